@@ -1,0 +1,110 @@
+// Bindings of core/sweep.hpp for each kind of rows.
+#include "bindings/arrays.hpp"
+#include "core/sweep.hpp"
+
+using namespace cutsvm;
+
+namespace {
+
+void check(bool fine, const char* what) {
+    if (!fine) throw nb::value_error(what);
+}
+
+template <class Rows>
+void check_scores(const Rows& rows, const Vector<double>& w, const VectorOut<double>& out) {
+    check(static_cast<std::int64_t>(w.shape(0)) == rows.d, "w: one entry per feature expected");
+    check(static_cast<std::int64_t>(out.shape(0)) == rows.n, "out: one entry per row expected");
+}
+
+template <class Rows>
+std::int64_t run_accumulate(const Rows& rows, const VectorOut<double>& old, const Vector<double>& fresh,
+                            const Vector<std::int64_t>& bounds, const MatrixOut<double>& sums, int threads) {
+    const auto n = static_cast<std::size_t>(rows.n);
+    const auto width = static_cast<std::int64_t>(sums.shape(1));
+    check(old.shape(0) == n && fresh.shape(0) == n, "coefficients: one entry per row expected");
+    check(width == rows.d || width == rows.d + 1, "sums: d or d + 1 columns expected");
+    check(bounds.shape(0) == sums.shape(0) + 1 && sums.shape(0) > 0, "bounds: one more than shards expected");
+    const auto edges = view(bounds);
+    check(edges.front() == 0 && edges.back() == rows.n && std::is_sorted(edges.begin(), edges.end()),
+          "bounds: rising from 0 to n expected");
+    return released(
+        [&] { return accumulate(rows, view(old), view(fresh), edges, sums.data(), width, threads); });
+}
+
+// Calls use(rows) with the dense rows in the order that the strides ask for.
+template <class T, class Use>
+auto with_dense(const Matrix<T>& X, const Use& use) {
+    const auto n = static_cast<std::int64_t>(X.shape(0)), d = static_cast<std::int64_t>(X.shape(1));
+    if (X.stride(1) == 1 || d == 1) return use(DenseRows<T>{X.data(), n, d, X.stride(0)});
+    check(X.stride(0) == 1 || n == 1, "X: rows or columns side by side expected");
+    return use(ColumnRows<T>{X.data(), n, d, X.stride(1)});
+}
+
+template <class T, class I>
+SparseRows<T, I> sparse(const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, std::int64_t d) {
+    check(pointers.shape(0) > 0, "pointers: n + 1 entries expected");
+    check(values.shape(0) == columns.shape(0), "values and columns differ in length");
+    return {values.data(), columns.data(), pointers.data(), static_cast<std::int64_t>(pointers.shape(0)) - 1, d};
+}
+
+template <class T>
+void bind_dense(nb::module_& m) {
+    m.def(
+        "dense_scores",
+        [](const Matrix<T>& X, const Vector<double>& w, double b, const VectorOut<double>& out, int threads) {
+            with_dense(X, [&](const auto& rows) {
+                check_scores(rows, w, out);
+                released([&] { scores(rows, w.data(), b, view(out), threads); });
+            });
+        },
+        "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "out"_a.noconvert(), "threads"_a);
+    m.def(
+        "dense_accumulate",
+        [](const Matrix<T>& X, const VectorOut<double>& old, const Vector<double>& fresh,
+           const Vector<std::int64_t>& bounds, const MatrixOut<double>& sums, int threads) {
+            return with_dense(X, [&](const auto& rows) { return run_accumulate(rows, old, fresh, bounds, sums, threads); });
+        },
+        "X"_a.noconvert(), "old"_a.noconvert(), "fresh"_a.noconvert(), "bounds"_a.noconvert(),
+        "sums"_a.noconvert(), "threads"_a);
+}
+
+template <class T, class I>
+void bind_sparse(nb::module_& m) {
+    m.def(
+        "sparse_scores",
+        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Vector<double>& w,
+           double b, const VectorOut<double>& out, int threads) {
+            const auto rows = sparse(values, columns, pointers, static_cast<std::int64_t>(w.shape(0)));
+            check_scores(rows, w, out);
+            released([&] { scores(rows, w.data(), b, view(out), threads); });
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "w"_a.noconvert(), "b"_a,
+        "out"_a.noconvert(), "threads"_a);
+    m.def(
+        "sparse_accumulate",
+        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, std::int64_t d,
+           const VectorOut<double>& old, const Vector<double>& fresh, const Vector<std::int64_t>& bounds,
+           const MatrixOut<double>& sums, int threads) {
+            return run_accumulate(sparse(values, columns, pointers, d), old, fresh, bounds, sums, threads);
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "d"_a, "old"_a.noconvert(),
+        "fresh"_a.noconvert(), "bounds"_a.noconvert(), "sums"_a.noconvert(), "threads"_a);
+}
+
+}  // namespace
+
+void bind_sweep(nb::module_& m) {
+    bind_dense<float>(m);
+    bind_dense<double>(m);
+    bind_sparse<float, std::int32_t>(m);
+    bind_sparse<float, std::int64_t>(m);
+    bind_sparse<double, std::int32_t>(m);
+    bind_sparse<double, std::int64_t>(m);
+    m.def(
+        "blend",
+        [](const Vector<double>& from, const Vector<double>& to, double k, const VectorOut<double>& out, int threads) {
+            check(from.shape(0) == out.shape(0) && to.shape(0) == out.shape(0), "vectors differ in length");
+            released([&] { blend(view(from), view(to), k, view(out), threads); });
+        },
+        "from_"_a.noconvert(), "to"_a.noconvert(), "k"_a, "out"_a.noconvert(), "threads"_a);
+}

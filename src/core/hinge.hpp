@@ -1,0 +1,211 @@
+// The weighted hinge loss of scores, and its behaviour along a line of scores.
+//
+// A row's label and weight come as one number, a_i = y_i s_i (y_i = -1 or 1, s_i >= 0), so that its loss is
+//   s_i max(0, 1 - y_i f_i) = max(0, |a_i| - a_i f_i).
+// Along a line f_i(k) = f_i + k t_i it is max(0, c_i + k r_i) with c_i = |a_i| - a_i f_i and r_i = -a_i t_i: its
+// slope jumps by |r_i| at the knot k_i = -c_i / r_i.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "core/parallel.hpp"
+
+namespace cutsvm {
+
+// sum_i max(0, |a_i| - a_i f_i)
+inline double hinge_value(std::span<const double> f, std::span<const double> a, int threads) {
+    return sum_blocks<1>(static_cast<std::int64_t>(f.size()), threads, [&](std::int64_t begin, std::int64_t end) {
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t i = begin; i < end; ++i) sum += std::max(0.0, std::abs(a[i]) - a[i] * f[i]);
+        return std::array{sum};
+    })[0];
+}
+
+// Rows whose loss has its kink at their score, up to round-off, count as tied: |1 - y_i f_i| <= TIE (1 + |f_i|).
+inline constexpr double TIE = 1e-12;
+
+inline int side(double f, double a) {  // 1: inside the margin, 0: tied, -1: outside
+    const double slack = a > 0.0 ? 1.0 - f : 1.0 + f;
+    if (std::abs(slack) <= TIE * (1.0 + std::abs(f))) return 0;
+    return slack > 0.0 ? 1 : -1;
+}
+
+// {sum of a_i inside the margin, sum of the positive a_i that are tied, the same of the negative ones}
+inline std::array<double, 3> hinge_balance(std::span<const double> f, std::span<const double> a, int threads) {
+    return sum_blocks<3>(static_cast<std::int64_t>(f.size()), threads, [&](std::int64_t begin, std::int64_t end) {
+        std::array<double, 3> sums{};
+        for (std::int64_t i = begin; i < end; ++i) {
+            const int where = side(f[i], a[i]);
+            if (where > 0) sums[0] += a[i];
+            if (where == 0) sums[a[i] > 0.0 ? 1 : 2] += a[i];
+        }
+        return sums;
+    });
+}
+
+// g[i] = slope of row i's loss in its score: -a_i inside the margin, 0 outside, and on a tie -a_i times
+// tied[0] (positive rows) or tied[1] (negative rows); offsets[p] = sum of |g_i| over shard p.
+// With these, loss_p(f') >= g . f' + offsets[p] for all scores f' when both shares lie in [0, 1].
+inline void hinge_slopes(std::span<const double> f, std::span<const double> a, std::array<double, 2> tied,
+                         std::span<const std::int64_t> bounds, std::span<double> g, std::span<double> offsets,
+                         int threads) {
+    const auto shards = static_cast<std::int64_t>(offsets.size());
+    for_blocks(static_cast<std::int64_t>(f.size()), threads, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const int where = side(f[i], a[i]);
+            const double share = where > 0 ? 1.0 : (where < 0 ? 0.0 : tied[a[i] > 0.0 ? 0 : 1]);
+            g[i] = share == 0.0 ? 0.0 : -share * a[i];
+        }
+    });
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && shards > 1)
+    for (std::int64_t p = 0; p < shards; ++p) {
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t i = bounds[p]; i < bounds[p + 1]; ++i) sum += std::abs(g[i]);
+        offsets[p] = sum;
+    }
+}
+
+// A line of scores f + k t: towards other scores (t = to - f), or all of them up by k (t = 1, `to` empty).
+struct Line {
+    std::span<const double> f, to, a;
+
+    double direction(std::int64_t i) const { return to.empty() ? 1.0 : to[i] - f[i]; }
+};
+
+// A few rows of a line at a time, small enough to stay in the first cache.
+struct Chunk {
+    static constexpr std::int64_t SIZE = 256;
+    std::int64_t size;
+    std::array<double, SIZE> c, r, knot;
+
+    // The rows from `from` on, not beyond `end`.
+    Chunk(const Line& line, std::int64_t from, std::int64_t end) : size(std::min(SIZE, end - from)) {
+        constexpr double INF = std::numeric_limits<double>::infinity();
+        for (std::int64_t j = 0; j < size; ++j) {
+            const double a = line.a[from + j];
+            c[j] = std::abs(a) - a * line.f[from + j];
+            r[j] = -a * line.direction(from + j);
+        }
+        for (std::int64_t j = 0; j < size; ++j) {
+            const double still = c[j] > 0.0 ? -INF : INF;  // r = 0: the loss is positive everywhere or nowhere
+            knot[j] = r[j] != 0.0 ? -c[j] / r[j] : still;
+        }
+    }
+};
+
+// How many points of a line one sweep looks at.
+inline constexpr std::size_t LOOKS = 8;
+
+struct Looks {
+    std::array<double, LOOKS> constant, slope, knots;
+};
+
+// At each k: constant = sum of c_i and slope = sum of r_i over the rows with positive loss just right of k, and the
+// number of knots up to k. So the loss at k is constant + k slope, and its slope to the right is slope.
+inline Looks hinge_look(const Line& line, const std::array<double, LOOKS>& ks, int threads) {
+    const auto n = static_cast<std::int64_t>(line.f.size());
+    const auto sums = sum_blocks<3 * LOOKS>(n, threads, [&](std::int64_t begin, std::int64_t end) {
+        std::array<double, 3 * LOOKS> sum{};
+        for (std::int64_t from = begin; from < end; from += Chunk::SIZE) {
+            const Chunk chunk(line, from, end);
+            for (std::size_t m = 0; m < LOOKS; ++m) {
+                const double k = ks[m];
+                double constant = 0.0, slope = 0.0, knots = 0.0;
+#pragma omp simd reduction(+ : constant, slope, knots)
+                for (std::int64_t j = 0; j < chunk.size; ++j) {
+                    const bool passed = k >= chunk.knot[j];
+                    const bool active = passed == (chunk.r[j] >= 0.0);
+                    constant += active ? chunk.c[j] : 0.0;
+                    slope += active ? chunk.r[j] : 0.0;
+                    knots += passed ? 1.0 : 0.0;
+                }
+                sum[m] += constant;
+                sum[LOOKS + m] += slope;
+                sum[2 * LOOKS + m] += knots;
+            }
+        }
+        return sum;
+    });
+    Looks looks;
+    std::copy_n(sums.begin(), LOOKS, looks.constant.begin());
+    std::copy_n(sums.begin() + LOOKS, LOOKS, looks.slope.begin());
+    std::copy_n(sums.begin() + 2 * LOOKS, LOOKS, looks.knots.begin());
+    return looks;
+}
+
+struct Knot {
+    double at, jump;
+};
+
+// The knots in (low, high], in the order of the rows.
+inline std::vector<Knot> hinge_knots(const Line& line, double low, double high, int threads) {
+    const auto n = static_cast<std::int64_t>(line.f.size());
+    std::vector<std::int64_t> first(static_cast<std::size_t>(count_blocks(n)) + 1);
+    for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
+        std::int64_t count = 0;
+        for (std::int64_t from = begin; from < end; from += Chunk::SIZE) {
+            const Chunk chunk(line, from, end);
+            for (std::int64_t j = 0; j < chunk.size; ++j)
+                count += (low < chunk.knot[j]) & (chunk.knot[j] <= high) & (chunk.r[j] != 0.0);
+        }
+        first[static_cast<std::size_t>(begin / BLOCK) + 1] = count;
+    });
+    for (std::size_t b = 1; b < first.size(); ++b) first[b] += first[b - 1];
+    std::vector<Knot> knots(static_cast<std::size_t>(first.back()));
+    for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
+        auto next = static_cast<std::size_t>(first[static_cast<std::size_t>(begin / BLOCK)]);
+        for (std::int64_t from = begin; from < end; from += Chunk::SIZE) {
+            const Chunk chunk(line, from, end);
+            for (std::int64_t j = 0; j < chunk.size; ++j)
+                if (low < chunk.knot[j] && chunk.knot[j] <= high && chunk.r[j] != 0.0)
+                    knots[next++] = {chunk.knot[j], std::abs(chunk.r[j])};
+        }
+    });
+    return knots;
+}
+
+// The smallest k in (low, high] at which slope + curvature k + (sum of the jumps up to k) reaches `level`;
+// `high` when it never does. By selection: expected time is linear in the number of knots, which it reorders.
+// requires: knots in (low, high], jumps >= 0, curvature >= 0, and slope + curvature low < level.
+inline double crossing(std::span<Knot> knots, double slope, double curvature, double level, double low, double high) {
+    std::size_t begin = 0, end = knots.size();
+    while (begin < end) {
+        // Three parts: below the pivot, equal to it, above it.
+        const double a = knots[begin].at, b = knots[begin + (end - begin) / 2].at, c = knots[end - 1].at;
+        const double pivot = std::max(std::min(a, b), std::min(std::max(a, b), c));
+        std::size_t less = begin, i = begin, more = end;
+        double below = 0.0, equal = 0.0;
+        while (i < more) {
+            if (knots[i].at < pivot) {
+                below += knots[i].jump;
+                std::swap(knots[i++], knots[less++]);
+            } else if (knots[i].at > pivot) {
+                std::swap(knots[i], knots[--more]);
+            } else {
+                equal += knots[i++].jump;
+            }
+        }
+        if (slope + below + curvature * pivot >= level) {  // reached before the pivot's own jump
+            high = pivot;
+            end = less;
+        } else if (slope + below + equal + curvature * pivot >= level) {
+            return pivot;
+        } else {
+            slope += below + equal;
+            low = pivot;
+            begin = more;
+        }
+    }
+    if (curvature > 0.0) return std::clamp((level - slope) / curvature, low, high);
+    return high;
+}
+
+}  // namespace cutsvm

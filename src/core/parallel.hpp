@@ -1,0 +1,43 @@
+// Parallel loops whose result does not depend on the number of threads.
+//
+// Rows are cut into blocks that are fixed by n alone. Each block is worked on by one thread and its partial
+// sums are added up in the order of the blocks, so every sum is the same to the last bit for any thread count.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace cutsvm {
+
+inline constexpr std::int64_t BLOCK = 4096;
+
+inline std::int64_t count_blocks(std::int64_t n) { return (n + BLOCK - 1) / BLOCK; }
+
+// Calls work(begin, end) for every block of rows [begin, end).
+// requires: work does not throw and writes only to what belongs to its rows.
+template <class Work>
+void for_blocks(std::int64_t n, int threads, const Work& work) {
+    const std::int64_t blocks = count_blocks(n);
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && blocks > 1)
+    for (std::int64_t b = 0; b < blocks; ++b) work(b * BLOCK, std::min(n, (b + 1) * BLOCK));
+}
+
+// Sum over the blocks of work(begin, end) -> std::array<double, K>, added up in the order of the blocks.
+template <std::size_t K, class Work>
+std::array<double, K> sum_blocks(std::int64_t n, int threads, const Work& work) {
+    const std::int64_t blocks = count_blocks(n);
+    std::vector<std::array<double, K>> partial(static_cast<std::size_t>(blocks));
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && blocks > 1)
+    for (std::int64_t b = 0; b < blocks; ++b)
+        partial[static_cast<std::size_t>(b)] = work(b * BLOCK, std::min(n, (b + 1) * BLOCK));
+    std::array<double, K> total{};
+    for (const auto& part : partial)
+        for (std::size_t k = 0; k < K; ++k) total[k] += part[k];
+    return total;
+}
+
+}  // namespace cutsvm

@@ -1,0 +1,118 @@
+// The rows x_i of a data matrix, read in place: dense with any strides, or CSR.
+//
+// Every kind has the same two verbs, each over a range of rows:
+//   dots(begin, end, w, out)     out[i - begin] = x_i . w
+//   add(begin, end, g, out)      out += sum of g[i - begin] x_i over the rows with g[i - begin] != 0
+// Values are float or double; all sums are double.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "core/parallel.hpp"
+
+namespace cutsvm {
+
+// Row-major: the features of a row lie side by side.
+template <class T>
+struct DenseRows {
+    const T* data;
+    std::int64_t n, d, stride;  // stride: from one row to the next
+
+    void dots(std::int64_t begin, std::int64_t end, const double* w, double* out) const {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const T* x = data + i * stride;
+            double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+            for (std::int64_t j = 0; j < d; ++j) sum += static_cast<double>(x[j]) * w[j];
+            out[i - begin] = sum;
+        }
+    }
+
+    void add(std::int64_t begin, std::int64_t end, const double* g, double* out) const {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const double gi = g[i - begin];
+            if (gi == 0.0) continue;
+            const T* x = data + i * stride;
+#pragma omp simd
+            for (std::int64_t j = 0; j < d; ++j) out[j] += gi * static_cast<double>(x[j]);
+        }
+    }
+};
+
+// Column-major: the rows of a feature lie side by side.
+template <class T>
+struct ColumnRows {
+    const T* data;
+    std::int64_t n, d, stride;  // stride: from one feature to the next
+
+    void dots(std::int64_t begin, std::int64_t end, const double* w, double* out) const {
+        const std::int64_t size = end - begin;
+        std::fill(out, out + size, 0.0);
+        for (std::int64_t j = 0; j < d; ++j) {
+            const T* x = data + j * stride + begin;
+            const double wj = w[j];
+#pragma omp simd
+            for (std::int64_t i = 0; i < size; ++i) out[i] += wj * static_cast<double>(x[i]);
+        }
+    }
+
+    void add(std::int64_t begin, std::int64_t end, const double* g, double* out) const {
+        std::array<std::int32_t, BLOCK> rows;  // the rows of this piece that count
+        for (std::int64_t from = begin; from < end; from += BLOCK) {
+            const std::int64_t size = std::min(BLOCK, end - from);
+            const double* gs = g + (from - begin);
+            std::int64_t used = 0;
+            for (std::int64_t i = 0; i < size; ++i) {
+                rows[static_cast<std::size_t>(used)] = static_cast<std::int32_t>(i);
+                used += gs[i] != 0.0;
+            }
+            if (used == 0) continue;
+            for (std::int64_t j = 0; j < d; ++j) {
+                const T* x = data + j * stride + from;
+                double sum = 0.0;
+                for (std::int64_t k = 0; k < used; ++k) {
+                    const std::int32_t i = rows[static_cast<std::size_t>(k)];
+                    sum += gs[i] * static_cast<double>(x[i]);
+                }
+                out[j] += sum;
+            }
+        }
+    }
+};
+
+// Compressed sparse rows; I is the type of both the columns and the row pointers.
+template <class T, class I>
+struct SparseRows {
+    const T* values;
+    const I* columns;
+    const I* pointers;  // n + 1 of them
+    std::int64_t n, d;
+
+    void dots(std::int64_t begin, std::int64_t end, const double* w, double* out) const {
+        for (std::int64_t i = begin; i < end; ++i) {
+            // Two sums: the additions of one chain wait for each other.
+            double even = 0.0, odd = 0.0;
+            std::int64_t k = pointers[i];
+            const std::int64_t last = pointers[i + 1];
+            for (; k + 1 < last; k += 2) {
+                even += static_cast<double>(values[k]) * w[columns[k]];
+                odd += static_cast<double>(values[k + 1]) * w[columns[k + 1]];
+            }
+            if (k < last) even += static_cast<double>(values[k]) * w[columns[k]];
+            out[i - begin] = even + odd;
+        }
+    }
+
+    void add(std::int64_t begin, std::int64_t end, const double* g, double* out) const {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const double gi = g[i - begin];
+            if (gi == 0.0) continue;
+            for (std::int64_t k = pointers[i]; k < pointers[i + 1]; ++k)
+                out[columns[k]] += gi * static_cast<double>(values[k]);
+        }
+    }
+};
+
+}  // namespace cutsvm

@@ -1,0 +1,66 @@
+"""Searches along a line: min over k of h(k) = loss(f + k t) + tilt k + curvature k^2 / 2.
+
+The loss is piecewise linear in k, so h' rises in steps. A sweep looks at h' in several places at once and
+brackets its zero; the few knots that are left inside are searched by selection. Together O(n), and exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cutsvm.losses import Line
+from cutsvm.types import Vector
+
+# Where the first sweep looks, in units of the guess.
+_AHEAD = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0])
+_AROUND = np.array([-4.0, -1.0, -0.25, -0.05, 0.05, 0.25, 1.0, 4.0])
+_BEYOND = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
+_INSIDE = np.arange(1, 9) / 9
+
+# A share of the rows whose knots may be taken out for selection; and how often to narrow before that.
+_FEW = 1 / 16
+_ROUNDS = 4
+_FURTHEST = 1e100
+
+
+def exact(line: Line, tilt: float, curvature: float, guess: float = 1.0) -> float:
+    """argmin over k >= 0 of loss(f + k t) + tilt k + curvature k^2 / 2."""
+    return _cross(line, tilt, curvature, 0.0, max(guess, 1e-6) * _AHEAD, floor=True)
+
+
+def lowest(line: Line, flat: float) -> float:
+    """argmin over all k of loss(f + k t), in the middle where slopes within +-flat make it a plateau."""
+    left = _cross(line, 0.0, 0.0, -flat, _AROUND)
+    if line.look(np.array([left])).slopes[0] > flat:
+        return left
+    return 0.5 * (left + _cross(line, 0.0, 0.0, flat, left + _AROUND))
+
+
+def _cross(
+    line: Line, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False
+) -> float:
+    """The smallest k where h' reaches level. With floor: not left of ks[0]."""
+    low, high, slope_low = -np.inf, np.inf, 0.0
+    rounds = 0
+    while True:
+        look = line.look(ks)
+        below = look.slopes + tilt + curvature * ks < level
+        j = int(np.count_nonzero(below))  # h' never falls: the first j are below
+        if floor and low == -np.inf and j == 0:
+            return float(ks[0])
+        knots_low = look.knots[j - 1] if j else 0.0
+        if j:
+            low, slope_low = float(ks[j - 1]), float(look.slopes[j - 1]) + tilt
+        if j < len(ks):
+            high = float(ks[j])
+            inside = look.knots[j] - knots_low if j else line.n
+        if low == -np.inf or high == np.inf:
+            edge = max(abs(ks[0]), abs(ks[-1]))
+            if edge > _FURTHEST:  # no such k within reach: the loss hardly changes along the line
+                return low if high == np.inf else high
+            ks = np.sort(edge * _BEYOND * (-1.0 if low == -np.inf else 1.0))
+            continue
+        rounds += 1
+        if inside <= _FEW * line.n + 1024 or rounds > _ROUNDS:
+            return line.crossing(low, high, slope_low, curvature, level)
+        ks = low + (high - low) * _INSIDE

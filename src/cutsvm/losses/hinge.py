@@ -1,0 +1,72 @@
+"""The hinge loss for two classes: sum_i s_i max(0, 1 - y_i f_i)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cutsvm._native import core
+from cutsvm.types import Ints, Vector
+
+_NOWHERE = np.empty(0)
+
+
+@dataclass(frozen=True)
+class HingeLook:
+    """See `cutsvm.losses.Look`."""
+
+    values: Vector
+    slopes: Vector
+    knots: Vector
+
+
+class HingeLine:
+    """The hinge loss along a line of scores; see `cutsvm.losses.Line`."""
+
+    def __init__(self, loss: Hinge, scores: Vector, to: Vector | None) -> None:
+        self.n = loss.n
+        self._arrays = (scores, _NOWHERE if to is None else to, loss.signed)
+        self._threads = loss.threads
+
+    def look(self, ks: Vector) -> HingeLook:
+        many = len(ks)
+        at = np.full(core.LOOKS, ks[-1])
+        at[:many] = ks
+        out = np.empty((3, core.LOOKS))
+        core.hinge_look(*self._arrays, at, out, self._threads)
+        constant, slopes, knots = out[:, :many]
+        return HingeLook(constant + ks * slopes, slopes, knots)
+
+    def crossing(self, low: float, high: float, slope: float, curvature: float, level: float) -> float:
+        return core.hinge_crossing(*self._arrays, low, high, slope, curvature, level, self._threads)
+
+
+class Hinge:
+    """sum_i s_i max(0, 1 - y_i f_i), with `signed` = y_i s_i, y_i in {-1, 1}, s_i >= 0."""
+
+    def __init__(self, signed: Vector, threads: int = 1) -> None:
+        self.signed, self.threads = signed, threads
+        self.n = len(signed)
+        self.total = self.value(np.zeros(self.n))
+
+    def value(self, scores: Vector) -> float:
+        return core.hinge_value(scores, self.signed, self.threads)
+
+    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
+        offsets = np.empty(len(bounds) - 1)
+        share = self._balancing_shares(scores) if balanced else (0.0, 0.0)
+        core.hinge_slopes(scores, self.signed, *share, bounds, out, offsets, self.threads)
+        return offsets
+
+    def _balancing_shares(self, scores: Vector) -> tuple[float, float]:
+        """Shares of their weight, in [0, 1], that tied positive and negative rows get so that all sum to 0."""
+        inside, positive, negative = core.hinge_balance(scores, self.signed, self.threads)
+        if inside < 0 and positive > 0:
+            return min(1.0, -inside / positive), 0.0
+        if inside > 0 and negative < 0:
+            return 0.0, min(1.0, -inside / negative)
+        return 0.0, 0.0
+
+    def line(self, scores: Vector, to: Vector | None = None) -> HingeLine:
+        return HingeLine(self, scores, to)

@@ -1,0 +1,106 @@
+"""Planes under the risk, and the bundle of all planes so far: a lower bound of the objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cutsvm.reduced import Reduced, ReducedProblem
+from cutsvm.timing import timed
+from cutsvm.types import Ints, Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """R_p(w) >= slopes[p] . w + offsets[p], one row per shard p."""
+
+    slopes: Vector
+    offsets: Vector
+
+
+class Bundle:
+    """The planes so far: R(w) >= sum_p max(0, max_k slope_pk . w + offset_pk) =: R_B(w).
+
+    Planes do not depend on C, so a bundle serves every C.
+    """
+
+    # A plane that carries less than this share of its shard's weight is idle.
+    IDLE = 1e-4
+
+    def __init__(self, size: int, n_free: int) -> None:
+        self.n_free = n_free
+        self._slopes = np.empty((0, size))  # grown by doubling; the first `_used` rows count
+        self._offsets: Vector = np.empty(0)
+        self._shard: Ints = np.empty(0, dtype=np.int64)
+        self._gram = np.empty((0, 0))
+        self._known = 0  # rows of the Gram matrix that are filled in
+        self._weights: Vector = np.empty(0)  # the last solution's, of the planes it knew, in units of C
+        self._idle: Ints = np.empty(0, dtype=np.int64)  # solutions in a row without this plane
+        self._used = 0
+
+    def __len__(self) -> int:
+        return self._used
+
+    def add(self, planes: Planes) -> None:
+        """Adds one plane per shard."""
+        fresh = len(planes.offsets)
+        if self._used + fresh > len(self._offsets):
+            self._grow(max(2 * len(self._offsets), self._used + fresh, 16))
+        rows = slice(self._used, self._used + fresh)
+        self._slopes[rows], self._offsets[rows] = planes.slopes, planes.offsets
+        self._shard[rows], self._weights[rows], self._idle[rows] = np.arange(fresh), 0.0, 0
+        self._used += fresh
+
+    def _grow(self, capacity: int) -> None:
+        def larger(old: Vector) -> Vector:
+            new = np.zeros((capacity, *old.shape[1:]), dtype=old.dtype)
+            new[: self._used] = old[: self._used]
+            return new
+
+        self._slopes, self._offsets, self._weights = map(larger, (self._slopes, self._offsets, self._weights))
+        self._shard, self._idle = (larger(a).astype(np.int64) for a in (self._shard, self._idle))  # type: ignore[arg-type]
+
+    @timed("qp")
+    def minimise(self, C: float, tol: float) -> Reduced:
+        """min over w of |w|^2/2 + C R_B(w), to an absolute tolerance; its bound holds whatever the tolerance."""
+        m = self._used
+        if m == 0:
+            return Reduced(np.zeros(self._slopes.shape[1]), 0.0, 0.0, 0.0, np.empty(0), 0)
+        problem = ReducedProblem(
+            self._slopes[:m], self._offsets[:m], self._shard[:m], self.n_free, self._gram_matrix()
+        )
+        solution = problem.solve(C, tol, self._weights[:m])
+        self._weights[:m] = solution.weights
+        self._idle[:m] = np.where(solution.weights > self.IDLE, 0, self._idle[:m] + 1)
+        return solution
+
+    def _gram_matrix(self) -> Vector | None:
+        """slopes @ slopes.T over the regularised coordinates, if that is smaller than the slopes' own."""
+        m, known = self._used, self._known
+        features = self._slopes.shape[1] - self.n_free
+        if m > features:
+            return None
+        if len(self._gram) < m:
+            gram = np.empty((len(self._offsets),) * 2)
+            gram[:known, :known] = self._gram[:known, :known]
+            self._gram = gram
+        if known < m:
+            part = self._slopes[:m, :features]
+            block = part[known:m] @ part.T
+            self._gram[known:m, :m] = block
+            self._gram[:m, known:m] = block.T
+            self._known = m
+        return self._gram[:m, :m]
+
+    def drop_idle(self, patience: int) -> None:
+        """Drops planes that carried no weight in the last `patience` solutions."""
+        m = self._used
+        keep = np.flatnonzero(self._idle[:m] < patience)
+        if len(keep) == m:
+            return
+        known = keep[keep < self._known]
+        self._gram[: len(known), : len(known)] = self._gram[np.ix_(known, known)]
+        self._known, self._used = len(known), len(keep)
+        for array in (self._slopes, self._offsets, self._shard, self._weights, self._idle):
+            array[: len(keep)] = array[keep]

@@ -1,0 +1,133 @@
+"""Risk: the data and the loss together, which is all that a solver sees.
+
+R(w) = loss(X w + b). The coordinates of w are the d features and then, if there is an intercept, b. It is
+regularised like a feature, or free: then R(w) = min over b, every point carries its best b, and planes have no
+slope in b all in all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from cutsvm._native import core
+from cutsvm.line_search import lowest
+from cutsvm.losses import Line, Loss
+from cutsvm.planes import Planes
+from cutsvm.rows import Rows
+from cutsvm.timing import count, timed
+from cutsvm.types import Ints, Vector
+
+# Sums that are kept up to date by adding and subtracting rows are made anew after so many updates.
+_REFRESH = 64
+# Slopes in b below this share of all the weight are round-off.
+_FLAT = 1e-12
+
+
+class Intercept(Enum):
+    """What becomes of b: there is none, it is regularised with w, or it is free."""
+
+    NONE = "none"
+    REGULARIZED = "regularized"
+    FREE = "free"
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """w with its scores, so that no pass over the data is ever repeated."""
+
+    w: Vector
+    scores: Vector
+
+
+class Risk:
+    """R(w) = loss(X w + b), a sum over `shards` ranges of rows."""
+
+    def __init__(
+        self, rows: Rows, loss: Loss, *, intercept: Intercept = Intercept.NONE, shards: int = 1, threads: int = 1
+    ) -> None:
+        self.rows, self.loss, self.intercept, self.threads = rows, loss, intercept, threads
+        self.size = rows.d + (intercept is not Intercept.NONE)
+        self.n_free = int(intercept is Intercept.FREE)
+        self.split(shards)
+
+    def split(self, shards: int) -> None:
+        """Cuts the rows into so many shards of equal size; planes from now on have a row for each."""
+        shards = max(1, min(shards, self.rows.n))
+        self.bounds: Ints = np.linspace(0, self.rows.n, shards + 1).astype(np.int64)
+        self._sums = np.zeros((shards, self.size))
+        self._slopes = np.zeros(self.rows.n)
+        self._updates = 0
+
+    @property
+    def shards(self) -> int:
+        return len(self.bounds) - 1
+
+    def penalty(self, w: Vector) -> float:
+        """|w|^2 / 2 over the regularised coordinates."""
+        part = w[: self.size - self.n_free]
+        return 0.5 * float(part @ part)
+
+    @timed("scores")
+    def score(self, w: Vector) -> Point:
+        """The point w as it is: one pass over the data (none at w = 0)."""
+        scores = np.empty(self.rows.n)
+        b = float(w[self.rows.d]) if self.intercept is not Intercept.NONE else 0.0
+        if np.any(w[: self.rows.d]):
+            count("passes")
+            self.rows.scores(np.ascontiguousarray(w[: self.rows.d]), b, scores)
+        else:
+            scores.fill(b)
+        return Point(w, scores)
+
+    def at(self, w: Vector) -> Point:
+        """The point w, with the best b if that is free."""
+        return self._settle(self.score(w))
+
+    @timed("line_search")
+    def between(self, start: Point, end: Point, k: float) -> Point:
+        """The point start + k (end - start), with the best b if that is free. No pass over the data."""
+        scores = np.empty(self.rows.n)
+        core.blend(start.scores, end.scores, k, scores, self.threads)
+        return self._settle(Point(start.w + k * (end.w - start.w), scores))
+
+    def _settle(self, point: Point) -> Point:
+        """The point with b moved to where the loss is lowest."""
+        if self.intercept is not Intercept.FREE:
+            return point
+        shift = lowest(self.loss.line(point.scores), _FLAT * self.loss.total)
+        point.w[-1] += shift
+        point.scores[:] += shift
+        return point
+
+    @timed("scores")
+    def value(self, point: Point) -> float:
+        """R at the point."""
+        return self.loss.value(point.scores)
+
+    def along(self, start: Point, end: Point) -> Line:
+        """R on the line from start (k = 0) to end (k = 1) and beyond."""
+        return self.loss.line(start.scores, end.scores)
+
+    @timed("planes")
+    def planes(self, point: Point) -> Planes:
+        """One plane per shard that touches R_p at the point: R_p(w) >= slope . w + offset for all w.
+
+        Only rows whose slope differs from the last call's are read.
+        """
+        fresh = np.empty(self.rows.n)
+        free = self.intercept is Intercept.FREE
+        offsets = self.loss.slopes(point.scores, self.bounds, fresh, balanced=free)
+        if self._updates % _REFRESH == 0:
+            self._sums.fill(0.0)
+            self._slopes.fill(0.0)
+        self._updates += 1
+        count("rows_read", self.rows.accumulate(self._slopes, fresh, self.bounds, self._sums))
+        slopes = self._sums.copy()
+        if free:
+            excess = slopes[:, -1].sum()
+            if abs(excess) <= _FLAT * self.loss.total:  # round-off; anything larger is left to the bundle
+                slopes[:, -1] -= excess / self.shards
+        return Planes(slopes, offsets)

@@ -1,0 +1,24 @@
+"""The data X as solvers' risks sweep it: two verbs, whatever the data are stored in."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from cutsvm.rows.array import DenseRows, SparseRows, as_rows
+from cutsvm.types import Ints, Vector
+
+__all__ = ["DenseRows", "Rows", "SparseRows", "as_rows"]
+
+
+class Rows(Protocol):
+    """n rows x_i of d features."""
+
+    n: int
+    d: int
+    entries: int  # values that one sweep reads
+
+    def scores(self, w: Vector, b: float, out: Vector) -> None:
+        """out[i] = x_i . w + b"""
+
+    def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector) -> int:
+        """sums[p] += sum over shard p of (fresh_i - old_i) (x_i, 1); old = fresh. Returns the rows read."""

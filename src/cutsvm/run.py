@@ -1,0 +1,188 @@
+"""`run` drains a solver under a stop rule and callbacks into a result. It knows nothing of algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+
+from cutsvm.planes import Bundle
+from cutsvm.risk import Risk
+from cutsvm.timing import PHASES, Clock, clock
+from cutsvm.types import Vector
+
+
+class Status(Enum):
+    """How a fit ended; the value is a sentence for people."""
+
+    CONVERGED = "the certified gap is within tol"
+    EPSILON = "no constraint is violated by more than the solver's epsilon"
+    MAX_ITER = "the limit on iterations was reached"
+    MAX_TIME = "the time limit was reached"
+    INTERRUPTED = "interrupted; the best model so far is kept"
+    CALLBACK = "a callback asked to stop"
+    PRECISION = "rounding errors do not allow a smaller gap"
+
+    @property
+    def converged(self) -> bool:
+        return self in (Status.CONVERGED, Status.EPSILON)
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """What a solver yields: its best point so far, F there, and a lower bound of F anywhere."""
+
+    w: Vector
+    primal: float
+    lower: float
+    planes: int
+    step: float = 0.0  # how far along the segment the last search went
+    satisfied: bool = False  # the solver's own stopping rule holds
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of a fit's history. `passes` counts sweeps over all the data for scores."""
+
+    iteration: int
+    seconds: float
+    primal: float
+    lower: float
+    gap: float
+    planes: int
+    passes: int
+    tol: float
+    step: float
+    label: str  # which one-vs-rest problem; "" if there is only one
+    rows_read: int  # rows that planes were made of
+    seconds_scores: float
+    seconds_planes: float
+    seconds_line_search: float
+    seconds_qp: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+Callback = Callable[[Record], object]
+
+
+class Solver(Protocol):
+    """A small frozen object that, called on a risk, gives a generator of iterates."""
+
+    def __call__(
+        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None
+    ) -> Iterator[Iterate]: ...
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to stop: at a relative gap, after so many iterations, after so many seconds."""
+
+    tol: float = 1e-3
+    max_iter: int = 10_000
+    max_time: float | None = None
+    # So many iterations in which neither bound moves: nothing more is to be had in float64.
+    patience: int = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The best point of a run, with its certificate: lower <= min F <= primal = F(w)."""
+
+    w: Vector
+    primal: float
+    lower: float
+    status: Status
+    n_iter: int
+    history: list[dict[str, Any]] = field(repr=False)
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.primal, self.lower)
+
+
+def relative_gap(primal: float, lower: float) -> float:
+    """(primal - lower) / primal, and 0 where both are 0."""
+    return (primal - lower) / primal if primal > 0.0 else 0.0
+
+
+def run(
+    solver: Solver,
+    risk: Risk,
+    C: float,
+    stop: Stop,
+    callbacks: Sequence[Callback] = (),
+    *,
+    label: str = "",
+    start: Vector | None = None,
+) -> Result:
+    """Iterates until `stop` says so; Ctrl-C ends it too, and keeps the best point."""
+    history: list[Record] = []
+    watch = _Watch(stop)
+    last: Iterate | None = None
+    status: Status | None = None
+    with clock() as time:
+        try:
+            for last in solver(risk, C, start=start):
+                if not np.isfinite(last.primal):
+                    raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
+                history.append(_record(last, len(history), time, stop.tol, label))
+                status = watch.judge(last, history[-1])
+                asked = [bool(callback(history[-1])) for callback in callbacks]
+                if status is None and any(asked):
+                    status = Status.CALLBACK
+                if status is not None:
+                    break
+        except KeyboardInterrupt:
+            if last is None:  # nothing to keep yet
+                raise
+            status = Status.INTERRUPTED
+        assert last is not None and status is not None
+        primal = risk.penalty(last.w) + C * risk.value(risk.score(last.w))
+    lower = min(last.lower, primal)
+    return Result(last.w, primal, lower, status, max(1, len(history) - 1), [r.to_dict() for r in history])
+
+
+class _Watch:
+    """Applies a stop rule to iterates as they come."""
+
+    def __init__(self, stop: Stop) -> None:
+        self.stop = stop
+        self.best = (np.inf, -np.inf)
+        self.still = 0
+
+    def judge(self, iterate: Iterate, record: Record) -> Status | None:
+        stop = self.stop
+        moved = iterate.primal < self.best[0] or iterate.lower > self.best[1]
+        self.still = 0 if moved else self.still + 1
+        self.best = (iterate.primal, iterate.lower)
+        if record.gap <= stop.tol:
+            return Status.CONVERGED
+        if iterate.satisfied:
+            return Status.EPSILON
+        if record.iteration >= stop.max_iter:
+            return Status.MAX_ITER
+        if stop.max_time is not None and record.seconds >= stop.max_time:
+            return Status.MAX_TIME
+        return Status.PRECISION if self.still >= stop.patience else None
+
+
+def _record(iterate: Iterate, iteration: int, time: Clock, tol: float, label: str) -> Record:
+    return Record(
+        iteration=iteration,
+        seconds=time.seconds,
+        primal=iterate.primal,
+        lower=iterate.lower,
+        gap=relative_gap(iterate.primal, iterate.lower),
+        planes=iterate.planes,
+        passes=time.counts["passes"],
+        tol=tol,
+        step=iterate.step,
+        label=label,
+        rows_read=time.counts["rows_read"],
+        **{f"seconds_{phase}": time.spent[phase] for phase in PHASES},
+    )

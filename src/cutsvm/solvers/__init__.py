@@ -1,0 +1,26 @@
+"""The solvers: one algorithm a file, each a small frozen object that gives a generator of iterates."""
+
+from __future__ import annotations
+
+from cutsvm.run import Solver
+from cutsvm.solvers.cpa import CPA
+from cutsvm.solvers.ocas import OCAS
+
+__all__ = ["CPA", "OCAS", "resolve"]
+
+REGISTRY = {"auto": OCAS, "ocas": OCAS, "cpa": CPA}
+PLANNED = ("accpm", "dcd")
+
+
+def resolve(solver: str | Solver) -> Solver:
+    """The solver of that name with its default settings; a configured solver is what it is."""
+    if not isinstance(solver, str):
+        if callable(solver):
+            return solver
+        raise TypeError(f"solver: a name or a solver object expected, got {solver!r}")
+    if solver in REGISTRY:
+        fresh: Solver = REGISTRY[solver]()
+        return fresh
+    names = ", ".join(map(repr, REGISTRY))
+    hint = " (not available yet)" if solver in PLANNED else ""
+    raise ValueError(f"solver={solver!r}{hint}: expected one of {names}, or a solver object")

@@ -1,0 +1,27 @@
+"""What the cutting-plane solvers share: how they begin, and how hard they try in between."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cutsvm.planes import Bundle
+from cutsvm.risk import Point, Risk
+from cutsvm.solvers.shards import choose_shards
+from cutsvm.types import Vector
+
+# The reduced problem is solved to this share of the gap that is left: a better answer would not be used.
+QP_SHARE = 0.1
+# A plane that carried no weight in so many reduced problems is dropped.
+PATIENCE = 20
+
+
+def begin(
+    risk: Risk, C: float, bundle: Bundle | None, *, shards: int | str, start: Vector | None
+) -> tuple[Bundle, Point, float]:
+    """The bundle, the first point (`start`, or 0, which costs no pass) and F there."""
+    if bundle is None:
+        risk.split(choose_shards(risk) if shards == "auto" else int(shards))
+        bundle = Bundle(risk.size, risk.n_free)
+    first = risk.at(np.zeros(risk.size) if start is None else start.copy())
+    bundle.add(risk.planes(first))
+    return bundle, first, risk.penalty(first.w) + C * risk.value(first)

@@ -1,0 +1,52 @@
+"""The cutting-plane algorithm of SVM-perf.
+
+T. Joachims: Training linear SVMs in linear time, KDD 2006, Algorithm 1.
+
+Minimises F(w) = |w|^2/2 + C R(w). The paper's set W of constraints is our bundle of planes, its xi is R_t(w). Repeat:
+
+    1. (w, xi) = argmin |w|^2/2 + C xi subject to the constraints in W, the reduced problem
+    2. c       = the constraint that w violates most: the plane that touches R at w
+    3. W       = W + c
+
+until R(w) <= xi + epsilon: no constraint is violated by more than epsilon, where the paper's R is a mean over the
+rows. `epsilon=None` leaves the end to the certified gap. The best w so far is what is yielded: F(w) need not fall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from cutsvm.planes import Bundle
+from cutsvm.risk import Risk
+from cutsvm.run import Iterate
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin
+from cutsvm.types import Vector
+
+
+@dataclass(frozen=True, kw_only=True)
+class CPA:
+    """Cutting planes; `epsilon` is the paper's, in units of the mean loss per row."""
+
+    epsilon: float | None = None
+    shards: int | Literal["auto"] = "auto"
+
+    def __call__(
+        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None
+    ) -> Iterator[Iterate]:
+        bundle, best, primal = begin(risk, C, bundle, shards=self.shards, start=start)
+        lower = 0.0
+        yield Iterate(best.w, primal, lower, len(bundle))
+        while True:
+            reduced = bundle.minimise(C, tol=QP_SHARE * (primal - lower))
+            lower = max(lower, reduced.lower)
+            trial = risk.at(reduced.w)
+            value = risk.value(trial)
+            bundle.add(risk.planes(trial))
+            bundle.drop_idle(PATIENCE)
+            if (objective := risk.penalty(trial.w) + C * value) < primal:
+                best, primal = trial, objective
+            excess = (value - reduced.risk) / risk.loss.total
+            satisfied = self.epsilon is not None and excess <= self.epsilon
+            yield Iterate(best.w, primal, lower, len(bundle), step=1.0, satisfied=satisfied)

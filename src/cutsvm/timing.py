@@ -1,0 +1,70 @@
+"""Where the time goes: seconds per phase, gathered around the solvers and not inside them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from time import perf_counter
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PHASES = ("scores", "planes", "line_search", "qp")
+
+
+class Clock:
+    """Seconds per phase, and how often something happened, since the clock was made."""
+
+    def __init__(self) -> None:
+        self.began = perf_counter()
+        self.spent: dict[str, float] = dict.fromkeys(PHASES, 0.0)
+        self.counts: Counter[str] = Counter()
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self.began
+
+
+_current: ContextVar[Clock | None] = ContextVar("clock", default=None)
+
+
+@contextmanager
+def clock() -> Iterator[Clock]:
+    """A clock that `timed` and `count` write to within this context."""
+    fresh = Clock()
+    token = _current.set(fresh)
+    try:
+        yield fresh
+    finally:
+        _current.reset(token)
+
+
+def timed(phase: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorator: the seconds of each call go to `phase` of the clock that is running, if one is."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            running = _current.get()
+            if running is None:
+                return function(*args, **kwargs)
+            began = perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                running.spent[phase] += perf_counter() - began
+
+        return call
+
+    return decorate
+
+
+def count(what: str, by: int = 1) -> None:
+    """Adds to a counter of the clock that is running, if one is."""
+    running = _current.get()
+    if running is not None:
+        running.counts[what] += by
