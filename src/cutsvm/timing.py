@@ -23,6 +23,7 @@ class Clock:
         self.began = perf_counter()
         self.spent: dict[str, float] = dict.fromkeys(PHASES, 0.0)
         self.counts: Counter[str] = Counter()
+        self.inner = 0.0  # seconds of timed calls within the one that is running
 
     @property
     def seconds(self) -> float:
@@ -52,11 +53,13 @@ def timed(phase: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
             running = _current.get()
             if running is None:
                 return function(*args, **kwargs)
-            began = perf_counter()
+            began, before, running.inner = perf_counter(), running.inner, 0.0
             try:
                 return function(*args, **kwargs)
             finally:
-                running.spent[phase] += perf_counter() - began
+                seconds = perf_counter() - began
+                running.spent[phase] += seconds - running.inner  # each second counts once
+                running.inner = before + seconds
 
         return call
 

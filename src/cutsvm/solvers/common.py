@@ -24,4 +24,9 @@ def begin(
         bundle = Bundle(risk.size, risk.n_free)
     first = risk.at(np.zeros(risk.size) if start is None else start.copy())
     bundle.add(risk.planes(first))
-    return bundle, first, risk.penalty(first.w) + C * risk.value(first)
+    return bundle, first, objective(risk, first, C)
+
+
+def objective(risk: Risk, point: Point, C: float) -> float:
+    """F = |w|^2/2 + C R(w) at the point."""
+    return risk.penalty(point.w) + C * risk.value(point)

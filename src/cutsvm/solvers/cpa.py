@@ -21,7 +21,7 @@ from typing import Literal
 from cutsvm.planes import Bundle
 from cutsvm.risk import Risk
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, objective
 from cutsvm.types import Vector
 
 
@@ -42,11 +42,10 @@ class CPA:
             reduced = bundle.minimise(C, tol=QP_SHARE * (primal - lower))
             lower = max(lower, reduced.lower)
             trial = risk.at(reduced.w)
-            value = risk.value(trial)
+            excess = (risk.value(trial) - reduced.risk) / risk.loss.total
             bundle.add(risk.planes(trial))
             bundle.drop_idle(PATIENCE)
-            if (objective := risk.penalty(trial.w) + C * value) < primal:
-                best, primal = trial, objective
-            excess = (value - reduced.risk) / risk.loss.total
+            if (now := objective(risk, trial, C)) < primal:
+                best, primal = trial, now
             satisfied = self.epsilon is not None and excess <= self.epsilon
             yield Iterate(best.w, primal, lower, len(bundle), step=1.0, satisfied=satisfied)

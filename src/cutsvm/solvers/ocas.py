@@ -10,8 +10,9 @@ Minimises F(w) = |w|^2/2 + C R(w). With R_t the planes so far, repeat:
     4. add the planes that touch R at w_c, one per shard
 
 until F(w_b) is close to the lower bound. One shard is the paper's algorithm; more shards make a tighter R_t and a
-larger reduced problem. Beyond the paper: the reduced problem is solved only as well as the gap needs, and planes
-that carry no weight for a while are dropped.
+larger reduced problem. Beyond the paper: the reduced problem is solved only as well as the gap needs; planes that
+carry no weight for a while are dropped; and if F(w_c) < F(w_b), which a free intercept makes possible (b is best at
+every point, and does not run straight between two of them), step 2 is done once more, towards w_c.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from cutsvm import line_search
 from cutsvm.planes import Bundle
 from cutsvm.risk import Point, Risk
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, objective
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
@@ -48,10 +49,14 @@ class OCAS:
             lower = max(lower, reduced.lower)
             trial = risk.at(reduced.w)
             k = search(risk, best, trial, C, guess=k)
-            best = risk.between(best, trial, k)
-            bundle.add(risk.planes(risk.between(best, trial, self.cut_at)))
+            best = risk.between(best, trial, k, spare=best)
+            cut = risk.between(best, trial, self.cut_at, spare=trial)
+            bundle.add(risk.planes(cut))
             bundle.drop_idle(PATIENCE)
-            primal = min(primal, risk.penalty(best.w) + C * risk.value(best))
+            primal = objective(risk, best, C)
+            if risk.n_free and objective(risk, cut, C) < primal:
+                best = risk.between(best, cut, search(risk, best, cut, C, guess=1.0), spare=best)
+                primal = objective(risk, best, C)
             yield Iterate(best.w, primal, lower, len(bundle), step=k)
 
 

@@ -1,0 +1,269 @@
+"""LinearSVC: linear support vector classification with a certificate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cutsvm import solvers, threads, validation
+from cutsvm.callbacks import Log
+from cutsvm.io.dataset import Dataset, open_dataset
+from cutsvm.losses import Hinge
+from cutsvm.risk import Intercept, Risk
+from cutsvm.rows import as_rows
+from cutsvm.run import Callback, Record, Result, Solver, Status, Stop, relative_gap, run
+from cutsvm.types import Array, Vector
+
+
+class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear support vector machine with a proof of how good the answer is.
+
+    For two classes it minimises, over w and b,
+
+        F = |w|^2 / 2 + C sum_i s_i max(0, 1 - y_i (w.x_i + b)),     s = sample_weight x class_weight
+
+    and stops when a lower bound of F is within the relative gap `tol`. For more classes it solves one such problem
+    per class against the rest.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss against the margin; it multiplies the *sum* over the rows.
+    tol : float, default=1e-3
+        Relative gap (objective - lower bound) / objective at which to stop. The answer is then proven to be within
+        that share of the best possible objective.
+    solver : {"auto", "ocas", "cpa"} or a solver object, default="auto"
+        "ocas" is optimised cutting planes, "cpa" plain ones; `cutsvm.solvers` has both with their settings.
+    multi_class : {"ovr"}, default="ovr"
+        How more than two classes are handled: one against the rest.
+    fit_intercept : bool, default=True
+        Whether there is a b at all.
+    intercept : {"free", "regularized"}, default="free"
+        "free": b is not regularised, as in `sklearn.svm.SVC`. "regularized": b^2 / 2 is added to F, as in LIBLINEAR.
+    class_weight : dict or "balanced", default=None
+        Factors for the classes' weights; classes that are not named have 1. "balanced": total weight /
+        (number of classes x weight of the class).
+    max_iter : int, default=10_000
+        Limit on iterations, of which each reads the data once or twice.
+    max_time : float, default=None
+        Limit in seconds. The best model so far is kept, with its gap; so it is after Ctrl-C.
+    n_jobs : int, default=None
+        Threads: None is 1, -1 all cores. The result is the same to the last bit for any number.
+    warm_start : bool, default=False
+        Start from the last fit's solution.
+    memory_limit, checkpoint : default=None
+        For data larger than memory; not available yet.
+    callbacks : list of callables, default=None
+        Each is called with a `cutsvm.run.Record` after every iteration; one that returns True ends the fit.
+    verbose : int, default=0
+        1: one line per iteration through the logger "cutsvm", to stderr if it has no handler.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    objective_ : float
+        F at the answer, recomputed from the data; summed over the one-vs-rest problems.
+    lower_bound_ : float
+        A number that no w, b can get below.
+    gap_ : float
+        (objective_ - lower_bound_) / objective_.
+    converged_ : bool
+    status_ : cutsvm.run.Status
+        How the fit ended; `status_.value` says it in words.
+    n_iter_ : int
+        Iterations; the most of any one-vs-rest problem.
+    history_ : list of dict
+        One record per iteration: iteration, seconds, primal, lower, gap, planes, passes, and the seconds spent so far
+        in scores, planes, line search and reduced problem.
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+
+    Examples
+    --------
+    >>> from cutsvm import LinearSVC
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVC(C=0.01).fit(X, y)
+    >>> bool(model.gap_ <= 1e-3)
+    True
+    """
+
+    coef_: Array
+    intercept_: Array
+    classes_: Array
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        solver: str | Solver = "auto",
+        multi_class: Literal["ovr"] = "ovr",
+        fit_intercept: bool = True,
+        intercept: Literal["free", "regularized"] = "free",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        memory_limit: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        callbacks: Sequence[Callable[[Record], object]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.solver = solver
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept = intercept
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
+        """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`."""
+        solver = self._check_params()
+        if isinstance(X, (str, PathLike, Dataset)):
+            X, y = _load(X, y)
+        X, y = self._check_data(X, y)
+        weights = validation.sample_weights(sample_weight, len(y))
+        classes = np.unique(y[weights > 0.0])
+        if len(classes) < 2:
+            raise ValueError(
+                f"LinearSVC needs rows of at least 2 classes; there is only one class with weight: {classes[0]!r}"
+            )
+        validation.apply_class_weights(weights, self.class_weight, classes, y)
+        positives = classes[1:] if len(classes) == 2 else classes
+        results = self._solve(solver, X, y, weights, positives, labelled=len(classes) > 2)
+        self.classes_ = classes
+        self._keep(results)
+        if not self.converged_:
+            warnings.warn(self._advice(X), ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _check_params(self) -> Solver:
+        """The solver object, once every parameter is known to be legal."""
+        validation.positive("C", self.C)
+        validation.positive("tol", self.tol)
+        validation.whole("max_iter", self.max_iter, least=1)
+        if self.max_time is not None:
+            validation.positive("max_time", self.max_time)
+        validation.one_of("intercept", self.intercept, ("free", "regularized"))
+        if self.multi_class == "crammer_singer":
+            raise NotImplementedError('multi_class="crammer_singer" is not available yet: use "ovr"')
+        validation.one_of("multi_class", self.multi_class, ("ovr",))
+        for name in ("memory_limit", "checkpoint"):
+            if getattr(self, name) is not None:
+                raise NotImplementedError(f"{name} is not available yet: leave it None")
+        return solvers.resolve(self.solver)
+
+    def _check_data(self, X: Any, y: Any) -> tuple[Any, Array]:
+        validation.refuse_lazy(X)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=validation.float_type(X), order=None, accept_large_sparse=True
+        )
+        check_classification_targets(y)
+        return X, y
+
+    def _solve(
+        self, solver: Solver, X: Any, y: Array, weights: Vector, positives: Array, *, labelled: bool
+    ) -> list[Result]:
+        """One result per positive class."""
+        n_threads = threads.count(self.n_jobs)
+        rows = as_rows(X, n_threads)
+        intercept = Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
+        stop = Stop(self.tol, self.max_iter, self.max_time)
+        callbacks: list[Callback] = [*(self.callbacks or ()), *([Log()] if self.verbose else ())]
+        starts = self._starts(len(positives), rows.d)
+        results: list[Result] = []
+        with threads.one_blas_thread():
+            for positive, start in zip(positives, starts, strict=True):
+                # With one problem the weights themselves take the sign: n numbers less to hold.
+                signed = weights if len(positives) == 1 else weights.copy()
+                np.negative(signed, out=signed, where=y != positive)
+                risk = Risk(rows, Hinge(signed, n_threads), intercept=intercept, threads=n_threads)
+                label = str(positive) if labelled else ""
+                results.append(run(solver, risk, self.C, stop, callbacks, label=label, start=start))
+        return results
+
+    def _starts(self, problems: int, features: int) -> Sequence[Vector | None]:
+        """With warm_start, the last fit's solution, if it has the right shape."""
+        if not (self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (problems, features)):
+            return [None] * problems
+        return list(np.hstack([self.coef_, self.intercept_[:, None]]) if self.fit_intercept else self.coef_)
+
+    def _keep(self, results: list[Result]) -> None:
+        """The fitted attributes."""
+        d = self.n_features_in_
+        self.coef_ = np.array([result.w[:d] for result in results])
+        self.intercept_ = np.array([result.w[d] if self.fit_intercept else 0.0 for result in results])
+        self.objective_ = sum(result.primal for result in results)
+        self.lower_bound_ = sum(result.lower for result in results)
+        self.gap_ = relative_gap(self.objective_, self.lower_bound_)
+        bad = [result.status for result in results if not result.status.converged]
+        self.status_: Status = bad[0] if bad else results[0].status
+        self.converged_ = not bad
+        self.n_iter_ = max(result.n_iter for result in results)
+        self.history_ = [record for result in results for record in result.history]
+
+    def _advice(self, X: Any) -> str:
+        """What was reached and what to do, for the warning."""
+        advice = {
+            Status.MAX_ITER: "raise max_iter",
+            Status.MAX_TIME: "raise max_time",
+            Status.PRECISION: "raise tol",
+        }.get(self.status_)
+        spread = validation.scale_spread(X)
+        if spread > 1e4:
+            scale = f"scale the features (the largest is {spread:.0e} times the smallest)"
+            advice = f"{advice}, or {scale}" if advice else scale
+        return (
+            f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. The objective is within "
+            f"{100 * self.gap_:.2g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".")
+        )
+
+    def decision_function(self, X: Any) -> Vector:
+        """X coef_' + intercept_: shape (n,) for two classes (positive means classes_[1]), else (n, n_classes)."""
+        check_is_fitted(self)
+        validation.refuse_lazy(X)
+        X = validate_data(self, X, accept_sparse="csr", dtype=validation.float_type(X), reset=False)
+        rows = as_rows(X, threads.count(self.n_jobs))
+        scores = np.empty((len(self.coef_), rows.n))
+        for w, b, out in zip(np.asarray(self.coef_, dtype=np.float64), self.intercept_, scores, strict=True):
+            rows.scores(np.ascontiguousarray(w), float(b), out)
+        return scores[0] if len(scores) == 1 else scores.T
+
+    def predict(self, X: Any) -> Array:
+        """The class with the largest score."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[chosen]
+
+
+def _load(source: Any, y: Any) -> tuple[Any, Array]:
+    """X and y of a data set or of the file at a path."""
+    if y is not None:
+        raise ValueError("a data set has its own labels: leave y out")
+    data = source if isinstance(source, Dataset) else open_dataset(source)
+    return data.X, data.y

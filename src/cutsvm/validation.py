@@ -1,0 +1,94 @@
+"""Checks of parameters and weights: each says what was given and what is legal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cutsvm.types import Array, Vector
+
+
+def positive(name: str, value: Any) -> None:
+    """A finite real number above 0."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < float(value) < np.inf:
+        raise ValueError(f"{name}={value!r}: expected a finite number above 0")
+
+
+def whole(name: str, value: Any, *, least: int) -> None:
+    """A whole number, at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+        raise ValueError(f"{name}={value!r}: expected a whole number, at least {least}")
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
+    """One of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
+
+
+def refuse_lazy(X: Any) -> None:
+    """A lazy frame has no values yet; an Arrow table no array interface."""
+    kind = type(X)
+    if kind.__name__ == "LazyFrame":
+        raise TypeError("X is a LazyFrame, which has no values yet: call .collect() first")
+    if kind.__module__.startswith("pyarrow") and hasattr(X, "to_pandas"):
+        raise TypeError("X is a PyArrow table: call .to_pandas() first")
+
+
+def float_type(X: Any) -> Any:
+    """float32 and float64 as they are; small integers fit float32; anything else becomes float64."""
+    dtype = getattr(X, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and dtype.itemsize <= 2:
+        return np.float32
+    return [np.float64, np.float32]
+
+
+def sample_weights(weights: Any, n: int) -> Vector:
+    """One finite weight >= 0 per row, not all 0; None is 1 for all."""
+    if weights is None:
+        return np.ones(n)
+    values = np.array(weights, dtype=np.float64)
+    if values.ndim == 0:
+        values = np.full(n, values)
+    if values.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {values.shape}, expected {(n,)}!")
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))
+    if len(wrong):
+        raise ValueError(f"sample_weight[{wrong[0]}] is {values[wrong[0]]}: expected finite weights, 0 or more")
+    if not values.any():
+        raise ValueError("sample_weight is zero for every row: nothing is left to fit")
+    return values
+
+
+def apply_class_weights(weights: Vector, class_weight: Any, classes: Array, y: Array) -> None:
+    """Multiplies each row's weight by its class's factor, from None, "balanced" or a dict."""
+    if class_weight is None:
+        return
+    factors: dict[Any, float] = {}
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        total = weights.sum()
+        factors = {label: total / (len(classes) * weights[y == label].sum()) for label in classes}
+    elif hasattr(class_weight, "items"):
+        factors = dict(class_weight)
+    else:
+        raise ValueError(f'class_weight={class_weight!r}: expected None, "balanced" or a dict')
+    for label, factor in factors.items():
+        if not np.any(classes == label):
+            raise ValueError(f"class_weight names {label!r}, which is not a class; the classes are {classes.tolist()}")
+        positive(f"class_weight[{label!r}]", factor)
+        weights[y == label] *= factor
+
+
+def scale_spread(X: Any) -> float:
+    """Largest over smallest of the features' largest absolute values, features that are all 0 left out."""
+    if sparse.issparse(X):
+        size = np.zeros(X.shape[1])
+        np.maximum.at(size, X.indices, np.abs(X.data))
+    else:
+        size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    size = size[size > 0.0]
+    return float(size.max() / size.min()) if len(size) else 1.0
