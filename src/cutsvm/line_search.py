@@ -20,12 +20,14 @@ _INSIDE = np.arange(1, 9) / 9
 # A share of the rows whose knots may be taken out for selection; and how often to narrow before that.
 _FEW = 1 / 16
 _ROUNDS = 4
-_FURTHEST = 1e100
+# Scores far out on a line carry the round-off of a short segment many times over: no step goes further than this.
+_FURTHEST = 100.0
 
 
 def exact(line: Line, tilt: float, curvature: float, guess: float = 1.0) -> float:
-    """argmin over k >= 0 of loss(f + k t) + tilt k + curvature k^2 / 2."""
-    return _cross(line, tilt, curvature, 0.0, max(guess, 1e-6) * _AHEAD, floor=True)
+    """argmin over k in [0, 100] of loss(f + k t) + tilt k + curvature k^2 / 2."""
+    guess = min(max(guess, 1e-6), _FURTHEST / _AHEAD[-1])
+    return min(_FURTHEST, _cross(line, tilt, curvature, 0.0, guess * _AHEAD, floor=True))
 
 
 def lowest(line: Line, flat: float) -> float:
@@ -56,7 +58,9 @@ def _cross(
             inside = look.knots[j] - knots_low if j else line.n
         if low == -np.inf or high == np.inf:
             edge = max(abs(ks[0]), abs(ks[-1]))
-            if edge > _FURTHEST:  # no such k within reach: the loss hardly changes along the line
+            if floor and low >= _FURTHEST:
+                return low
+            if edge > 1e200:  # no such k: the loss does not change along the line
                 return low if high == np.inf else high
             ks = np.sort(edge * _BEYOND * (-1.0 if low == -np.inf else 1.0))
             continue

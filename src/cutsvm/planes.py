@@ -25,8 +25,8 @@ class Bundle:
     Planes do not depend on C, so a bundle serves every C.
     """
 
-    # A plane that carries less than this share of its shard's weight is idle.
-    IDLE = 1e-4
+    # A plane is idle with less than this share of what each plane of its shard would carry were all equal.
+    IDLE = 0.02
 
     def __init__(self, size: int, n_free: int) -> None:
         self.n_free = n_free
@@ -38,6 +38,8 @@ class Bundle:
         self._weights: Vector = np.empty(0)  # the last solution's, of the planes it knew, in units of C
         self._idle: Ints = np.empty(0, dtype=np.int64)  # solutions in a row without this plane
         self._used = 0
+        self._highest = 0.0  # the best bound so far
+        self._rising = False  # whether the last solution has bettered it
 
     def __len__(self) -> int:
         return self._used
@@ -72,7 +74,11 @@ class Bundle:
         )
         solution = problem.solve(C, tol, self._weights[:m])
         self._weights[:m] = solution.weights
-        self._idle[:m] = np.where(solution.weights > self.IDLE, 0, self._idle[:m] + 1)
+        self._rising = solution.lower > self._highest
+        self._highest = max(self._highest, solution.lower)
+        shard = self._shard[:m]
+        busy = solution.weights * np.bincount(shard)[shard] > self.IDLE
+        self._idle[:m] = np.where(busy, 0, self._idle[:m] + 1)
         return solution
 
     def _gram_matrix(self) -> Vector | None:
@@ -94,7 +100,12 @@ class Bundle:
         return self._gram[:m, :m]
 
     def drop_idle(self, patience: int) -> None:
-        """Drops planes that carried no weight in the last `patience` solutions."""
+        """Drops planes that carried no weight in the last `patience` solutions.
+
+        Only while the bound rises: otherwise a plane that is dropped could come back, and so on for ever.
+        """
+        if not self._rising:
+            return
         m = self._used
         keep = np.flatnonzero(self._idle[:m] < patience)
         if len(keep) == m:

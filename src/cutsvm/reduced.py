@@ -36,8 +36,8 @@ ROUND_OFF = 1e-14
 # A start mixes this share of equal weights into the last solution: the boundary itself is no place to start.
 EQUAL_SHARE = 0.1
 
-# Solves M dx + c db = r, c.dx = s for (dx, db), given (r, s).
-Newton = Callable[[Vector, Vector], tuple[Vector, Vector]]
+# Solves M dx + c db = r, c.dx = s, given r and s, for dx, its sums over the shards, A'dx and db.
+Newton = Callable[[Vector, Vector], tuple[Vector, Vector, Vector, Vector]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,19 +100,17 @@ class _State:
         self.x = x
         self.t = 1.0 - problem.per_shard(x)
         self.b = np.zeros(problem.c.shape[1])
-        self._locate()
+        self.w = -C * (x @ problem.A)
+        self.m = self._heights()
         top = np.maximum(0.0, np.maximum.reduceat(self.m, problem.starts))
         room = top[shard] - self.m
         self.u = top + max(float(room.mean()), 1e-3 * float(np.abs(problem.o).max()), 1e-300)
         self.z = self.u[shard] - self.m
 
-    def _locate(self) -> None:
-        """w and the planes' heights m at it."""
+    def _heights(self) -> Vector:
+        """m, the planes' heights at w and b."""
         p = self.problem
-        self.w = -self.C * (self.x @ p.A)
-        self.m = p.A @ self.w + p.o
-        if p.c.shape[1]:
-            self.m += p.c @ self.b
+        return p.A @ self.w + p.o + p.c @ self.b
 
     def step(self) -> bool:
         """One step; False when rounding leaves nothing to gain."""
@@ -125,27 +123,27 @@ class _State:
             mu = (x @ z + t @ u) / (len(x) + len(t))
             step = self._direction(newton, astray, -x * z, -t * u)
             reach = self._reach(step)
-            dx, dt, du, dz, _ = step
+            dx, dt, du, dz = step[:4]
             ahead = (x + reach * dx) @ (z + reach * dz) + (t + reach * dt) @ (u + reach * du)
             sigma = (ahead / (len(x) + len(t)) / mu) ** 3
             step = self._direction(newton, astray, sigma * mu - x * z - dx * dz, sigma * mu - t * u - dt * du)
             reach = min(1.0, TO_THE_WALL * self._reach(step))
-        dx, dt, du, dz, db = step
+        dx, dt, du, dz, pull, db = step
         if not (np.isfinite(dx).all() and np.isfinite(dz).all() and reach > 1e-10):
             return False
         self.x, self.t, self.u, self.z = x + reach * dx, t + reach * dt, u + reach * du, z + reach * dz
-        self.b = self.b - reach * db
+        # w follows its own step, not x: close to the solution x is known to fewer digits.
+        self.w, self.b = self.w - reach * self.C * pull, self.b - reach * db
+        self.m = self._heights()
         self.steps += 1
-        self._locate()
         return True
 
     def _direction(self, newton: Newton, astray: Vector, rx: Vector, rt: Vector) -> tuple[Vector, ...]:
         """Newton's direction towards x z = x z + rx, t u = t u + rt with all constraints met."""
         p = self.problem
         r = rx / self.x - astray - (rt / self.t)[p.shard]
-        dx, db = newton(r, -(self.x @ p.c))
-        dt = -p.per_shard(dx)
-        return dx, dt, (rt - self.u * dt) / self.t, (rx - self.z * dx) / self.x, db
+        dx, sums, pull, db = newton(r, -(self.x @ p.c))
+        return dx, -sums, (rt + self.u * sums) / self.t, (rx - self.z * dx) / self.x, pull, db
 
     def _reach(self, step: tuple[Vector, ...]) -> float:
         """The longest step, up to 1 / TO_THE_WALL, that keeps x, t, u and z positive."""
@@ -158,22 +156,20 @@ class _State:
         return _by_features(self) if self.problem.gram is None else _by_planes(self)
 
     def certified(self) -> Reduced:
-        """The value at w and a bound from x, made to keep to the constraints exactly."""
-        p, C = self.problem, self.C
-        x, w, m = self.x, self.w, self.m
-        if p.c.shape[1]:
-            x = _balanced(x, p.c[:, 0])
-            w = -C * (x @ p.A)
-            m = p.A @ w + p.o + p.c @ self.b
-        risk = float(np.maximum(0.0, np.maximum.reduceat(m, p.starts)).sum())
-        half = 0.5 * float(w @ w)
-        gain = C * float(p.o @ x)
-        lower = gain - half - ROUND_OFF * (gain + C * float(x @ np.abs(m - p.o)))
+        """The value at w and b, and a bound from x, made to keep to the constraints exactly."""
+        p, C, w = self.problem, self.C, self.w
+        risk = float(np.maximum(0.0, np.maximum.reduceat(self.m, p.starts)).sum())
+        value = 0.5 * float(w @ w) + C * risk
+        x = self.x / np.maximum(1.0, p.per_shard(self.x))[p.shard]  # over 1 only by round-off
+        x = _balanced(x, p.c[:, 0]) if p.c.shape[1] else x
+        pull = C * (x @ p.A)
+        gain, cost = C * float(p.o @ x), float(pull @ pull)
+        lower = gain - 0.5 * cost - ROUND_OFF * (gain + C * float(x @ np.abs(self.m - p.o)))
         weights = np.empty_like(x)
         weights[p.order] = x
         b = np.zeros(p.n_free)
         b[: len(self.b)] = self.b
-        return Reduced(np.concatenate([w, b]), max(0.0, lower), half + C * risk, risk, weights, self.steps)
+        return Reduced(np.concatenate([w, b]), max(0.0, lower), value, risk, weights, self.steps)
 
 
 def _balanced(x: Vector, c: Vector) -> Vector:
@@ -211,39 +207,50 @@ def _by_planes(state: _State) -> Newton | None:
     f = p.c.shape[1]
     across = solve(p.c) if f else p.c
 
-    def newton(r: Vector, s: Vector) -> tuple[Vector, Vector]:
-        dx = solve(r)
-        if not f:
-            return dx, s
-        db = np.linalg.solve(p.c.T @ across, p.c.T @ dx - s)
-        return dx - across @ db, db
+    def newton(r: Vector, s: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+        dx, db = solve(r), s
+        if f:
+            db = np.linalg.solve(p.c.T @ across, p.c.T @ dx - s)
+            dx = dx - across @ db
+        return dx, p.per_shard(dx), dx @ p.A, db
 
     return newton
 
 
 def _by_features(state: _State) -> Newton | None:
-    """M = K + B B' with B = sqrt(C) A and K the rest, which inverts shard by shard; then one row per feature."""
+    """M = K + B B' with B = sqrt(C) A and K the rest, which inverts shard by shard; then one row per feature.
+
+    With k = x/z, its sum s over the shard and r = t/u:  (1/K) v = k (v - mean + mean r/(r + s)), mean = sum of k v / s.
+    Written as distances from the mean, nothing large is subtracted from anything large.
+    """
     p = state.problem
-    B = np.hstack([np.sqrt(state.C) * p.A, p.c])
+    root = np.sqrt(state.C)
+    B = np.hstack([root * p.A, p.c])
     k = state.x / state.z
-    share = state.t / state.u + p.per_shard(k)
+    total = p.per_shard(k)
+    rest = state.t / state.u / (state.t / state.u + total)
 
-    def over_K(v: Vector) -> Vector:
-        return k * (v - (p.per_shard(k * v) / share)[p.shard])
+    def over_K(v: Vector) -> tuple[Vector, Vector]:
+        """(1/K) v, and its sums over the shards without adding up what cancels."""
+        mean = p.per_shard(k * v) / total
+        sums = mean * rest * total
+        out = k * (v - mean[p.shard])
+        return out + k * ((sums - p.per_shard(out)) / total)[p.shard], sums
 
-    scaled = np.sqrt(k)[:, None] * B
-    sums = p.per_shard(k[:, None] * B) / np.sqrt(share)[:, None]
-    H = scaled.T @ scaled - sums.T @ sums
+    means = p.per_shard(k[:, None] * B) / total[:, None]
+    spread = np.sqrt(k)[:, None] * (B - means[p.shard])
+    means *= np.sqrt(rest * total)[:, None]
+    H = spread.T @ spread + means.T @ means
     d = p.A.shape[1]
     H[np.arange(d), np.arange(d)] += 1.0
     solve = _cholesky(H)
     if solve is None:
         return None
 
-    def newton(r: Vector, s: Vector) -> tuple[Vector, Vector]:
-        right = B.T @ over_K(r)
+    def newton(r: Vector, s: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+        right = B.T @ over_K(r)[0]
         right[d:] -= s
         y = solve(right)
-        return over_K(r - B @ y), y[d:]
+        return *over_K(r - B @ y), y[:d] / root, y[d:]
 
     return newton

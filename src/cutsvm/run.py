@@ -125,7 +125,8 @@ def run(
     watch = _Watch(stop)
     last: Iterate | None = None
     status: Status | None = None
-    with clock() as time:
+    # Overflow is seen in the objective, and then it is an error.
+    with clock() as time, np.errstate(over="ignore", invalid="ignore"):
         try:
             for last in solver(risk, C, start=start):
                 if not np.isfinite(last.primal):

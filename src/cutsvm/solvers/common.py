@@ -12,7 +12,7 @@ from cutsvm.types import Vector
 # The reduced problem is solved to this share of the gap that is left: a better answer would not be used.
 QP_SHARE = 0.1
 # A plane that carried no weight in so many reduced problems is dropped.
-PATIENCE = 20
+PATIENCE = 6
 
 
 def begin(

@@ -1,0 +1,211 @@
+"""Time to a given accuracy on two-class sets: cutsvm and its peers in one run.
+
+    python benchmarks/binary.py [--sets covtype,a9a] [--C 1e2,1e4,1e6] [--gaps 1e-2,1e-3,1e-5]
+
+Every problem goes in three steps. First cutsvm runs to a tenth of the smallest gap: its lower bound is the
+measure for all. Then each peer climbs its ladders of settings, once, until the smallest gap is reached. Then
+the settings that were fastest to a gap are run again, round by round, beside cutsvm; the medians count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import binary_report
+import data
+from peers import PEERS, Answer, Setting, Worker, layouts, objective
+
+OURS = "cutsvm"
+FIELDS = (
+    "set n d Cn C solver variant setting target phase round status limit seconds objective lower gap "
+    "claimed_lower claimed_gap stopped iterations message"
+).split()
+Row = dict[str, Any]
+
+
+def numbers(text: str) -> list[float]:
+    return [float(part) for part in text.split(",")]
+
+
+def words(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add = parser.add_argument
+    add(
+        "--sets", type=words, default=list(data.REAL), help="comma-separated; NAME:ROWS takes a random subset"
+    )
+    add("--C", type=numbers, default=[1e2, 1e4, 1e6], help="values of C times n")
+    add("--gaps", type=numbers, default=[1e-2, 1e-3, 1e-5], help="relative gaps")
+    add("--repeat", type=int, default=3, help="timed rounds")
+    add("--time-limit", type=float, default=60.0, help="seconds per fit")
+    add(
+        "--patience",
+        type=float,
+        default=20.0,
+        help="a peer gets this many times our slowest time (at least 3 s)",
+    )
+    add("--repeat-limit", type=float, default=15.0, help="a fit longer than this is run once only")
+    add("--solver", type=words, default=["auto"], help="solvers of cutsvm; the first one is compared")
+    add("--peers", type=words, default=[name for name in PEERS if name != OURS])
+    add("--data", type=Path, default=data.DEFAULT_FOLDER, help="folder of the .npz files")
+    add("--out", type=Path, default=Path(__file__).parent / "results", help="folder of the results")
+    add("--report-only", action="store_true", help="make table and picture from the CSV that is there")
+    return parser.parse_args()
+
+
+class Problem:
+    """One data set and one C: runs the solvers and keeps a row for each run."""
+
+    def __init__(self, dataset: data.DataSet, Cn: float, workers: dict[str, Worker], options: Any) -> None:
+        self.data, self.Cn, self.C = dataset, Cn, Cn / dataset.n
+        self.workers, self.options = workers, options
+        self.gaps = sorted(options.gaps, reverse=True)
+        self.limit = options.time_limit
+        self.lower = 0.0
+        self.rows: list[Row] = []
+
+    def run(self) -> list[Row]:
+        self.measure()
+        for name in self.workers:
+            if name != OURS:
+                self.climb(name)
+        jobs = self.chosen()
+        for turn in range(1, self.options.repeat + 1):
+            for solver, variant, setting in jobs:
+                self.fit(solver, variant, setting, "timed", turn)
+        return self.rows
+
+    def measure(self) -> None:
+        """Run ourselves: once tightly for the lower bound, then once per gap; the peers' limit follows."""
+        tight = {"solver": self.options.solver[0], "tol": self.gaps[-1] / 10}
+        self.fit(OURS, tight["solver"], tight, "bound")
+        for solver in self.options.solver:
+            for gap in self.gaps:
+                self.fit(OURS, solver, {"solver": solver, "tol": gap}, "search")
+        ours = [row for row in self.rows if row["phase"] == "search" and row["status"] == "ok"]
+        slowest = max((row["seconds"] for row in ours), default=self.limit)
+        self.limit = min(self.limit, max(3.0, self.options.patience * slowest))
+
+    def climb(self, name: str) -> None:
+        """Try a peer's settings from loose to tight, until the smallest gap is reached with a margin.
+
+        The margin is for solvers whose answer differs from run to run.
+        """
+        peer = PEERS[name]()
+        for variant, ladder in peer.ladders(self.data, self.gaps).items():
+            last = {"objective": None, "seconds": 0.0}
+            work = [peer.effort(setting) for setting in ladder]
+            for i, setting in enumerate(ladder):
+                if i and work[i] and last["seconds"] * work[i] / work[i - 1] > self.limit:
+                    break
+                row = self.fit(name, variant, setting, "search")
+                done = row["status"] != "ok" or row["gap"] <= 0.5 * self.gaps[-1]
+                if (
+                    done or row["objective"] == last["objective"]
+                ):  # at the end, or at a limit of the solver's own
+                    break
+                last = row
+
+    def chosen(self) -> list[tuple[str, str, Setting]]:
+        """The runs worth repeating: by solver and gap the fastest setting that reached it, and close ones."""
+        jobs: dict[str, tuple[str, str, Setting]] = {}
+        for gap in self.gaps:
+            for solver in self.workers:
+                tried = [row for row in self.rows if row["solver"] == solver and row["phase"] == "search"]
+                for test in (binary_report.reached, binary_report.proved):
+                    good = [row for row in tried if test(row, gap)]
+                    best = min((row["seconds"] for row in good), default=0.0)
+                    bar = min(1.3 * best, self.options.repeat_limit)
+                    for row in (row for row in good if row["seconds"] <= bar):
+                        for setting in self.twins(json.loads(row["setting"])):
+                            jobs[f"{solver} {row['variant']} {setting}"] = (solver, row["variant"], setting)
+        return list(jobs.values())
+
+    def twins(self, setting: Setting) -> list[Setting]:
+        """The setting in every layout that the data may have: the same answer, perhaps faster."""
+        if "layout" not in setting:
+            return [setting]
+        return [setting | {"layout": layout} for layout in layouts(self.data)]
+
+    def fit(self, solver: str, variant: str, setting: Setting, phase: str, turn: int = 0) -> Row:
+        answer = self.workers[solver].fit(self.C, setting, self.limit)
+        if solver == OURS:
+            self.lower = max(self.lower, answer.claims.get("lower", 0.0))
+        row = self.row(answer) | {"solver": solver, "variant": variant, "phase": phase, "round": turn}
+        row["setting"] = json.dumps(setting)
+        row["target"] = setting.get("tol" if solver == OURS else "r", "") if PEERS[solver].certified else ""
+        self.rows.append(row)
+        show = f"{row['gap']:9.1e}" if row["gap"] != "" else "        -"
+        what = f"{self.data.name} {self.Cn:g} {solver} [{variant}] {setting}"
+        print(
+            f"{phase:7}{answer.status:6}{answer.seconds:9.3f} s  gap {show}  {what} {answer.message}",
+            flush=True,
+        )
+        return row
+
+    def row(self, answer: Answer) -> Row:
+        """What one run gave, by the common measure."""
+        row = dict.fromkeys(FIELDS, "")
+        n, d = self.data.X.shape
+        row |= {"set": self.data.name, "n": n, "d": d, "Cn": self.Cn, "C": self.C}
+        row |= {"status": answer.status, "seconds": answer.seconds, "message": answer.message}
+        row["limit"] = self.limit
+        if answer.w is None:
+            return row
+        value = objective(self.data, answer.w, answer.b, self.C)
+        claimed = answer.claims.get("lower", "")
+        row |= {"objective": value, "lower": self.lower, "gap": (value - self.lower) / value}
+        row |= {key: answer.claims.get(key, "") for key in ("stopped", "iterations")}
+        if claimed != "":
+            row |= {"claimed_lower": claimed, "claimed_gap": (value - claimed) / value}
+        return row
+
+
+def write(rows: list[Row], path: Path) -> None:
+    """All runs, one line each."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def solve_all(options: argparse.Namespace, notes: list[str]) -> list[Row]:
+    """Run every problem; the CSV is rewritten after each, so that an interrupted run keeps what it has."""
+    names, missing = data.available(options.sets, options.data)
+    absent = [name for name in options.peers if not PEERS[name].installed()]
+    notes += [f"Skipped, no file: {', '.join(missing)}."] if missing else []
+    notes += [f"Skipped, not installed: {', '.join(absent)}."] if absent else []
+    print(*notes, sep="\n")
+    rows: list[Row] = []
+    for name in names:
+        dataset = data.load(name, options.data)
+        solvers = [OURS, *(peer for peer in options.peers if peer not in absent)]
+        workers = {peer: Worker(peer, name, options.data) for peer in solvers}
+        try:
+            for Cn in options.C:
+                rows += Problem(dataset, Cn, workers, options).run()
+                write(rows, options.out / "binary.csv")
+        finally:
+            for worker in workers.values():
+                worker.stop()
+    return rows
+
+
+def main() -> None:
+    options = arguments()
+    options.out.mkdir(parents=True, exist_ok=True)
+    notes: list[str] = []
+    if not options.report_only:
+        solve_all(options, notes)
+    binary_report.make(options.out / "binary.csv", sorted(options.gaps, reverse=True), notes)
+
+
+if __name__ == "__main__":
+    main()

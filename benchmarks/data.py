@@ -1,0 +1,168 @@
+"""The data sets of the benchmarks: real ones from a folder of .npz files, synthetic ones made here.
+
+Every set is a two-class problem: X float32 (a C-ordered array, or CSR), y float64 in {-1, +1}. Dense features
+are scaled to [0, 1] by their smallest and largest value; sparse sets are taken as they are, text as tf-idf.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zlib
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+DEFAULT_FOLDER = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
+SCRATCH = Path(tempfile.gettempdir()) / "cutsvm-benchmarks"
+
+# The label that is the positive class.
+POSITIVE = {"covtype": 1, "kdd04_bio": 1, "mnist": 3, "a9a": 1, "w8a": 1, "ijcnn1": 1, "arxiv": 1}
+REAL = tuple(POSITIVE)
+SYNTHETIC = ("synthetic-small", "synthetic-long", "synthetic-wide")
+
+
+class DataSet(NamedTuple):
+    """A two-class problem."""
+
+    name: str
+    X: np.ndarray | sp.csr_matrix
+    y: np.ndarray
+
+    @property
+    def n(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def sparse(self) -> bool:
+        return sp.issparse(self.X)
+
+    @property
+    def density(self) -> float:
+        stored = self.X.nnz if self.sparse else np.count_nonzero(self.X)
+        return stored / (self.X.shape[0] * self.X.shape[1])
+
+    def subset(self, n: int, seed: int = 0) -> DataSet:
+        """`n` rows drawn without replacement; a larger `n` with the same seed holds the smaller one."""
+        if n >= self.n:
+            return self
+        rows = np.random.default_rng(seed).permutation(self.n)[:n]
+        return DataSet(f"{self.name}-{n}", self.X[rows], self.y[rows])
+
+
+def available(names: list[str], folder: Path) -> tuple[list[str], list[str]]:
+    """Split `names` into those that can be loaded and those whose file is missing."""
+
+    def exists(name: str) -> bool:
+        base = name.partition(":")[0]
+        return base in SYNTHETIC or (base in POSITIVE and (folder / f"{base}.npz").exists())
+
+    found = [name for name in names if exists(name)]
+    return found, [name for name in names if name not in found]
+
+
+def load(name: str, folder: Path = DEFAULT_FOLDER) -> DataSet:
+    """Load a real set from `folder`, or make a synthetic one. `name:ROWS` is a random subset."""
+    name, _, rows = name.partition(":")
+    data = synthetic(name) if name in SYNTHETIC else _real(name, folder)
+    return data.subset(int(rows)) if rows else data
+
+
+def _real(name: str, folder: Path) -> DataSet:
+    with np.load(folder / f"{name}.npz") as file:
+        y = np.where(file["y"] == POSITIVE[name], 1.0, -1.0)
+        if "X" in file:
+            return DataSet(name, unit_range(file["X"]), y)
+        X = sp.csr_matrix((file["data"], file["indices"], file["indptr"]), shape=tuple(file["shape"]))
+    return DataSet(name, tfidf(X) if name == "arxiv" else _tidy(X), y)
+
+
+def unit_range(X: np.ndarray) -> np.ndarray:
+    """Scale every feature to [0, 1]; a constant one becomes 0."""
+    low = X.min(axis=0)
+    width = X.max(axis=0) - low
+    width[width == 0] = 1
+    return np.ascontiguousarray((X - low) / width, dtype=np.float32)
+
+
+def tfidf(counts: sp.csr_matrix) -> sp.csr_matrix:
+    """log(1 + count) x idf with rows of unit length, idf = log((1 + n) / (1 + df)) + 1."""
+    n, d = counts.shape
+    document_frequency = np.bincount(counts.indices, minlength=d)
+    idf = np.log((1 + n) / (1 + document_frequency)) + 1
+    values = np.log1p(counts.data.astype(np.float64)) * idf[counts.indices]
+    rows = np.repeat(np.arange(n), np.diff(counts.indptr))
+    length = np.sqrt(np.bincount(rows, weights=values**2, minlength=n))
+    length[length == 0] = 1
+    values /= length[rows]
+    return _tidy(sp.csr_matrix((values, counts.indices, counts.indptr), shape=counts.shape))
+
+
+def _tidy(X: sp.csr_matrix) -> sp.csr_matrix:
+    """float32 values, int32 indices, sorted: the form that every solver here can read."""
+    X = X.astype(np.float32)
+    X.sort_indices()
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
+
+
+def synthetic(name: str, seed: int = 0) -> DataSet:
+    """A made-up set: small and dense, long and thin, or wide and sparse. A tenth of the labels are random."""
+    rng = np.random.default_rng(seed)
+    if name == "synthetic-wide":
+        X = _words(rng, n=50_000, d=20_000, per_row=50)
+    else:
+        n, d = (20_000, 50) if name == "synthetic-small" else (2_000_000, 40)
+        X = rng.random((n, d), dtype=np.float32)
+    scores = X @ rng.standard_normal(X.shape[1])
+    y = np.where(scores > np.median(scores), 1.0, -1.0)
+    noisy = rng.random(len(y)) < 0.1
+    y[noisy] = rng.choice([-1.0, 1.0], size=noisy.sum())
+    return DataSet(name, X, y)
+
+
+def _words(rng: np.random.Generator, n: int, d: int, per_row: int) -> sp.csr_matrix:
+    """Rows of words drawn by Zipf's law, weighted as text is."""
+    law = 1 / np.arange(1, d + 1)
+    columns = rng.choice(d, size=n * per_row, p=law / law.sum())
+    rows = np.repeat(np.arange(n), per_row)
+    counts = sp.coo_matrix((np.ones(n * per_row, dtype=np.float32), (rows, columns)), shape=(n, d)).tocsr()
+    return tfidf(counts)
+
+
+def svmlight_file(data: DataSet, scratch: Path = SCRATCH) -> Path:
+    """The set as svmlight text (1-based), written once per scratch folder. Nine digits keep a float32."""
+    parts = (data.X.data, data.X.indices, data.X.indptr) if data.sparse else (data.X,)
+    check = 0
+    for part in (*parts, data.y):
+        check = zlib.crc32(np.ascontiguousarray(part), check)
+    path = scratch / f"{data.name}-{check:08x}.svm"
+    if path.exists():
+        return path
+    scratch.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    with unfinished.open("w") as file:
+        for start in range(0, data.n, 10_000):
+            block = sp.csr_matrix(data.X[start : start + 10_000])
+            file.write(_svmlight_text(block, data.y[start : start + 10_000]))
+    unfinished.replace(path)
+    return path
+
+
+def _svmlight_text(X: sp.csr_matrix, y: np.ndarray) -> str:
+    """Format a block of rows: one `%` per row is several times faster than one per value."""
+    tokens = [None] * (2 * X.nnz)
+    tokens[::2] = (X.indices + 1).tolist()
+    tokens[1::2] = X.data.astype(np.float64).tolist()
+    ends = (2 * X.indptr).tolist()
+    lines = []
+    for label, (start, end) in zip(y.tolist(), pairwise(ends), strict=True):
+        if start == end:  # svmocas refuses a row without features
+            lines.append(f"{label:+.0f} 1:0\n")
+        else:
+            pattern = "%+d" + " %d:%.9g" * ((end - start) // 2) + "\n"
+            lines.append(pattern % (label, *tokens[start:end]))
+    return "".join(lines)

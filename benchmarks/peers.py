@@ -1,0 +1,412 @@
+"""The solvers that the benchmarks compare, each behind the same small class, each in a process of its own.
+
+Everybody minimises F(w, b) = (|w|^2 + b^2)/2 + C sum_i max(0, 1 - y_i (w.x_i + b)): the intercept is one more
+weight, for a constant feature of 1. `fit` gives w, b and the seconds of training alone. What `objective`
+makes of w and b is all that counts; of a solver's own figures only a lower bound is kept, as a claim.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import multiprocessing
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import warnings
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from data import DataSet, load, svmlight_file
+
+Setting = dict[str, Any]
+Fit = tuple[np.ndarray, float, float]
+CORES = len(os.sched_getaffinity(0))
+
+
+def objective(data: DataSet, w: np.ndarray, b: float, C: float) -> float:
+    """F(w, b) in float64, block by block: the one measure for everybody."""
+    w = np.asarray(w, dtype=np.float64).ravel()
+    loss = 0.0
+    for start in range(0, data.n, 50_000):
+        rows = slice(start, start + 50_000)
+        scores = data.X[rows].astype(np.float64) @ w + b
+        loss += np.maximum(0.0, 1.0 - data.y[rows] * scores).sum()
+    return float((w @ w + b * b) / 2 + C * loss)
+
+
+def layouts(data: DataSet) -> list[str]:
+    """How a set may be handed over, the likely best first: a dense one with many zeros also as CSR."""
+    if data.sparse:
+        return ["csr"]
+    return ["csr", "dense"] if data.density < 0.5 else ["dense"]
+
+
+class Peer:
+    """A solver, the forms of the data that it wants, and its ladders of settings from loose to tight."""
+
+    name: str
+    module: str
+    certified = False
+    slack = 2.0  # seconds that a fit may take beyond training, before its process is ended
+
+    def __init__(self) -> None:
+        self._forms: dict[tuple[str, int, str], Any] = {}
+        self.claims: dict[str, Any] = {}
+
+    @classmethod
+    def installed(cls) -> bool:
+        return importlib.util.find_spec(cls.module) is not None
+
+    def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
+        """Settings from loose to tight, one ladder per way of running the solver."""
+        raise NotImplementedError
+
+    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+        """Train; a solver that can stop by itself does so after `limit` seconds."""
+        raise NotImplementedError
+
+    def effort(self, setting: Setting) -> float:
+        """What time is proportional to, where that is known; else 0."""
+        return 0.0
+
+    def form(self, data: DataSet, layout: str) -> Any:
+        """The data in the form that the solver reads, made once."""
+        key = (data.name, data.n, layout)
+        if key not in self._forms:
+            self._forms[key] = self.convert(data, layout)
+        return self._forms[key]
+
+    def convert(self, data: DataSet, layout: str) -> Any:
+        return sp.csr_matrix(data.X) if layout == "csr" else data.X
+
+
+class Ours(Peer):
+    """cutsvm.LinearSVC on X as it is. Seconds: the whole `fit`, its checks and its certificate included."""
+
+    name = "cutsvm"
+    module = "cutsvm"
+    certified = True
+    slack = 30.0
+
+    def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
+        return {"auto": [{"solver": "auto", "tol": gap} for gap in gaps]}
+
+    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+        from cutsvm import LinearSVC
+
+        model = LinearSVC(C, intercept="regularized", n_jobs=-1, max_time=limit, **setting)
+        start = time.perf_counter()
+        model.fit(data.X, data.y)
+        seconds = time.perf_counter() - start
+        self.claims = {
+            "lower": float(np.max(model.lower_bound_)),
+            "iterations": int(np.max(model.n_iter_)),
+            "stopped": bool(np.all(model.converged_)),
+        }
+        return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]), seconds
+
+
+class SvmOcas(Peer):
+    """libocas's command line tool. Seconds: its own `ocas_time`, which leaves out reading the file."""
+
+    name = "svmocas"
+    certified = True
+    slack = 120.0
+
+    @classmethod
+    def installed(cls) -> bool:
+        return shutil.which("svmocas") is not None
+
+    def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
+        threads = sorted({1, CORES})
+        return {f"{p} threads": [{"r": gap, "p": p} for gap in gaps] for p in threads}
+
+    def convert(self, data: DataSet, layout: str) -> Path:
+        return svmlight_file(data)
+
+    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+        options = [part for key, value in setting.items() for part in (f"-{key}", str(value))]
+        with tempfile.TemporaryDirectory() as folder:
+            model = Path(folder) / "model"
+            command = ["svmocas", "-c", repr(C), "-b", "1", "-t", str(limit), *options]
+            command += [str(self.form(data, "")), str(model)]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=limit + self.slack - 10)
+            if done.returncode != 0 or not model.exists():
+                raise RuntimeError((done.stderr or done.stdout)[-300:])
+            weights = np.loadtxt(model)
+        self.claims = {
+            "lower": float(re.findall(r"Q_D=([-+.\deE]+)", done.stdout)[-1]),
+            "iterations": len(re.findall(r"Q_D=", done.stdout)) - 1,
+            "stopped": "<= TolRel" in done.stdout,
+        }
+        w = np.zeros(data.X.shape[1])
+        w[: len(weights) - 1] = weights[:-1]  # features after the last one in use have no line
+        return w, float(weights[-1]), float(re.findall(r"ocas_time\s*:\s*([.\d]+)", done.stdout)[-1])
+
+
+class Liblinear(Peer):
+    """LIBLINEAR -s 3 -B 1. Seconds: its C function `train`; making its sparse rows before is not counted."""
+
+    name = "LIBLINEAR"
+    module = "liblinear"
+
+    def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
+        return {"-s 3": [{"e": e} for e in (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)]}
+
+    def convert(self, data: DataSet, layout: str) -> Any:
+        from liblinear.liblinear import problem
+
+        return problem(data.y, sp.csr_matrix(data.X), 1)
+
+    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+        from liblinear.liblinear import liblinear, parameter, toPyModel
+
+        problem = self.form(data, "")
+        options = parameter(f"-s 3 -c {C!r} -B 1 -e {setting['e']} -q")
+        liblinear.set_print_string_function(options.print_func)
+        ctypes.CDLL(None).srand(1)  # as in a new process: the same answer every time
+        start = time.perf_counter()
+        pointer = liblinear.train(problem, options)
+        seconds = time.perf_counter() - start
+        w, b = toPyModel(pointer).get_decfun()
+        return np.asarray(w), float(b), seconds
+
+
+class SklearnLinearSVC(Peer):
+    """scikit-learn's LinearSVC on float64, CSR where zeros abound. Seconds: `fit`, which copies the rows."""
+
+    name = "sklearn LinearSVC"
+    module = "sklearn"
+
+    def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
+        return {"dual": [{"tol": tol, "max_iter": 10**6} for tol in (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)]}
+
+    def convert(self, data: DataSet, layout: str) -> Any:
+        return super().convert(data, layouts(data)[0]).astype(np.float64)
+
+    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+        from sklearn.svm import LinearSVC
+
+        X = self.form(data, "")
+        model = LinearSVC(C=C, loss="hinge", dual=True, intercept_scaling=1, random_state=0, **setting)
+        start = time.perf_counter()
+        model.fit(X, data.y)
+        seconds = time.perf_counter() - start
+        return model.coef_[0], float(model.intercept_[0]), seconds
+
+
+class SklearnSGD(Peer):
+    """scikit-learn's SGDClassifier, alpha = 1/(C n), the constant column in X. Seconds: `fit`.
+
+    A rung is a number of epochs; the last and the averaged iterate are tried.
+    """
+
+    name = "sklearn SGD"
+    module = "sklearn"
+
+    def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
+        epochs = (1, 3, 10, 30, 100, 300, 1000)
+        layout = layouts(data)[0]
+        return {
+            name: [{"layout": layout, "average": average, "max_iter": k} for k in epochs]
+            for name, average in (("last", False), ("averaged", True))
+        }
+
+    def effort(self, setting: Setting) -> float:
+        return setting["max_iter"]
+
+    def convert(self, data: DataSet, layout: str) -> Any:
+        ones = np.ones((data.n, 1), dtype=np.float32)
+        if layout == "csr":
+            return sp.hstack([super().convert(data, "csr"), ones], format="csr", dtype=np.float32)
+        return np.hstack([data.X, ones])
+
+    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+        from sklearn.linear_model import SGDClassifier
+
+        setting = dict(setting)
+        X = self.form(data, setting.pop("layout"))
+        alpha = 1 / (C * data.n)
+        model = SGDClassifier(alpha=alpha, tol=None, fit_intercept=False, random_state=0, **setting)
+        start = time.perf_counter()
+        model.fit(X, data.y)
+        seconds = time.perf_counter() - start
+        return model.coef_[0, :-1], float(model.coef_[0, -1]), seconds
+
+
+class SnapML(Peer):
+    """snapml's SupportVectorMachine, regularizer = 1/C, its own constant feature. Seconds: `fit`."""
+
+    name = "snapml"
+    module = "snapml"
+
+    def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
+        tols = (0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+        layout = layouts(data)[0]
+        return {
+            f"{jobs} threads": [{"layout": layout, "n_jobs": jobs, "tol": tol} for tol in tols]
+            for jobs in sorted({1, CORES})
+        }
+
+    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+        from snapml import SupportVectorMachine
+
+        setting = dict(setting)
+        X = self.form(data, setting.pop("layout"))
+        fixed = {"fit_intercept": True, "normalize": False, "max_iter": 10**6, "random_state": 0}
+        model = SupportVectorMachine(regularizer=1 / C, **fixed, **setting)
+        start = time.perf_counter()
+        model.fit(X, data.y)
+        seconds = time.perf_counter() - start
+        return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]), seconds
+
+
+class Dlib(Peer):
+    """dlib's svm_c_linear_trainer, C times n. Seconds: `train`; making its vectors before is not counted.
+
+    From Python only the absolute accuracy can be set; it also stops when its risk is known to 1e-4 of itself.
+    """
+
+    name = "dlib"
+    module = "dlib"
+
+    def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
+        epsilons = (0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-7)
+        return {"linear": [{"layout": layouts(data)[0], "epsilon": eps} for eps in epsilons]}
+
+    def convert(self, data: DataSet, layout: str) -> Any:
+        import dlib
+
+        rows = dlib.vectors() if layout == "dense" else dlib.sparse_vectors()
+        for start in range(0, data.n, 10_000):
+            block = data.X[start : start + 10_000]
+            if layout == "dense":
+                rows.extend([dlib.vector(row) for row in block.tolist()])
+            else:
+                rows.extend(_dlib_sparse(sp.csr_matrix(block)))
+        return rows, dlib.array(data.y.tolist())
+
+    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+        import dlib
+
+        dense = setting["layout"] == "dense"
+        trainer = dlib.svm_c_trainer_linear() if dense else dlib.svm_c_trainer_sparse_linear()
+        trainer.set_c(C * data.n)
+        trainer.epsilon = setting["epsilon"]
+        rows, labels = self.form(data, setting["layout"])
+        start = time.perf_counter()
+        model = trainer.train(rows, labels)
+        seconds = time.perf_counter() - start
+        w = np.zeros(data.X.shape[1])
+        if dense:
+            w[:] = list(model.weights)
+        else:
+            for pair in model.weights:
+                w[pair.first] = pair.second
+        return w, -float(model.bias), seconds  # dlib's function is w.x - bias
+
+
+def _dlib_sparse(X: sp.csr_matrix) -> list[Any]:
+    """dlib's sparse vectors for a block of rows."""
+    import dlib
+
+    indices, values, ends = X.indices.tolist(), X.data.tolist(), X.indptr.tolist()
+    rows = []
+    for start, end in pairwise(ends):
+        row = dlib.sparse_vector()
+        row.extend([dlib.pair(j, v) for j, v in zip(indices[start:end], values[start:end], strict=True)])
+        rows.append(row)
+    return rows
+
+
+PEERS: dict[str, type[Peer]] = {
+    peer.name: peer for peer in (Ours, SvmOcas, Liblinear, SklearnLinearSVC, SklearnSGD, SnapML, Dlib)
+}
+
+
+class Answer(NamedTuple):
+    """What came back from a worker: a model with its training time, or why there is none."""
+
+    status: str  # "ok", "limit" or "error"
+    seconds: float
+    w: np.ndarray | None = None
+    b: float = 0.0
+    claims: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    message: str = ""
+
+
+class Worker:
+    """A process that holds one solver and one data set, and is ended when a fit takes too long."""
+
+    def __init__(self, peer: str, set_name: str, folder: Path) -> None:
+        self.arguments = (peer, set_name, folder)
+        self.slack = PEERS[peer].slack
+        self.process: Any = None
+
+    def fit(self, C: float, setting: Setting, limit: float) -> Answer:
+        if self.process is None:
+            self._start()
+        try:
+            self.pipe.send((C, setting, limit))
+            self.pipe.recv()  # the data are in the form that this setting wants
+            if not self.pipe.poll(limit + self.slack):
+                self.stop()
+                return Answer("limit", limit)
+            answer = self.pipe.recv()
+        except (EOFError, BrokenPipeError):
+            self.stop()
+            return Answer("error", 0.0, message="its process ended")
+        return answer._replace(status="limit") if answer.seconds > limit else answer
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, end = context.Pipe()
+        self.process = context.Process(target=_serve, args=(end, *self.arguments), daemon=True)
+        self.process.start()
+        end.close()
+        self.pipe.recv()  # imports, loading and the warm-up are done
+
+    def stop(self) -> None:
+        """End the process, at once."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process = None
+
+
+def _serve(pipe: Any, name: str, set_name: str, folder: Path) -> None:
+    """The worker: load, warm up on a few rows, then fit whatever is asked for."""
+    warnings.simplefilter("ignore")
+    peer, data = PEERS[name](), load(set_name, folder)
+    small = data.subset(2000)
+    for ladder in peer.ladders(small, [0.1]).values():
+        _answer(peer, small, (1.0 / small.n, ladder[0], 5.0))
+    pipe.send("ready")
+    while job := _next(pipe):
+        peer.form(data, job[1].get("layout", ""))
+        pipe.send("go")
+        pipe.send(_answer(peer, data, job))
+
+
+def _next(pipe: Any) -> Any:
+    """The next job; None when the benchmark is gone."""
+    try:
+        return pipe.recv()
+    except EOFError:
+        return None
+
+
+def _answer(peer: Peer, data: DataSet, job: tuple[float, Setting, float]) -> Answer:
+    try:
+        w, b, seconds = peer.fit(data, *job)
+    except Exception as error:  # a peer that fails is reported, not fatal
+        return Answer("error", 0.0, message=f"{type(error).__name__}: {error}")
+    return Answer("ok", seconds, w, b, peer.claims)

@@ -1,0 +1,70 @@
+// Bindings of the svmlight reader.
+#include "core/svmlight.hpp"
+
+#include "bindings/arrays.hpp"
+
+#include <cstdlib>
+#include <utility>
+
+namespace {
+
+using namespace cutsvm::svmlight;
+
+// A NumPy array that owns memory to be freed with std::free.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> adopt(T* data, std::int64_t size) {
+    nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {static_cast<std::size_t>(size)}, owner);
+}
+
+template <class Value>
+std::vector<std::tuple<std::int64_t, std::string>> feed(Reader<Value>& reader, const Vector<std::uint8_t>& text,
+                                                        int n_threads) {
+    std::vector<BadLine> bad;
+    {
+        nb::gil_scoped_release nogil;
+        // The bytes of the file are characters; char may look at any memory.
+        bad = reader.feed({reinterpret_cast<const char*>(text.data()), text.shape(0)}, std::max(n_threads, 1));
+    }
+    std::vector<std::tuple<std::int64_t, std::string>> lines;
+    for (const BadLine& line : bad) lines.emplace_back(line.line, describe(line));
+    return lines;
+}
+
+// labels, qid or None, indptr, indices (int32 or int64), values
+template <class Value>
+nb::tuple take(Reader<Value>& used) {
+    Reader<Value> reader = std::exchange(used, Reader<Value>(Options{}));  // a second call finds it empty
+    const std::int64_t rows = reader.rows();
+    const std::int64_t entries = reader.entries();
+    nb::object queries = nb::none();
+    if (reader.has_query()) queries = nb::cast(adopt(reader.release_queries(), rows));
+    nb::object indices = reader.wide() ? nb::cast(adopt(reader.release_wide_indices(), entries))
+                                       : nb::cast(adopt(reader.release_narrow_indices(), entries));
+    return nb::make_tuple(adopt(reader.release_labels(), rows), queries, adopt(reader.release_pointers(), rows + 1),
+                          indices, adopt(reader.release_values(), entries));
+}
+
+template <class Value>
+void bind_reader(nb::module_& m, const char* name) {
+    using R = Reader<Value>;
+    const auto make = [](R* self, std::int64_t min_index, std::int64_t keep_bad, std::int64_t chunk_bytes) {
+        std::construct_at(self, Options{min_index, keep_bad, chunk_bytes});
+    };
+    nb::class_<R>(m, name)
+        .def("__init__", make, nb::kw_only(), "min_index"_a = 0, "keep_bad"_a = 0, "chunk_bytes"_a = 1 << 20)
+        .def("start_file", &R::start_file)
+        .def("feed", &feed<Value>, "text"_a.noconvert(), "n_threads"_a)
+        .def("take", &take<Value>)
+        .def_prop_ro("rows", &R::rows)
+        .def_prop_ro("min_index", &R::min_index)
+        .def_prop_ro("max_index", &R::max_index)
+        .def_prop_ro("n_bad", &R::n_bad);
+}
+
+}  // namespace
+
+void bind_svmlight(nb::module_& m) {
+    bind_reader<double>(m, "SvmlightReader64");
+    bind_reader<float>(m, "SvmlightReader32");
+}

@@ -1,0 +1,126 @@
+"""`cutsvm info`: what is in a model file."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutsvm.cli.data import check_source
+from cutsvm.cli.messages import certificate, failures_in_words, one_line, print_json, result
+
+if TYPE_CHECKING:
+    from cutsvm.io.model_file import SavedModel
+
+__all__ = ["info"]
+
+_NAMES_SHOWN = 8
+
+
+def info(options: argparse.Namespace) -> int:
+    """Print the facts as a table, or as JSON."""
+    from cutsvm.io.model_file import load_model
+
+    check_source(options.model)
+    with failures_in_words(options.model):
+        model = load_model(options.model)
+        size = os.path.getsize(options.model)
+    if options.json:
+        print_json({"file": options.model, "bytes": size, **_facts(model)})
+    else:
+        for line in _table(options.model, size, model):
+            result(line)
+    return 0
+
+
+def _facts(model: SavedModel) -> dict[str, Any]:
+    """Everything, under the names that --json uses."""
+    estimator = model.estimator
+    names = getattr(estimator, "feature_names_in_", None)
+    results = {
+        key: getattr(estimator, f"{key}_", None) for key in ("objective", "lower_bound", "gap", "n_iter")
+    }
+    status = getattr(estimator, "status_", None)
+    settings = ("C", "tol", "multi_class", "fit_intercept", "intercept", "class_weight")
+    return {
+        "format": model.format,
+        "version": model.version,
+        "task": model.task,
+        "classes": estimator.classes_,
+        "features": estimator.n_features_in_,
+        "nonzero_weights": int(np.count_nonzero(estimator.coef_)),
+        "dtype": str(estimator.coef_.dtype),
+        "intercepts": estimator.intercept_,
+        **{key: getattr(estimator, key) for key in settings},
+        "solver": str(estimator.solver),
+        **results,
+        "converged": getattr(estimator, "converged_", None),
+        "status": None if status is None else status.value,
+        "zero_based": model.zero_based,
+        "compacted": model.feature_ids is not None,
+        "feature_names": None if names is None else list(names),
+    }
+
+
+def _table(path: str, size: int, model: SavedModel) -> list[str]:
+    """The facts that matter to a reader, two columns."""
+    facts = _facts(model)
+    rows = [
+        ("file", f"{path} ({size:,} bytes)"),
+        ("format", model.format if model.version is None else f"cutsvm, written by version {model.version}"),
+        ("task", model.task),
+        ("classes", _some(facts["classes"].tolist())),
+        ("features", f"{facts['features']:,}, counted from {_base(model)}"),
+        ("weights", f"{facts['nonzero_weights']:,} not zero, {facts['dtype']}"),
+        ("intercept", _intercept(facts)),
+    ]
+    if facts["feature_names"] is not None:
+        rows.append(("names", _some(facts["feature_names"])))
+    if model.format == "cutsvm":
+        rows += _fit_rows(facts)
+    width = max(len(key) for key, _ in rows)
+    return [f"{key:<{width}}  {one_line(value)}" for key, value in rows]
+
+
+def _fit_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """How the model came about and how good it is."""
+    gap = facts["gap"]
+    gap = math.nan if gap is None else float(np.max(gap))
+    work = f"{facts['solver']}, {_some(_list(facts['n_iter']))} iterations"
+    rows = [("C", f"{facts['C']:g}"), ("solver", work)]
+    if facts["class_weight"]:
+        rows.append(("class weight", str(facts["class_weight"])))
+    return [
+        *rows,
+        ("objective", _some(_list(facts["objective"]))),
+        ("lower bound", _some(_list(facts["lower_bound"]))),
+        ("certificate", certificate(gap, facts["tol"])),
+        ("status", facts["status"] or "unknown"),
+    ]
+
+
+def _list(value: Any) -> list[Any]:
+    return list(np.atleast_1d(value).tolist())
+
+
+def _some(values: list[Any]) -> str:
+    """The first few values; text in quotes, so that a label with a blank or a control sign is seen as one."""
+    shown = ", ".join(f"{v:.10g}" if isinstance(v, float) else repr(v) for v in values[:_NAMES_SHOWN])
+    return shown if len(values) <= _NAMES_SHOWN else f"{shown}, ... ({len(values):,} in all)"
+
+
+def _base(model: SavedModel) -> str:
+    if model.zero_based is None:
+        return "the first column (not trained from a file)"
+    only = "" if model.feature_ids is None else ", only those seen in training"
+    return f"{0 if model.zero_based else 1}{only}"
+
+
+def _intercept(facts: dict[str, Any]) -> str:
+    if not facts["fit_intercept"]:
+        return "none"
+    kind = {"free": "not regularised", "regularized": "regularised"}.get(facts["intercept"], "")
+    return f"{_some(_list(facts['intercepts']))} ({kind})"

@@ -1,0 +1,117 @@
+"""What the command line says, and where: results to standard output, the rest to standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = [
+    "CommandError",
+    "Messages",
+    "certificate",
+    "collected_warnings",
+    "complain",
+    "failures_in_words",
+    "one_line",
+    "print_json",
+    "result",
+]
+
+
+class CommandError(Exception):
+    """Ends the command with one line on standard error. Code 1: failed, 2: bad usage or bad input."""
+
+    def __init__(self, message: str, code: int = 2) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Messages:
+    """Remarks on standard error, none at all when quiet."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+
+    def note(self, text: str) -> None:
+        if not self.quiet:
+            _to_stderr(text)
+
+    def warn(self, text: str) -> None:
+        self.note(f"cutsvm: warning: {one_line(text)}")
+
+
+def complain(text: str, code: int) -> int:
+    """Say what went wrong, also when quiet; returns the exit code."""
+    _to_stderr(f"cutsvm: {one_line(text)}")
+    return code
+
+
+def _to_stderr(text: str) -> None:
+    # Whoever closed standard error does not want to hear it, and the exit code still tells.
+    with contextlib.suppress(OSError, ValueError):
+        print(_printable(text), file=sys.stderr, flush=True)
+
+
+def result(text: str) -> None:
+    """A result, to standard output."""
+    print(text)
+
+
+def print_json(fields: Mapping[str, Any]) -> None:
+    """One JSON object on one line of standard output; what is not finite becomes null."""
+    result(json.dumps({key: _finite(value) for key, value in fields.items()}, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):  # numpy's numbers and arrays
+        return _finite(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks and without control characters."""
+    return _printable(" ".join(text.split()))
+
+
+def _printable(text: str) -> str:
+    """Text in which control characters, which a file or its name may hold, are spelt out."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+@contextlib.contextmanager
+def collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """The warnings of a block, to be told in our own way."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
+
+
+@contextlib.contextmanager
+def failures_in_words(name: str = "") -> Iterator[None]:
+    """Turn what reading a file or checking data may raise into one line and exit code 2."""
+    try:
+        yield
+    except NotImplementedError as error:
+        raise CommandError(str(error) or "not available yet") from error
+    # DataError, ModelFileError and scikit-learn's are ValueErrors; ImportError: no decompressor.
+    except (ValueError, FloatingPointError, ImportError) as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error.filename or name}: {error.strerror or error}") from error
+
+
+def certificate(gap: float, tol: float) -> str:
+    """The gap in words. A gap is relative to the objective reached, the words to the best possible one."""
+    if not (math.isfinite(gap) and gap < 1):
+        return f"nothing is proven yet about the best possible objective (gap {gap:.1e}, tol {tol:.0e})"
+    percent = f"{100 * gap / (1 - gap):.2g}"
+    return f"within {percent} % of the best possible objective (gap {gap:.1e}, tol {tol:.0e})"

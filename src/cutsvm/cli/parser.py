@@ -1,0 +1,288 @@
+"""The options of every command. LIBLINEAR's spellings (-c -e -B -wLABEL -v -q) mean what they mean there."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from typing import NoReturn
+
+__all__ = ["parse"]
+
+_EXAMPLES = """examples:
+  cutsvm demo                                  see it work on data that it makes
+  cutsvm check train.svm                       look for mistakes in a data file
+  cutsvm train -c 10 train.svm                 train, write train.svm.model
+  cutsvm predict test.svm train.svm.model out  accuracy, and one prediction a line in `out`
+"""
+_TRAIN_EXAMPLES = """examples:
+  cutsvm train train.svm                          writes train.svm.model
+  cutsvm train -c 0.1 -w1 5 train.svm my.model    class 1 costs five times as much
+  cutsvm train -v 5 -c 10 train.svm.gz            accuracy by cross-validation, writes nothing
+  cutsvm train part1.svm --also part2.svm         rows from several files
+  cutsvm train --max-time 60 --json train.svm     the best model after a minute, facts as JSON
+
+DATA is an svmlight file, also compressed (.gz .bz2 .xz .zst). -e is the relative gap at which to stop: with
+1e-3 the objective is proven to be within 0.1 % of the best possible one. Ctrl-C writes the best model so far.
+"""
+_PREDICT_EXAMPLES = """examples:
+  cutsvm predict test.svm train.svm.model             accuracy only
+  cutsvm predict test.svm train.svm.model out.txt     and one label a line in out.txt
+  cutsvm predict --scores test.svm train.svm.model -  decision values to standard output
+
+MODEL is a model of cutsvm or LIBLINEAR. Decision values: one per line for two classes (positive: the larger
+label), otherwise one per class in ascending order of the labels.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """One line about bad usage instead of the whole synopsis."""
+
+    def error(self, message: str) -> NoReturn:
+        # As the user spelt it.
+        spelt = message.replace("--bias", "-B").replace("--class-weight", "-w")
+        self.exit(2, f"{self.prog}: {spelt} (see {self.prog} --help)\n")
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """The options; `run` is the function of the command that was named."""
+    parser = _Parser(
+        prog="cutsvm",
+        description="Linear support vector machines with a proof of how good the answer is.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
+    for add in (_add_train, _add_predict, _add_check, _add_info, _add_demo):
+        add(commands)
+    if not argv or argv[0] not in commands.choices:
+        return parser.parse_args(argv)
+    command = commands.choices[argv[0]]
+    words = _plain_spelling(command, argv[1:]) if argv[0] == "train" else argv[1:]
+    # Intermixed: options may stand between DATA and MODEL, too; but that way of parsing does not know `--`.
+    return command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
+
+
+class _Version(argparse.Action):
+    """--version, looked up only when asked."""
+
+    def __init__(self, option_strings: list[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from cutsvm.io.model_file import package_version
+
+        sys.stdout.write(f"cutsvm {package_version()}\n")
+        parser.exit(0)
+
+
+def _plain_spelling(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:
+    """`-wLABEL W` and `-B [NUMBER]` as argparse understands them."""
+    plain: list[str] = []
+    words = argv[::-1]
+    while words:
+        word = words.pop()
+        if word == "--":
+            return [*plain, word, *words[::-1]]
+        if word.startswith("-w"):
+            if len(word) == 2 or not words:
+                parser.error("-wLABEL needs a label and a weight, as in -w1 5")
+            plain.append(f"--class-weight={word[2:]}={words.pop()}")
+        elif word.startswith("-B") and len(word) > 2:
+            plain.append(f"--bias={word[2:]}")
+        elif word == "-B":
+            numbered = words and re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", words[-1])
+            plain.append(f"--bias={words.pop()}" if numbered else "--bias=1")
+        else:
+            plain.append(word)
+    return plain
+
+
+def _command(
+    commands: argparse._SubParsersAction[_Parser], name: str, help: str, epilog: str | None = None
+) -> _Parser:
+    raw = argparse.RawDescriptionHelpFormatter
+    return commands.add_parser(
+        name, help=help, description=help, epilog=epilog, formatter_class=raw, allow_abbrev=False
+    )
+
+
+def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from cutsvm.cli.train import train
+
+    parser = _command(commands, "train", "train a model", _TRAIN_EXAMPLES)
+    parser.set_defaults(run=train)
+    parser.add_argument("data", metavar="DATA", help="svmlight file")
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="file to write (default: DATA.model)")
+    _add_problem(parser)
+    _add_solver(parser)
+    _add_limits(parser)
+    _add_output(parser)
+
+
+def _add_problem(parser: _Parser) -> None:
+    group = parser.add_argument_group("problem")
+    tasks = ("classify", "rank", "roc", "ordinal", "kernel")
+    group.add_argument("--task", choices=tasks, default="classify", help="only classify is available yet")
+    group.add_argument("-c", dest="cost", metavar="C", type=_positive, default=1.0, help="cost (default: 1)")
+    group.add_argument(
+        "-e", dest="tol", metavar="TOL", type=_positive, default=1e-3, help="relative gap (default: 1e-3)"
+    )
+    bias = "intercept: 1 or no number: regularised as in LIBLINEAR, -1: none (default: not regularised)"
+    group.add_argument("-B", metavar="[B]", dest="bias", help=bias)
+    weight = "multiply C by W for the rows of class LABEL (repeatable)"
+    group.add_argument("-wLABEL", metavar="W", dest="weights", action="append", default=[], help=weight)
+    # What the two above are rewritten to before parsing; they are there for the help text.
+    group.add_argument("--bias", type=_bias, help=argparse.SUPPRESS)
+    group.add_argument(
+        "--class-weight", dest="weights", action="append", type=_class_weight, help=argparse.SUPPRESS
+    )
+    group.add_argument("--also", metavar="FILE", action="append", default=[], help="more rows (repeatable)")
+    _add_base(group)
+
+
+def _add_base(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--zero-based",
+        choices=("auto", "0", "1"),
+        default="auto",
+        help="do features count from 0? 1: yes, 0: no, from 1 (default: auto)",
+    )
+
+
+def _add_solver(parser: _Parser) -> None:
+    group = parser.add_argument_group("solver")
+    group.add_argument("--solver", choices=("auto", "ocas", "cpa"), default="auto", help="(default: auto)")
+    group.add_argument(
+        "--line-search",
+        choices=("exact", "gca", "gca2", "tca"),
+        help="of ocas; only exact is available yet",
+    )
+    group.add_argument("--shards", metavar="P", type=_shards, help="planes per pass: auto or a number")
+    group.add_argument(
+        "--n-jobs", metavar="N", type=_jobs, default=-1, help="threads; -1: all cores (default: -1)"
+    )
+
+
+def _add_limits(parser: _Parser) -> None:
+    group = parser.add_argument_group("limits")
+    group.add_argument("--max-time", metavar="S", type=_positive, help="stop after S seconds of training")
+    group.add_argument("--memory", metavar="SIZE", help="memory limit, as 2GB (not available yet)")
+    group.add_argument("--checkpoint", metavar="FILE", help="go on from FILE later (not available yet)")
+
+
+def _add_output(parser: _Parser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-v", dest="folds", metavar="FOLDS", type=_folds, help="cross-validate and write no model"
+    )
+    group.add_argument(
+        "--format", choices=("cutsvm", "liblinear"), default="cutsvm", help="of MODEL (default: cutsvm)"
+    )
+    group.add_argument("--report", metavar="FILE.html", help="(not available yet)")
+    _add_voice(group)
+
+
+def _add_voice(group: argparse._ActionsContainer) -> None:
+    group.add_argument("--json", action="store_true", help="the result as one JSON object")
+    group.add_argument("-q", dest="quiet", action="store_true", help="quiet: errors, and what was asked for")
+
+
+def _add_predict(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from cutsvm.cli.predict import predict
+
+    parser = _command(commands, "predict", "predict with a model and measure the accuracy", _PREDICT_EXAMPLES)
+    parser.set_defaults(run=predict)
+    parser.add_argument("data", metavar="DATA", help="svmlight file")
+    parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")
+    parser.add_argument("out", metavar="OUT", nargs="?", help="file for the predictions; -: standard output")
+    parser.add_argument("--scores", action="store_true", help="write decision values in place of labels")
+    _add_base(parser)
+    _add_voice(parser)
+
+
+def _add_check(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from cutsvm.cli.check import check
+
+    parser = _command(commands, "check", "look for mistakes in a data file")
+    parser.set_defaults(run=check)
+    parser.add_argument("data", metavar="DATA", help="svmlight file")
+    parser.add_argument("--json", action="store_true", help="the report as one JSON object")
+
+
+def _add_info(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from cutsvm.cli.info import info
+
+    parser = _command(commands, "info", "show what is in a model file")
+    parser.set_defaults(run=info)
+    parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+
+
+def _add_demo(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from cutsvm.cli.demo import demo
+
+    parser = _command(commands, "demo", "train on data made here, show the certificate, draw a picture")
+    parser.set_defaults(run=demo)
+    parser.add_argument("--rows", type=_rows, default=200_000, help="size of the data (default: 200000)")
+    parser.add_argument("--no-compare", action="store_true", help="do not run scikit-learn's LinearSVC")
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
+    return value
+
+
+def _whole(text: str, least: int) -> int:
+    if not re.fullmatch(r"[-+]?\d{1,9}", text) or int(text) < least:
+        raise argparse.ArgumentTypeError(f"expected a whole number, {least} or more, got {text!r}")
+    return int(text)
+
+
+def _folds(text: str) -> int:
+    return _whole(text, 2)
+
+
+def _rows(text: str) -> int:
+    return _whole(text, 100)
+
+
+def _shards(text: str) -> int | str:
+    return "auto" if text == "auto" else _whole(text, 1)
+
+
+def _jobs(text: str) -> int:
+    if text == "0":
+        raise argparse.ArgumentTypeError("expected the number of threads, or -1 for all cores, got '0'")
+    return _whole(text, -1)
+
+
+def _bias(text: str) -> int:
+    """1: regularised intercept, -1: none."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if value == 1 or value < 0:
+        return 1 if value == 1 else -1
+    raise argparse.ArgumentTypeError(f"expected 1 (regularised intercept) or -1 (none), got {text!r}")
+
+
+def _class_weight(text: str) -> tuple[float, float]:
+    """LABEL=W"""
+    label, _, weight = text.rpartition("=")
+    try:
+        number = float(label)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"expected a number as label, got {label!r}")
+    return number, _positive(weight)

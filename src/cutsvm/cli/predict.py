@@ -1,0 +1,113 @@
+"""`cutsvm predict`: a data file and a model in, predictions and the accuracy out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cutsvm.cli.data import check_source, check_target, read_like, zero_based
+from cutsvm.cli.messages import CommandError, Messages, failures_in_words, print_json, result
+
+if TYPE_CHECKING:
+    from cutsvm.linear import LinearSVC
+
+__all__ = ["predict"]
+
+_LINES_PER_PIECE = 8192
+
+
+def predict(options: argparse.Namespace) -> int:
+    """Read the model and the rows, predict, compare with the labels."""
+    from cutsvm.io.model_file import load_model
+
+    say = Messages(quiet=options.quiet)
+    _check_output(options)
+    check_source(options.model)
+    with failures_in_words(options.model):
+        model = load_model(options.model)
+    data = read_like(options.data, model, zero_based(options.zero_based))
+    if data.ignored:
+        say.warn(f"{options.data}: {data.ignored} features that the model does not know were ignored")
+    with failures_in_words(options.data):
+        predicted = model.estimator.predict(data.X)
+        lines = _score_lines(model.estimator, data.X) if options.scores else _label_lines(predicted)
+    if options.out is not None:
+        _write(options.out, lines)
+    correct = _correct(predicted, data.y, model.estimator.classes_, say)
+    _report(options, correct, len(data.y), data.ignored)
+    return 0
+
+
+def _check_output(options: argparse.Namespace) -> None:
+    if options.scores and options.out is None:
+        raise CommandError("--scores needs OUT, the file for the decision values (- for standard output)")
+    if options.out == "-" and options.json:
+        raise CommandError("--json and predictions cannot both go to standard output")
+    if options.out not in (None, "-"):
+        check_target(options.out, [options.data, options.model])
+
+
+def _label_lines(predicted: npt.NDArray[Any]) -> Iterator[bytes]:
+    """One label a line: 1 and not 1.0 where it is a whole number."""
+    for start in range(0, len(predicted), _LINES_PER_PIECE):
+        part = predicted[start : start + _LINES_PER_PIECE].tolist()
+        yield "".join(f"{_label(value)}\n" for value in part).encode("utf-8", "backslashreplace")
+
+
+def _label(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _score_lines(estimator: LinearSVC, X: Any) -> Iterator[bytes]:
+    """One line of decision values a row, exact to the last bit."""
+    scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+    rows = scores.reshape(len(scores), -1)
+    for start in range(0, len(rows), _LINES_PER_PIECE):
+        part = rows[start : start + _LINES_PER_PIECE].tolist()
+        yield "".join(" ".join(map(repr, row)) + "\n" for row in part).encode("ascii")
+
+
+def _write(out: str, lines: Iterator[bytes]) -> None:
+    from cutsvm.io.atomic import write_atomically
+
+    if out == "-":
+        for piece in lines:
+            sys.stdout.write(piece.decode("utf-8"))
+        return
+    try:
+        write_atomically(out, lines)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(f"cannot write the predictions to {out}: {error.strerror}", 1) from error
+
+
+def _correct(
+    predicted: npt.NDArray[Any], y: npt.NDArray[np.float64], classes: npt.NDArray[Any], say: Messages
+) -> int | None:
+    """How many predictions equal the label in the file; None if the model's labels are not numbers."""
+    if classes.dtype.kind not in "biuf":
+        say.warn("the model's labels are text and those of the file are numbers: no accuracy")
+        return None
+    unknown = int(np.sum(~np.isin(y, classes.astype(np.float64))))
+    if unknown:
+        say.warn(f"{unknown} of {len(y)} rows have a label that the model does not know")
+    return int(np.sum(predicted.astype(np.float64) == y))
+
+
+def _report(options: argparse.Namespace, correct: int | None, total: int, ignored: int) -> None:
+    if options.json:
+        accuracy = None if correct is None else correct / total
+        files = {"data": options.data, "model": options.model, "out": options.out}
+        print_json({"accuracy": accuracy, "correct": correct, "rows": total, "ignored": ignored, **files})
+    elif correct is not None and not options.quiet:
+        line = f"Accuracy = {100 * correct / total:g}% ({correct}/{total})"
+        if options.out == "-":
+            Messages(quiet=False).note(line)
+        else:
+            result(line)

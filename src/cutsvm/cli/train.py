@@ -1,0 +1,215 @@
+"""`cutsvm train`: a data file in, a model file and a certificate out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cutsvm.cli.data import as_labels, check_target, read_rows, zero_based
+from cutsvm.cli.messages import (
+    CommandError,
+    Messages,
+    certificate,
+    collected_warnings,
+    failures_in_words,
+    print_json,
+    result,
+)
+
+if TYPE_CHECKING:
+    from cutsvm.io.dataset import Dataset
+    from cutsvm.linear import LinearSVC
+
+__all__ = ["fit_with_progress", "train"]
+
+
+def train(options: argparse.Namespace) -> int:
+    """Read, train, write the model, say how good it is."""
+    say = Messages(quiet=options.quiet)
+    _refuse_what_is_not_there(options)
+    sources = [options.data, *options.also]
+    target = options.model or f"{options.data}.model"
+    if options.folds is None:
+        _check_model_target(target, sources)
+    began = time.perf_counter()
+    data = read_rows(sources, zero_based(options.zero_based))
+    reading = time.perf_counter() - began
+    y = as_labels(data.y)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two classes or more")
+    if options.folds is None:
+        _check_format(options, data, classes)
+    say.note(f"{data.source}: {_facts(data, classes)}, read in {reading:.2f} s")
+    estimator = _estimator(options, classes)
+    if options.folds is not None:
+        from cutsvm.cli.validate import cross_validate
+
+        return cross_validate(options, estimator, data.X, y)
+    seconds = fit_with_progress(estimator, data.X, y, say)
+    written = _write(estimator, target, data, options)
+    _report(options, estimator, data.X, say, written, seconds)
+    if options.json:
+        files = {"task": options.task, "data": sources, "model": written}
+        shape = {"rows": data.X.shape[0], "features": data.X.shape[1], "nonzeros": int(data.X.nnz)}
+        times = {"seconds": seconds, "seconds_reading": reading}
+        print_json({**files, **shape, "classes": classes, **_outcome(estimator), **times})
+    return 0 if written == target else 1
+
+
+def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
+    if options.task != "classify":
+        raise CommandError(f"--task {options.task} is not available yet, only classify")
+    if options.line_search not in (None, "exact"):
+        raise CommandError(f"--line-search {options.line_search} is not available yet, only exact")
+    if options.line_search is not None and options.solver == "cpa":
+        raise CommandError("--line-search belongs to --solver ocas, cpa has none")
+    if options.report is not None:
+        raise CommandError("--report is not available yet")
+
+
+def _check_model_target(target: str, sources: list[str]) -> None:
+    """Besides the usual: what is written over must have been a model, so that data cannot be lost."""
+    from cutsvm.io.model_file import is_model_file
+
+    check_target(target, sources)
+    with failures_in_words(target):
+        if os.path.isfile(target) and os.path.getsize(target) > 0 and not is_model_file(target):
+            raise CommandError(
+                f"{target}: exists and is not a model, so it is left alone; for more data files use --also"
+            )
+
+
+def _check_format(options: argparse.Namespace, data: Dataset, classes: npt.NDArray[Any]) -> None:
+    """What the format cannot hold is better said before the training than after it."""
+    from cutsvm.io.liblinear_model import check_writable
+
+    if options.format == "liblinear":
+        with failures_in_words():
+            check_writable(classes, data.zero_based, data.feature_ids)
+
+
+def _facts(data: Dataset, classes: npt.NDArray[Any]) -> str:
+    rows, features = data.X.shape
+    counted = f"{features:,} features (counted from {0 if data.zero_based else 1})"
+    return f"{rows:,} rows, {counted}, {data.X.nnz:,} nonzeros, {len(classes)} classes"
+
+
+def _estimator(options: argparse.Namespace, classes: npt.NDArray[Any]) -> LinearSVC:
+    from cutsvm.linear import LinearSVC
+
+    return LinearSVC(
+        options.cost,
+        tol=options.tol,
+        solver=_solver(options),
+        multi_class="ovr",
+        fit_intercept=options.bias != -1,
+        intercept="free" if options.bias is None else "regularized",
+        class_weight=_class_weight(options.weights, classes),
+        max_time=options.max_time,
+        n_jobs=options.n_jobs,
+        memory_limit=options.memory,
+        checkpoint=options.checkpoint,
+    )
+
+
+def _solver(options: argparse.Namespace) -> Any:
+    """The name of a solver, or a solver object when there is something to configure."""
+    from cutsvm.solvers import CPA, OCAS
+
+    if options.shards is None and options.line_search is None:
+        return options.solver
+    shards: Any = "auto" if options.shards is None else options.shards
+    return CPA(shards=shards) if options.solver == "cpa" else OCAS(shards=shards)
+
+
+def _class_weight(weights: list[tuple[float, float]], classes: npt.NDArray[Any]) -> dict[Any, float] | None:
+    known = {float(label): label for label in classes.tolist()}
+    for label, _ in weights:
+        if label not in known:
+            raise CommandError(f"-w{label:g}: there is no class {label:g} in the data")
+    return {known[label]: weight for label, weight in weights} or None
+
+
+def fit_with_progress(estimator: LinearSVC, X: Any, y: npt.NDArray[Any], say: Messages) -> float:
+    """Fit, with the gap shown as it falls; returns the seconds it took."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    from cutsvm.callbacks import ProgressBar
+
+    began = time.perf_counter()
+    with failures_in_words(), collected_warnings() as caught, ProgressBar() as bar:
+        estimator.set_params(callbacks=None if say.quiet else [bar]).fit(X, y)
+    for warning in caught:
+        # That it did not converge is told with the certificate.
+        if not issubclass(warning.category, ConvergenceWarning):
+            say.warn(str(warning.message))
+    return time.perf_counter() - began
+
+
+def _write(estimator: LinearSVC, target: str, data: Dataset, options: argparse.Namespace) -> str:
+    """Write the model and return where it is: if not at `target`, in the folder for temporary files."""
+    from cutsvm.io.model_file import save_model
+
+    where: dict[str, Any] = {"zero_based": data.zero_based, "feature_ids": data.feature_ids}
+    try:
+        save_model(estimator, target, format=options.format, **where)
+        return target
+    except OSError as error:
+        reason = error.strerror
+    spare = os.path.join(tempfile.gettempdir(), f"cutsvm-{os.getpid()}.model")
+    try:
+        save_model(estimator, spare, format=options.format, **where)
+    except OSError:
+        raise CommandError(f"cannot write the model to {target}: {reason}", 1) from None
+    Messages(quiet=False).note(f"cutsvm: cannot write the model to {target}: {reason}; it is in {spare}")
+    return spare
+
+
+def _outcome(estimator: LinearSVC) -> dict[str, Any]:
+    """The numbers of a fit, under the names that --json uses."""
+    numbers = {name: getattr(estimator, f"{name}_") for name in ("objective", "lower_bound", "gap", "n_iter")}
+    settings = {"C": estimator.C, "tol": estimator.tol, "solver": str(estimator.solver)}
+    status = {"converged": bool(estimator.converged_), "status": estimator.status_.value}
+    return {**settings, **numbers, **status, "passes": passes(estimator)}
+
+
+def passes(estimator: LinearSVC) -> float:
+    """Passes over the data, of all one-vs-rest problems together."""
+    last: dict[str, float] = {}
+    for record in estimator.history_:
+        last[str(record.get("label", ""))] = record["passes"]
+    return sum(last.values())
+
+
+def _report(
+    options: argparse.Namespace, estimator: LinearSVC, X: Any, say: Messages, written: str, seconds: float
+) -> None:
+    """The certificate and where the model is; if it did not converge, what to do."""
+    gap = float(np.max(estimator.gap_))
+    words = f"{certificate(gap, options.tol)}, {passes(estimator):g} passes, {seconds:.2f} s"
+    if not estimator.converged_:
+        say.warn(f"not converged ({estimator.status_.value}): {words}. {_advice(options, X)}")
+    if options.json or options.quiet:
+        return
+    if estimator.converged_:
+        result(f"certified: {words}")
+    else:
+        result(f"not converged: gap {gap:.1e}, tol {options.tol:.0e}")
+    result(f"model: {written}")
+
+
+def _advice(options: argparse.Namespace, X: Any) -> str:
+    """What to do about a gap that is too large, in the words of the command line."""
+    from cutsvm.validation import scale_spread
+
+    longer = "a larger --max-time" if options.max_time is not None else "more time"
+    spread = scale_spread(X)
+    scale = f", scale the features (the largest is {spread:.0e} times the smallest)" if spread > 1e4 else ""
+    return f"The best model so far is kept; for a smaller gap give it {longer}{scale}; or accept a larger -e."

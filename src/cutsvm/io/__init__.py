@@ -1,0 +1,6 @@
+"""Reading data from files."""
+
+from cutsvm.io.dataset import Dataset, open_dataset
+from cutsvm.io.svmlight import read_svmlight
+
+__all__ = ["Dataset", "open_dataset", "read_svmlight"]

@@ -1,0 +1,344 @@
+"""Fitted estimators to files and back: cutsvm's own format and LIBLINEAR's text."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cutsvm.io.atomic import write_atomically
+from cutsvm.io.liblinear_model import HEADER_WORDS, LinearWeights, check_writable, read_text, text_pieces
+from cutsvm.io.model_format import MAGIC, ModelFileError, pack, read_bytes, unpack
+
+if TYPE_CHECKING:
+    from cutsvm.linear import LinearSVC
+
+__all__ = ["ModelFileError", "SavedModel", "is_model_file", "load_model", "package_version", "save_model"]
+
+# Parameters of the fit itself; callbacks, files and threads belong to the machine that trained.
+_PARAMETERS = (
+    "C",
+    "tol",
+    "solver",
+    "multi_class",
+    "fit_intercept",
+    "intercept",
+    "class_weight",
+    "max_iter",
+    "max_time",
+)
+_RESULTS = ("objective", "lower_bound", "gap", "n_iter")
+_CLASS_KINDS = "biufU"
+# A label array is as wide as its longest label: a short file could ask for a very large one.
+_LARGEST_CLASS_TEXT = 1 << 26
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SavedModel:
+    """A fitted estimator, and how the features of a data file map to its columns.
+
+    Attributes
+    ----------
+    estimator : the fitted estimator.
+    zero_based : whether the training file counted features from 0; None if it was not trained from a file.
+    feature_ids : the feature that each column stands for, if only the features seen in training were kept.
+    task : "classify".
+    format : "cutsvm" or "liblinear".
+    version : of the package that wrote the file, None if another program did.
+    """
+
+    estimator: LinearSVC
+    zero_based: bool | None = None
+    feature_ids: npt.NDArray[np.int64] | None = None
+    task: str = "classify"
+    format: str = "cutsvm"
+    version: str | None = None
+
+
+def save_model(
+    estimator: LinearSVC,
+    path: str | os.PathLike[str],
+    *,
+    format: Literal["cutsvm", "liblinear"] = "cutsvm",
+    zero_based: bool | None = None,
+    feature_ids: npt.ArrayLike | None = None,
+    task: str = "classify",
+) -> None:
+    """Write a fitted estimator to `path`, all of it or nothing.
+
+    Parameters
+    ----------
+    format : "cutsvm" keeps everything; "liblinear" is LIBLINEAR's text, for integer labels.
+    zero_based, feature_ids, task : see `SavedModel`.
+    """
+    ids = None if feature_ids is None else np.asarray(feature_ids, dtype=np.int64)
+    if format == "liblinear":
+        weights = _weights(estimator)
+        check_writable(weights.classes, zero_based, ids)
+        write_atomically(path, text_pieces(weights, ids))
+    elif format == "cutsvm":
+        header, arrays = _parts(estimator, ids)
+        write_atomically(path, pack({**header, "task": task, "zero_based": zero_based}, arrays))
+    else:
+        raise ValueError(f"format must be 'cutsvm' or 'liblinear', got {format!r}")
+
+
+def load_model(path: str | os.PathLike[str]) -> SavedModel:
+    """Read a model file of either format; `ModelFileError` says what is wrong with a bad one."""
+    name = os.fspath(path)
+    # Opened once and looked at without moving on: it may be a pipe.
+    with open(path, "rb") as stream:
+        start = stream.peek(64)
+        kind = _kind(start)
+        if kind == "cutsvm":
+            return _from_parts(name, *unpack(name, stream))
+        if kind == "liblinear":
+            return _from_liblinear(name, read_bytes(stream))
+    raise ModelFileError(f"{name}: {'empty' if not start else 'neither a cutsvm nor a LIBLINEAR model'}")
+
+
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Whether the file starts as a model does; it may still be damaged."""
+    with open(path, "rb") as stream:
+        return _kind(stream.peek(64)) is not None
+
+
+def _kind(start: bytes) -> str | None:
+    if start.startswith(MAGIC):
+        return "cutsvm"
+    return "liblinear" if start.split(None, 1)[:1] in [[word] for word in HEADER_WORDS] else None
+
+
+def _weights(estimator: LinearSVC) -> LinearWeights:
+    """The weights as float64, checked."""
+    if not hasattr(estimator, "coef_"):
+        raise ModelFileError("the estimator is not fitted: there is no model to write")
+    stored: Any = estimator.coef_
+    coef = np.asarray(stored.toarray() if hasattr(stored, "toarray") else stored)  # after sparsify()
+    intercept = np.broadcast_to(np.asarray(estimator.intercept_, dtype=np.float64), (len(coef),))
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ModelFileError("the model has weights that are not finite")
+    has_intercept = bool(estimator.fit_intercept or intercept.any())
+    return LinearWeights(
+        np.asarray(estimator.classes_), coef.astype(np.float64), intercept if has_intercept else None
+    )
+
+
+def _parts(
+    estimator: LinearSVC, ids: npt.NDArray[np.int64] | None
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Header and arrays of the native format."""
+    weights = _weights(estimator)
+    kept = np.float32 if estimator.coef_.dtype == np.float32 else np.float64
+    arrays: dict[str, npt.NDArray[Any]] = {"coef": weights.coef.astype(kept)}
+    arrays["intercept"] = (
+        np.zeros(len(weights.coef)) if weights.intercept is None else np.array(weights.intercept)
+    )
+    if ids is not None:
+        arrays["feature_ids"] = ids
+    names = getattr(estimator, "feature_names_in_", None)
+    fitted = {name: _plain(getattr(estimator, name + "_", None)) for name in _RESULTS}
+    status = getattr(estimator, "status_", None)
+    header = {
+        "cutsvm": package_version(),
+        "estimator": type(estimator).__name__,
+        "params": {name: _parameter(getattr(estimator, name)) for name in _PARAMETERS},
+        "classes": _pack_classes(weights.classes),
+        "n_features": weights.coef.shape[1],
+        "feature_names": None if names is None else [str(name) for name in names],
+        "fitted": {
+            **fitted,
+            "converged": bool(getattr(estimator, "converged_", False)),
+            "status": getattr(status, "name", None),
+        },
+    }
+    return header, arrays
+
+
+def package_version() -> str:
+    """The installed version of cutsvm, "unknown" when run from a source tree."""
+    try:
+        return version("cutsvm")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and lists of numbers as JSON holds them; what is not finite becomes None."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, int | float | str) else None
+
+
+def _parameter(value: Any) -> Any:
+    """A constructor parameter as JSON: dictionaries as pairs (keys keep their type), solvers by name."""
+    if isinstance(value, Mapping):
+        return {"pairs": [[_plain(key), _plain(item)] for key, item in value.items()]}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        options = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"solver": type(value).__name__, "options": options}
+    return _plain(value)
+
+
+def _pack_classes(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    values = classes.tolist()
+    if classes.dtype.kind in _CLASS_KINDS:
+        return {"dtype": classes.dtype.newbyteorder("<").str, "values": values}
+    if classes.dtype.kind in "OT" and all(isinstance(value, str) for value in values):
+        return {"dtype": "O", "values": values}
+    raise ModelFileError(f"labels of dtype {classes.dtype} cannot be written; expected numbers or strings")
+
+
+def _from_liblinear(name: str, text: bytes) -> SavedModel:
+    weights = read_text(name, text)
+    estimator = _estimator({"fit_intercept": weights.intercept is not None})
+    _set_weights(estimator, weights.classes, weights.coef, weights.intercept)
+    return SavedModel(estimator, zero_based=False, format="liblinear")
+
+
+def _from_parts(name: str, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> SavedModel:
+    """The model that a header and its arrays describe, every claim checked against the arrays."""
+    expect = _Expect(name)
+    task = header.get("task")
+    expect.that(task == "classify", f"a task that this version knows, got {str(task)[:40]!r}")
+    classes = _unpack_classes(expect, header.get("classes"))
+    coef, intercept, ids = arrays.get("coef"), arrays.get("intercept"), arrays.get("feature_ids")
+    rows = 1 if len(classes) == 2 else len(classes)
+    width = header.get("n_features")
+    if coef is None or intercept is None or coef.dtype.kind != "f" or intercept.dtype != np.float64:
+        raise ModelFileError(f"{name}: expected arrays of weights")
+    expect.that(type(width) is int and coef.shape == (rows, width), "weights for every class and feature")
+    expect.that(intercept.shape == (rows,), "an intercept for every row of weights")
+    expect.that(bool(np.isfinite(coef).all() and np.isfinite(intercept).all()), "finite weights")
+    if ids is not None:
+        ascending = ids.dtype == np.int64 and ids.shape == (width,) and bool((np.diff(ids) > 0).all())
+        expect.that(ascending and (width == 0 or ids[0] >= 0), "an ascending feature id for every column")
+    zero_based = header.get("zero_based")
+    expect.that(zero_based is None or isinstance(zero_based, bool), "zero_based to be true, false or null")
+    estimator = _estimator(_unpack_params(expect, header.get("params")))
+    _set_weights(estimator, classes, coef, intercept)
+    _set_results(expect, estimator, header)
+    written_by = header.get("cutsvm")
+    return SavedModel(estimator, zero_based, ids, str(task), version=str(written_by)[:40])
+
+
+class _Expect:
+    """Turns a broken expectation into an error that names the file."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def that(self, holds: bool, what: str) -> None:
+        if not holds:
+            raise ModelFileError(f"{self.name}: expected {what}")
+
+
+def _unpack_classes(expect: _Expect, packed: Any) -> npt.NDArray[Any]:
+    """The labels with the dtype they had; nothing in the file can make them wide."""
+    expect.that(isinstance(packed, dict) and isinstance(packed.get("values"), list), "a list of classes")
+    values, kind = packed["values"], packed.get("dtype")
+    letter = kind.lstrip("<|")[:1] if isinstance(kind, str) else ""
+    expect.that(letter != "" and letter in _CLASS_KINDS + "O", "a dtype of the classes")
+    of_kind = {"b": bool, "i": int, "u": int, "f": float}.get(letter, str)
+    expect.that(all(type(value) is of_kind for value in values), f"classes of dtype {kind[:20]!r}")
+    if of_kind is str:
+        longest = max(map(len, values), default=0)
+        expect.that(longest * len(values) <= _LARGEST_CLASS_TEXT, "shorter class names")
+    try:
+        # The stated width of a string dtype is ignored: numpy finds the one that the values need.
+        dtype = np.dtype(object if kind == "O" else str if of_kind is str else kind)
+        classes = np.array(values, dtype=dtype.newbyteorder("="))
+    except (TypeError, ValueError, OverflowError):
+        classes = np.empty(0)
+    ascending = len(classes) >= 2 and bool(np.all(classes[:-1] < classes[1:]))
+    expect.that(ascending, "two or more classes in ascending order")
+    return classes
+
+
+def _unpack_params(expect: _Expect, packed: Any) -> dict[str, Any]:
+    """The constructor's parameters; those that this version does not know change no prediction."""
+    expect.that(isinstance(packed, dict), "an object of parameters")
+    params: dict[str, Any] = {}
+    for key in _PARAMETERS:
+        value = packed.get(key)
+        if isinstance(value, dict) and isinstance(value.get("pairs"), list):
+            pairs = value["pairs"]
+            scalars = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs) and not any(
+                isinstance(part, list | dict) for pair in pairs for part in pair
+            )
+            expect.that(scalars, f"pairs of numbers in {key!r}")
+            params[key] = dict(pairs)
+        elif isinstance(value, dict):
+            params[key] = _solver(value)
+        elif key in packed and not isinstance(value, list):
+            params[key] = value
+    return {key: value for key, value in params.items() if value is not None}
+
+
+def _solver(packed: Mapping[str, Any]) -> Any:
+    """The solver object, found by name among the package's own; None (the default) if it is not there."""
+    from cutsvm import solvers
+
+    name, options = packed.get("solver"), packed.get("options")
+    kind = vars(solvers).get(name) if isinstance(name, str) and name[:1].isupper() else None
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(options, dict)):
+        return None
+    try:
+        return kind(**options)
+    except (TypeError, ValueError):
+        return None
+
+
+def _estimator(params: dict[str, Any]) -> LinearSVC:
+    # Here and not at the top: the estimator's module may import this one.
+    from cutsvm.linear import LinearSVC
+
+    return LinearSVC(**params)
+
+
+def _set_weights(
+    estimator: LinearSVC,
+    classes: npt.NDArray[Any],
+    coef: npt.NDArray[Any],
+    intercept: npt.NDArray[np.float64] | None,
+) -> None:
+    estimator.classes_ = classes
+    estimator.coef_ = coef
+    estimator.intercept_ = np.zeros(len(coef)) if intercept is None else intercept
+    estimator.n_features_in_ = coef.shape[1]
+
+
+def _set_results(expect: _Expect, estimator: LinearSVC, header: dict[str, Any]) -> None:
+    """What is known about the fit: objective, bounds, status, feature names."""
+    from cutsvm.run import Status
+
+    fitted, names = header.get("fitted"), header.get("feature_names")
+    expect.that(isinstance(fitted, dict), "an object of results")
+    assert isinstance(fitted, dict)
+    for key in _RESULTS:
+        value = fitted.get(key)
+        items = value if isinstance(value, list) else [value]
+        numbers = all(item is None or type(item) in (int, float) for item in items)
+        expect.that(numbers, f"a number as {key!r}")
+        restored = np.array(items, dtype=None if None not in items else np.float64)
+        setattr(estimator, key + "_", restored if isinstance(value, list) else value)
+    estimator.converged_ = fitted.get("converged") is True
+    status = fitted.get("status")
+    expect.that(status is None or status in Status.__members__, "a status that this version knows")
+    if status is not None:
+        estimator.status_ = Status[status]
+    if names is not None:
+        expect.that(isinstance(names, list) and all(type(n) is str for n in names), "a list of feature names")
+        expect.that(len(names) == estimator.n_features_in_, "a name for every feature")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator.history_ = []

@@ -1,0 +1,172 @@
+"""The container of a model file: a JSON header and raw arrays, checked before anything is believed.
+
+    cutsvm-model 1 header=H total=T sha256=S      T: bytes in all, S: of everything after this line
+    {... "arrays": [{"name", "dtype", "shape", "offset", "length"}, ...]}     H bytes, padded with spaces
+    the arrays, little-endian, each starting at a multiple of 64 bytes after the header
+
+There is nothing to execute in it. A file is read only as far as its real length, so no number in a header
+can make the reader allocate more than the file holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import stat
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["MAGIC", "ModelFileError", "pack", "read_bytes", "unpack"]
+
+MAGIC = b"cutsvm-model"
+VERSION = 1
+_FIRST_LINE = re.compile(rb"cutsvm-model 1 header=(\d{1,18}) total=(\d{1,18}) sha256=([0-9a-f]{64})")
+_LONGEST_FIRST_LINE = 160
+_ALIGN = 64
+_DTYPES = {"<f8": np.float64, "<f4": np.float32, "<i8": np.int64}
+_CHUNK = 1 << 20
+_LONGEST = 1 << 48  # of an array's sides: one that is empty would pass any test of its length
+
+Array = npt.NDArray[Any]
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be read, or a model that cannot be written in the format asked for."""
+
+
+def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> list[bytes]:
+    """The bytes of a model file, in pieces. `header` must not have a key "arrays"."""
+    table, pieces, offset = [], [], 0
+    for name, array in arrays.items():
+        dtype = np.dtype(array.dtype).newbyteorder("<").str
+        if dtype not in _DTYPES:
+            raise TypeError(f"array {name!r} has dtype {array.dtype}; expected one of {sorted(_DTYPES)}")
+        data = np.ascontiguousarray(array, dtype=dtype).tobytes()
+        entry = {"name": name, "dtype": dtype, "shape": list(array.shape)}
+        table.append({**entry, "offset": offset, "length": len(data)})
+        padding = -len(data) % _ALIGN
+        pieces += [data, bytes(padding)]
+        offset += len(data) + padding
+    text = json.dumps({**header, "arrays": table}, allow_nan=False).encode("ascii")
+    text += b" " * (-(len(text) + 1) % _ALIGN) + b"\n"
+    body = [text, *pieces]
+    digest = hashlib.sha256(b"".join(body)).hexdigest()
+    length = sum(map(len, body))
+    return [_first_line(len(text), length, digest), *body]
+
+
+def _first_line(header: int, after: int, digest: str) -> bytes:
+    """The first line, whose own length is part of the total that it states."""
+    total = after
+    while True:
+        line = f"cutsvm-model {VERSION} header={header} total={total} sha256={digest}\n".encode("ascii")
+        if len(line) + after == total:
+            return line
+        total = len(line) + after
+
+
+def read_bytes(stream: BinaryIO, limit: int | None = None) -> bytes:
+    """What is left of a file or pipe, at most `limit` bytes; too large a `limit` allocates nothing."""
+    chunks: list[bytes] = []
+    left = math.inf if limit is None else limit
+    while left > 0 and (chunk := stream.read(int(min(left, _CHUNK)))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)
+
+
+def unpack(name: str, stream: BinaryIO) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and arrays of a model file from its beginning, its length and checksum verified."""
+    line = stream.readline(_LONGEST_FIRST_LINE)
+    header_length, total, digest = _parse_first_line(name, line)
+    status = os.fstat(stream.fileno())
+    if stat.S_ISREG(status.st_mode):
+        _check_length(name, status.st_size, total)
+    body = read_bytes(stream, total - len(line) + 1)
+    _check_length(name, len(line) + len(body), total)
+    if hashlib.sha256(body).hexdigest() != digest:
+        raise ModelFileError(f"{name}: damaged: the checksum does not match")
+    if header_length > len(body):
+        raise ModelFileError(f"{name}: the header is said to be longer than the file")
+    header = _parse_header(name, body[:header_length])
+    return header, _arrays(name, header.pop("arrays", None), memoryview(body)[header_length:])
+
+
+def _parse_first_line(name: str, line: bytes) -> tuple[int, int, str]:
+    """(header bytes, total bytes, checksum)"""
+    if not line.startswith(MAGIC + b" "):
+        raise ModelFileError(f"{name}: not a cutsvm model")
+    version = line[len(MAGIC) + 1 :].split(b" ", 1)[0]
+    if version.isdigit() and int(version) > VERSION:
+        raise ModelFileError(
+            f"{name}: written by a newer cutsvm (format {int(version)}, this one reads {VERSION})"
+        )
+    match = _FIRST_LINE.fullmatch(line.removesuffix(b"\n"))
+    if match is None or not line.endswith(b"\n"):
+        raise ModelFileError(f"{name}: the first line is cut off or damaged")
+    return int(match[1]), int(match[2]), match[3].decode("ascii")
+
+
+def _check_length(name: str, found: int, stated: int) -> None:
+    if found < stated:
+        raise ModelFileError(f"{name}: truncated: {found} of {stated} bytes are there")
+    if found > stated:
+        raise ModelFileError(f"{name}: has bytes after its end (expected {stated} in all)")
+
+
+def _parse_header(name: str, text: bytes) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not allowed")
+
+    try:
+        header = json.loads(text.decode("ascii"), parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{name}: the header is not valid JSON: {error}") from None
+    if not isinstance(header, dict):
+        raise ModelFileError(f"{name}: the header is not a JSON object")
+    return header
+
+
+def _arrays(name: str, table: Any, data: memoryview) -> dict[str, Array]:
+    """The arrays, one behind the other and filling the file exactly, as `pack` lays them out."""
+    if not isinstance(table, list):
+        raise ModelFileError(f"{name}: the header has no list of arrays")
+    arrays: dict[str, Array] = {}
+    offset = 0
+    for entry in table:
+        key, dtype, shape, length = _entry(name, entry, offset)
+        if key in arrays or offset + length > len(data):
+            raise ModelFileError(f"{name}: array {key!r} is there twice or reaches past the end of the file")
+        stored = np.frombuffer(data[offset : offset + length], dtype=dtype)
+        arrays[key] = stored.astype(_DTYPES[dtype]).reshape(shape)
+        offset += length + -length % _ALIGN
+    if offset != len(data):
+        raise ModelFileError(f"{name}: the arrays fill {offset} bytes, the file has {len(data)}")
+    return arrays
+
+
+def _entry(name: str, entry: Any, offset: int) -> tuple[str, str, tuple[int, ...], int]:
+    """One row of the array table, checked: (name, dtype, shape, length in bytes)."""
+    if not isinstance(entry, dict):
+        raise ModelFileError(f"{name}: an entry of the array table is not an object")
+    key, dtype, shape = entry.get("name"), entry.get("dtype"), entry.get("shape")
+    if not isinstance(key, str) or not isinstance(dtype, str) or dtype not in _DTYPES:
+        raise ModelFileError(f"{name}: array {key!r} has dtype {dtype!r}; expected one of {sorted(_DTYPES)}")
+    if (
+        not isinstance(shape, list)
+        or len(shape) > 2
+        or not all(type(n) is int and 0 <= n < _LONGEST for n in shape)
+    ):
+        raise ModelFileError(f"{name}: array {key!r} has no valid shape")
+    length = math.prod(shape) * np.dtype(dtype).itemsize
+    if type(entry.get("length")) is not int or entry["length"] != length:
+        raise ModelFileError(f"{name}: the length of array {key!r} does not fit its shape")
+    if type(entry.get("offset")) is not int or entry["offset"] != offset:
+        raise ModelFileError(f"{name}: array {key!r} does not start where it should")
+    return key, dtype, tuple(shape), length

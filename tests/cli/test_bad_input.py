@@ -1,0 +1,160 @@
+"""Every bad input ends in one line on standard error and exit code 2, never in a traceback."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from cli_helpers import Run
+
+pytest_plugins = ["cli_fixtures"]
+
+BAD_DATA = {
+    "empty file": (b"", "no samples"),
+    "comments only": (b"# nothing\n\n", "no samples"),
+    "not a label": (b"1 1:1\nyes 1:2\n", ":2: "),
+    "no colon": (b"1 1:1\n-1 2\n", ":2: "),
+    "bad value": (b"1 1:1\n-1 2:x\n", ":2: "),
+    "nan": (b"1 1:1\n-1 2:nan\n", ":2: "),
+    "inf": (b"1 1:inf\n-1 2:1\n", ":1: "),
+    "negative index": (b"1 -1:1\n-1 2:1\n", ":1: "),
+    "same index twice": (b"1 1:1 1:2\n-1 2:1\n", ":1: "),
+    "nan label": (b"nan 1:1\n-1 2:1\n", ":1: "),
+    "one class": (b"1 1:1\n1 2:1\n", "all labels are 1, expected two"),
+    "continuous labels": (b"0.5 1:1\n1.5 1:2\n" * 9, "continuous"),
+    "binary": (bytes(range(256)), "data"),
+    "utf-16": ("1 1:1\n-1 1:2\n".encode("utf-16"), "data"),
+    "cut gzip": (b"\x1f\x8b\x08\x00\x00\x00\x00\x00", "data"),
+    "bad zstd": (b"\x28\xb5\x2f\xfd" + b"\xff" * 40, "data"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_DATA)
+def test_bad_data(run: Run, tmp_path: Path, case: str) -> None:
+    text, says = BAD_DATA[case]
+    path = tmp_path / "data"
+    path.write_bytes(text)
+    code, out, err = run("train", "-q", "--n-jobs", 1, path)
+    assert (code, out) == (2, ""), err
+    assert err.startswith("cutsvm: ") and err.count("\n") == 1 and says in err
+    assert os.listdir(tmp_path) == ["data"]
+
+
+USAGE = [
+    ([], "COMMAND"),
+    (["fly"], "fly"),
+    (["train"], "DATA"),
+    (["train", "a", "b", "c"], "unrecognized arguments: c"),
+    (["train", "-c", "0", "DATA"], "argument -c: expected a positive number, got '0'"),
+    (["train", "-c", "-1", "DATA"], "got '-1'"),
+    (["train", "-c", "nan", "DATA"], "got 'nan'"),
+    (["train", "-c", "inf", "DATA"], "got 'inf'"),
+    (["train", "-c", "one", "DATA"], "got 'one'"),
+    (["train", "-c"], "argument -c"),
+    (["train", "-e", "0", "DATA"], "argument -e"),
+    (["train", "-v", "1", "DATA"], "argument -v: expected a whole number, 2 or more"),
+    (["train", "-v", "x", "DATA"], "argument -v"),
+    (["train", "-B", "2", "DATA"], "argument -B: expected 1 (regularised intercept) or -1 (none)"),
+    (["train", "-Bx", "DATA"], "argument -B"),
+    (["train", "-w", "1", "DATA"], "-wLABEL needs a label"),
+    (["train", "DATA", "-w1"], "-wLABEL needs a label"),
+    (["train", "-wx", "1", "DATA"], "expected a number as label, got 'x'"),
+    (["train", "-w1", "-3", "DATA"], "expected a positive number, got '-3'"),
+    (["train", "-w7", "2", "DATA"], "-w7: there is no class 7"),
+    (["train", "--shards", "0", "DATA"], "--shards: expected a whole number, 1 or more"),
+    (["train", "--n-jobs", "0", "DATA"], "--n-jobs"),
+    (["train", "--n-jobs", "1.5", "DATA"], "--n-jobs"),
+    (["train", "--max-time", "0", "DATA"], "--max-time"),
+    (["train", "--solver", "magic", "DATA"], "--solver"),
+    (["train", "--zero-based", "2", "DATA"], "--zero-based"),
+    (["train", "--format", "pickle", "DATA"], "--format"),
+    (["train", "--task", "rank", "DATA"], "--task rank is not available yet"),
+    (["train", "--task", "roc", "DATA"], "not available yet"),
+    (["train", "--task", "ordinal", "DATA"], "not available yet"),
+    (["train", "--task", "kernel", "DATA"], "not available yet"),
+    (["train", "--line-search", "tca", "DATA"], "--line-search tca is not available yet"),
+    (["train", "--line-search", "exact", "--solver", "cpa", "DATA"], "cpa has none"),
+    (["train", "--report", "r.html", "DATA"], "--report is not available yet"),
+    (["train", "--memory", "2GB", "DATA"], "not available yet"),
+    (["train", "--checkpoint", "f", "DATA"], "not available yet"),
+    (["train", "-v", "200", "DATA"], "200"),
+    (["train", "none"], "none: No such file"),
+    (["train", "."], "is a folder"),
+    (["train", "DATA", "--also", "none"], "none: No such file"),
+    (["train", "DATA", "."], "is a folder"),
+    (["train", "DATA", "nowhere/m"], "there is no folder"),
+    (["train", "DATA", "DATA"], "is an input"),
+    (["train", "DATA", "OTHER"], "exists and is not a model"),
+    (["train", "table.csv"], "not supported yet"),
+    (["predict", "DATA"], "MODEL"),
+    (["check"], "DATA"),
+    (["check", "none"], "No such file"),
+    (["check", "."], "is a folder"),
+    (["info"], "MODEL"),
+    (["info", "none"], "No such file"),
+    (["info", "."], "is a folder"),
+    (["info", "DATA"], "neither a cutsvm nor a LIBLINEAR model"),
+    (["demo", "--rows", "3"], "--rows"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"), USAGE, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_bad_usage(
+    run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], says: str
+) -> None:
+    monkeypatch.chdir(binary.parent)
+    binary.rename("DATA")
+    Path("OTHER").write_text("1 1:1\n")
+    Path("table.csv").write_text("a,b\n1,2\n")
+    before = sorted(os.listdir())
+    code, out, err = run(*words)
+    last = err.splitlines()[-1]
+    assert (code, out) == (2, ""), err
+    assert says in last
+    assert re.match(r"cutsvm( train| predict| check| info| demo)?: ", last)
+    assert sorted(os.listdir()) == before
+
+
+def test_a_file_that_must_not_be_read(run: Run, binary: Path) -> None:
+    binary.chmod(0)
+    if os.access(binary, os.R_OK):
+        pytest.skip("this user may read everything")
+    code, _, err = run("train", binary)
+    assert code == 2 and err == f"cutsvm: {binary}: Permission denied\n"
+
+
+def test_a_folder_that_must_not_be_written(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    code, out, err = run("train", binary)
+    assert (code, out) == (1, "")
+    assert err == f"cutsvm: {binary}.model: no permission to write there\n"
+
+
+@pytest.mark.parametrize("name", ["new\nline", "esc\x1b[31m", "[bold]", "blank s"])
+def test_strange_file_names(run: Run, binary: Path, name: str) -> None:
+    path = binary.rename(binary.parent / name)
+    code, out, err = run("train", "--n-jobs", 1, path)
+    assert code == 0 and "model: " in out
+    assert "\x1b" not in err
+    code, _, err = run("info", path)
+    assert code == 2 and err.count("\n") == 1 and "\x1b" not in err
+
+
+def test_not_enough_memory(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def large(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("cutsvm.io.open_dataset", large)
+    assert run("train", binary) == (1, "", "cutsvm: not enough memory\n")
+
+
+def test_numbers_that_overflow(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "d"
+    path.write_text("1 1:1e300\n-1 1:-1e300\n" * 5)
+    code, out, err = run("train", "-c", "1e300", "--n-jobs", 1, path)
+    assert code in (0, 2), err
+    assert code == 0 or (out == "" and err.splitlines()[-1].startswith("cutsvm: "))

@@ -1,0 +1,40 @@
+"""Shared strategies and data."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from scipy import sparse
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
+settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def overlapping():
+    """Two classes that overlap: 5,000 x 12, with a few empty columns of the kind that real data have."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 12))
+    X[:, 3] = 0.0
+    y = np.where(X @ rng.normal(size=12) + rng.normal(size=5000) > 0.3, 1, -1)
+    return X, y
+
+
+LAYOUTS = {
+    "float64": lambda X: np.ascontiguousarray(X, dtype=np.float64),
+    "float32": lambda X: np.ascontiguousarray(X, dtype=np.float32),
+    "fortran": lambda X: np.asfortranarray(X, dtype=np.float64),
+    "fortran32": lambda X: np.asfortranarray(X, dtype=np.float32),
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "reversed": lambda X: X[:, ::-1].copy()[:, ::-1],
+    "csr": sparse.csr_matrix,
+    "csr32": lambda X: sparse.csr_array(X.astype(np.float32)),
+    "csr_long": lambda X: _long(sparse.csr_matrix(X)),
+}
+
+
+def _long(X):
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X

@@ -1,0 +1,155 @@
+// The kernels under the address and undefined-behaviour sanitizers, on heap memory of exactly the right size.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+
+#include "core/hinge.hpp"
+#include "core/sweep.hpp"
+
+using namespace cutsvm;
+
+namespace {
+
+int failures = 0;
+
+void expect(bool fine, const char* what, long detail) {
+    if (fine) return;
+    std::fprintf(stderr, "FAILED %s (%ld)\n", what, detail);
+    ++failures;
+}
+
+bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * (1.0 + std::abs(a) + std::abs(b)); }
+
+// Values on the heap, so that a read beyond the end is seen.
+template <class T>
+std::unique_ptr<T[]> heap(const std::vector<double>& values) {
+    auto out = std::make_unique<T[]>(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) out[i] = static_cast<T>(values[i]);
+    return out;
+}
+
+struct Problem {
+    std::int64_t n, d, shards;
+    std::vector<double> X, w, f, to, a, old, fresh;  // X row by row, small integers: every sum is exact
+    std::vector<std::int64_t> bounds;
+
+    Problem(std::mt19937& rng, std::int64_t rows) : n(rows), d(1 + rng() % 9), shards(1 + rng() % 20) {
+        const auto draw = [&](std::int64_t size, int span) {
+            std::vector<double> values(static_cast<std::size_t>(size));
+            for (double& v : values) v = static_cast<int>(rng() % (2 * span + 1)) - span;
+            return values;
+        };
+        X = draw(n * d, 2);
+        w = draw(d, 3);
+        f = draw(n, 2);
+        to = draw(n, 3);
+        a = draw(n, 2);
+        old = draw(n, 1);
+        fresh = draw(n, 1);
+        for (std::int64_t p = 0; p <= shards; ++p) bounds.push_back(n * p / shards);
+    }
+
+    double x(std::int64_t i, std::int64_t j) const { return X[static_cast<std::size_t>(i * d + j)]; }
+};
+
+template <class Rows>
+void check_rows(const Problem& p, const Rows& rows, int threads) {
+    std::vector<double> out(static_cast<std::size_t>(p.n));
+    scores(rows, p.w.data(), 0.5, std::span(out), threads);
+    for (std::int64_t i = 0; i < p.n; ++i) {
+        double sum = 0.5;
+        for (std::int64_t j = 0; j < p.d; ++j) sum += p.x(i, j) * p.w[static_cast<std::size_t>(j)];
+        expect(out[static_cast<std::size_t>(i)] == sum, "scores", i);
+    }
+    for (const std::int64_t width : {p.d, p.d + 1}) {
+        std::vector<double> old = p.old, sums(static_cast<std::size_t>(p.shards * width));
+        accumulate(rows, std::span(old), std::span(p.fresh), std::span(p.bounds), sums.data(), width, threads);
+        for (std::int64_t s = 0; s < p.shards; ++s)
+            for (std::int64_t j = 0; j < width; ++j) {
+                double sum = 0.0;
+                for (std::int64_t i = p.bounds[static_cast<std::size_t>(s)]; i < p.bounds[static_cast<std::size_t>(s) + 1]; ++i)
+                    sum += (p.fresh[static_cast<std::size_t>(i)] - p.old[static_cast<std::size_t>(i)]) * (j < p.d ? p.x(i, j) : 1.0);
+                expect(sums[static_cast<std::size_t>(s * width + j)] == sum, "accumulate", j);
+            }
+        expect(old == p.fresh, "accumulate: old = fresh", width);
+    }
+}
+
+template <class T, class I>
+void check_sparse(const Problem& p, int threads) {
+    std::vector<double> values, columns, pointers{0.0};
+    for (std::int64_t i = 0; i < p.n; ++i) {
+        for (std::int64_t j = 0; j < p.d; ++j)
+            if (p.x(i, j) != 0.0) {
+                values.push_back(p.x(i, j));
+                columns.push_back(static_cast<double>(j));
+            }
+        pointers.push_back(static_cast<double>(values.size()));
+    }
+    const auto v = heap<T>(values);
+    const auto c = heap<I>(columns), q = heap<I>(pointers);
+    check_rows(p, SparseRows<T, I>{v.get(), c.get(), q.get(), p.n, p.d}, threads);
+}
+
+template <class T>
+void check_layouts(const Problem& p, int threads) {
+    const auto by_row = heap<T>(p.X);
+    check_rows(p, DenseRows<T>{by_row.get(), p.n, p.d, p.d}, threads);
+    std::vector<double> turned;
+    for (std::int64_t j = 0; j < p.d; ++j)
+        for (std::int64_t i = 0; i < p.n; ++i) turned.push_back(p.x(i, j));
+    const auto by_column = heap<T>(turned);
+    check_rows(p, ColumnRows<T>{by_column.get(), p.n, p.d, p.n}, threads);
+    check_sparse<T, std::int32_t>(p, threads);
+    check_sparse<T, std::int64_t>(p, threads);
+}
+
+double loss_at(const Problem& p, bool shift, double k) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < p.f.size(); ++i) {
+        const double f = p.f[i] + k * (shift ? 1.0 : p.to[i] - p.f[i]);
+        sum += std::max(0.0, std::abs(p.a[i]) - p.a[i] * f);
+    }
+    return sum;
+}
+
+void check_hinge(const Problem& p, int threads) {
+    expect(near(hinge_value(p.f, p.a, threads), loss_at(p, false, 0.0)), "hinge_value", p.n);
+    std::vector<double> g(p.f.size()), offsets(static_cast<std::size_t>(p.shards));
+    hinge_slopes(p.f, p.a, {0.5, 0.25}, p.bounds, g, offsets, threads);
+    double touch = 0.0, sum = 0.0;
+    for (std::size_t i = 0; i < g.size(); ++i) touch += g[i] * p.f[i];
+    for (const double offset : offsets) sum += offset;
+    expect(near(touch + sum, loss_at(p, false, 0.0)), "hinge_slopes touch the loss", p.n);
+    for (const bool shift : {false, true}) {
+        const Line line{p.f, shift ? std::span<const double>() : std::span<const double>(p.to), p.a};
+        const std::array<double, LOOKS> ks{-3.0, -1.0, -0.5, 0.0, 0.3, 1.0, 1.7, 5.0};
+        const Looks looks = hinge_look(line, ks, threads);
+        for (std::size_t m = 0; m < LOOKS; ++m)
+            expect(near(looks.constant[m] + ks[m] * looks.slope[m], loss_at(p, shift, ks[m])), "hinge_look", p.n);
+        std::vector<Knot> knots = hinge_knots(line, ks[0], ks[LOOKS - 1], threads);
+        const double k = crossing(knots, looks.slope[0], 0.5, 0.0, ks[0], ks[LOOKS - 1]);
+        expect(k > ks[0] && k <= ks[LOOKS - 1], "crossing stays inside", p.n);
+        if (looks.slope[0] + 0.5 * ks[0] < 0.0 && k < ks[LOOKS - 1])  // then it is the lowest point
+            for (const double other : {k - 1e-3, k + 1e-3})
+                expect(loss_at(p, shift, k) + 0.25 * k * k <= loss_at(p, shift, other) + 0.25 * other * other + 1e-9,
+                       "crossing is the minimum", p.n);
+    }
+}
+
+}  // namespace
+
+int main() {
+    std::mt19937 rng(7);
+    for (const std::int64_t n : {1, 2, 3, 17, 255, 256, 257, 4095, 4096, 4097, 9001})
+        for (int threads = 1; threads <= 2; ++threads) {
+            const Problem p(rng, n);
+            check_layouts<float>(p, threads);
+            check_layouts<double>(p, threads);
+            check_hinge(p, threads);
+        }
+    if (failures == 0) std::puts("all kernels agree");
+    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,58 @@
+"""Twins of src/core/hinge.hpp. `a` holds y_i s_i: label times weight."""
+
+import numpy as np
+
+TIE = 1e-12
+
+
+def losses(f, a):
+    return np.maximum(0.0, np.abs(a) - a * f)
+
+
+def value(f, a):
+    return losses(f, a).sum()
+
+
+def sides(f, a):
+    """1 inside the margin, 0 tied, -1 outside."""
+    slack = np.where(a > 0, 1 - f, 1 + f)
+    return np.where(np.abs(slack) <= TIE * (1 + np.abs(f)), 0, np.sign(slack)).astype(int)
+
+
+def balance(f, a):
+    side = sides(f, a)
+    tied = side == 0
+    return a[side > 0].sum(), a[tied & (a > 0)].sum(), a[tied & (a <= 0)].sum()
+
+
+def slopes(f, a, tied_positive, tied_negative, bounds):
+    tied = np.where(a > 0, tied_positive, tied_negative)
+    g = -a * np.choose(sides(f, a) + 1, [np.zeros(len(a)), tied, np.ones(len(a))])
+    return g, np.array([np.abs(g[i:j]).sum() for i, j in zip(bounds[:-1], bounds[1:], strict=True)])
+
+
+def knots(f, to, a):
+    """Where each row's loss along the line has its kink, and by how much the slope jumps there."""
+    c, r = np.abs(a) - a * f, -a * (np.ones(len(f)) if to is None else to - f)
+    moving = r != 0
+    return -c[moving] / r[moving], np.abs(r[moving])
+
+
+def along(f, to, a, k):
+    """The loss at k on the line."""
+    return value(f + k * (1.0 if to is None else to - f), a)
+
+
+def crossing(at, jumps, slope, curvature, level, low, high):
+    """The smallest k in (low, high] where slope + curvature k + (jumps up to k) reaches level, by sorting."""
+    here = low
+    for k, jump in sorted(zip(at, jumps, strict=True)):
+        if not low < k <= high:
+            continue
+        if slope + curvature * k >= level:
+            return np.clip((level - slope) / curvature, here, k) if curvature > 0 else k
+        slope += jump
+        if slope + curvature * k >= level:
+            return k
+        here = k
+    return np.clip((level - slope) / curvature, here, high) if curvature > 0 else high

@@ -1,0 +1,19 @@
+"""Twins of src/core/sweep.hpp."""
+
+import numpy as np
+
+
+def scores(X, w, b):
+    return X.astype(float) @ w + b
+
+
+def accumulate(X, old, fresh, bounds, sums):
+    """sums[p] += sum over shard p of (fresh_i - old_i) (x_i, 1); returns the new sums and the rows read."""
+    change = fresh - old
+    wide = np.hstack([X.astype(float), np.ones((len(X), 1))])[:, : sums.shape[1]]
+    parts = [change[a:b] @ wide[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return sums + np.array(parts), int(np.count_nonzero(change))
+
+
+def blend(start, end, k):
+    return (1 - k) * start + k * end

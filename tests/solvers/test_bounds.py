@@ -1,0 +1,136 @@
+"""lower <= min F <= primal at every iterate: every solver, layout, intercept, number of shards."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from conftest import LAYOUTS
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import svm
+from test_kernels import rng_of, seeds
+
+from cutsvm.losses import Hinge
+from cutsvm.risk import Intercept, Risk
+from cutsvm.rows import as_rows
+from cutsvm.run import Status, Stop, run
+from cutsvm.solvers import CPA, OCAS
+
+SOLVERS = {"ocas": OCAS, "cpa": CPA}
+INTERCEPTS = [i.value for i in Intercept]
+
+
+def some_problem(rng, n, d):
+    """Rows of mixed kind (overlapping, separable, repeated, on one side) with weights, some of them 0."""
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-1, 1)
+    if rng.random() < 0.3:
+        X = np.round(X)  # ties
+    y = np.where(X @ rng.normal(size=d) + rng.choice([0.0, 1.0]) * rng.normal(size=n) > rng.normal(), 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    if rng.random() < 0.3:
+        y = np.sort(y)
+    weights = rng.choice([0.0, 0.5, 1.0, 2.0, 3.7], size=n) if rng.random() < 0.5 else np.ones(n)
+    weights[np.argmax(y)] = weights[np.argmin(y)] = 1.0
+    return X, y * weights
+
+
+def risk_of(X, a, intercept, layout="float64", threads=1):
+    return Risk(as_rows(LAYOUTS[layout](X), threads), Hinge(a, threads), intercept=Intercept(intercept), threads=threads)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("name", SOLVERS)
+@given(
+    seed=seeds,
+    n=st.integers(2, 40),
+    d=st.integers(1, 6),
+    shards=st.integers(1, 64),
+    C=st.sampled_from([1e-3, 0.1, 1.0, 100.0, 1e4]),
+    layout=st.sampled_from(["float64", "fortran", "csr", "strided", "csr_long"]),
+)
+def test_bounds_hold_at_every_iterate(name, intercept, seed, n, d, shards, C, layout):
+    X, a = some_problem(rng_of(seed), n, d)
+    low, high = svm.optimum(X, a, C, intercept)
+    round_off = 1e-9 * high + 1e-14 * C * np.abs(a).sum()
+    previous = np.inf
+    for iterate in islice(SOLVERS[name](shards=shards)(risk_of(X, a, intercept, layout), C), 60):
+        assert iterate.lower <= high + round_off
+        assert iterate.primal >= low - round_off
+        w, b = iterate.w[:d], iterate.w[d] if len(iterate.w) > d else 0.0
+        assert iterate.primal == pytest.approx(svm.objective(X, a, C, intercept, w, b), rel=1e-9, abs=round_off)
+        assert iterate.primal <= previous + round_off
+        previous = iterate.primal
+        if iterate.primal - iterate.lower <= 1e-8 * iterate.primal:
+            break
+    else:
+        assert iterate.primal - iterate.lower <= 0.3 * iterate.primal
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("name", SOLVERS)
+@given(seed=seeds, n=st.integers(2, 60), d=st.integers(1, 8), shards=st.sampled_from([1, 2, 7, 64]))
+def test_reaches_the_optimum(name, intercept, seed, n, d, shards):
+    X, a = some_problem(rng_of(seed), n, d)
+    C = 1.0
+    low, high = svm.optimum(X, a, C, intercept)
+    result = run(SOLVERS[name](shards=shards), risk_of(X, a, intercept), C, Stop(tol=1e-5, max_iter=3000))
+    assert result.status is Status.CONVERGED
+    assert result.primal <= high * (1 + 2e-5) + 1e-9
+    assert result.lower >= low * (1 - 2e-5) - 1e-9
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("shards", [1, 3, 40])
+def test_threads_do_not_change_a_bit(intercept, shards, overlapping):
+    X, y = overlapping
+    X = np.vstack([X] * 4)  # several blocks
+    results = []
+    for threads in (1, 2, 3):
+        risk = risk_of(X, np.tile(y, 4).astype(float), intercept, threads=threads)
+        results.append(run(OCAS(shards=shards), risk, 0.01, Stop(tol=1e-4)))
+    for other in results[1:]:
+        assert np.array_equal(results[0].w, other.w)
+        assert [r["lower"] for r in results[0].history] == [r["lower"] for r in other.history]
+
+
+@pytest.mark.parametrize("sort", [True, False])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_rows_sorted_by_label(sort, intercept, overlapping):
+    """Shards that hold one class only are as good as any."""
+    X, y = overlapping
+    order = np.argsort(y, kind="stable") if sort else np.arange(len(y))
+    result = run(OCAS(shards=16), risk_of(X[order], y[order].astype(float), intercept), 1.0, Stop(tol=1e-5))
+    assert result.status is Status.CONVERGED
+    assert result.n_iter < 60
+
+
+def test_epsilon_is_the_papers(overlapping):
+    """R(w) <= xi + epsilon, as means over the rows."""
+    X, y = overlapping
+    C = 100.0 / len(y)
+    last = None
+    for last in CPA(epsilon=0.001, shards=1)(risk_of(X, y.astype(float), "none"), C):
+        if last.satisfied:
+            break
+    assert last.primal - last.lower <= C * len(y) * (0.001 + 1e-3)
+    loose = run(CPA(epsilon=0.1, shards=1), risk_of(X, y.astype(float), "none"), C, Stop(tol=1e-9))
+    assert loose.status is Status.EPSILON
+    assert loose.status.converged
+
+
+def test_a_bundle_serves_another_C(overlapping):
+    """Planes do not depend on C: bounds from a bundle made at another C hold, and need fewer passes."""
+    X, y = overlapping
+    from cutsvm.planes import Bundle
+
+    risk = risk_of(X, y.astype(float), "regularized")
+    bundle = Bundle(risk.size, risk.n_free)
+    for iterate in OCAS(shards=1)(risk, 0.01, bundle):
+        if iterate.primal - iterate.lower < 1e-4 * iterate.primal:
+            break
+    fresh = run(OCAS(shards=1), risk_of(X, y.astype(float), "regularized"), 0.02, Stop(tol=1e-4))
+    for count, iterate in enumerate(OCAS(shards=1)(risk, 0.02, bundle)):
+        assert iterate.lower <= fresh.primal
+        if iterate.primal - iterate.lower < 1e-4 * iterate.primal:
+            break
+    assert count < fresh.n_iter
