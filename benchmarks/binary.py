@@ -48,10 +48,10 @@ def arguments() -> argparse.Namespace:
     add(
         "--patience",
         type=float,
-        default=20.0,
+        default=10.0,
         help="a peer gets this many times our slowest time (at least 3 s)",
     )
-    add("--repeat-limit", type=float, default=15.0, help="a fit longer than this is run once only")
+    add("--repeat-limit", type=float, default=10.0, help="a fit longer than this is run once only")
     add("--solver", type=words, default=["auto"], help="solvers of cutsvm; the first one is compared")
     add("--peers", type=words, default=[name for name in PEERS if name != OURS])
     add("--data", type=Path, default=data.DEFAULT_FOLDER, help="folder of the .npz files")
@@ -204,7 +204,7 @@ def main() -> None:
     notes: list[str] = []
     if not options.report_only:
         solve_all(options, notes)
-    binary_report.make(options.out / "binary.csv", sorted(options.gaps, reverse=True), notes)
+    binary_report.make(options.out / "binary.csv", notes)
 
 
 if __name__ == "__main__":

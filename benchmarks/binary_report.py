@@ -16,6 +16,15 @@ import plots
 
 OURS, RIVAL = "cutsvm", "svmocas"
 TEXT = {"set", "solver", "variant", "setting", "phase", "status", "message", "stopped"}
+HEADER = [
+    "# Time to a relative gap, two classes",
+    "",
+    "Seconds of training, and how far the answer is from our lower bound. Ours: until the gap is proved",
+    "(the whole `fit`). A peer: the fastest of its settings whose answer is that good, proved or not; in",
+    "brackets the closest that it came. `svmocas, proved`: its run with `-r` at the gap. A ratio below 1",
+    "is in our favour.",
+    "",
+]
 Row = dict[str, Any]
 Key = tuple[str, float]
 
@@ -31,7 +40,7 @@ class Best(NamedTuple):
 
 def reached(row: Row, gap: float) -> bool:
     """Whether the answer is as good as `gap`, by our lower bound: a peer's measure."""
-    return row["status"] == "ok" and row["solver"] != OURS and row["gap"] <= gap
+    return row["gap"] != "" and row["solver"] != OURS and row["gap"] <= gap
 
 
 def proved(row: Row, gap: float) -> bool:
@@ -40,7 +49,7 @@ def proved(row: Row, gap: float) -> bool:
     Ours must stand by the common objective and the run's own bound. A peer is believed unless it is far off:
     our bound is itself up to a tenth of the smallest gap away from the optimum.
     """
-    if row["status"] != "ok" or row["target"] != gap or row["stopped"] not in (True, "True"):
+    if row["gap"] == "" or row["target"] != gap or row["stopped"] not in (True, "True"):
         return False
     return row["claimed_gap"] <= 1.001 * gap + 1e-9 if row["solver"] == OURS else row["gap"] <= 1.2 * gap
 
@@ -173,13 +182,7 @@ def table(rows: list[Row], gaps: list[float], notes: list[str]) -> str:
             top.append(ratios["best"])
     wrong = contradictions(rows)
     text = [
-        "# Time to a relative gap, two classes",
-        "",
-        "Seconds of training, and how far the answer is from our lower bound. Ours: until the gap is proved",
-        "(the whole `fit`). A peer: the fastest of its settings whose answer is that good, proved or not; in",
-        "brackets the closest that it came. `svmocas, proved`: its run with `-r` at the gap. A ratio below 1",
-        "is in our favour.",
-        "",
+        *HEADER,
         *notes,
         *(f"- **CONTRADICTION** {entry}" for entry in wrong),
         "" if wrong else "No answer lies below our bound, and no bound of svmocas above an answer.",
@@ -252,13 +255,15 @@ def picture(rows: list[Row], gaps: list[float], path: Path) -> None:
         axes.set_xlabel("relative gap to our lower bound")
     handles = [Line2D([], [], label=name, **look(name)) for name in solvers]
     handles.append(Line2D([], [], color="#777777", marker="x", linestyle="", label="not reached"))
-    plots.legend_on_top(figure, handles, 4)
+    plots.legend_on_top(figure, handles, min(4, 2 * len(costs)))
     plots.save(figure, path)
 
 
-def make(path: Path, gaps: list[float], notes: list[str]) -> None:
-    """Write binary.md and binary.png beside the CSV."""
+def make(path: Path, notes: list[str]) -> None:
+    """Write binary.md and binary.png beside the CSV, for the gaps that we were asked for in it."""
     rows = read(path)
+    asked = {row["target"] for row in rows if row["solver"] == OURS and row["phase"] == "search"}
+    gaps = sorted(asked, reverse=True)
     path.with_suffix(".md").write_text(table(rows, gaps, notes))
     picture(rows, gaps, path.with_suffix(".png"))
     print(f"Written: {path}, {path.with_suffix('.md').name}, {path.with_suffix('.png').name}")

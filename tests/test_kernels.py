@@ -54,9 +54,11 @@ def test_accumulate(layout, seed, n, d, shards, threads, extra):
     bounds = np.linspace(0, n, shards + 1).astype(np.int64)
     old, fresh = some_labels(rng, n), some_labels(rng, n)
     sums = rng.integers(-4, 5, size=(shards, d + extra)) / 1.0
-    expected, read = sweep.accumulate(X, old, fresh, bounds, sums)
-    assert as_rows(LAYOUTS[layout](X), threads).accumulate(old, fresh, bounds, sums) == read
+    expected, travelled, read = sweep.accumulate(X, old, fresh, bounds, sums)
+    moved = np.ones(shards)
+    assert as_rows(LAYOUTS[layout](X), threads).accumulate(old, fresh, bounds, sums, moved) == read
     assert_array_equal(sums, expected)
+    assert_array_equal(moved, 1.0 + travelled)
     assert_array_equal(old, fresh)
 
 
@@ -118,10 +120,10 @@ def test_wrong_shapes_are_refused():
     calls = [
         lambda: core.dense_scores(X, two, 0.0, two, 1),
         lambda: core.dense_scores(X, np.ones(3), 0.0, one, 1),
-        lambda: core.dense_accumulate(X, one, two, bounds, np.ones((1, 3)), 1),
-        lambda: core.dense_accumulate(X, two, two, bounds, np.ones((1, 5)), 1),
-        lambda: core.dense_accumulate(X, two, two, np.array([0, 3]), np.ones((1, 3)), 1),
-        lambda: core.dense_accumulate(X, two, two, np.array([0, 2, 1]), np.ones((2, 3)), 1),
+        lambda: core.dense_accumulate(X, one, two, bounds, np.ones((1, 3)), one, 1),
+        lambda: core.dense_accumulate(X, two, two, bounds, np.ones((1, 5)), one, 1),
+        lambda: core.dense_accumulate(X, two, two, np.array([0, 3]), np.ones((1, 3)), one, 1),
+        lambda: core.dense_accumulate(X, two, two, np.array([0, 2, 1]), np.ones((2, 3)), two, 1),
         lambda: core.hinge_value(one, two, 1),
         lambda: core.hinge_look(two, one, two, np.ones(8), np.ones((3, 8)), 1),
         lambda: core.hinge_look(two, two, two, np.ones(7), np.ones((3, 8)), 1),

@@ -18,17 +18,19 @@ void check_scores(const Rows& rows, const Vector<double>& w, const VectorOut<dou
 
 template <class Rows>
 std::int64_t run_accumulate(const Rows& rows, const VectorOut<double>& old, const Vector<double>& fresh,
-                            const Vector<std::int64_t>& bounds, const MatrixOut<double>& sums, int threads) {
+                            const Vector<std::int64_t>& bounds, const MatrixOut<double>& sums,
+                            const VectorOut<double>& moved, int threads) {
     const auto n = static_cast<std::size_t>(rows.n);
     const auto width = static_cast<std::int64_t>(sums.shape(1));
     check(old.shape(0) == n && fresh.shape(0) == n, "coefficients: one entry per row expected");
     check(width == rows.d || width == rows.d + 1, "sums: d or d + 1 columns expected");
     check(bounds.shape(0) == sums.shape(0) + 1 && sums.shape(0) > 0, "bounds: one more than shards expected");
+    check(moved.shape(0) == sums.shape(0), "moved: one entry per shard expected");
     const auto edges = view(bounds);
     check(edges.front() == 0 && edges.back() == rows.n && std::is_sorted(edges.begin(), edges.end()),
           "bounds: rising from 0 to n expected");
     return released(
-        [&] { return accumulate(rows, view(old), view(fresh), edges, sums.data(), width, threads); });
+        [&] { return accumulate(rows, view(old), view(fresh), edges, sums.data(), width, view(moved), threads); });
 }
 
 // Calls use(rows) with the dense rows in the order that the strides ask for.
@@ -61,11 +63,13 @@ void bind_dense(nb::module_& m) {
     m.def(
         "dense_accumulate",
         [](const Matrix<T>& X, const VectorOut<double>& old, const Vector<double>& fresh,
-           const Vector<std::int64_t>& bounds, const MatrixOut<double>& sums, int threads) {
-            return with_dense(X, [&](const auto& rows) { return run_accumulate(rows, old, fresh, bounds, sums, threads); });
+           const Vector<std::int64_t>& bounds, const MatrixOut<double>& sums, const VectorOut<double>& moved,
+           int threads) {
+            return with_dense(
+                X, [&](const auto& rows) { return run_accumulate(rows, old, fresh, bounds, sums, moved, threads); });
         },
         "X"_a.noconvert(), "old"_a.noconvert(), "fresh"_a.noconvert(), "bounds"_a.noconvert(),
-        "sums"_a.noconvert(), "threads"_a);
+        "sums"_a.noconvert(), "moved"_a.noconvert(), "threads"_a);
 }
 
 template <class T, class I>
@@ -84,11 +88,11 @@ void bind_sparse(nb::module_& m) {
         "sparse_accumulate",
         [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, std::int64_t d,
            const VectorOut<double>& old, const Vector<double>& fresh, const Vector<std::int64_t>& bounds,
-           const MatrixOut<double>& sums, int threads) {
-            return run_accumulate(sparse(values, columns, pointers, d), old, fresh, bounds, sums, threads);
+           const MatrixOut<double>& sums, const VectorOut<double>& moved, int threads) {
+            return run_accumulate(sparse(values, columns, pointers, d), old, fresh, bounds, sums, moved, threads);
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "d"_a, "old"_a.noconvert(),
-        "fresh"_a.noconvert(), "bounds"_a.noconvert(), "sums"_a.noconvert(), "threads"_a);
+        "fresh"_a.noconvert(), "bounds"_a.noconvert(), "sums"_a.noconvert(), "moved"_a.noconvert(), "threads"_a);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -55,23 +56,25 @@ inline std::vector<Piece> cut_shards(std::span<const std::int64_t> bounds) {
 
 // sums[p] += sum over the rows i of shard p of (fresh[i] - old[i]) (x_i, 1); then old = fresh.
 // Only rows whose coefficient changed are read. The last column, for the constant feature, is there when
-// width == d + 1.
+// width == d + 1. moved[p] += sum over shard p of |fresh[i] - old[i]|.
 // requires: sums is P x width, row-major; bounds has P + 1 entries, from 0 to n, never falling.
 // ensures: returns the number of rows read.
 template <class Rows>
 std::int64_t accumulate(const Rows& rows, std::span<double> old, std::span<const double> fresh,
-                        std::span<const std::int64_t> bounds, double* sums, std::int64_t width, int threads) {
+                        std::span<const std::int64_t> bounds, double* sums, std::int64_t width,
+                        std::span<double> moved, int threads) {
     const std::vector<Piece> pieces = cut_shards(bounds);
     const auto count = static_cast<std::int64_t>(pieces.size());
     const auto size = static_cast<std::size_t>(width);
     std::vector<double> partial(pieces.size() * size);
     std::vector<std::int64_t> read(pieces.size());
+    std::vector<double> travel(pieces.size());
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
     for (std::int64_t q = 0; q < count; ++q) {
         const Piece piece = pieces[static_cast<std::size_t>(q)];
         double* out = partial.data() + static_cast<std::size_t>(q) * size;
         std::array<double, BLOCK> change;
-        double total = 0.0;
+        double total = 0.0, far = 0.0;
         std::int64_t changed = 0;
         for (std::int64_t from = piece.begin; from < piece.end; from += BLOCK) {
             const std::int64_t to = std::min(piece.end, from + BLOCK);
@@ -80,6 +83,7 @@ std::int64_t accumulate(const Rows& rows, std::span<double> old, std::span<const
                 const double delta = fresh[s] - old[s];
                 change[static_cast<std::size_t>(i - from)] = delta;
                 total += delta;
+                far += std::abs(delta);
                 changed += delta != 0.0;
                 old[s] = fresh[s];
             }
@@ -87,12 +91,14 @@ std::int64_t accumulate(const Rows& rows, std::span<double> old, std::span<const
         }
         if (width > rows.d) out[rows.d] += total;
         read[static_cast<std::size_t>(q)] = changed;
+        travel[static_cast<std::size_t>(q)] = far;
     }
     std::int64_t all = 0;
     for (std::size_t q = 0; q < pieces.size(); ++q) {
         double* sum = sums + pieces[q].shard * width;
         const double* part = partial.data() + q * size;
         for (std::size_t j = 0; j < size; ++j) sum[j] += part[j];
+        moved[static_cast<std::size_t>(pieces[q].shard)] += travel[q];
         all += read[q];
     }
     return all;

@@ -25,7 +25,7 @@ class Bundle:
     Planes do not depend on C, so a bundle serves every C.
     """
 
-    # A plane is idle with less than this share of what each plane of its shard would carry were all equal.
+    # A plane is idle that adds less than this share of the mean that its shard's planes add to the bound.
     IDLE = 0.02
 
     def __init__(self, size: int, n_free: int) -> None:
@@ -45,13 +45,14 @@ class Bundle:
         return self._used
 
     def add(self, planes: Planes) -> None:
-        """Adds one plane per shard."""
-        fresh = len(planes.offsets)
+        """Adds one plane per shard, but for those that say no more than R_p >= 0."""
+        telling = np.flatnonzero(planes.offsets > 0.0)
+        fresh = len(telling)
         if self._used + fresh > len(self._offsets):
             self._grow(max(2 * len(self._offsets), self._used + fresh, 16))
         rows = slice(self._used, self._used + fresh)
-        self._slopes[rows], self._offsets[rows] = planes.slopes, planes.offsets
-        self._shard[rows], self._weights[rows], self._idle[rows] = np.arange(fresh), 0.0, 0
+        self._slopes[rows], self._offsets[rows] = planes.slopes[telling], planes.offsets[telling]
+        self._shard[rows], self._weights[rows], self._idle[rows] = telling, 0.0, 0
         self._used += fresh
 
     def _grow(self, capacity: int) -> None:
@@ -77,7 +78,9 @@ class Bundle:
         self._rising = solution.lower > self._highest
         self._highest = max(self._highest, solution.lower)
         shard = self._shard[:m]
-        busy = solution.weights * np.bincount(shard)[shard] > self.IDLE
+        adds = solution.weights * self._offsets[:m]
+        mean = np.bincount(shard, weights=adds) / np.maximum(1, np.bincount(shard))
+        busy = adds > self.IDLE * mean[shard]
         self._idle[:m] = np.where(busy, 0, self._idle[:m] + 1)
         return solution
 

@@ -32,7 +32,7 @@ from cutsvm.types import Array, Ints, Vector
 MAX_STEPS = 60
 TO_THE_WALL = 0.995
 # The bound is lowered by this share of all that was added and subtracted in it: what rounding may have cost.
-ROUND_OFF = 1e-14
+ROUND_OFF = 4e-14
 # A start mixes this share of equal weights into the last solution: the boundary itself is no place to start.
 EQUAL_SHARE = 0.1
 

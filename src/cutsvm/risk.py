@@ -20,8 +20,9 @@ from cutsvm.rows import Rows
 from cutsvm.timing import count, timed
 from cutsvm.types import Ints, Vector
 
-# Sums that are kept up to date by adding and subtracting rows are made anew after so many updates.
-_REFRESH = 64
+# A plane is a sum that is kept up to date by adding and subtracting rows. Its error grows with all the weight that
+# was ever moved: it is made anew once that is so many times the weight that the plane has itself.
+_STALE = 50.0
 # Slopes in b below this share of all the weight are round-off.
 _FLAT = 1e-12
 
@@ -59,7 +60,7 @@ class Risk:
         self.bounds: Ints = np.linspace(0, self.rows.n, shards + 1).astype(np.int64)
         self._sums = np.zeros((shards, self.size))
         self._slopes = np.zeros(self.rows.n)
-        self._updates = 0
+        self._moved = np.zeros(shards)
 
     @property
     def shards(self) -> int:
@@ -124,11 +125,10 @@ class Risk:
         fresh = np.empty(self.rows.n)
         free = self.intercept is Intercept.FREE
         offsets = self.loss.slopes(point.scores, self.bounds, fresh, balanced=free)
-        if self._updates % _REFRESH == 0:
-            self._sums.fill(0.0)
-            self._slopes.fill(0.0)
-        self._updates += 1
-        count("rows_read", self.rows.accumulate(self._slopes, fresh, self.bounds, self._sums))
+        for p in np.flatnonzero(self._moved > _STALE * offsets):
+            self._sums[p], self._moved[p] = 0.0, 0.0
+            self._slopes[self.bounds[p] : self.bounds[p + 1]] = 0.0
+        count("rows_read", self.rows.accumulate(self._slopes, fresh, self.bounds, self._sums, self._moved))
         slopes = self._sums.copy()
         if free:
             excess = slopes[:, -1].sum()

@@ -65,7 +65,9 @@ void check_rows(const Problem& p, const Rows& rows, int threads) {
     }
     for (const std::int64_t width : {p.d, p.d + 1}) {
         std::vector<double> old = p.old, sums(static_cast<std::size_t>(p.shards * width));
-        accumulate(rows, std::span(old), std::span(p.fresh), std::span(p.bounds), sums.data(), width, threads);
+        std::vector<double> moved(static_cast<std::size_t>(p.shards));
+        accumulate(rows, std::span(old), std::span(p.fresh), std::span(p.bounds), sums.data(), width, std::span(moved),
+                   threads);
         for (std::int64_t s = 0; s < p.shards; ++s)
             for (std::int64_t j = 0; j < width; ++j) {
                 double sum = 0.0;

@@ -8,11 +8,13 @@ def scores(X, w, b):
 
 
 def accumulate(X, old, fresh, bounds, sums):
-    """sums[p] += sum over shard p of (fresh_i - old_i) (x_i, 1); returns the new sums and the rows read."""
+    """sums[p] += sum over shard p of (fresh_i - old_i) (x_i, 1); returns them, the weight moved, the rows read."""
     change = fresh - old
     wide = np.hstack([X.astype(float), np.ones((len(X), 1))])[:, : sums.shape[1]]
-    parts = [change[a:b] @ wide[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-    return sums + np.array(parts), int(np.count_nonzero(change))
+    ranges = list(zip(bounds[:-1], bounds[1:], strict=True))
+    parts = [change[a:b] @ wide[a:b] for a, b in ranges]
+    moved = [np.abs(change[a:b]).sum() for a, b in ranges]
+    return sums + np.array(parts), np.array(moved), int(np.count_nonzero(change))
 
 
 def blend(start, end, k):

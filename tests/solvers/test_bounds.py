@@ -93,6 +93,28 @@ def test_threads_do_not_change_a_bit(intercept, shards, overlapping):
         assert [r["lower"] for r in results[0].history] == [r["lower"] for r in other.history]
 
 
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("shards", [1, 8])
+@pytest.mark.parametrize("C", [1e2, 1e6, 1e9])
+def test_bound_survives_round_off(C, shards, intercept):
+    """Classes far apart and a huge C: planes of a few rows, left over from sums of thousands."""
+    rng = np.random.default_rng(0)
+    a = rng.choice([-1.0, 1.0], size=3000)
+    X = rng.normal(size=(3000, 20))
+    X[:, 0] += 3 * a
+    X[:, 1] += 2 * a
+    wide = X.astype(np.longdouble)
+    for iterate in islice(OCAS(shards=shards)(risk_of(X, a, intercept), C), 150):
+        w = iterate.w.astype(np.longdouble)
+        loss = np.maximum(0, 1 - a * (wide @ w[:20] + (w[20] if len(w) > 20 else 0))).sum()
+        exact = 0.5 * np.sum(w[: 20 if intercept == "free" else 21] ** 2) + C * loss
+        assert iterate.lower <= exact * (1 + 1e-13)
+        if iterate.primal - iterate.lower <= 1e-12 * iterate.primal:
+            break
+    if C < 1e9:
+        assert iterate.primal - iterate.lower <= 1e-3 * iterate.primal
+
+
 @pytest.mark.parametrize("sort", [True, False])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_rows_sorted_by_label(sort, intercept, overlapping):

@@ -20,5 +20,8 @@ class Rows(Protocol):
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         """out[i] = x_i . w + b"""
 
-    def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector) -> int:
-        """sums[p] += sum over shard p of (fresh_i - old_i) (x_i, 1); old = fresh. Returns the rows read."""
+    def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
+        """sums[p] += sum over shard p of (fresh_i - old_i) (x_i, 1); moved[p] += sum of |fresh_i - old_i|.
+
+        Then old = fresh. Returns the number of rows read: those whose coefficient changed.
+        """

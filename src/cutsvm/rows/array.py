@@ -24,8 +24,8 @@ class DenseRows:
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         core.dense_scores(self.X, w, b, out, self.threads)
 
-    def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector) -> int:
-        return core.dense_accumulate(self.X, old, fresh, bounds, sums, self.threads)
+    def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
+        return core.dense_accumulate(self.X, old, fresh, bounds, sums, moved, self.threads)
 
 
 class SparseRows:
@@ -47,8 +47,8 @@ class SparseRows:
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         core.sparse_scores(*self.arrays, w, b, out, self.threads)
 
-    def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector) -> int:
-        return core.sparse_accumulate(*self.arrays, self.d, old, fresh, bounds, sums, self.threads)
+    def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
+        return core.sparse_accumulate(*self.arrays, self.d, old, fresh, bounds, sums, moved, self.threads)
 
 
 def as_rows(X: Any, threads: int = 1) -> DenseRows | SparseRows:
