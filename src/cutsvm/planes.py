@@ -44,6 +44,20 @@ class Bundle:
     def __len__(self) -> int:
         return self._used
 
+    @property
+    def slopes(self) -> Vector:
+        """The planes' slopes, one row each."""
+        return self._slopes[: self._used]
+
+    @property
+    def offsets(self) -> Vector:
+        return self._offsets[: self._used]
+
+    @property
+    def shard(self) -> Ints:
+        """The shard that each plane belongs to."""
+        return self._shard[: self._used]
+
     def add(self, planes: Planes) -> None:
         """Adds one plane per shard, but for those that say no more than R_p >= 0."""
         telling = np.flatnonzero(planes.offsets > 0.0)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import lapack
@@ -31,13 +32,17 @@ from cutsvm.types import Array, Ints, Vector
 
 MAX_STEPS = 60
 TO_THE_WALL = 0.995
+LAG = 1e-3  # products x z and t u stay above this share of their mean
+SHORT, BACK = 0.1, 0.5  # a step shorter than the one is replaced by one that only halves mu
 # The bound is lowered by this share of all that was added and subtracted in it: what rounding may have cost.
 ROUND_OFF = 4e-14
 # A start mixes this share of equal weights into the last solution: the boundary itself is no place to start.
 EQUAL_SHARE = 0.1
 
-# Solves M dx + c db = r, c.dx = s, given r and s, for dx, its sums over the shards, A'dx and db.
-Newton = Callable[[Vector, Vector], tuple[Vector, Vector, Vector, Vector]]
+# What Newton's equations M dx + c db = r, c.dx = s give for (r, s): dx, its sums over the shards, A'dx, db.
+# A'dx is None where x says all about w.
+Direction = tuple[Vector, Vector, "Vector | None", Vector]
+Newton = Callable[[Vector, Vector], Direction]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +58,7 @@ class Reduced:
 
 
 class ReducedProblem:
-    """The planes (a_k, c_k, o_k) and the shard of each."""
+    """The planes (a_k, c_k, o_k) and the shard of each; with their Gram matrix, one unknown per plane is used."""
 
     def __init__(self, slopes: Vector, offsets: Vector, shard: Ints, n_free: int, gram: Vector | None = None) -> None:
         # Planes side by side by shard; shards without planes say nothing.
@@ -61,115 +66,183 @@ class ReducedProblem:
         _, self.starts, self.shard, self.sizes = np.unique(
             shard[self.order], return_index=True, return_inverse=True, return_counts=True
         )
-        features = slopes.shape[1] - n_free
-        self.A = slopes[self.order, :features]
+        self.features = slopes.shape[1] - n_free
+        self.slopes = slopes
         self.o = offsets[self.order]
-        c = slopes[self.order, features:]
+        c = slopes[self.order, self.features :]
         self.n_free = n_free
         self.c = c if np.any(c) else c[:, :0]  # planes that balance do not know the free coordinates
-        self.gram = None if gram is None else gram[np.ix_(self.order, self.order)]
+        self.gram = gram
 
     def per_shard(self, values: Vector) -> Vector:
         """Sum over each shard's planes."""
-        return np.add.reduceat(values, self.starts, axis=0)
+        sums: Vector = np.add.reduceat(values, self.starts, axis=0)
+        return sums
+
+    def as_given(self, values: Vector) -> Vector:
+        """Values per plane, in the order in which the planes came."""
+        given = np.empty_like(values)
+        given[self.order] = values
+        return given
+
+    def tops(self, heights: Vector) -> Vector:
+        """What the planes say of each shard's risk."""
+        tops: Vector = np.maximum(0.0, np.maximum.reduceat(heights, self.starts))
+        return tops
 
     def solve(self, C: float, tol: float, warm: Vector | None = None) -> Reduced:
         """The solution to an absolute tolerance of the objective, from `warm` weights if there are any."""
-        state = _State(self, C, None if warm is None else warm[self.order])
+        form = ByFeatures(self, C) if self.gram is None else ByPlanes(self, C, self.gram)
+        state = _State(self, C, form, None if warm is None else warm[self.order])
         best = state.certified()
         while best.value - best.lower > tol and state.steps < MAX_STEPS and state.step():
             now = state.certified()
             if now.value - now.lower < best.value - best.lower:
                 best = now
-        return best
+        return best.reduced(self, form)
+
+
+class Form(Protocol):
+    """How w is held and Newton's equations are solved."""
+
+    w: Any
+
+    def cost(self, x: Vector) -> float:
+        """|C A'x|^2"""
+
+    def start(self, x: Vector) -> Any:
+        """w = -C A'x"""
+
+    def move(self, x: Vector, reach: float, pull: Vector | None) -> Any:
+        """w after a step that led to x."""
+
+    def heights(self) -> Vector:
+        """A w + o"""
+
+    def penalty(self) -> float:
+        """|w|^2 / 2"""
+
+    def coefficients(self, w: Any) -> Vector:
+        """w as a vector of features."""
+
+    def exact_cost(self, x: Vector, w: Any, coefficients: Vector) -> float:
+        """|C A'x|^2 to the last digit, as the bound needs it."""
+
+    def newton(self, state: _State) -> Newton | None:
+        """Newton's equations, factorised; None where rounding does not let that be done."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Certified:
+    """Where the method stood, with the value there and the bound."""
+
+    w: Any
+    b: Vector
+    x: Vector
+    value: float
+    risk: float
+    gain: float  # C o.x, less what rounding may have added
+    lower: float
+    steps: int
+
+    def reduced(self, problem: ReducedProblem, form: Form) -> Reduced:
+        w = np.zeros(problem.features + problem.n_free)
+        w[: problem.features] = coefficients = form.coefficients(self.w)
+        w[problem.features : problem.features + len(self.b)] = self.b
+        lower = max(0.0, self.gain - 0.5 * form.exact_cost(self.x, self.w, coefficients))
+        return Reduced(w, lower, self.value, self.risk, problem.as_given(self.x), self.steps)
 
 
 class _State:
     """Where the interior point method stands."""
 
-    def __init__(self, problem: ReducedProblem, C: float, warm: Vector | None) -> None:
-        self.problem, self.C, self.steps = problem, C, 0
+    def __init__(self, problem: ReducedProblem, C: float, form: Form, warm: Vector | None) -> None:
+        self.problem, self.C, self.form, self.steps = problem, C, form, 0
         shard = problem.shard
         equal = (1.0 / (problem.sizes + 1.0))[shard]
         x = equal if warm is None else (1.0 - EQUAL_SHARE) * warm + EQUAL_SHARE * equal
         # The best multiple of x: the dual is a parabola along it.
-        pull = x @ problem.A
-        gain, cost = float(problem.o @ x), C * float(pull @ pull)
+        gain, cost = C * float(problem.o @ x), form.cost(x)
         if 0.0 < gain < cost:
             x = x * (gain / cost)
         self.x = x
         self.t = 1.0 - problem.per_shard(x)
         self.b = np.zeros(problem.c.shape[1])
-        self.w = -C * (x @ problem.A)
-        self.m = self._heights()
-        top = np.maximum(0.0, np.maximum.reduceat(self.m, problem.starts))
+        form.w = form.start(x)
+        self.m = form.heights()
+        top = problem.tops(self.m)
         room = top[shard] - self.m
         self.u = top + max(float(room.mean()), 1e-3 * float(np.abs(problem.o).max()), 1e-300)
         self.z = self.u[shard] - self.m
 
-    def _heights(self) -> Vector:
-        """m, the planes' heights at w and b."""
-        p = self.problem
-        return p.A @ self.w + p.o + p.c @ self.b
-
     def step(self) -> bool:
         """One step; False when rounding leaves nothing to gain."""
-        p, x, t, u, z = self.problem, self.x, self.t, self.u, self.z
+        x, t, u, z = self.x, self.t, self.u, self.z
         with np.errstate(all="ignore"):  # overflow close to the boundary is noticed below
-            newton = self._factorise()
+            newton = self.form.newton(self)
             if newton is None:
                 return False
-            astray = u[p.shard] - self.m - z
             mu = (x @ z + t @ u) / (len(x) + len(t))
-            step = self._direction(newton, astray, -x * z, -t * u)
+            dx, dt, du, dz, *_ = step = self._direction(newton, -x * z, -t * u)
             reach = self._reach(step)
-            dx, dt, du, dz = step[:4]
             ahead = (x + reach * dx) @ (z + reach * dz) + (t + reach * dt) @ (u + reach * du)
-            sigma = (ahead / (len(x) + len(t)) / mu) ** 3
-            step = self._direction(newton, astray, sigma * mu - x * z - dx * dz, sigma * mu - t * u - dt * du)
-            reach = min(1.0, TO_THE_WALL * self._reach(step))
+            aim = mu * (ahead / (len(x) + len(t)) / mu) ** 3
+            step = self._direction(newton, aim - x * z - dx * dz, aim - t * u - dt * du)
+            if self._reach(step) < SHORT:  # far from the central path: back to it first
+                step = self._direction(newton, BACK * mu - x * z, BACK * mu - t * u)
+            reach = self._central(step, min(1.0, TO_THE_WALL * self._reach(step)))
         dx, dt, du, dz, pull, db = step
         if not (np.isfinite(dx).all() and np.isfinite(dz).all() and reach > 1e-10):
             return False
         self.x, self.t, self.u, self.z = x + reach * dx, t + reach * dt, u + reach * du, z + reach * dz
-        # w follows its own step, not x: close to the solution x is known to fewer digits.
-        self.w, self.b = self.w - reach * self.C * pull, self.b - reach * db
-        self.m = self._heights()
+        self.b = self.b - reach * db
+        self.form.w = self.form.move(self.x, reach, pull)
+        self.m = self.form.heights() + self.problem.c @ self.b
         self.steps += 1
         return True
 
-    def _direction(self, newton: Newton, astray: Vector, rx: Vector, rt: Vector) -> tuple[Vector, ...]:
+    def _direction(self, newton: Newton, rx: Vector, rt: Vector) -> tuple[Any, ...]:
         """Newton's direction towards x z = x z + rx, t u = t u + rt with all constraints met."""
         p = self.problem
+        astray = self.u[p.shard] - self.m - self.z
         r = rx / self.x - astray - (rt / self.t)[p.shard]
         dx, sums, pull, db = newton(r, -(self.x @ p.c))
         return dx, -sums, (rt + self.u * sums) / self.t, (rx - self.z * dx) / self.x, pull, db
 
-    def _reach(self, step: tuple[Vector, ...]) -> float:
+    def _reach(self, step: tuple[Any, ...]) -> float:
         """The longest step, up to 1 / TO_THE_WALL, that keeps x, t, u and z positive."""
         longest = 1.0 / TO_THE_WALL
         for now, change in zip((self.x, self.t, self.u, self.z), step[:4], strict=True):
             longest = min(longest, 1.0 / max(1e-300, float(np.max(-change / now))))
         return longest
 
-    def _factorise(self) -> Newton | None:
-        return _by_features(self) if self.problem.gram is None else _by_planes(self)
+    def _central(self, step: tuple[Any, ...], reach: float) -> float:
+        """The step made shorter until no product x z or t u lags far behind their mean."""
+        dx, dt, du, dz = step[:4]
+        products = np.concatenate([self.x * self.z, self.t * self.u])
+        lag = min(LAG, 0.9 * float(products.min() / products.mean()))
+        for _ in range(30):
+            products = np.concatenate(
+                [(self.x + reach * dx) * (self.z + reach * dz), (self.t + reach * dt) * (self.u + reach * du)]
+            )
+            if products.min() >= lag * products.mean():
+                break
+            reach *= 0.8
+        return reach
 
-    def certified(self) -> Reduced:
+    def certified(self) -> _Certified:
         """The value at w and b, and a bound from x, made to keep to the constraints exactly."""
-        p, C, w = self.problem, self.C, self.w
-        risk = float(np.maximum(0.0, np.maximum.reduceat(self.m, p.starts)).sum())
-        value = 0.5 * float(w @ w) + C * risk
-        x = self.x / np.maximum(1.0, p.per_shard(self.x))[p.shard]  # over 1 only by round-off
-        x = _balanced(x, p.c[:, 0]) if p.c.shape[1] else x
-        pull = C * (x @ p.A)
-        gain, cost = C * float(p.o @ x), float(pull @ pull)
-        lower = gain - 0.5 * cost - ROUND_OFF * (gain + C * float(x @ np.abs(self.m - p.o)))
-        weights = np.empty_like(x)
-        weights[p.order] = x
-        b = np.zeros(p.n_free)
-        b[: len(self.b)] = self.b
-        return Reduced(np.concatenate([w, b]), max(0.0, lower), value, risk, weights, self.steps)
+        p, C = self.problem, self.C
+        risk = float(p.tops(self.m).sum())
+        value = self.form.penalty() + C * risk
+        x, sums = self.x, p.per_shard(self.x)
+        if np.any(sums > 1.0):  # by round-off
+            x = x / np.maximum(1.0, sums)[p.shard]
+        if p.c.shape[1]:
+            x = _balanced(x, p.c[:, 0])
+        gain = C * float(p.o @ x)
+        gain -= ROUND_OFF * (gain + C * float(x @ np.abs(self.m - p.o)))
+        return _Certified(self.form.w, self.b, x, value, risk, gain, gain - 0.5 * self.form.cost(x), self.steps)
 
 
 def _balanced(x: Vector, c: Vector) -> Vector:
@@ -193,64 +266,126 @@ def _cholesky(matrix: Array) -> Callable[[Vector], Vector] | None:
     return solve
 
 
-def _by_planes(state: _State) -> Newton | None:
-    """M itself, one row per plane."""
-    p = state.problem
-    assert p.gram is not None
-    M = state.C * p.gram
-    M[np.diag_indices_from(M)] += state.z / state.x
-    for start, size, stiff in zip(p.starts, p.sizes, state.u / state.t, strict=True):
-        M[start : start + size, start : start + size] += stiff
-    solve = _cholesky(M)
-    if solve is None:
-        return None
-    f = p.c.shape[1]
-    across = solve(p.c) if f else p.c
+class ByPlanes:
+    """M itself, one row per plane. w is held as -C G x, its products with the planes; no feature is touched."""
 
-    def newton(r: Vector, s: Vector) -> tuple[Vector, Vector, Vector, Vector]:
-        dx, db = solve(r), s
-        if f:
-            db = np.linalg.solve(p.c.T @ across, p.c.T @ dx - s)
-            dx = dx - across @ db
-        return dx, p.per_shard(dx), dx @ p.A, db
+    def __init__(self, problem: ReducedProblem, C: float, gram: Vector) -> None:
+        self.problem, self.C = problem, C
+        one_shard = len(problem.starts) == 1
+        self.gram = gram if one_shard else gram[np.ix_(problem.order, problem.order)]
+        self.w: tuple[Vector, Vector]  # x and -C G x
 
-    return newton
+    def cost(self, x: Vector) -> float:
+        return self.C**2 * float(x @ (self.gram @ x))
+
+    def start(self, x: Vector) -> tuple[Vector, Vector]:
+        return x, -self.C * (self.gram @ x)
+
+    def move(self, x: Vector, reach: float, pull: Vector | None) -> tuple[Vector, Vector]:
+        return self.start(x)
+
+    def heights(self) -> Vector:
+        return self.w[1] + self.problem.o
+
+    def penalty(self) -> float:
+        x, products = self.w
+        return -0.5 * self.C * float(x @ products)
+
+    def coefficients(self, w: tuple[Vector, Vector]) -> Vector:
+        p = self.problem
+        coefficients: Vector = -self.C * (p.as_given(w[0]) @ p.slopes[:, : p.features])
+        return coefficients
+
+    def exact_cost(self, x: Vector, w: tuple[Vector, Vector], coefficients: Vector) -> float:
+        pull = coefficients if x is w[0] else self.coefficients((x, x))
+        return float(pull @ pull)
+
+    def newton(self, state: _State) -> Newton | None:
+        p = self.problem
+        M = self.C * self.gram
+        M[np.diag_indices_from(M)] += state.z / state.x
+        for start, size, stiff in zip(p.starts, p.sizes, state.u / state.t, strict=True):
+            M[start : start + size, start : start + size] += stiff
+        solve = _cholesky(M)
+        if solve is None:
+            return None
+        f = p.c.shape[1]
+        across = solve(p.c) if f else p.c
+
+        def newton(r: Vector, s: Vector) -> Direction:
+            dx, db = solve(r), s
+            if f:
+                db = np.linalg.solve(p.c.T @ across, p.c.T @ dx - s)
+                dx = dx - across @ db
+            return dx, p.per_shard(dx), None, db
+
+        return newton
 
 
-def _by_features(state: _State) -> Newton | None:
+class ByFeatures:
     """M = K + B B' with B = sqrt(C) A and K the rest, which inverts shard by shard; then one row per feature.
 
     With k = x/z, its sum s over the shard and r = t/u:  (1/K) v = k (v - mean + mean r/(r + s)), mean = sum of k v / s.
-    Written as distances from the mean, nothing large is subtracted from anything large.
+    Written as distances from the mean, nothing large is subtracted from anything large. w follows its own step and
+    not x: close to the solution x is known to fewer digits.
     """
-    p = state.problem
-    root = np.sqrt(state.C)
-    B = np.hstack([root * p.A, p.c])
-    k = state.x / state.z
-    total = p.per_shard(k)
-    rest = state.t / state.u / (state.t / state.u + total)
 
-    def over_K(v: Vector) -> tuple[Vector, Vector]:
-        """(1/K) v, and its sums over the shards without adding up what cancels."""
-        mean = p.per_shard(k * v) / total
-        sums = mean * rest * total
-        out = k * (v - mean[p.shard])
-        return out + k * ((sums - p.per_shard(out)) / total)[p.shard], sums
+    def __init__(self, problem: ReducedProblem, C: float) -> None:
+        self.problem, self.C, self.root = problem, C, float(np.sqrt(C))
+        self.A = problem.slopes[problem.order, : problem.features]
+        self.B = np.hstack([self.root * self.A, problem.c])
+        self.w: Vector
 
-    means = p.per_shard(k[:, None] * B) / total[:, None]
-    spread = np.sqrt(k)[:, None] * (B - means[p.shard])
-    means *= np.sqrt(rest * total)[:, None]
-    H = spread.T @ spread + means.T @ means
-    d = p.A.shape[1]
-    H[np.arange(d), np.arange(d)] += 1.0
-    solve = _cholesky(H)
-    if solve is None:
-        return None
+    def cost(self, x: Vector) -> float:
+        pull = self.C * (x @ self.A)
+        return float(pull @ pull)
 
-    def newton(r: Vector, s: Vector) -> tuple[Vector, Vector, Vector, Vector]:
-        right = B.T @ over_K(r)[0]
-        right[d:] -= s
-        y = solve(right)
-        return *over_K(r - B @ y), y[:d] / root, y[d:]
+    def start(self, x: Vector) -> Vector:
+        return -self.C * (x @ self.A)
 
-    return newton
+    def move(self, x: Vector, reach: float, pull: Vector | None) -> Vector:
+        assert pull is not None
+        return self.w - reach * self.C * pull
+
+    def heights(self) -> Vector:
+        return self.A @ self.w + self.problem.o
+
+    def penalty(self) -> float:
+        return 0.5 * float(self.w @ self.w)
+
+    def coefficients(self, w: Vector) -> Vector:
+        return w
+
+    def exact_cost(self, x: Vector, w: Vector, coefficients: Vector) -> float:
+        return self.cost(x)
+
+    def newton(self, state: _State) -> Newton | None:
+        p, B = self.problem, self.B
+        k = state.x / state.z
+        total = p.per_shard(k)
+        rest = state.t / state.u / (state.t / state.u + total)
+
+        def over_K(v: Vector) -> tuple[Vector, Vector]:
+            """(1/K) v, and its sums over the shards without adding up what cancels."""
+            mean = p.per_shard(k * v) / total
+            sums = mean * rest * total
+            out = k * (v - mean[p.shard])
+            return out + k * ((sums - p.per_shard(out)) / total)[p.shard], sums
+
+        means = p.per_shard(k[:, None] * B) / total[:, None]
+        spread = np.sqrt(k)[:, None] * (B - means[p.shard])
+        means *= np.sqrt(rest * total)[:, None]
+        H = spread.T @ spread + means.T @ means
+        d = p.features
+        H[np.arange(d), np.arange(d)] += 1.0
+        solve = _cholesky(H)
+        if solve is None:
+            return None
+
+        def newton(r: Vector, s: Vector) -> Direction:
+            right = B.T @ over_K(r)[0]
+            right[d:] -= s
+            y = solve(right)
+            return *over_K(r - B @ y), y[:d] / self.root, y[d:]
+
+        return newton

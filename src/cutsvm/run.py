@@ -42,6 +42,10 @@ class Iterate:
     step: float = 0.0  # how far along the segment the last search went
     satisfied: bool = False  # the solver's own stopping rule holds
 
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.primal, self.lower)
+
 
 @dataclass(frozen=True)
 class Record:
@@ -178,7 +182,7 @@ def _record(iterate: Iterate, iteration: int, time: Clock, tol: float, label: st
         seconds=time.seconds,
         primal=iterate.primal,
         lower=iterate.lower,
-        gap=relative_gap(iterate.primal, iterate.lower),
+        gap=iterate.gap,
         planes=iterate.planes,
         passes=time.counts["passes"],
         tol=tol,

@@ -1,9 +1,9 @@
-"""How many shards: as many as the reduced problem can have without costing more than the sweeps.
+"""How many shards: as many as make the passes and the reduced problems together cheapest.
 
-More shards make a tighter model of the risk and so fewer passes, roughly as P^-0.3 (covtype, C n = 1e4: 36 passes
-with 1 shard, 20 with 8, 13 with 32, 10 with 128), and a larger reduced problem. With T_qp ~ P and T_pass fixed,
-P^-0.3 (T_pass + T_qp) is lowest where T_qp = 0.43 T_pass. The costs below were measured on one machine
-(`benchmarks/shards.py`); being off by a factor of two moves the total by a few per cent.
+More shards make a tighter model of the risk and so fewer passes, roughly as P^-0.3 (covtype, C n = 1e4: 37 passes
+with 1 shard, 13 with 32, 10 with 128), and a larger reduced problem. The costs below were measured on one machine
+(`benchmarks/shards.py`, which also shows how near to the best number this comes); they do not depend on n_jobs, so
+that the answer does not.
 """
 
 from __future__ import annotations
@@ -15,24 +15,32 @@ ROW = 12e-9  # seconds per row and iteration: line search, slopes
 STEP = 2e-4  # seconds per step of the interior point method, whatever its size
 FLOP = 1e-10  # seconds per multiplication in its factorisations
 STEPS = 8  # of them per reduced problem
-SHARE = 0.43
+POWER = 0.3  # passes fall as P^-0.3
 ROWS = 2000  # a shard has at least so many rows
-LIMIT = 256
+MOST = 128
 MEMORY = 1 / 4  # planes may take this share of the memory that X takes
 
 
 def choose_shards(risk: Risk) -> int:
-    """The largest power of two for which the reduced problem costs at most SHARE of the sweeps."""
+    """The power of two with the lowest estimate of passes x (sweeps + reduced problem)."""
     rows = risk.rows
     sweeps = ENTRY * rows.entries + ROW * rows.n
-    shards = 1
-    while 2 * shards <= min(LIMIT, rows.n // ROWS) and _affordable(2 * shards, risk, SHARE * sweeps):
+    best, lowest = 1, sweeps + _reduced(1, risk.size)
+    shards = 2
+    while shards <= min(MOST, rows.n // ROWS) and _planes(shards, risk.size) * risk.size <= MEMORY * rows.entries:
+        cost = shards**-POWER * (sweeps + _reduced(shards, risk.size))
+        if cost < lowest:
+            best, lowest = shards, cost
         shards *= 2
-    return shards
+    return best
 
 
-def _affordable(shards: int, risk: Risk, seconds: float) -> bool:
-    planes = 40.0 * shards**0.75  # that stay in the bundle
-    flops = planes * min(risk.size**2, planes**2 / 3)
-    fits = planes * risk.size <= MEMORY * risk.rows.entries
-    return fits and STEPS * (STEP + FLOP * flops) <= seconds
+def _planes(shards: int, size: int) -> float:
+    """Planes that stay in the bundle of a hard problem: some per shard, and enough to pin down w."""
+    return 10.0 * shards + 0.5 * size * (1.0 + 0.5 * (shards.bit_length() - 1))
+
+
+def _reduced(shards: int, size: int) -> float:
+    """Seconds of one reduced problem."""
+    planes = _planes(shards, size)
+    return STEPS * (STEP + FLOP * planes * min(size**2, planes**2 / 3))
