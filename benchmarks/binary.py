@@ -38,9 +38,7 @@ def words(text: str) -> list[str]:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
-    add(
-        "--sets", type=words, default=list(data.REAL), help="comma-separated; NAME:ROWS takes a random subset"
-    )
+    add("--sets", type=words, default=list(data.REAL), help="comma-separated; NAME:ROWS takes a random subset")
     add("--C", type=numbers, default=[1e2, 1e4, 1e6], help="values of C times n")
     add("--gaps", type=numbers, default=[1e-2, 1e-3, 1e-5], help="relative gaps")
     add("--repeat", type=int, default=3, help="timed rounds")
@@ -107,9 +105,7 @@ class Problem:
                     break
                 row = self.fit(name, variant, setting, "search")
                 done = row["status"] != "ok" or row["gap"] <= 0.5 * self.gaps[-1]
-                if (
-                    done or row["objective"] == last["objective"]
-                ):  # at the end, or at a limit of the solver's own
+                if done or row["objective"] == last["objective"]:  # at the end, or at a limit of the solver's own
                     break
                 last = row
 

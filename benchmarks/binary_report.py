@@ -150,9 +150,7 @@ def contradictions(rows: list[Row]) -> list[str]:
     for key, group in problems(rows).items():
         lower = max((row["lower"] for row in group if row["lower"] != ""), default=0.0)
         values = [row["objective"] for row in group if row["objective"] != ""]
-        rival = [
-            row["claimed_lower"] for row in group if row["solver"] == RIVAL and row["claimed_lower"] != ""
-        ]
+        rival = [row["claimed_lower"] for row in group if row["solver"] == RIVAL and row["claimed_lower"] != ""]
         if values and min(values) < lower * (1 - 1e-9):
             found.append(f"{key}: an objective of {min(values):.9g} is below the bound {lower:.9g}")
         if values and rival and max(rival) > min(values) * (1 + 1e-6) + 1e-6:

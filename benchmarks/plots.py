@@ -42,9 +42,7 @@ plt.rcParams.update(
 )
 
 
-def panels(
-    rows: int, columns: int, width: float = 3.0, height: float = 1.9
-) -> tuple[Figure, list[list[Axes]]]:
+def panels(rows: int, columns: int, width: float = 3.0, height: float = 1.9) -> tuple[Figure, list[list[Axes]]]:
     """A grid of panels, as lists of rows."""
     figure, axes = plt.subplots(
         rows, columns, figsize=(width * columns, height * rows + 0.9), squeeze=False, layout="constrained"

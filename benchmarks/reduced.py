@@ -167,7 +167,10 @@ def by_clarabel(case: Case) -> np.ndarray:
     c = np.concatenate([np.zeros(d), np.ones(p)])
     member = sparse.csc_matrix((np.ones(m), (np.arange(m), case.shard)), shape=(m, p))
     G = sparse.vstack(
-        [sparse.hstack([np.sqrt(case.C) * case.A, -member]), sparse.hstack([sparse.csc_matrix((p, d)), -sparse.eye(p)])],
+        [
+            sparse.hstack([np.sqrt(case.C) * case.A, -member]),
+            sparse.hstack([sparse.csc_matrix((p, d)), -sparse.eye(p)]),
+        ],
         format="csc",
     )
     settings = clarabel.DefaultSettings()

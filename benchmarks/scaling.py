@@ -125,9 +125,7 @@ def table(rows: list[Row], name: str) -> str:
         for label, group in lines_of(rows, axis).items():
             ended = sum(row["ended"] for row in group)
             slopes = f"{slope(group, what):.2f} | {slope(group, what, upper=True):.2f}"
-            text.append(
-                f"| {figure} | {what} | {axis} | {paper} | {label} | {slopes} | {ended} of {len(group)} |"
-            )
+            text.append(f"| {figure} | {what} | {axis} | {paper} | {label} | {slopes} | {ended} of {len(group)} |")
     text += ["", "Points left out ran into the time limit.", ""]
     return "\n".join(text)
 
@@ -149,9 +147,7 @@ def panel(axes: Axes, rows: list[Row], axis: str, what: str) -> None:
     if paper.split()[0].replace(".", "").isdigit():
         ends = np.array([min(x), max(x)])
         middle = np.exp(np.mean(np.log(y))) / np.exp(np.mean(np.log(x))) ** float(paper.split()[0])
-        axes.plot(
-            ends, middle * ends ** float(paper.split()[0]), "--", color="#888888", linewidth=1, zorder=1
-        )
+        axes.plot(ends, middle * ends ** float(paper.split()[0]), "--", color="#888888", linewidth=1, zorder=1)
     axes.set(xscale="log", yscale="log", xlabel=axis, ylabel=what)
     low, high = axes.get_ylim()
     axes.set_ylim(low, high * 10)  # room for the legend
@@ -166,9 +162,7 @@ def picture(rows: list[Row], path: Path) -> None:
     for what, line in zip(("seconds", "iterations"), grid, strict=True):
         for axis, place in zip(axes, line, strict=True):
             panel(place, rows, axis, what)
-    dashed = Line2D(
-        [], [], color="#888888", linestyle="--", label="the slope in Joachims (2006); the numbers are ours"
-    )
+    dashed = Line2D([], [], color="#888888", linestyle="--", label="the slope in Joachims (2006); the numbers are ours")
     plots.legend_on_top(figure, [dashed], 1)
     plots.save(figure, path)
 

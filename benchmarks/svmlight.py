@@ -70,9 +70,7 @@ def readers(path: str) -> dict[tuple[str, int], Callable[[], tuple]]:
     return found
 
 
-def best_times(
-    found: dict[tuple[str, int], Callable[[], tuple]], repeat: int
-) -> dict[tuple[str, int], float]:
+def best_times(found: dict[tuple[str, int], Callable[[], tuple]], repeat: int) -> dict[tuple[str, int], float]:
     """Best time of each reader; rounds of all of them, so that a busy spell hits all alike."""
     best = dict.fromkeys(found, float("inf"))
     expected: tuple = ()

@@ -56,9 +56,7 @@ def test_describe() -> None:
     assert describe(Line(label="7")).startswith("class 7 against the rest: iteration")
 
 
-def test_log_reaches_stderr_without_any_setup(
-    logger: logging.Logger, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_log_reaches_stderr_without_any_setup(logger: logging.Logger, capsys: pytest.CaptureFixture[str]) -> None:
     logger.propagate = False  # pytest has handlers at the root
     log = Log()
     log(Line())

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from conftest import LAYOUTS
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import hinge, sweep
 
+from conftest import LAYOUTS
 from cutsvm._native import core
 from cutsvm.losses import Hinge
 from cutsvm.rows import as_rows
+from reference import hinge, sweep
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(1, 40) | st.sampled_from([4095, 4096, 4097, 9000])
@@ -47,7 +47,9 @@ def test_scores(layout, seed, n, d, threads):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@given(seed=seeds, n=sizes, d=st.integers(1, 9), shards=st.integers(1, 20), threads=st.integers(1, 3), extra=st.booleans())
+@given(
+    seed=seeds, n=sizes, d=st.integers(1, 9), shards=st.integers(1, 20), threads=st.integers(1, 3), extra=st.booleans()
+)
 def test_accumulate(layout, seed, n, d, shards, threads, extra):
     rng = rng_of(seed)
     X = some_rows(rng, n, d)
@@ -130,7 +132,7 @@ def test_wrong_shapes_are_refused():
         lambda: core.blend(one, two, 0.5, two, 1),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match="expected|differ"):
+        with pytest.raises(ValueError, match=r"expected|differ"):
             call()
 
 

@@ -3,14 +3,19 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import hinge
-from test_kernels import rng_of, seeds, some_labels, some_scores
 
 from cutsvm.line_search import exact, lowest
 from cutsvm.losses import Hinge
+from reference import hinge
+from test_kernels import rng_of, seeds, some_labels, some_scores
 
 
-@given(seed=seeds, n=st.integers(2, 3000), scale=st.sampled_from([1e-3, 1.0, 1e3]), guess=st.sampled_from([1e-3, 1.0, 50.0]))
+@given(
+    seed=seeds,
+    n=st.integers(2, 3000),
+    scale=st.sampled_from([1e-3, 1.0, 1e3]),
+    guess=st.sampled_from([1e-3, 1.0, 50.0]),
+)
 def test_exact_is_exact(seed, n, scale, guess):
     rng = rng_of(seed)
     f, to, a = some_scores(rng, n), some_scores(rng, n) * scale, some_labels(rng, n)

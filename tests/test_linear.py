@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from conftest import LAYOUTS
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import svm
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
@@ -23,8 +21,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from conftest import LAYOUTS
 from cutsvm import LinearSVC, Status
 from cutsvm.solvers import CPA, OCAS
+from reference import svm
 
 ESTIMATORS = [
     LinearSVC(),

@@ -69,9 +69,7 @@ def test_odd_histories(figure: Any) -> None:
     axes = figure.subplots(2, 1)
     solved = {"seconds": 0.0, "primal": 0.0, "lower": 0.0, "gap": 0.0}
     plot_convergence([solved], axes)
-    plot_convergence(
-        [{**solved, "lower": -np.inf, "primal": 3.0, "gap": np.inf}, {**solved, "seconds": 1.0}], axes
-    )
+    plot_convergence([{**solved, "lower": -np.inf, "primal": 3.0, "gap": np.inf}, {**solved, "seconds": 1.0}], axes)
     figure.savefig(io.BytesIO())
     with pytest.raises(ValueError, match="no history"):
         plot_convergence([])

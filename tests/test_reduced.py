@@ -5,10 +5,10 @@ import pytest
 import quadprog
 from hypothesis import given
 from hypothesis import strategies as st
-from test_kernels import rng_of, seeds
 
 from cutsvm.planes import Bundle, Planes
 from cutsvm.reduced import ReducedProblem
+from test_kernels import rng_of, seeds
 
 
 def some_planes(rng, m, d, shards, n_free):
@@ -38,7 +38,11 @@ def by_quadprog(slopes, offsets, shard, n_free, C):
 @pytest.mark.parametrize("n_free", [0, 1])
 @pytest.mark.parametrize("form", ["planes", "features"])
 @given(
-    seed=seeds, m=st.integers(1, 40), d=st.integers(1, 12), shards=st.integers(1, 10), C=st.sampled_from([0.01, 1.0, 1e4])
+    seed=seeds,
+    m=st.integers(1, 40),
+    d=st.integers(1, 12),
+    shards=st.integers(1, 10),
+    C=st.sampled_from([0.01, 1.0, 1e4]),
 )
 def test_solution_and_bound(form, n_free, seed, m, d, shards, C):
     slopes, offsets, shard = some_planes(rng_of(seed), m, d, shards, n_free)

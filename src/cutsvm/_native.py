@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 def _idle_threads_sleep() -> Iterator[None]:
     """While OpenMP is loaded: threads that wait shall sleep, unless the user has said otherwise.
 
-    By default they spin. On a machine with other work that made a fit 10 times slower; on an idle one it gains
-    nothing that could be measured. OpenMP reads the variable once, and it is put back at once.
+    By default they spin. On a machine with other work that made a fit 10 times slower; on an idle one it gains a
+    tenth. OpenMP reads the variable once, and it is put back at once.
     """
     name = "OMP_WAIT_POLICY"
     before = os.environ.get(name)
@@ -26,14 +26,12 @@ def _idle_threads_sleep() -> Iterator[None]:
             del os.environ[name]
 
 
-with _idle_threads_sleep():
-    from cutsvm import _core
-
-    if TYPE_CHECKING:
-        core = _core
-    else:
-        core = _core
-        for _level in range(_core.cpu_level(), 2, -1):
+if TYPE_CHECKING:
+    import cutsvm._core as core
+else:
+    with _idle_threads_sleep():
+        core = import_module("cutsvm._core")
+        for _level in range(core.cpu_level(), 2, -1):
             try:
                 core = import_module(f"cutsvm._core_v{_level}")
                 break

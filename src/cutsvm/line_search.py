@@ -38,9 +38,7 @@ def lowest(line: Line, flat: float) -> float:
     return 0.5 * (left + _cross(line, 0.0, 0.0, flat, left + _AROUND))
 
 
-def _cross(
-    line: Line, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False
-) -> float:
+def _cross(line: Line, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False) -> float:
     """The smallest k where h' reaches level. With floor: not left of ks[0]."""
     low, high, slope_low = -np.inf, np.inf, 0.0
     rounds = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
+from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -107,7 +108,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         tol: float = 1e-3,
         solver: str | Solver = "auto",
-        multi_class: Literal["ovr"] = "ovr",
+        multi_class: str = "ovr",
         fit_intercept: bool = True,
         intercept: Literal["free", "regularized"] = "free",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
@@ -193,7 +194,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_threads = threads.count(self.n_jobs)
         rows = as_rows(X, n_threads)
         intercept = Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
-        stop = Stop(self.tol, self.max_iter, self.max_time)
+        began, cut_short = perf_counter(), False
         callbacks: list[Callback] = [*(self.callbacks or ()), *([Log()] if self.verbose else ())]
         starts = self._starts(len(positives), rows.d)
         results: list[Result] = []
@@ -203,9 +204,15 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 signed = weights if len(positives) == 1 else weights.copy()
                 np.negative(signed, out=signed, where=y != positive)
                 risk = Risk(rows, Hinge(signed, n_threads), intercept=intercept, threads=n_threads)
+                stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
                 label = str(positive) if labelled else ""
                 results.append(run(solver, risk, self.C, stop, callbacks, label=label, start=start))
+                # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
+                cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME)
         return results
+
+    def _time_left(self, began: float) -> float | None:
+        return None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - began))
 
     def _starts(self, problems: int, features: int) -> Sequence[Vector | None]:
         """With warm_start, the last fit's solution, if it has the right shape."""
@@ -258,7 +265,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The class with the largest score."""
         scores = self.decision_function(X)
         chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
+        labels: Array = self.classes_[chosen]
+        return labels
 
 
 def _load(source: Any, y: Any) -> tuple[Any, Array]:

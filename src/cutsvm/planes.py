@@ -84,9 +84,7 @@ class Bundle:
         m = self._used
         if m == 0:
             return Reduced(np.zeros(self._slopes.shape[1]), 0.0, 0.0, 0.0, np.empty(0), 0)
-        problem = ReducedProblem(
-            self._slopes[:m], self._offsets[:m], self._shard[:m], self.n_free, self._gram_matrix()
-        )
+        problem = ReducedProblem(self._slopes[:m], self._offsets[:m], self._shard[:m], self.n_free, self._gram_matrix())
         solution = problem.solve(C, tol, self._weights[:m])
         self._weights[:m] = solution.weights
         self._rising = solution.lower > self._highest

@@ -50,9 +50,7 @@ def _axes(ax: Any) -> tuple[Axes, ...]:
         return tuple(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
     import matplotlib.pyplot as plt
 
-    _, pair = plt.subplots(
-        2, 1, sharex=True, figsize=(7.2, 5.6), height_ratios=(3, 2), layout="constrained", dpi=150
-    )
+    _, pair = plt.subplots(2, 1, sharex=True, figsize=(7.2, 5.6), height_ratios=(3, 2), layout="constrained", dpi=150)
     return tuple(pair)
 
 

@@ -74,7 +74,7 @@ class ReducedProblem:
         self.c = c if np.any(c) else c[:, :0]  # planes that balance do not know the free coordinates
         self.gram = gram
 
-    def per_shard(self, values: Vector) -> Vector:
+    def per_shard(self, values: Array) -> Vector:
         """Sum over each shard's planes."""
         sums: Vector = np.add.reduceat(values, self.starts, axis=0)
         return sums
@@ -159,13 +159,13 @@ class _State:
     def __init__(self, problem: ReducedProblem, C: float, form: Form, warm: Vector | None) -> None:
         self.problem, self.C, self.form, self.steps = problem, C, form, 0
         shard = problem.shard
-        equal = (1.0 / (problem.sizes + 1.0))[shard]
-        x = equal if warm is None else (1.0 - EQUAL_SHARE) * warm + EQUAL_SHARE * equal
+        equal = np.reciprocal(problem.sizes + 1.0, dtype=np.float64)[shard]
+        x: Vector = equal if warm is None else (1.0 - EQUAL_SHARE) * warm + EQUAL_SHARE * equal
         # The best multiple of x: the dual is a parabola along it.
         gain, cost = C * float(problem.o @ x), form.cost(x)
         if 0.0 < gain < cost:
             x = x * (gain / cost)
-        self.x = x
+        self.x: Vector = x
         self.t = 1.0 - problem.per_shard(x)
         self.b = np.zeros(problem.c.shape[1])
         form.w = form.start(x)
@@ -194,7 +194,7 @@ class _State:
         dx, dt, du, dz, pull, db = step
         if not (np.isfinite(dx).all() and np.isfinite(dz).all() and reach > 1e-10):
             return False
-        self.x, self.t, self.u, self.z = x + reach * dx, t + reach * dt, u + reach * du, z + reach * dz
+        self.x, self.t, self.u, self.z = (x + reach * dx, t + reach * dt, u + reach * du, z + reach * dz)
         self.b = self.b - reach * db
         self.form.w = self.form.move(self.x, reach, pull)
         self.m = self.form.heights() + self.problem.c @ self.b
@@ -235,7 +235,8 @@ class _State:
         p, C = self.problem, self.C
         risk = float(p.tops(self.m).sum())
         value = self.form.penalty() + C * risk
-        x, sums = self.x, p.per_shard(self.x)
+        x: Vector = self.x
+        sums = p.per_shard(x)
         if np.any(sums > 1.0):  # by round-off
             x = x / np.maximum(1.0, sums)[p.shard]
         if p.c.shape[1]:
@@ -315,7 +316,7 @@ class ByPlanes:
         def newton(r: Vector, s: Vector) -> Direction:
             dx, db = solve(r), s
             if f:
-                db = np.linalg.solve(p.c.T @ across, p.c.T @ dx - s)
+                db = np.asarray(np.linalg.solve(p.c.T @ across, p.c.T @ dx - s), dtype=np.float64)
                 dx = dx - across @ db
             return dx, p.per_shard(dx), None, db
 
@@ -372,7 +373,7 @@ class ByFeatures:
             out = k * (v - mean[p.shard])
             return out + k * ((sums - p.per_shard(out)) / total)[p.shard], sums
 
-        means = p.per_shard(k[:, None] * B) / total[:, None]
+        means: Array = p.per_shard(k[:, None] * B) / total[:, None]
         spread = np.sqrt(k)[:, None] * (B - means[p.shard])
         means *= np.sqrt(rest * total)[:, None]
         H = spread.T @ spread + means.T @ means

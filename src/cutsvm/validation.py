@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from cutsvm.types import Array, Vector
 
@@ -85,7 +84,7 @@ def apply_class_weights(weights: Vector, class_weight: Any, classes: Array, y: A
 
 def scale_spread(X: Any) -> float:
     """Largest over smallest of the features' largest absolute values, features that are all 0 left out."""
-    if sparse.issparse(X):
+    if hasattr(X, "indices"):
         size = np.zeros(X.shape[1])
         np.maximum.at(size, X.indices, np.abs(X.data))
     else:

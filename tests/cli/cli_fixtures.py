@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_helpers import Outcome, Run, blobs, write_svmlight
 
+from cli_helpers import Outcome, Run, blobs, write_svmlight
 from cutsvm.cli import main
 
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from cli_helpers import Run
 
 pytest_plugins = ["cli_fixtures"]
@@ -100,12 +101,8 @@ USAGE = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("words", "says"), USAGE, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
-)
-def test_bad_usage(
-    run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], says: str
-) -> None:
+@pytest.mark.parametrize(("words", "says"), USAGE, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_bad_usage(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], says: str) -> None:
     monkeypatch.chdir(binary.parent)
     binary.rename("DATA")
     Path("OTHER").write_text("1 1:1\n")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import Run, blobs
 
+from cli_helpers import Run, blobs
 from cutsvm import LinearSVC, __version__, save_model
 from cutsvm.cli import demo
 from cutsvm.cli.chart import gap_chart

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import Run, blobs, write_svmlight
 from scipy.sparse import csr_matrix
 
+from cli_helpers import Run, blobs, write_svmlight
 from cutsvm import LinearSVC, load_model, save_model
 
 pytest_plugins = ["cli_fixtures"]

@@ -40,9 +40,7 @@ def test_a_reader_that_stops(binary: Path) -> None:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_a_full_disk_behind_standard_output(binary: Path) -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [*COMMAND, "check", binary], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
+        done = subprocess.run([*COMMAND, "check", binary], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == "cutsvm: cannot write the results: No space left on device\n"
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli_helpers import Run, blobs, write_svmlight
 
+from cli_helpers import Run, blobs, write_svmlight
 from cutsvm import LinearSVC, load_model
 from cutsvm.io import atomic
 from cutsvm.solvers import CPA, OCAS
@@ -158,9 +158,7 @@ def test_several_files_are_one(run: Run, tmp_path: Path) -> None:
         (1, "0", False, 5),
     ],
 )
-def test_the_base_is_kept(
-    run: Run, tmp_path: Path, first: int, option: str, zero_based: bool, width: int
-) -> None:
+def test_the_base_is_kept(run: Run, tmp_path: Path, first: int, option: str, zero_based: bool, width: int) -> None:
     path = write_svmlight(tmp_path / "d", *blobs([-1, 1]), first=first)
     assert run("train", "-q", "--zero-based", option, "--n-jobs", 1, path).code == 0
     saved = load_model(f"{path}.model")
@@ -181,16 +179,12 @@ def test_huge_feature_ids_are_compacted(run: Run, tmp_path: Path) -> None:
 def test_liblinear_format(run: Run, binary: Path, tmp_path: Path) -> None:
     model = tmp_path / "m"
     assert run("train", "--format", "liblinear", "--n-jobs", 1, binary, model).code == 0
-    assert model.read_text().startswith(
-        "solver_type L2R_L1LOSS_SVC_DUAL\nnr_class 2\nlabel 1 -1\nnr_feature 5\n"
-    )
+    assert model.read_text().startswith("solver_type L2R_L1LOSS_SVC_DUAL\nnr_class 2\nlabel 1 -1\nnr_feature 5\n")
     assert run("train", "-q", "--n-jobs", 1, binary).code == 0
     assert run("predict", binary, model).out == run("predict", binary, f"{binary}.model").out
 
 
-@pytest.mark.parametrize(
-    ("labels", "first", "says"), [([0.5, 1.5], 1, "integer labels"), ([-1, 1], 0, "from 1")]
-)
+@pytest.mark.parametrize(("labels", "first", "says"), [([0.5, 1.5], 1, "integer labels"), ([-1, 1], 0, "from 1")])
 def test_liblinear_format_is_refused_before_training(
     run: Run, tmp_path: Path, labels: list[float], first: int, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

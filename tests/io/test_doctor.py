@@ -54,9 +54,7 @@ def test_text_and_dict(tmp_path: Path) -> None:
     assert json.loads(json.dumps(report.to_dict()))["rows"] == 2
 
 
-def test_bad_lines_are_listed_and_the_rest_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_lines_are_listed_and_the_rest_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cutsvm.io.svmlight.BLOCK_BYTES", 64)
     lines = [f"1 {i + 1}:x" if i % 2 else f"{i % 4} 1:{i}" for i in range(100)]
     path = write(tmp_path, "\n".join(lines))

@@ -485,9 +485,7 @@ def test_liblinear_labels_in_any_order_and_any_bias(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.coef_, [[-0.25, 1.5, -0.1]])
     np.testing.assert_array_equal(model.intercept_, [-0.25])
     path.write_text(
-        "solver_type MCSVM_CS\nnr_class 2\nlabel 5 3\nnr_feature 2\nbias -1\nw\n1 2\n3 5\n".replace(
-            "\n", "\r\n"
-        )
+        "solver_type MCSVM_CS\nnr_class 2\nlabel 5 3\nnr_feature 2\nbias -1\nw\n1 2\n3 5\n".replace("\n", "\r\n")
     )
     model = load_model(path).estimator
     np.testing.assert_array_equal(model.classes_, [3, 5])

@@ -132,9 +132,7 @@ def test_numbers_are_those_of_python(number: str) -> None:
 def test_many_doubles_are_those_of_python() -> None:
     rng = np.random.default_rng(0)
     doubles = rng.integers(0, 2**63, 50_000).view(np.float64)
-    doubles = np.concatenate(
-        [doubles[np.isfinite(doubles)], rng.random(50_000), rng.normal(size=50_000) * 1e-4]
-    )
+    doubles = np.concatenate([doubles[np.isfinite(doubles)], rng.random(50_000), rng.normal(size=50_000) * 1e-4])
     text = "".join(f"{x!r}\n" for x in doubles.tolist()).encode()
     arrays, bad = feed(text)
     assert bad == []
@@ -227,9 +225,7 @@ def test_threads_and_chunks_do_not_matter(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block_bytes", [1, 2, 7, 30, 1000])
 @pytest.mark.parametrize("packed", [False, True])
-def test_block_borders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int, packed: bool
-) -> None:
+def test_block_borders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int, packed: bool) -> None:
     text = "".join(f"{i} {i + 1}:{i}.5 {i + 2}:1\n\n" if i % 3 else f"{i}\n" for i in range(50)).encode()
     path = write(tmp_path, gzip.compress(text) if packed else text)
     whole = read_svmlight(path)
@@ -545,9 +541,7 @@ def test_open_dataset(tmp_path: Path) -> None:
         assert open_dataset(path, format=form, zero_based=True, n_features=5).X.shape == (1, 5)
 
 
-@pytest.mark.parametrize(
-    "name", ["x.npy", "x.npz", "x.csv", "x.CSV.gz", "x.parquet", "x.arrow", "x.feather", "."]
-)
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.csv", "x.CSV.gz", "x.parquet", "x.arrow", "x.feather", "."])
 def test_formats_to_come(tmp_path: Path, name: str) -> None:
     with pytest.raises(NotImplementedError, match=r"not supported yet; load it with numpy or pandas"):
         open_dataset(tmp_path / name)

@@ -1,5 +1,7 @@
 """Twins of src/core/hinge.hpp. `a` holds y_i s_i: label times weight."""
 
+from itertools import pairwise
+
 import numpy as np
 
 TIE = 1e-12
@@ -28,7 +30,7 @@ def balance(f, a):
 def slopes(f, a, tied_positive, tied_negative, bounds):
     tied = np.where(a > 0, tied_positive, tied_negative)
     g = -a * np.choose(sides(f, a) + 1, [np.zeros(len(a)), tied, np.ones(len(a))])
-    return g, np.array([np.abs(g[i:j]).sum() for i, j in zip(bounds[:-1], bounds[1:], strict=True)])
+    return g, np.array([np.abs(g[i:j]).sum() for i, j in pairwise(bounds)])
 
 
 def knots(f, to, a):

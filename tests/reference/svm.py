@@ -2,6 +2,7 @@
 
 import numpy as np
 import quadprog
+
 from reference import hinge
 
 

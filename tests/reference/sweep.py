@@ -1,5 +1,7 @@
 """Twins of src/core/sweep.hpp."""
 
+from itertools import pairwise
+
 import numpy as np
 
 
@@ -11,7 +13,7 @@ def accumulate(X, old, fresh, bounds, sums):
     """sums[p] += sum over shard p of (fresh_i - old_i) (x_i, 1); returns them, the weight moved, the rows read."""
     change = fresh - old
     wide = np.hstack([X.astype(float), np.ones((len(X), 1))])[:, : sums.shape[1]]
-    ranges = list(zip(bounds[:-1], bounds[1:], strict=True))
+    ranges = list(pairwise(bounds))
     parts = [change[a:b] @ wide[a:b] for a, b in ranges]
     moved = [np.abs(change[a:b]).sum() for a, b in ranges]
     return sums + np.array(parts), np.array(moved), int(np.count_nonzero(change))

@@ -60,9 +60,7 @@ def make_data(rows: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]
     return X, np.where(side > 0, 1, -1).astype(np.int64)
 
 
-def hinge_objective(
-    w: npt.NDArray[Any], b: float, X: npt.NDArray[Any], y: npt.NDArray[np.int64], C: float
-) -> float:
+def hinge_objective(w: npt.NDArray[Any], b: float, X: npt.NDArray[Any], y: npt.NDArray[np.int64], C: float) -> float:
     """|w|^2/2 + b^2/2 + C sum of hinge: the problem that scikit-learn's LinearSVC solves."""
     margins = y * (X.astype(np.float64) @ w + b)
     return float(w @ w + b * b) / 2 + C * float(np.maximum(0.0, 1.0 - margins).sum())

@@ -40,9 +40,7 @@ def _facts(model: SavedModel) -> dict[str, Any]:
     """Everything, under the names that --json uses."""
     estimator = model.estimator
     names = getattr(estimator, "feature_names_in_", None)
-    results = {
-        key: getattr(estimator, f"{key}_", None) for key in ("objective", "lower_bound", "gap", "n_iter")
-    }
+    results = {key: getattr(estimator, f"{key}_", None) for key in ("objective", "lower_bound", "gap", "n_iter")}
     status = getattr(estimator, "status_", None)
     settings = ("C", "tol", "multi_class", "fit_intercept", "intercept", "class_weight")
     return {

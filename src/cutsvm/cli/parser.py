@@ -101,9 +101,7 @@ def _plain_spelling(parser: argparse.ArgumentParser, argv: list[str]) -> list[st
     return plain
 
 
-def _command(
-    commands: argparse._SubParsersAction[_Parser], name: str, help: str, epilog: str | None = None
-) -> _Parser:
+def _command(commands: argparse._SubParsersAction[_Parser], name: str, help: str, epilog: str | None = None) -> _Parser:
     raw = argparse.RawDescriptionHelpFormatter
     return commands.add_parser(
         name, help=help, description=help, epilog=epilog, formatter_class=raw, allow_abbrev=False
@@ -137,9 +135,7 @@ def _add_problem(parser: _Parser) -> None:
     group.add_argument("-wLABEL", metavar="W", dest="weights", action="append", default=[], help=weight)
     # What the two above are rewritten to before parsing; they are there for the help text.
     group.add_argument("--bias", type=_bias, help=argparse.SUPPRESS)
-    group.add_argument(
-        "--class-weight", dest="weights", action="append", type=_class_weight, help=argparse.SUPPRESS
-    )
+    group.add_argument("--class-weight", dest="weights", action="append", type=_class_weight, help=argparse.SUPPRESS)
     group.add_argument("--also", metavar="FILE", action="append", default=[], help="more rows (repeatable)")
     _add_base(group)
 
@@ -162,9 +158,7 @@ def _add_solver(parser: _Parser) -> None:
         help="of ocas; only exact is available yet",
     )
     group.add_argument("--shards", metavar="P", type=_shards, help="planes per pass: auto or a number")
-    group.add_argument(
-        "--n-jobs", metavar="N", type=_jobs, default=-1, help="threads; -1: all cores (default: -1)"
-    )
+    group.add_argument("--n-jobs", metavar="N", type=_jobs, default=-1, help="threads; -1: all cores (default: -1)")
 
 
 def _add_limits(parser: _Parser) -> None:
@@ -176,12 +170,8 @@ def _add_limits(parser: _Parser) -> None:
 
 def _add_output(parser: _Parser) -> None:
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "-v", dest="folds", metavar="FOLDS", type=_folds, help="cross-validate and write no model"
-    )
-    group.add_argument(
-        "--format", choices=("cutsvm", "liblinear"), default="cutsvm", help="of MODEL (default: cutsvm)"
-    )
+    group.add_argument("-v", dest="folds", metavar="FOLDS", type=_folds, help="cross-validate and write no model")
+    group.add_argument("--format", choices=("cutsvm", "liblinear"), default="cutsvm", help="of MODEL (default: cutsvm)")
     group.add_argument("--report", metavar="FILE.html", help="(not available yet)")
     _add_voice(group)
 

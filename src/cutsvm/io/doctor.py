@@ -81,9 +81,7 @@ class FileReport:
         return "\n".join(lines)
 
 
-def examine(
-    path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_threads: int | None = None
-) -> FileReport:
+def examine(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_threads: int | None = None) -> FileReport:
     """Read one or more svmlight files and report on them; bad lines are listed, not raised."""
     raw = load(path_or_paths, zero_based=zero_based, n_threads=n_threads, keep_bad=MOST_BAD_LINES)
     first = 0 if raw.zero_based else 1

@@ -60,9 +60,7 @@ def check_writable(
     classes: npt.NDArray[Any], zero_based: bool | None, feature_ids: npt.NDArray[np.int64] | None
 ) -> None:
     """Say what LIBLINEAR's format cannot hold; to be asked before hours of training, too."""
-    integral = classes.dtype.kind in "iu" or (
-        classes.dtype.kind == "f" and bool(np.all(classes == np.rint(classes)))
-    )
+    integral = classes.dtype.kind in "iu" or (classes.dtype.kind == "f" and bool(np.all(classes == np.rint(classes))))
     if not integral or not np.all(np.abs(classes.astype(np.float64)) < 2**31):
         shown = ", ".join(map(str, classes[:3].tolist()))
         raise ModelFileError(f"LIBLINEAR's format holds integer labels only; these are {shown}, ...")
@@ -93,9 +91,7 @@ def _line(values: list[float]) -> bytes:
     return (" ".join(map(repr, values)) + " \n").encode("ascii")
 
 
-def _weight_lines(
-    coef: npt.NDArray[np.float64], feature_ids: npt.NDArray[np.int64] | None
-) -> Iterator[bytes]:
+def _weight_lines(coef: npt.NDArray[np.float64], feature_ids: npt.NDArray[np.int64] | None) -> Iterator[bytes]:
     """One line per feature id from 1 on; ids that were never seen get zeros."""
     unseen = b"0 " * len(coef) + b"\n"
     next_id = 1

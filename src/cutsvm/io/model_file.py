@@ -125,9 +125,7 @@ def _weights(estimator: LinearSVC) -> LinearWeights:
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         raise ModelFileError("the model has weights that are not finite")
     has_intercept = bool(estimator.fit_intercept or intercept.any())
-    return LinearWeights(
-        np.asarray(estimator.classes_), coef.astype(np.float64), intercept if has_intercept else None
-    )
+    return LinearWeights(np.asarray(estimator.classes_), coef.astype(np.float64), intercept if has_intercept else None)
 
 
 def _parts(
@@ -137,9 +135,7 @@ def _parts(
     weights = _weights(estimator)
     kept = np.float32 if estimator.coef_.dtype == np.float32 else np.float64
     arrays: dict[str, npt.NDArray[Any]] = {"coef": weights.coef.astype(kept)}
-    arrays["intercept"] = (
-        np.zeros(len(weights.coef)) if weights.intercept is None else np.array(weights.intercept)
-    )
+    arrays["intercept"] = np.zeros(len(weights.coef)) if weights.intercept is None else np.array(weights.intercept)
     if ids is not None:
         arrays["feature_ids"] = ids
     names = getattr(estimator, "feature_names_in_", None)

@@ -104,9 +104,7 @@ def _parse_first_line(name: str, line: bytes) -> tuple[int, int, str]:
         raise ModelFileError(f"{name}: not a cutsvm model")
     version = line[len(MAGIC) + 1 :].split(b" ", 1)[0]
     if version.isdigit() and int(version) > VERSION:
-        raise ModelFileError(
-            f"{name}: written by a newer cutsvm (format {int(version)}, this one reads {VERSION})"
-        )
+        raise ModelFileError(f"{name}: written by a newer cutsvm (format {int(version)}, this one reads {VERSION})")
     match = _FIRST_LINE.fullmatch(line.removesuffix(b"\n"))
     if match is None or not line.endswith(b"\n"):
         raise ModelFileError(f"{name}: the first line is cut off or damaged")
@@ -158,11 +156,7 @@ def _entry(name: str, entry: Any, offset: int) -> tuple[str, str, tuple[int, ...
     key, dtype, shape = entry.get("name"), entry.get("dtype"), entry.get("shape")
     if not isinstance(key, str) or not isinstance(dtype, str) or dtype not in _DTYPES:
         raise ModelFileError(f"{name}: array {key!r} has dtype {dtype!r}; expected one of {sorted(_DTYPES)}")
-    if (
-        not isinstance(shape, list)
-        or len(shape) > 2
-        or not all(type(n) is int and 0 <= n < _LONGEST for n in shape)
-    ):
+    if not isinstance(shape, list) or len(shape) > 2 or not all(type(n) is int and 0 <= n < _LONGEST for n in shape):
         raise ModelFileError(f"{name}: array {key!r} has no valid shape")
     length = math.prod(shape) * np.dtype(dtype).itemsize
     if type(entry.get("length")) is not int or entry["length"] != length:

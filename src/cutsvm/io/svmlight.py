@@ -154,9 +154,7 @@ def _as_paths(path_or_paths: Paths) -> list[str]:
     return paths
 
 
-def _check_options(
-    zero_based: ZeroBased, n_features: int | None, feature_ids: NDArray[Any] | None, extra: str
-) -> None:
+def _check_options(zero_based: ZeroBased, n_features: int | None, feature_ids: NDArray[Any] | None, extra: str) -> None:
     if zero_based not in (True, False, "auto"):
         raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
     if extra not in ("error", "ignore"):
@@ -182,9 +180,7 @@ class _Columns:
     ignored: int = 0
 
 
-def _choose_columns(
-    raw: RawSamples, n_features: int | None, feature_ids: NDArray[Any] | None, extra: str
-) -> _Columns:
+def _choose_columns(raw: RawSamples, n_features: int | None, feature_ids: NDArray[Any] | None, extra: str) -> _Columns:
     """Turn the indices of `raw` into columns, in place where that is possible."""
     if feature_ids is not None:
         ids = np.asarray(feature_ids, dtype=np.int64)
@@ -240,9 +236,7 @@ def _is_in(indices: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray(ids[places] == indices)
 
 
-def _drop_extra(
-    raw: RawSamples, known: Callable[[NDArray[Any]], NDArray[np.bool_]], extra: str, name: str
-) -> int:
+def _drop_extra(raw: RawSamples, known: Callable[[NDArray[Any]], NDArray[np.bool_]], extra: str, name: str) -> int:
     """Remove the entries whose index is not known; the number of distinct indices removed."""
     keep = np.empty(raw.indices.size, dtype=np.bool_)
     for part in _slices(raw.indices.size):

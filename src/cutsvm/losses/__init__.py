@@ -13,9 +13,17 @@ __all__ = ["Hinge", "Line", "Look", "Loss"]
 class Look(Protocol):
     """What one sweep sees at several points k of a line of scores."""
 
-    values: Vector  # the loss at each k
-    slopes: Vector  # its slope just right of each k
-    knots: Vector  # how many kinks lie at or left of each k
+    @property
+    def values(self) -> Vector:
+        """The loss at each k."""
+
+    @property
+    def slopes(self) -> Vector:
+        """Its slope just right of each k."""
+
+    @property
+    def knots(self) -> Vector:
+        """How many kinks lie at or left of each k."""
 
 
 class Line(Protocol):

@@ -43,4 +43,4 @@ def _planes(shards: int, size: int) -> float:
 def _reduced(shards: int, size: int) -> float:
     """Seconds of one reduced problem."""
     planes = _planes(shards, size)
-    return STEPS * (STEP + FLOP * planes * min(size**2, planes**2 / 3))
+    return STEPS * (STEP + FLOP * planes * min(float(size) ** 2, planes**2 / 3.0))
