@@ -16,7 +16,7 @@ def test_tool(tool):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_readme_and_ci_name_the_same_test_command():
+def test_readme_and_ci_run_the_same_command():
     command = re.search(r"^\s*(python3 -m venv .*pytest.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert command, "README.md does not show how to run the tests"
     assert command[1].strip() in (ROOT / ".ci" / "run").read_text()

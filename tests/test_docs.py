@@ -1,0 +1,32 @@
+"""What the documentation shows runs: examples, docstrings, and links within the tree."""
+
+import doctest
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import cutsvm.linear
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("plot_*.py")), ids=lambda path: path.stem)
+def test_example(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    assert len(example.read_text().splitlines()) < 60
+    runpy.run_path(str(example), run_name="__main__")
+    assert list(tmp_path.glob("*.png"))
+
+
+def test_docstrings():
+    assert doctest.testmod(cutsvm.linear).failed == 0
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "benchmarks/README.md"], ids=str)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page}: {target}"
