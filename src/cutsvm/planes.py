@@ -10,6 +10,8 @@ from cutsvm.reduced import Reduced, ReducedProblem
 from cutsvm.timing import timed
 from cutsvm.types import Ints, Vector
 
+OVERFLOW = 1e120  # C times a slope; its square is what counts
+
 
 @dataclass(frozen=True, eq=False)
 class Planes:
@@ -38,6 +40,7 @@ class Bundle:
         self._weights: Vector = np.empty(0)  # the last solution's, of the planes it knew, in units of C
         self._idle: Ints = np.empty(0, dtype=np.int64)  # solutions in a row without this plane
         self._used = 0
+        self._largest = 0.0  # of all slopes
         self._highest = 0.0  # the best bound so far
         self._rising = False  # whether the last solution has bettered it
 
@@ -68,6 +71,7 @@ class Bundle:
         self._slopes[rows], self._offsets[rows] = planes.slopes[telling], planes.offsets[telling]
         self._shard[rows], self._weights[rows], self._idle[rows] = telling, 0.0, 0
         self._used += fresh
+        self._largest = max(self._largest, float(np.abs(planes.slopes).max()))
 
     def _grow(self, capacity: int) -> None:
         def larger(old: Vector) -> Vector:
@@ -81,6 +85,8 @@ class Bundle:
     @timed("qp")
     def minimise(self, C: float, tol: float) -> Reduced:
         """min over w of |w|^2/2 + C R_B(w), to an absolute tolerance; its bound holds whatever the tolerance."""
+        if not C * self._largest < OVERFLOW:
+            raise FloatingPointError("the objective would overflow: scale the features, or lower C")
         m = self._used
         if m == 0:
             return Reduced(np.zeros(self._slopes.shape[1]), 0.0, 0.0, 0.0, np.empty(0), 0)

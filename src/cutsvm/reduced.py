@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import lapack
@@ -153,8 +153,17 @@ class _Certified:
         return Reduced(w, lower, self.value, self.risk, problem.as_given(self.x), self.steps)
 
 
+class _Step(NamedTuple):
+    """A direction for (x, t) and (z, u), with A'dx and db."""
+
+    inside: Vector
+    outside: Vector
+    pull: Vector | None
+    db: Vector
+
+
 class _State:
-    """Where the interior point method stands."""
+    """Where the interior point method stands: `inside` holds x and t, `outside` their partners z and u."""
 
     def __init__(self, problem: ReducedProblem, C: float, form: Form, warm: Vector | None) -> None:
         self.problem, self.C, self.form, self.steps = problem, C, form, 0
@@ -165,66 +174,65 @@ class _State:
         gain, cost = C * float(problem.o @ x), form.cost(x)
         if 0.0 < gain < cost:
             x = x * (gain / cost)
-        self.x: Vector = x
-        self.t = 1.0 - problem.per_shard(x)
         self.b = np.zeros(problem.c.shape[1])
         form.w = form.start(x)
         self.m = form.heights()
         top = problem.tops(self.m)
         room = top[shard] - self.m
-        self.u = top + max(float(room.mean()), 1e-3 * float(np.abs(problem.o).max()), 1e-300)
-        self.z = self.u[shard] - self.m
+        u = top + max(float(room.mean()), 1e-3 * float(np.abs(problem.o).max()), 1e-300)
+        self._set(np.concatenate([x, 1.0 - problem.per_shard(x)]), np.concatenate([u[shard] - self.m, u]))
+
+    def _set(self, inside: Vector, outside: Vector) -> None:
+        planes = len(self.problem.o)
+        self.inside, self.outside = inside, outside
+        self.x, self.t = inside[:planes], inside[planes:]
+        self.z, self.u = outside[:planes], outside[planes:]
 
     def step(self) -> bool:
         """One step; False when rounding leaves nothing to gain."""
-        x, t, u, z = self.x, self.t, self.u, self.z
         with np.errstate(all="ignore"):  # overflow close to the boundary is noticed below
             newton = self.form.newton(self)
             if newton is None:
                 return False
-            mu = (x @ z + t @ u) / (len(x) + len(t))
-            dx, dt, du, dz, *_ = step = self._direction(newton, -x * z, -t * u)
-            reach = self._reach(step)
-            ahead = (x + reach * dx) @ (z + reach * dz) + (t + reach * dt) @ (u + reach * du)
-            aim = mu * (ahead / (len(x) + len(t)) / mu) ** 3
-            step = self._direction(newton, aim - x * z - dx * dz, aim - t * u - dt * du)
+            products = self.inside * self.outside
+            mu = products.mean()
+            step = self._direction(newton, -products)
+            aim = mu * (self._ahead(step, self._reach(step)).mean() / mu) ** 3
+            step = self._direction(newton, aim - products - step.inside * step.outside)
             if self._reach(step) < SHORT:  # far from the central path: back to it first
-                step = self._direction(newton, BACK * mu - x * z, BACK * mu - t * u)
-            reach = self._central(step, min(1.0, TO_THE_WALL * self._reach(step)))
-        dx, dt, du, dz, pull, db = step
-        if not (np.isfinite(dx).all() and np.isfinite(dz).all() and reach > 1e-10):
+                step = self._direction(newton, BACK * mu - products)
+            reach = self._central(step, min(1.0, TO_THE_WALL * self._reach(step)), min(LAG, 0.9 * products.min() / mu))
+        if not (np.isfinite(step.inside).all() and np.isfinite(step.outside).all() and reach > 1e-10):
             return False
-        self.x, self.t, self.u, self.z = (x + reach * dx, t + reach * dt, u + reach * du, z + reach * dz)
-        self.b = self.b - reach * db
-        self.form.w = self.form.move(self.x, reach, pull)
+        self._set(self.inside + reach * step.inside, self.outside + reach * step.outside)
+        self.b = self.b - reach * step.db
+        self.form.w = self.form.move(self.x, reach, step.pull)
         self.m = self.form.heights() + self.problem.c @ self.b
         self.steps += 1
         return True
 
-    def _direction(self, newton: Newton, rx: Vector, rt: Vector) -> tuple[Any, ...]:
-        """Newton's direction towards x z = x z + rx, t u = t u + rt with all constraints met."""
-        p = self.problem
+    def _direction(self, newton: Newton, change: Vector) -> _Step:
+        """Newton's direction that changes the products by `change` and meets all constraints."""
+        p, planes = self.problem, len(self.x)
         astray = self.u[p.shard] - self.m - self.z
-        r = rx / self.x - astray - (rt / self.t)[p.shard]
-        dx, sums, pull, db = newton(r, -(self.x @ p.c))
-        return dx, -sums, (rt + self.u * sums) / self.t, (rx - self.z * dx) / self.x, pull, db
+        right = change[:planes] / self.x - astray - (change[planes:] / self.t)[p.shard]
+        dx, sums, pull, db = newton(right, -(self.x @ p.c))
+        inside = np.concatenate([dx, -sums])
+        return _Step(inside, (change - self.outside * inside) / self.inside, pull, db)
 
-    def _reach(self, step: tuple[Any, ...]) -> float:
-        """The longest step, up to 1 / TO_THE_WALL, that keeps x, t, u and z positive."""
-        longest = 1.0 / TO_THE_WALL
-        for now, change in zip((self.x, self.t, self.u, self.z), step[:4], strict=True):
-            longest = min(longest, 1.0 / max(1e-300, float(np.max(-change / now))))
-        return longest
+    def _reach(self, step: _Step) -> float:
+        """The longest step, up to 1 / TO_THE_WALL, that keeps x, t, z and u positive."""
+        steepest = max(float((-step.inside / self.inside).max()), float((-step.outside / self.outside).max()))
+        return 1.0 / max(TO_THE_WALL, steepest)
 
-    def _central(self, step: tuple[Any, ...], reach: float) -> float:
-        """The step made shorter until no product x z or t u lags far behind their mean."""
-        dx, dt, du, dz = step[:4]
-        products = np.concatenate([self.x * self.z, self.t * self.u])
-        lag = min(LAG, 0.9 * float(products.min() / products.mean()))
+    def _ahead(self, step: _Step, reach: float) -> Vector:
+        """The products x z and t u after such a step."""
+        return (self.inside + reach * step.inside) * (self.outside + reach * step.outside)
+
+    def _central(self, step: _Step, reach: float, lag: float) -> float:
+        """The step made shorter until no product lags far behind their mean."""
         for _ in range(30):
-            products = np.concatenate(
-                [(self.x + reach * dx) * (self.z + reach * dz), (self.t + reach * dt) * (self.u + reach * du)]
-            )
+            products = self._ahead(step, reach)
             if products.min() >= lag * products.mean():
                 break
             reach *= 0.8
