@@ -82,11 +82,12 @@ class Problem:
 
     def measure(self) -> None:
         """Run ourselves: once tightly for the lower bound, then once per gap; the peers' limit follows."""
-        tight = {"solver": self.options.solver[0], "tol": self.gaps[-1] / 10}
+        layout = layouts(self.data)[0]
+        tight = {"layout": layout, "solver": self.options.solver[0], "tol": self.gaps[-1] / 10}
         self.fit(OURS, tight["solver"], tight, "bound")
         for solver in self.options.solver:
             for gap in self.gaps:
-                self.fit(OURS, solver, {"solver": solver, "tol": gap}, "search")
+                self.fit(OURS, solver, {"layout": layout, "solver": solver, "tol": gap}, "search")
         ours = [row for row in self.rows if row["phase"] == "search" and row["status"] == "ok"]
         slowest = max((row["seconds"] for row in ours), default=self.limit)
         self.limit = min(self.limit, max(3.0, self.options.patience * slowest))

@@ -89,7 +89,7 @@ class Peer:
 
 
 class Ours(Peer):
-    """cutsvm.LinearSVC on X as it is. Seconds: the whole `fit`, its checks and its certificate included."""
+    """cutsvm.LinearSVC. Seconds: the whole `fit`, its checks and its certificate included."""
 
     name = "cutsvm"
     module = "cutsvm"
@@ -97,14 +97,16 @@ class Ours(Peer):
     slack = 30.0
 
     def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
-        return {"auto": [{"solver": "auto", "tol": gap} for gap in gaps]}
+        return {"auto": [{"layout": layouts(data)[0], "solver": "auto", "tol": gap} for gap in gaps]}
 
     def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
         from cutsvm import LinearSVC
 
+        setting = dict(setting)
+        X = self.form(data, setting.pop("layout"))
         model = LinearSVC(C, intercept="regularized", n_jobs=-1, max_time=limit, **setting)
         start = time.perf_counter()
-        model.fit(data.X, data.y)
+        model.fit(X, data.y)
         seconds = time.perf_counter() - start
         self.claims = {
             "lower": float(np.max(model.lower_bound_)),

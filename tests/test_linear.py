@@ -293,9 +293,10 @@ def test_what_is_not_there_yet_says_so(params, overlapping):
 X0 = np.arange(8.0).reshape(4, 2)
 Y0 = np.array([0, 1, 0, 1])
 BAD_DATA = [
-    ("NaN", (np.where(X0 == 3, np.nan, X0), Y0), "NaN"),
-    ("infinity", (np.where(X0 == 3, np.inf, X0), Y0), "infinity"),
-    ("NaN in CSR", (sparse.csr_matrix(np.where(X0 == 3, np.nan, X0)), Y0), "NaN"),
+    ("NaN", (np.where(X0 == 3, np.nan, X0), Y0), "NaN: row 1 column 1"),
+    ("infinity", (np.where(X0 > 3, np.inf, X0), Y0), "infinity: row 2 column 0, row 2 column 1, .* and 1 more"),
+    ("NaN in CSR", (sparse.csr_matrix(np.where(X0 == 3, np.nan, X0)), Y0), "NaN: row 1 column 1"),
+    ("numbers as objects", (X0, Y0.astype(object)), "astype"),
     ("one class", (X0, np.zeros(4)), "only one class"),
     ("continuous labels", (X0, np.array([0.1, 0.2, 0.3, 0.4])), "continuous"),
     ("no rows", (X0[:0], Y0[:0]), "0 sample"),

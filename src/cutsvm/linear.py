@@ -180,12 +180,26 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return solvers.resolve(self.solver)
 
     def _check_data(self, X: Any, y: Any) -> tuple[Any, Array]:
-        validation.refuse_lazy(X)
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=validation.float_type(X), order=None, accept_large_sparse=True
-        )
+        X, y = validate_data(self, X, y, **self._accepted(X))
+        validation.refuse_non_finite(X)
+        if y.dtype == object and not all(isinstance(label, str) for label in y):
+            raise ValueError(
+                "Unknown label type: y has dtype object; make its labels numbers or strings first, "
+                "as in y.astype(int) or y.astype(str)"
+            )
         check_classification_targets(y)
         return X, y
+
+    @staticmethod
+    def _accepted(X: Any) -> dict[str, Any]:
+        """What `validate_data` is told; finiteness is ours to check, with the place."""
+        validation.refuse_lazy(X)
+        return {
+            "accept_sparse": "csr",
+            "accept_large_sparse": True,
+            "dtype": validation.float_type(X),
+            "ensure_all_finite": False,
+        }
 
     def _solve(
         self, solver: Solver, X: Any, y: Array, weights: Vector, positives: Array, *, labelled: bool
@@ -253,8 +267,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Vector:
         """X coef_' + intercept_: shape (n,) for two classes (positive means classes_[1]), else (n, n_classes)."""
         check_is_fitted(self)
-        validation.refuse_lazy(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=validation.float_type(X), reset=False)
+        X = validate_data(self, X, reset=False, **self._accepted(X))
+        validation.refuse_non_finite(X)
         rows = as_rows(X, threads.count(self.n_jobs))
         scores = np.empty((len(self.coef_), rows.n))
         for w, b, out in zip(np.asarray(self.coef_, dtype=np.float64), self.intercept_, scores, strict=True):

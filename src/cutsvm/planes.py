@@ -41,8 +41,9 @@ class Bundle:
         self._idle: Ints = np.empty(0, dtype=np.int64)  # solutions in a row without this plane
         self._used = 0
         self._largest = 0.0  # of all slopes
-        self._highest = 0.0  # the best bound so far
+        self._highest = (0.0, 0.0)  # the best bound so far, and the C that it is for
         self._rising = False  # whether the last solution has bettered it
+        self._care = 1.0  # by how much more exactly to solve because it has not
 
     def __len__(self) -> int:
         return self._used
@@ -91,10 +92,12 @@ class Bundle:
         if m == 0:
             return Reduced(np.zeros(self._slopes.shape[1]), 0.0, 0.0, 0.0, np.empty(0), 0)
         problem = ReducedProblem(self._slopes[:m], self._offsets[:m], self._shard[:m], self.n_free, self._gram_matrix())
-        solution = problem.solve(C, tol, self._weights[:m])
+        solution = problem.solve(C, self._care * tol, self._weights[:m])
         self._weights[:m] = solution.weights
-        self._rising = solution.lower > self._highest
-        self._highest = max(self._highest, solution.lower)
+        highest = self._highest[0] if self._highest[1] == C else 0.0
+        self._rising = solution.lower > highest
+        self._highest = max(highest, solution.lower), C
+        self._care = 1.0 if self._rising else max(1e-6, 0.25 * self._care)
         shard = self._shard[:m]
         adds = solution.weights * self._offsets[:m]
         mean = np.bincount(shard, weights=adds) / np.maximum(1, np.bincount(shard))

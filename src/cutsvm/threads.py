@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from threading import current_thread, main_thread
 
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -36,11 +37,16 @@ def _pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Within this context BLAS runs on one thread.
 
-    The sweeps own the cores (OpenMP); the reduced problem is small. Two pools of threads that wait for
-    each other by spinning cost more than a second core brings.
+    The sweeps own the cores (OpenMP); the reduced problem is small. Two pools of threads that wait for each other by
+    spinning cost more than a second core brings. The limit is the whole process's, so only the main thread sets it:
+    whoever starts fits in threads of their own decides about BLAS.
     """
-    limit: AbstractContextManager[Any] = _pools().limit(limits=1, user_api="blas")
-    return limit
+    if current_thread() is not main_thread():
+        yield
+        return
+    with _pools().limit(limits=1, user_api="blas"):
+        yield

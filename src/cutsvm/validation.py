@@ -38,6 +38,27 @@ def refuse_lazy(X: Any) -> None:
         raise TypeError("X is a PyArrow table: call .to_pandas() first")
 
 
+def refuse_non_finite(X: Any) -> None:
+    """NaN and infinity are named with their first three places."""
+    values = X.data if hasattr(X, "indices") else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # one cheap pass; a sum can overflow, so only a finite one says something
+            return
+    places = np.argwhere(~np.isfinite(values))
+    if not len(places):
+        return
+    if hasattr(X, "indices"):
+        entries = places[:, 0]
+        places = np.column_stack([np.searchsorted(X.indptr, entries, side="right") - 1, X.indices[entries]])
+        kinds = values[entries]
+    else:
+        kinds = values[tuple(places.T)]
+    kind = "NaN" if np.isnan(kinds).any() else "infinity"
+    shown = ", ".join(f"row {row} column {column}" for row, column in places[:3])
+    more = f" and {len(places) - 3} more places" if len(places) > 3 else ""
+    raise ValueError(f"Input X contains {kind}: {shown}{more} (counted from 0)")
+
+
 def float_type(X: Any) -> Any:
     """float32 and float64 as they are; small integers fit float32; anything else becomes float64."""
     dtype = getattr(X, "dtype", None)

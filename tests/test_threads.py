@@ -1,0 +1,42 @@
+"""Threads: how many, and who has the cores."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from threadpoolctl import threadpool_info
+
+from cutsvm import LinearSVC, threads
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_none_is_one_and_all_is_at_least_one():
+    assert threads.count(None) == threads.count(1) == 1
+    assert threads.count(-1) >= 1
+
+
+def test_blas_gets_its_threads_back():
+    """Also when fits overlap, and when one of them fails."""
+    before = blas_threads()
+    X = np.random.default_rng(0).normal(size=(3000, 5))
+    y = X[:, 0] > 0
+    with ThreadPoolExecutor(4) as pool:
+        models = list(pool.map(lambda C: LinearSVC(C=C).fit(X, y), [0.1, 1.0, 10.0, 0.5]))
+    assert all(model.converged_ for model in models)
+    assert blas_threads() == before
+    with pytest.raises(RuntimeError), threads.one_blas_thread():
+        assert set(blas_threads()) <= {1}
+        raise RuntimeError
+    assert blas_threads() == before
+
+
+def test_fits_in_threads_do_not_disturb_each_other(overlapping):
+    X, y = overlapping
+    alone = LinearSVC(C=0.01).fit(X, y).coef_
+    with ThreadPoolExecutor(4) as pool:
+        for model in pool.map(lambda _: LinearSVC(C=0.01, n_jobs=2).fit(X, y), range(8)):
+            assert_allclose(model.coef_, alone, rtol=1e-9, atol=1e-12)
