@@ -284,10 +284,27 @@ def test_bad_parameters_are_named(params, message, overlapping):
         LinearSVC(**params).fit(*overlapping)
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: OCAS(shards=0), "shards=0"),
+        (lambda: OCAS(shards="many"), "shards='many'"),
+        (lambda: OCAS(cut_at=1.5), "cut_at=1.5"),
+        (lambda: OCAS(line_search="guess"), "line_search='guess'"),
+        (lambda: CPA(epsilon=-1.0), "epsilon=-1.0"),
+    ],
+)
+def test_bad_solver_settings_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
 @pytest.mark.parametrize("params", [{"memory_limit": "2GB"}, {"checkpoint": "x"}, {"multi_class": "crammer_singer"}])
 def test_what_is_not_there_yet_says_so(params, overlapping):
     with pytest.raises(NotImplementedError, match="not available yet"):
         LinearSVC(**params).fit(*overlapping)
+    with pytest.raises(NotImplementedError, match="not available yet"):
+        OCAS(line_search="tca")
 
 
 X0 = np.arange(8.0).reshape(4, 2)

@@ -33,8 +33,8 @@ class SparseRows:
 
     def __init__(self, X: Any, threads: int = 1) -> None:
         columns, pointers = X.indices, X.indptr
-        if columns.dtype != pointers.dtype:
-            pointers = pointers.astype(columns.dtype)
+        wide = np.promote_types(columns.dtype, pointers.dtype)  # SciPy keeps the two alike; others may not
+        columns, pointers = columns.astype(wide, copy=False), pointers.astype(wide, copy=False)
         self.n, self.d = X.shape
         self.entries = int(X.nnz)
         if len(columns) and not (0 <= columns.min() and columns.max() < self.d):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cutsvm import validation
 from cutsvm.planes import Bundle
 from cutsvm.risk import Point, Risk
 from cutsvm.solvers.shards import choose_shards
@@ -13,6 +14,12 @@ from cutsvm.types import Vector
 QP_SHARE = 0.1
 # A plane that carried no weight in so many reduced problems is dropped.
 PATIENCE = 6
+
+
+def check_shards(shards: int | str) -> None:
+    """Shards are "auto" or a whole number, at least 1."""
+    if shards != "auto":
+        validation.whole("shards", shards, least=1)
 
 
 def begin(

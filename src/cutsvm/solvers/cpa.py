@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from cutsvm import validation
 from cutsvm.planes import Bundle
 from cutsvm.risk import Risk
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, objective
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, objective
 from cutsvm.types import Vector
 
 
@@ -31,6 +32,11 @@ class CPA:
 
     epsilon: float | None = None
     shards: int | Literal["auto"] = "auto"
+
+    def __post_init__(self) -> None:
+        check_shards(self.shards)
+        if self.epsilon is not None:
+            validation.positive("epsilon", self.epsilon)
 
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None

@@ -21,11 +21,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from cutsvm import line_search
+from cutsvm import line_search, validation
 from cutsvm.planes import Bundle
 from cutsvm.risk import Point, Risk
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, objective
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, objective
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
@@ -34,9 +34,18 @@ from cutsvm.types import Vector
 class OCAS:
     """Optimised cutting planes; `cut_at` is the paper's lambda."""
 
-    line_search: Literal["exact"] = "exact"
+    line_search: str = "exact"
     shards: int | Literal["auto"] = "auto"
     cut_at: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.line_search in ("gca", "gca2", "tca"):
+            raise NotImplementedError(f'line_search="{self.line_search}" is not available yet: use "exact"')
+        validation.one_of("line_search", self.line_search, ("exact",))
+        check_shards(self.shards)
+        validation.positive("cut_at", self.cut_at)
+        if self.cut_at > 1.0:
+            raise ValueError(f"cut_at={self.cut_at!r}: expected at most 1")
 
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None

@@ -1,0 +1,159 @@
+"""Tries bad input of every kind on the command line and in Python, and writes docs/bad-input.md.
+
+    python tools/bad_input_table.py
+
+Each row is what was given and what was really said, run anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from cutsvm import LinearSVC
+from cutsvm.cli import main
+
+GOOD = "1 1:1 2:0.5\n-1 1:-1\n1 1:2\n-1 2:-1\n"
+FILES: dict[str, str | bytes] = {
+    "an empty file": "",
+    "only comments": "# nothing\n",
+    "a label that is no number": "1 1:1\nspam 1:1\n",
+    "no label": "1 1:1\n1:2 2:3\n",
+    "several labels": "1 1:1\n1,3 1:1\n",
+    "an index that is no number": "1 1:1\n-1 a:1\n",
+    "a negative index": "1 1:1\n-1 -3:1\n",
+    "no value": "1 1:1\n-1 1:\n",
+    "a value that is no number": "1 1:1\n-1 1:x\n",
+    "NaN": "1 1:1\n-1 1:nan\n",
+    "infinity": "1 1:1\n-1 1:inf\n",
+    "a number too large for float64": "1 1:1\n-1 1:1e999\n",
+    "the same index twice": "1 1:1\n-1 7:1 7:2\n",
+    "an index over 2^63": "1 1:1\n-1 99999999999999999999:1\n",
+    "qid that is no number": "1 qid:a 1:1\n",
+    "qid on some lines only": "1 qid:1 1:1\n-1 1:1\n",
+    "one class": "1 1:1\n1 1:2\n",
+    "labels that are measurements": "0.3 1:1\n1.7 1:2\n2.2 1:3\n",
+    "binary data": bytes(range(256)) * 4,
+    "UTF-16": GOOD.encode("utf-16"),
+    "a gzip file cut short": gzip.compress(GOOD.encode() * 1000)[:60],
+    "numbers that overflow": "1 1:1e300\n-1 1:-1e300\n",
+    "Windows line ends, tabs, no last newline, unsorted": GOOD.replace("\n", "\r\n").replace(" ", "\t") + "1 2:1 1:1",
+    "empty lines and label-only lines": GOOD + "\n\n1\n-1\n",
+    "indices beyond 2^31": "1 1:1 9000000000:1\n-1 9000000000:-1 12000000000:1\n",
+}
+
+
+def call(*words: str) -> tuple[int, str]:
+    """Exit code, and the last line on stderr (or stdout if that is empty)."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main(list(words))
+        except SystemExit as end:
+            code = int(end.code or 0)
+    lines = (out.getvalue() if code == 0 else err.getvalue()).strip().splitlines()
+    return code, lines[0] if code == 0 and lines else (lines[-1] if lines else "")
+
+
+def command_line(folder: Path) -> list[tuple[str, str, str]]:
+    rows = []
+    for given, text in FILES.items():
+        path = folder / "data.svm"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        code, said = call("train", "--n-jobs=1", str(path), str(folder / "m.model"))
+        rows.append((f"train: {given}", said.replace(f"{folder}/", ""), str(code)))
+    good = folder / "good.svm"
+    good.write_text(GOOD)
+    model = folder / "good.model"
+    call("train", str(good), str(model))
+    zero, wide, torn = folder / "zero.svm", folder / "wide.svm", folder / "torn.model"
+    zero.write_text("1 0:1\n")
+    wide.write_text(GOOD + "1 1:1 99:3\n")
+    torn.write_bytes(model.read_bytes()[:-5])
+    cases = {
+        "train: a file that is not there": ["train", str(folder / "nothing")],
+        "train: a folder": ["train", str(folder)],
+        "train: MODEL is a data file": ["train", str(good), str(wide)],
+        "train: MODEL in a folder that is not there": ["train", str(good), str(folder / "no" / "m")],
+        "train: -c 0": ["train", "-c", "0", str(good)],
+        "train: -e x": ["train", "-e", "x", str(good)],
+        "train: -w7 2 without a class 7": ["train", "-w7", "2", str(good)],
+        "train: an option that does not exist": ["train", "--fast", str(good)],
+        "train: --memory 2GB (not yet)": ["train", "--memory", "2GB", str(good)],
+        "predict: index 0, model counted from 1": ["predict", str(zero), str(model)],
+        "predict: features the model does not know": ["predict", str(wide), str(model)],
+        "predict: a model cut short": ["predict", str(good), str(torn)],
+        "predict: a model that is no model": ["predict", str(good), str(good)],
+        "info: a data file": ["info", str(good)],
+    }
+    for given, words in cases.items():
+        code, said = call(*words)
+        rows.append((given, said.replace(f"{folder}/", ""), str(code)))
+    return rows
+
+
+def python() -> list[tuple[str, str]]:
+    X, y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
+    cases: dict[str, Callable[[], object]] = {
+        "NaN in X": lambda: LinearSVC().fit(np.where(X == 3, np.nan, X), y),
+        "infinity in a CSR X": lambda: LinearSVC().fit(sparse.csr_matrix(np.where(X > 3, np.inf, X)), y),
+        "float64 values near overflow": lambda: LinearSVC(C=1e150).fit(X * 1e200, y),
+        "one class": lambda: LinearSVC().fit(X, np.zeros(4)),
+        "continuous labels": lambda: LinearSVC().fit(X, [0.1, 0.2, 0.3, 0.4]),
+        "integer labels of dtype object": lambda: LinearSVC().fit(X, y.astype(object)),
+        "no rows": lambda: LinearSVC().fit(X[:0], y[:0]),
+        "negative weight": lambda: LinearSVC().fit(X, y, [1, 1, -1, 1]),
+        "all weights 0": lambda: LinearSVC().fit(X, y, [0, 0, 0, 0]),
+        "weight on one class only": lambda: LinearSVC().fit(X, y, [1, 0, 1, 0]),
+        "unknown label in class_weight": lambda: LinearSVC(class_weight={7: 2.0}).fit(X, y),
+        "C = 0": lambda: LinearSVC(C=0).fit(X, y),
+        "tol = 0": lambda: LinearSVC(tol=0).fit(X, y),
+        "unknown solver": lambda: LinearSVC(solver="sgd").fit(X, y),
+        "another width at predict": lambda: LinearSVC().fit(X, y).predict(X[:, :1]),
+        "CSR with a column index out of range": lambda: LinearSVC().fit(_broken(X), y),
+        "max_iter = 1": lambda: LinearSVC(max_iter=1).fit(X * [1e6, 1e-3], y),
+    }
+    rows = []
+    for given, attempt in cases.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                attempt()
+                rows.append((given, "fits"))
+            except Exception as error:
+                rows.append((given, f"{type(error).__name__}: {str(error).splitlines()[0]}"))
+    return rows
+
+
+def _broken(X: np.ndarray) -> sparse.csr_matrix:
+    wrong = sparse.csr_matrix(X)
+    wrong.indices[0] = 9
+    return wrong
+
+
+def clean(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def page() -> str:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(os.path.realpath(name))
+        lines = ["# Bad input, and what is said", "", "Made by `tools/bad_input_table.py`: every row was run."]
+        lines += ["", "## Command line", "", "| given | said | exit code |", "|---|---|---|"]
+        lines += [f"| {clean(given)} | `{clean(said)}` | {code} |" for given, said, code in command_line(folder)]
+    lines += ["", "## Python", "", "| given | said |", "|---|---|"]
+    lines += [f"| {clean(given)} | `{clean(said)}` |" for given, said in python()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent.parent / "docs" / "bad-input.md").write_text(page())
