@@ -382,7 +382,8 @@ class ByFeatures:
             return out + k * ((sums - p.per_shard(out)) / total)[p.shard], sums
 
         means: Array = p.per_shard(k[:, None] * B) / total[:, None]
-        spread = np.sqrt(k)[:, None] * (B - means[p.shard])
+        spread = B - means[p.shard]
+        spread *= np.sqrt(k)[:, None]
         means *= np.sqrt(rest * total)[:, None]
         H = spread.T @ spread + means.T @ means
         d = p.features

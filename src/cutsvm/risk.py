@@ -72,9 +72,9 @@ class Risk:
         return 0.5 * float(part @ part)
 
     @timed("scores")
-    def score(self, w: Vector) -> Point:
+    def score(self, w: Vector, *, spare: Point | None = None) -> Point:
         """The point w as it is: one pass over the data (none at w = 0)."""
-        scores = np.empty(self.rows.n)
+        scores = np.empty(self.rows.n) if spare is None else spare.scores
         b = float(w[self.rows.d]) if self.intercept is not Intercept.NONE else 0.0
         if np.any(w[: self.rows.d]):
             count("passes")
@@ -83,16 +83,16 @@ class Risk:
             scores.fill(b)
         return Point(w, scores)
 
-    def at(self, w: Vector) -> Point:
-        """The point w, with the best b if that is free."""
-        return self._settle(self.score(w))
-
-    @timed("line_search")
-    def between(self, start: Point, end: Point, k: float, *, spare: Point | None = None) -> Point:
-        """The point start + k (end - start), with the best b if that is free. No pass over the data.
+    def at(self, w: Vector, *, spare: Point | None = None) -> Point:
+        """The point w, with the best b if that is free.
 
         spare: a point that is not needed any more, whose memory may be used.
         """
+        return self._settle(self.score(w, spare=spare))
+
+    @timed("line_search")
+    def between(self, start: Point, end: Point, k: float, *, spare: Point | None = None) -> Point:
+        """The point start + k (end - start), with the best b if that is free. No pass over the data."""
         scores = np.empty(self.rows.n) if spare is None else spare.scores
         core.blend(start.scores, end.scores, k, scores, self.threads)
         return self._settle(Point(start.w + k * (end.w - start.w), scores))

@@ -51,12 +51,12 @@ class OCAS:
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None
     ) -> Iterator[Iterate]:
         bundle, best, primal = begin(risk, C, bundle, shards=self.shards, start=start)
-        lower, k = 0.0, 1.0
+        lower, k, cut = 0.0, 1.0, None
         yield Iterate(best.w, primal, lower, len(bundle))
         while True:
             reduced = bundle.minimise(C, tol=QP_SHARE * (primal - lower))
             lower = max(lower, reduced.lower)
-            trial = risk.at(reduced.w)
+            trial = risk.at(reduced.w, spare=cut)
             k = search(risk, best, trial, C, guess=k)
             best = risk.between(best, trial, k, spare=best)
             cut = risk.between(best, trial, self.cut_at, spare=trial)
