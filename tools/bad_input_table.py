@@ -97,7 +97,7 @@ def command_line(folder: Path) -> list[tuple[str, str, str]]:
     }
     for given, words in cases.items():
         code, said = call(*words)
-        rows.append((given, said.replace(f"{folder}/", ""), str(code)))
+        rows.append((given, said.replace(f"{folder}/", "").replace(str(folder), "a-folder"), str(code)))
     return rows
 
 

@@ -151,8 +151,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = validation.sample_weights(sample_weight, len(y))
         classes = np.unique(y[weights > 0.0])
         if len(classes) < 2:
+            only = classes.tolist()[0]
             raise ValueError(
-                f"LinearSVC needs rows of at least 2 classes; there is only one class with weight: {classes[0]!r}"
+                f"LinearSVC needs rows of at least 2 classes; there is only one class with weight: {only!r}"
             )
         validation.apply_class_weights(weights, self.class_weight, classes, y)
         positives = classes[1:] if len(classes) == 2 else classes
@@ -261,7 +262,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             advice = f"{advice}, or {scale}" if advice else scale
         return (
             f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. The objective is within "
-            f"{100 * self.gap_:.2g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".")
+            f"{100 * self.gap_:.3g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".")
         )
 
     def decision_function(self, X: Any) -> Vector:
