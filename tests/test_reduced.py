@@ -66,6 +66,14 @@ def test_solution_and_bound(form, n_free, seed, m, d, shards, C):
         assert abs(reduced.weights @ slopes[:, d]) <= 1e-12 * np.abs(slopes[:, d]).max()
 
 
+def test_does_not_run_in_circles():
+    """Planes on which predictor and corrector alone go round and round."""
+    slopes, offsets, shard = some_planes(rng_of(383646), 24, 1, 1, 0)
+    reduced = ReducedProblem(slopes, offsets, shard, 0).solve(0.01, tol=1e-10)
+    assert reduced.value - reduced.lower <= 1e-10
+    assert reduced.steps < 30
+
+
 @given(seed=seeds, tol=st.sampled_from([10.0, 1.0, 0.1]))
 def test_a_loose_tolerance_still_gives_a_bound(seed, tol):
     slopes, offsets, shard = some_planes(rng_of(seed), 20, 4, 3, 0)

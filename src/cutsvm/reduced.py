@@ -33,7 +33,8 @@ from cutsvm.types import Array, Ints, Vector
 MAX_STEPS = 60
 TO_THE_WALL = 0.995
 LAG = 1e-3  # products x z and t u stay above this share of their mean
-SHORT, BACK = 0.1, 0.5  # a step shorter than the one is replaced by one that only halves mu
+# A step that is short, or that does not make the mean of the products less, is replaced by one that only halves it.
+SHORT, LESS, BACK = 0.1, 0.95, 0.5
 # The bound is lowered by this share of all that was added and subtracted in it: what rounding may have cost.
 ROUND_OFF = 4e-14
 # A start mixes this share of equal weights into the last solution: the boundary itself is no place to start.
@@ -199,9 +200,11 @@ class _State:
             step = self._direction(newton, -products)
             aim = mu * (self._ahead(step, self._reach(step)).mean() / mu) ** 3
             step = self._direction(newton, aim - products - step.inside * step.outside)
-            if self._reach(step) < SHORT:  # far from the central path: back to it first
+            reach = min(1.0, TO_THE_WALL * self._reach(step))
+            if reach < SHORT or self._ahead(step, reach).mean() > LESS * mu:  # astray: back to the central path first
                 step = self._direction(newton, BACK * mu - products)
-            reach = self._central(step, min(1.0, TO_THE_WALL * self._reach(step)), min(LAG, 0.9 * products.min() / mu))
+                reach = min(1.0, TO_THE_WALL * self._reach(step))
+            reach = self._central(step, reach, min(LAG, 0.9 * products.min() / mu))
         if not (np.isfinite(step.inside).all() and np.isfinite(step.outside).all() and reach > 1e-10):
             return False
         self._set(self.inside + reach * step.inside, self.outside + reach * step.outside)
