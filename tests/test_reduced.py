@@ -51,7 +51,8 @@ def test_solution_and_bound(form, n_free, seed, m, d, shards, C):
     scale = max(expected, 1e-6 * C * offsets.max())
     reduced = ReducedProblem(slopes, offsets, shard, n_free, gram).solve(C, tol=1e-7 * scale)
     assert reduced.value - reduced.lower <= 1e-7 * scale
-    assert reduced.value >= expected - 1e-3 * scale  # quadprog keeps to the constraints to 1e-6 or so
+    # quadprog keeps to the constraints to 1e-6 or so, and its answer may be too high by what that is worth.
+    assert reduced.value >= expected - 1e-3 * scale - 1e-5 * C * offsets.max()
     x = reduced.weights
     assert reduced.lower <= C * offsets @ x - 0.5 * C * C * np.sum((slopes[:, :d].T @ x) ** 2) + 1e-13 * scale
     heights = slopes @ reduced.w + offsets
