@@ -48,6 +48,13 @@ void bind_hinge(nb::module_& m) {
         "f"_a.noconvert(), "a"_a.noconvert(), "tied_positive"_a, "tied_negative"_a, "bounds"_a.noconvert(),
         "g"_a.noconvert(), "offsets"_a.noconvert(), "threads"_a);
     m.def(
+        "hinge_sift",
+        [](const Vector<double>& f, const Vector<double>& a, double band, const VectorOut<double>& away, int threads) {
+            check_lengths(f.shape(0), {a.shape(0), away.shape(0)});
+            return to_numpy(released([&] { return hinge_sift(view(f), view(a), band, view(away), threads); }));
+        },
+        "f"_a.noconvert(), "a"_a.noconvert(), "band"_a, "away"_a.noconvert(), "threads"_a);
+    m.def(
         "hinge_look",
         [](const Vector<double>& f, const Vector<double>& to, const Vector<double>& a, const Vector<double>& ks,
            const MatrixOut<double>& out, int threads) {

@@ -1,14 +1,11 @@
 // Bindings of core/sweep.hpp for each kind of rows.
 #include "bindings/arrays.hpp"
+#include "bindings/matrices.hpp"
 #include "core/sweep.hpp"
 
 using namespace cutsvm;
 
 namespace {
-
-void check(bool fine, const char* what) {
-    if (!fine) throw nb::value_error(what);
-}
 
 template <class Rows>
 void check_scores(const Rows& rows, const Vector<double>& w, const VectorOut<double>& out) {
@@ -33,22 +30,6 @@ std::int64_t run_accumulate(const Rows& rows, const VectorOut<double>& old, cons
         [&] { return accumulate(rows, view(old), view(fresh), edges, sums.data(), width, view(moved), threads); });
 }
 
-// Calls use(rows) with the dense rows in the order that the strides ask for.
-template <class T, class Use>
-auto with_dense(const Matrix<T>& X, const Use& use) {
-    const auto n = static_cast<std::int64_t>(X.shape(0)), d = static_cast<std::int64_t>(X.shape(1));
-    if (X.stride(1) == 1 || d == 1) return use(DenseRows<T>{X.data(), n, d, X.stride(0)});
-    check(X.stride(0) == 1 || n == 1, "X: rows or columns side by side expected");
-    return use(ColumnRows<T>{X.data(), n, d, X.stride(1)});
-}
-
-template <class T, class I>
-SparseRows<T, I> sparse(const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, std::int64_t d) {
-    check(pointers.shape(0) > 0, "pointers: n + 1 entries expected");
-    check(values.shape(0) == columns.shape(0), "values and columns differ in length");
-    return {values.data(), columns.data(), pointers.data(), static_cast<std::int64_t>(pointers.shape(0)) - 1, d};
-}
-
 template <class T>
 void bind_dense(nb::module_& m) {
     m.def(
@@ -60,6 +41,15 @@ void bind_dense(nb::module_& m) {
             });
         },
         "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "out"_a.noconvert(), "threads"_a);
+    m.def(
+        "dense_squares",
+        [](const Matrix<T>& X, const VectorOut<double>& out, int threads) {
+            with_dense(X, [&](const auto& rows) {
+                check(static_cast<std::int64_t>(out.shape(0)) == rows.n, "out: one entry per row expected");
+                released([&] { squares(rows, view(out), threads); });
+            });
+        },
+        "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def(
         "dense_accumulate",
         [](const Matrix<T>& X, const VectorOut<double>& old, const Vector<double>& fresh,
@@ -85,6 +75,15 @@ void bind_sparse(nb::module_& m) {
         "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "w"_a.noconvert(), "b"_a,
         "out"_a.noconvert(), "threads"_a);
     m.def(
+        "sparse_squares",
+        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const VectorOut<double>& out,
+           int threads) {
+            const auto rows = sparse(values, columns, pointers, 0);
+            check(static_cast<std::int64_t>(out.shape(0)) == rows.n, "out: one entry per row expected");
+            released([&] { squares(rows, view(out), threads); });
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+    m.def(
         "sparse_accumulate",
         [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, std::int64_t d,
            const VectorOut<double>& old, const Vector<double>& fresh, const Vector<std::int64_t>& bounds,
@@ -95,9 +94,34 @@ void bind_sparse(nb::module_& m) {
         "fresh"_a.noconvert(), "bounds"_a.noconvert(), "sums"_a.noconvert(), "moved"_a.noconvert(), "threads"_a);
 }
 
+template <class T>
+void bind_all_finite(nb::module_& m) {
+    m.def(
+        "all_finite",
+        [](const Vector<T>& values, int threads) { return released([&] { return all_finite(view(values), threads); }); },
+        "values"_a.noconvert(), "threads"_a);
+}
+
+template <class I>
+void bind_valid_csr(nb::module_& m) {
+    m.def(
+        "valid_csr",
+        [](const Vector<I>& columns, const Vector<I>& pointers, std::int64_t d, int threads) {
+            check(pointers.shape(0) > 0, "pointers: n + 1 entries expected");
+            bool sorted = false;
+            const bool valid = released([&] { return valid_csr(view(columns), view(pointers), d, sorted, threads); });
+            return std::tuple(valid, sorted);
+        },
+        "columns"_a.noconvert(), "pointers"_a.noconvert(), "d"_a, "threads"_a);
+}
+
 }  // namespace
 
 void bind_sweep(nb::module_& m) {
+    bind_all_finite<float>(m);
+    bind_all_finite<double>(m);
+    bind_valid_csr<std::int32_t>(m);
+    bind_valid_csr<std::int64_t>(m);
     bind_dense<float>(m);
     bind_dense<double>(m);
     bind_sparse<float, std::int32_t>(m);

@@ -73,6 +73,32 @@ inline void hinge_slopes(std::span<const double> f, std::span<const double> a, s
     }
 }
 
+// Sorts rows by their side of the margin: rows with |1 - y_i f_i| <= band are near. away[i] = -a_i for the others that
+// lie inside the margin (slack above band), else 0. Returns the near rows; rows of weight 0 are never near.
+inline std::vector<std::int64_t> hinge_sift(std::span<const double> f, std::span<const double> a, double band,
+                                            std::span<double> away, int threads) {
+    const auto n = static_cast<std::int64_t>(f.size());
+    std::vector<std::int64_t> first(static_cast<std::size_t>(count_blocks(n)) + 1);
+    const auto slack = [&](std::int64_t i) { return a[i] > 0.0 ? 1.0 - f[i] : 1.0 + f[i]; };
+    const auto is_near = [&](std::int64_t i) { return std::abs(slack(i)) <= band && a[i] != 0.0; };
+    for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
+        std::int64_t count = 0;
+        for (std::int64_t i = begin; i < end; ++i) {
+            count += is_near(i);
+            away[i] = slack(i) > band ? -a[i] : 0.0;
+        }
+        first[static_cast<std::size_t>(begin / BLOCK) + 1] = count;
+    });
+    for (std::size_t b = 1; b < first.size(); ++b) first[b] += first[b - 1];
+    std::vector<std::int64_t> near(static_cast<std::size_t>(first.back()));
+    for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
+        auto next = static_cast<std::size_t>(first[static_cast<std::size_t>(begin / BLOCK)]);
+        for (std::int64_t i = begin; i < end; ++i)
+            if (is_near(i)) near[next++] = i;
+    });
+    return near;
+}
+
 // A line of scores f + k t: towards other scores (t = to - f), or all of them up by k (t = 1, `to` empty).
 struct Line {
     std::span<const double> f, to, a;

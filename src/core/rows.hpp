@@ -3,6 +3,8 @@
 // Every kind has the same two verbs, each over a range of rows:
 //   dots(begin, end, w, out)     out[i - begin] = x_i . w
 //   add(begin, end, g, out)      out += sum of g[i - begin] x_i over the rows with g[i - begin] != 0
+// and the same for one row, with hints for the rows that come next:
+//   dot(i, w), axpy(i, g, out), square(i) = |x_i|^2, each(i, use): use(j, x_ij), prefetch_place(i), prefetch(i)
 // Values are float or double; all sums are double.
 #pragma once
 
@@ -13,6 +15,13 @@
 #include "core/parallel.hpp"
 
 namespace cutsvm {
+
+// Asks for the memory of `count` values.
+template <class T>
+void fetch(const T* values, std::int64_t count) {
+    constexpr auto LINE = static_cast<std::int64_t>(64 / sizeof(T));
+    for (std::int64_t j = 0; j < count; j += LINE) __builtin_prefetch(values + j);
+}
 
 // Row-major: the features of a row lie side by side.
 template <class T>
@@ -39,6 +48,26 @@ struct DenseRows {
             for (std::int64_t j = 0; j < d; ++j) out[j] += gi * static_cast<double>(x[j]);
         }
     }
+
+    double dot(std::int64_t i, const double* w) const {
+        double sum = 0.0;
+        dots(i, i + 1, w, &sum);
+        return sum;
+    }
+    void axpy(std::int64_t i, double g, double* out) const { add(i, i + 1, &g, out); }
+    template <class Use>
+    void each(std::int64_t i, const Use& use) const {
+        for (std::int64_t j = 0; j < d; ++j) use(j, static_cast<double>(data[i * stride + j]));
+    }
+    double square(std::int64_t i) const {
+        const T* x = data + i * stride;
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t j = 0; j < d; ++j) sum += static_cast<double>(x[j]) * static_cast<double>(x[j]);
+        return sum;
+    }
+    void prefetch_place(std::int64_t) const {}
+    void prefetch(std::int64_t i) const { fetch(data + i * stride, d); }
 };
 
 // Column-major: the rows of a feature lie side by side.
@@ -80,6 +109,29 @@ struct ColumnRows {
             }
         }
     }
+
+    double dot(std::int64_t i, const double* w) const {
+        double sum = 0.0;
+        for (std::int64_t j = 0; j < d; ++j) sum += static_cast<double>(data[i + j * stride]) * w[j];
+        return sum;
+    }
+    void axpy(std::int64_t i, double g, double* out) const {
+        for (std::int64_t j = 0; j < d; ++j) out[j] += g * static_cast<double>(data[i + j * stride]);
+    }
+    template <class Use>
+    void each(std::int64_t i, const Use& use) const {
+        for (std::int64_t j = 0; j < d; ++j) use(j, static_cast<double>(data[i + j * stride]));
+    }
+    double square(std::int64_t i) const {
+        double sum = 0.0;
+        for (std::int64_t j = 0; j < d; ++j) {
+            const auto x = static_cast<double>(data[i + j * stride]);
+            sum += x * x;
+        }
+        return sum;
+    }
+    void prefetch_place(std::int64_t) const {}
+    void prefetch(std::int64_t) const {}  // one line per value: too many to ask for
 };
 
 // Compressed sparse rows; I is the type of both the columns and the row pointers.
@@ -112,6 +164,30 @@ struct SparseRows {
             for (std::int64_t k = pointers[i]; k < pointers[i + 1]; ++k)
                 out[columns[k]] += gi * static_cast<double>(values[k]);
         }
+    }
+
+    double dot(std::int64_t i, const double* w) const {
+        double sum = 0.0;
+        dots(i, i + 1, w, &sum);
+        return sum;
+    }
+    void axpy(std::int64_t i, double g, double* out) const { add(i, i + 1, &g, out); }
+    template <class Use>
+    void each(std::int64_t i, const Use& use) const {
+        for (std::int64_t k = pointers[i]; k < pointers[i + 1]; ++k)
+            use(static_cast<std::int64_t>(columns[k]), static_cast<double>(values[k]));
+    }
+    double square(std::int64_t i) const {  // requires: no column twice
+        double sum = 0.0;
+        for (std::int64_t k = pointers[i]; k < pointers[i + 1]; ++k)
+            sum += static_cast<double>(values[k]) * static_cast<double>(values[k]);
+        return sum;
+    }
+    void prefetch_place(std::int64_t i) const { __builtin_prefetch(pointers + i); }
+    void prefetch(std::int64_t i) const {
+        const std::int64_t first = pointers[i], count = pointers[i + 1] - first;
+        fetch(values + first, count);
+        fetch(columns + first, count);
     }
 };
 

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -20,6 +23,55 @@ void scores(const Rows& rows, const double* w, double b, std::span<double> out, 
         double* piece = out.data() + begin;
         rows.dots(begin, end, w, piece);
         for (std::int64_t i = 0; i < end - begin; ++i) piece[i] += b;
+    });
+}
+
+// Whether all values are finite.
+template <class T>
+bool all_finite(std::span<const T> values, int threads) {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    constexpr Bits EXPONENT = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+    const auto n = static_cast<std::int64_t>(values.size());
+    return sum_blocks<1>(n, threads, [&](std::int64_t begin, std::int64_t end) {
+        Bits bad = 0;  // by bits: the compiler must not assume that there are no infinities
+        for (std::int64_t i = begin; i < end; ++i)
+            bad |= static_cast<Bits>((std::bit_cast<Bits>(values[static_cast<std::size_t>(i)]) & EXPONENT) == EXPONENT);
+        return std::array{static_cast<double>(bad)};
+    })[0] == 0.0;
+}
+
+// Whether row pointers rise from 0 to at most `stored`, and columns lie in 0..d-1. `sorted`: and rise within each row.
+template <class I>
+bool valid_csr(std::span<const I> columns, std::span<const I> pointers, std::int64_t d, bool& sorted, int threads) {
+    const auto n = static_cast<std::int64_t>(pointers.size()) - 1;
+    const auto stored = static_cast<std::int64_t>(columns.size());
+    if (pointers[0] != 0) return false;
+    for (std::int64_t i = 0; i < n; ++i)
+        if (pointers[static_cast<std::size_t>(i)] > pointers[static_cast<std::size_t>(i) + 1]) return false;
+    if (static_cast<std::int64_t>(pointers[static_cast<std::size_t>(n)]) > stored) return false;
+    const auto wrong = sum_blocks<2>(n, threads, [&](std::int64_t begin, std::int64_t end) {
+        std::array<std::int64_t, 2> bad{};
+        for (std::int64_t i = begin; i < end; ++i) {
+            std::int64_t before = -1;
+            for (auto k = pointers[static_cast<std::size_t>(i)]; k < pointers[static_cast<std::size_t>(i) + 1]; ++k) {
+                const auto j = static_cast<std::int64_t>(columns[static_cast<std::size_t>(k)]);
+                bad[0] += (j < 0) | (j >= d);
+                bad[1] += j <= before;
+                before = j;
+            }
+        }
+        return std::array{static_cast<double>(bad[0]), static_cast<double>(bad[1])};
+    });
+    sorted = wrong[1] == 0.0;
+    return wrong[0] == 0.0;
+}
+
+// out[i] = |x_i|^2.
+// requires: out has n entries.
+template <class Rows>
+void squares(const Rows& rows, std::span<double> out, int threads) {
+    for_blocks(rows.n, threads, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) out[static_cast<std::size_t>(i)] = rows.square(i);
     });
 }
 

@@ -29,6 +29,10 @@ def sparse_accumulate(
     moved: Vector,
     threads: int,
 ) -> int: ...
+def dense_squares(X: Array, out: Vector, threads: int) -> None: ...
+def sparse_squares(values: Array, columns: Array, pointers: Array, out: Vector, threads: int) -> None: ...
+def all_finite(values: Array, threads: int) -> bool: ...
+def valid_csr(columns: Array, pointers: Array, d: int, threads: int) -> tuple[bool, bool]: ...
 def blend(from_: Vector, to: Vector, k: float, out: Vector, threads: int) -> None: ...
 
 # hinge.hpp
@@ -44,6 +48,7 @@ def hinge_slopes(
     offsets: Vector,
     threads: int,
 ) -> None: ...
+def hinge_sift(f: Vector, a: Vector, band: float, away: Vector, threads: int) -> Ints: ...
 def hinge_look(f: Vector, to: Vector, a: Vector, ks: Vector, out: Vector, threads: int) -> None: ...
 def hinge_crossing(
     f: Vector,
@@ -74,3 +79,35 @@ class _SvmlightReader:
 
 class SvmlightReader32(_SvmlightReader): ...
 class SvmlightReader64(_SvmlightReader): ...
+
+# dcd.hpp
+def dense_descend(
+    X: Array,
+    a: Vector,
+    q: Vector,
+    C: float,
+    unit: float,
+    above: float,
+    below: float,
+    alpha: Vector,
+    order: Array,
+    w: Vector,
+    seed: int,
+    threads: int,
+) -> tuple[float, float, float, int]: ...
+def sparse_descend(
+    values: Array,
+    columns: Array,
+    pointers: Array,
+    a: Vector,
+    q: Vector,
+    C: float,
+    unit: float,
+    above: float,
+    below: float,
+    alpha: Vector,
+    order: Array,
+    w: Vector,
+    seed: int,
+    threads: int,
+) -> tuple[float, float, float, int]: ...

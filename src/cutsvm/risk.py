@@ -7,7 +7,7 @@ slope in b all in all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -41,10 +41,15 @@ class Point:
 
     w: Vector
     scores: Vector
+    swept: bool = False  # the scores come from a pass at this very w, not from a blend of others
 
 
 class Risk:
     """R(w) = loss(X w + b), a sum over `shards` ranges of rows."""
+
+    whole = True  # these are all the rows that there are
+    # A dual vector alpha / s to begin with, for solvers that have one; they leave theirs here.
+    dual: Vector | None = None
 
     def __init__(
         self, rows: Rows, loss: Loss, *, intercept: Intercept = Intercept.NONE, shards: int = 1, threads: int = 1
@@ -77,11 +82,18 @@ class Risk:
         scores = np.empty(self.rows.n) if spare is None else spare.scores
         b = float(w[self.rows.d]) if self.intercept is not Intercept.NONE else 0.0
         if np.any(w[: self.rows.d]):
-            count("passes")
+            self.count_visits()
             self.rows.scores(np.ascontiguousarray(w[: self.rows.d]), b, scores)
         else:
             scores.fill(b)
-        return Point(w, scores)
+        return Point(w, scores, swept=True)
+
+    def count_visits(self, rows: int | None = None) -> None:
+        """Counts visits to rows; a visit to all of them is a pass."""
+        many = self.rows.n if rows is None else rows
+        count("visits", many)
+        if self.whole and many >= self.rows.n:
+            count("passes")
 
     def at(self, w: Vector, *, spare: Point | None = None) -> Point:
         """The point w, with the best b if that is free.
@@ -105,7 +117,7 @@ class Risk:
         shift = lowest(self.loss.line(point.scores), _FLAT * self.loss.total)
         point.w[-1] += shift
         np.add(point.scores, shift, out=point.scores)
-        return point
+        return replace(point, swept=False) if shift else point
 
     @timed("scores")
     def value(self, point: Point) -> float:
@@ -125,12 +137,23 @@ class Risk:
         fresh = np.empty(self.rows.n)
         free = self.intercept is Intercept.FREE
         offsets = self.loss.slopes(point.scores, self.bounds, fresh, balanced=free)
+        return self._planes(fresh, offsets)
+
+    @timed("planes")
+    def plane_of(self, slopes: Vector) -> Planes:
+        """The planes that a dual vector stands for: slopes_i = -alpha_i y_i, 0 <= alpha_i <= s_i."""
+        return self._planes(slopes, np.add.reduceat(np.abs(slopes), self.bounds[:-1]))
+
+    def _planes(self, fresh: Vector, offsets: Vector) -> Planes:
+        """Sums of the rows times `fresh` over each shard, from the sums of the last call."""
         for p in np.flatnonzero(self._moved > _STALE * offsets):
             self._sums[p], self._moved[p] = 0.0, 0.0
             self._slopes[self.bounds[p] : self.bounds[p + 1]] = 0.0
-        count("rows_read", self.rows.accumulate(self._slopes, fresh, self.bounds, self._sums, self._moved))
+        read = self.rows.accumulate(self._slopes, fresh, self.bounds, self._sums, self._moved)
+        count("rows_read", read)
+        count("visits", read)
         slopes = self._sums.copy()
-        if free:
+        if self.intercept is Intercept.FREE:
             excess = slopes[:, -1].sum()
             if abs(excess) <= _FLAT * self.loss.total:  # round-off; anything larger is left to the bundle
                 slopes[:, -1] -= excess / self.shards

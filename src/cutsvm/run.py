@@ -41,6 +41,8 @@ class Iterate:
     planes: int
     step: float = 0.0  # how far along the segment the last search went
     satisfied: bool = False  # the solver's own stopping rule holds
+    swept: bool = False  # primal was computed from a pass over the data at this very w
+    note: str = ""  # what is running, and why, where a solver chose
 
     @property
     def gap(self) -> float:
@@ -58,14 +60,17 @@ class Record:
     gap: float
     planes: int
     passes: int
+    visits: int  # rows visited in all: sweeps, rows that planes were made of, coordinate steps
     tol: float
     step: float
     label: str  # which one-vs-rest problem; "" if there is only one
+    note: str  # what was chosen, and why
     rows_read: int  # rows that planes were made of
     seconds_scores: float
     seconds_planes: float
     seconds_line_search: float
     seconds_qp: float
+    seconds_descent: float
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -75,10 +80,13 @@ Callback = Callable[[Record], object]
 
 
 class Solver(Protocol):
-    """A small frozen object that, called on a risk, gives a generator of iterates."""
+    """A small frozen object that, called on a risk, gives a generator of iterates.
+
+    start: where to begin. aim: the relative gap that the caller is after; it helps to plan, and ends nothing.
+    """
 
     def __call__(
-        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None
+        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]: ...
 
 
@@ -132,7 +140,7 @@ def run(
     # Overflow is seen in the objective, and then it is an error.
     with clock() as time, np.errstate(over="ignore", invalid="ignore"):
         try:
-            for last in solver(risk, C, start=start):
+            for last in solver(risk, C, start=start, aim=stop.tol):
                 if not np.isfinite(last.primal):
                     raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
                 history.append(_record(last, len(history), time, stop.tol, label))
@@ -147,7 +155,7 @@ def run(
                 raise
             status = Status.INTERRUPTED
         assert last is not None and status is not None
-        primal = risk.penalty(last.w) + C * risk.value(risk.score(last.w))
+        primal = last.primal if last.swept else risk.penalty(last.w) + C * risk.value(risk.score(last.w))
     lower = min(last.lower, primal)
     return Result(last.w, primal, lower, status, max(1, len(history) - 1), [r.to_dict() for r in history])
 
@@ -185,9 +193,11 @@ def _record(iterate: Iterate, iteration: int, time: Clock, tol: float, label: st
         gap=iterate.gap,
         planes=iterate.planes,
         passes=time.counts["passes"],
+        visits=time.counts["visits"],
         tol=tol,
         step=iterate.step,
         label=label,
+        note=iterate.note,
         rows_read=time.counts["rows_read"],
         **{f"seconds_{phase}": time.spent[phase] for phase in PHASES},
     )

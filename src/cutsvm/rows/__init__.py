@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from cutsvm.rows.array import DenseRows, SparseRows, as_rows
-from cutsvm.types import Ints, Vector
+from cutsvm.rows.array import DenseRows, Descent, Seen, SparseRows, StackedRows, as_rows
+from cutsvm.types import Array, Ints, Vector
 
-__all__ = ["DenseRows", "Rows", "SparseRows", "as_rows"]
+__all__ = ["DenseRows", "Descent", "Rows", "RowsInMemory", "Seen", "SparseRows", "StackedRows", "as_rows"]
 
 
 class Rows(Protocol):
@@ -25,3 +25,19 @@ class Rows(Protocol):
 
         Then old = fresh. Returns the number of rows read: those whose coefficient changed.
         """
+
+
+class RowsInMemory(Rows, Protocol):
+    """Rows that can be read one at a time."""
+
+    def take(self, rows: Ints) -> RowsInMemory:
+        """A copy of these rows."""
+
+    def by_row(self) -> RowsInMemory:
+        """The rows in a form in which one row can be read, and its length computed."""
+
+    def squares(self, out: Vector) -> None:
+        """out[i] = |x_i|^2"""
+
+    def descend(self, dual: Descent, order: Array, w: Vector, seed: int, threads: int) -> Seen:
+        """One epoch of dual coordinate descent over the rows in `order`; see core/dcd.hpp."""

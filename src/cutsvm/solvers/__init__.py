@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from cutsvm.run import Solver
 from cutsvm.solvers.cpa import CPA
+from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
 
-__all__ = ["CPA", "OCAS", "resolve"]
+__all__ = ["CPA", "DCD", "OCAS", "resolve"]
 
-REGISTRY = {"auto": OCAS, "ocas": OCAS, "cpa": CPA}
-PLANNED = ("accpm", "dcd")
+REGISTRY = {"auto": OCAS, "ocas": OCAS, "cpa": CPA, "dcd": DCD}
+PLANNED = ("accpm",)
 
 
 def resolve(solver: str | Solver) -> Solver:

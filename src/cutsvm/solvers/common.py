@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cutsvm import validation
+from cutsvm import line_search, validation
 from cutsvm.planes import Bundle
 from cutsvm.risk import Point, Risk
 from cutsvm.solvers.shards import choose_shards
+from cutsvm.timing import timed
 from cutsvm.types import Vector
 
 # The reduced problem is solved to this share of the gap that is left: a better answer would not be used.
@@ -37,3 +38,11 @@ def begin(
 def objective(risk: Risk, point: Point, C: float) -> float:
     """F = |w|^2/2 + C R(w) at the point."""
     return risk.penalty(point.w) + C * risk.value(point)
+
+@timed("line_search")
+def search(risk: Risk, best: Point, trial: Point, C: float, guess: float) -> float:
+    """argmin over k >= 0 of F(best + k (trial - best))."""
+    d = risk.size - risk.n_free
+    step = trial.w[:d] - best.w[:d]
+    tilt, curvature = float(best.w[:d] @ step) / C, float(step @ step) / C
+    return line_search.exact(risk.along(best, trial), tilt, curvature, guess)

@@ -39,7 +39,7 @@ class CPA:
             validation.positive("epsilon", self.epsilon)
 
     def __call__(
-        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None
+        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
         bundle, best, primal = begin(risk, C, bundle, shards=self.shards, start=start)
         lower = 0.0

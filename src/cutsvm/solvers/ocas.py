@@ -21,12 +21,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from cutsvm import line_search, validation
+from cutsvm import validation
 from cutsvm.planes import Bundle
-from cutsvm.risk import Point, Risk
+from cutsvm.risk import Risk
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, objective
-from cutsvm.timing import timed
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, objective, search
 from cutsvm.types import Vector
 
 
@@ -48,7 +47,7 @@ class OCAS:
             raise ValueError(f"cut_at={self.cut_at!r}: expected at most 1")
 
     def __call__(
-        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None
+        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
         bundle, best, primal = begin(risk, C, bundle, shards=self.shards, start=start)
         lower, k, cut = 0.0, 1.0, None
@@ -68,11 +67,3 @@ class OCAS:
                 primal = objective(risk, best, C)
             yield Iterate(best.w, primal, lower, len(bundle), step=k)
 
-
-@timed("line_search")
-def search(risk: Risk, best: Point, trial: Point, C: float, guess: float) -> float:
-    """argmin over k >= 0 of F(best + k (trial - best))."""
-    d = risk.size - risk.n_free
-    step = trial.w[:d] - best.w[:d]
-    tilt, curvature = float(best.w[:d] @ step) / C, float(step @ step) / C
-    return line_search.exact(risk.along(best, trial), tilt, curvature, guess)

@@ -1,0 +1,172 @@
+// Dual coordinate descent for the hinge loss: one epoch over the rows that are still active.
+//
+//   max over alpha, 0 <= alpha_i <= C s_i, of  sum_i alpha_i - |w|^2/2,   w = sum_i alpha_i y_i x_i
+//
+//   for i in a random order:
+//       g = y_i (w.x_i + b) - 1                                                    the slope of row i
+//       leave row i out if it rests on a bound and g is far on the safe side       shrinking
+//       change = clip(alpha_i - g / q_i, 0, C s_i) - alpha_i                       q_i = |x_i|^2 + unit
+//       alpha_i += change;   w += change y_i x_i;   b += change y_i unit
+//
+// A row's label and weight come as one number, a_i = y_i s_i, as in hinge.hpp. w has d + 1 entries, b is the last.
+//
+// One thread does this in order, and the result is what it is. Several threads share w without locks: each goes over a
+// part of the rows, updates may get lost, and the result depends on timing.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/rows.hpp"
+
+namespace cutsvm {
+
+// splitmix64: a counter and a mixer; any seed is a good one.
+struct Random {
+    std::uint64_t state;
+
+    std::uint32_t next() {
+        std::uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+        return static_cast<std::uint32_t>((z ^ (z >> 31)) >> 32);
+    }
+    std::size_t below(std::size_t bound) {  // bound < 2^32
+        return static_cast<std::size_t>((static_cast<std::uint64_t>(next()) * bound) >> 32);
+    }
+};
+
+inline void shuffle(std::span<std::int32_t> order, std::uint64_t seed) {
+    Random random{seed};
+    for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+}
+
+// What an epoch saw.
+struct Epoch {
+    // Sum over the rows visited of C s_i max(0, -g) + alpha_i g; over all rows and for one w it is primal - dual.
+    double gap = 0.0;
+    // The largest and the smallest slope that can still be followed.
+    double steepest = -std::numeric_limits<double>::infinity(), flattest = std::numeric_limits<double>::infinity();
+    std::int64_t active = 0;  // rows that stay
+};
+
+// The dual problem, and which rows leave: those at 0 with g > above, those at C s_i with g < below.
+struct Dual {
+    std::span<const double> a, q;
+    double C, unit;
+    std::span<double> alpha;
+    double above, below;
+};
+
+// Rows whose w nobody else changes.
+template <class Rows>
+struct Own {
+    const Rows& rows;
+    std::int64_t d;
+
+    explicit Own(const Rows& all) : rows(all), d(all.d) {}
+    static double load(double& place) { return place; }
+    static void store(double& place, double value) { place = value; }
+    double dot(std::int64_t i, const double* w) const { return rows.dot(i, w); }
+    void axpy(std::int64_t i, double g, double* w) const { rows.axpy(i, g, w); }
+    void prefetch_place(std::int64_t i) const { rows.prefetch_place(i); }
+    void prefetch(std::int64_t i) const { rows.prefetch(i); }
+};
+
+// Rows whose w is shared with other threads: loads and stores one number at a time, in no order.
+template <class Rows>
+struct Shared {
+    const Rows& rows;
+    std::int64_t d;
+
+    explicit Shared(const Rows& all) : rows(all), d(all.d) {}
+    static double load(double& place) { return std::atomic_ref(place).load(std::memory_order_relaxed); }
+    static void store(double& place, double value) { std::atomic_ref(place).store(value, std::memory_order_relaxed); }
+
+    double dot(std::int64_t i, double* w) const {
+        double sum = 0.0;
+        rows.each(i, [&](std::int64_t j, double x) { sum += x * load(w[j]); });
+        return sum;
+    }
+    void axpy(std::int64_t i, double g, double* w) const {
+        rows.each(i, [&](std::int64_t j, double x) { store(w[j], load(w[j]) + g * x); });
+    }
+    void prefetch_place(std::int64_t i) const { rows.prefetch_place(i); }
+    void prefetch(std::int64_t i) const { rows.prefetch(i); }
+};
+
+// Goes over the rows in `order`; those that leave are moved to its end.
+template <class Rows>
+Epoch visit(const Rows& rows, const Dual& dual, std::span<std::int32_t> order, double* w) {
+    constexpr std::size_t FAR = 16, NEAR = 6;  // how many rows ahead memory is asked for
+    Epoch epoch;
+    std::size_t last = order.size(), k = 0;
+    while (k < last) {
+        if (k + FAR < last) {
+            const auto j = static_cast<std::size_t>(order[k + FAR]);
+            __builtin_prefetch(&dual.alpha[j], 1);
+            __builtin_prefetch(&dual.a[j]);
+            __builtin_prefetch(&dual.q[j]);
+            rows.prefetch_place(order[k + FAR]);
+        }
+        if (k + NEAR < last) rows.prefetch(order[k + NEAR]);
+        const std::int64_t row = order[k];
+        const auto i = static_cast<std::size_t>(row);
+        const double y = dual.a[i] < 0.0 ? -1.0 : 1.0, top = dual.C * std::abs(dual.a[i]), old = dual.alpha[i];
+        const double g = y * (rows.dot(row, w) + rows.load(w[rows.d])) - 1.0;
+        epoch.gap += top * std::max(0.0, -g) + old * g;
+        if ((old == 0.0 && g > dual.above) || (old == top && g < dual.below)) {
+            std::swap(order[k], order[--last]);
+            continue;
+        }
+        ++k;
+        const bool rests = (old == 0.0 && g >= 0.0) || (old == top && g <= 0.0);
+        const double slope = rests ? 0.0 : g;
+        epoch.steepest = std::max(epoch.steepest, slope);
+        epoch.flattest = std::min(epoch.flattest, slope);
+        if (rests || dual.q[i] <= 0.0) continue;
+        const double now = std::clamp(old - g / dual.q[i], 0.0, top);
+        const double change = (now - old) * y;
+        if (change == 0.0) continue;
+        dual.alpha[i] = now;
+        rows.axpy(row, change, w);
+        rows.store(w[rows.d], rows.load(w[rows.d]) + change * dual.unit);
+    }
+    epoch.active = static_cast<std::int64_t>(last);
+    return epoch;
+}
+
+// One epoch in a new random order. With several threads the epoch depends on timing, and w is only close to
+// sum_i alpha_i y_i x_i.
+// requires: rows in `order` once each; 0 <= alpha_i <= C s_i; w belongs to alpha.
+// ensures: the rows that stay come first in `order`.
+template <class Rows>
+Epoch descend(const Rows& rows, const Dual& dual, std::span<std::int32_t> order, std::span<double> w,
+              std::uint64_t seed, int threads) {
+    shuffle(order, seed);
+    if (threads <= 1) return visit(Own(rows), dual, order, w.data());
+    const auto parts = static_cast<std::size_t>(threads);
+    std::vector<Epoch> seen(parts);
+    const auto begin = [&](std::size_t p) { return order.size() * p / parts; };
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (std::size_t p = 0; p < parts; ++p)
+        seen[p] = visit(Shared(rows), dual, order.subspan(begin(p), begin(p + 1) - begin(p)), w.data());
+    Epoch all;
+    for (std::size_t p = 0; p < parts; ++p) {
+        all.gap += seen[p].gap;
+        all.steepest = std::max(all.steepest, seen[p].steepest);
+        all.flattest = std::min(all.flattest, seen[p].flattest);
+        for (std::int64_t k = 0; k < seen[p].active; ++k)  // those that stay, side by side
+            std::swap(order[begin(p) + static_cast<std::size_t>(k)], order[static_cast<std::size_t>(all.active + k)]);
+        all.active += seen[p].active;
+    }
+    return all;
+}
+
+}  // namespace cutsvm
