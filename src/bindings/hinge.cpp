@@ -55,6 +55,15 @@ void bind_hinge(nb::module_& m) {
         },
         "f"_a.noconvert(), "a"_a.noconvert(), "band"_a, "away"_a.noconvert(), "threads"_a);
     m.def(
+        "hinge_strays",
+        [](const Vector<double>& f, const Vector<double>& a, const Vector<double>& away,
+           const Vector<std::uint8_t>& taken, double margin, int threads) {
+            check_lengths(f.shape(0), {a.shape(0), away.shape(0), taken.shape(0)});
+            return to_numpy(released(
+                [&] { return hinge_strays(view(f), view(a), view(away), view(taken), margin, threads); }));
+        },
+        "f"_a.noconvert(), "a"_a.noconvert(), "away"_a.noconvert(), "taken"_a.noconvert(), "margin"_a, "threads"_a);
+    m.def(
         "hinge_look",
         [](const Vector<double>& f, const Vector<double>& to, const Vector<double>& a, const Vector<double>& ks,
            const MatrixOut<double>& out, int threads) {

@@ -14,6 +14,12 @@ void check_scores(const Rows& rows, const Vector<double>& w, const VectorOut<dou
 }
 
 template <class Rows>
+void check_sums(const Rows& rows, const Vector<double>& g, const MatrixOut<double>& sums) {
+    check(static_cast<std::int64_t>(g.shape(0)) == rows.n, "g: one entry per row expected");
+    check(sums.shape(0) == 2 && static_cast<std::int64_t>(sums.shape(1)) == rows.d + 1, "sums: 2 x (d + 1) expected");
+}
+
+template <class Rows>
 std::int64_t run_accumulate(const Rows& rows, const VectorOut<double>& old, const Vector<double>& fresh,
                             const Vector<std::int64_t>& bounds, const MatrixOut<double>& sums,
                             const VectorOut<double>& moved, int threads) {
@@ -60,6 +66,97 @@ void bind_dense(nb::module_& m) {
         },
         "X"_a.noconvert(), "old"_a.noconvert(), "fresh"_a.noconvert(), "bounds"_a.noconvert(),
         "sums"_a.noconvert(), "moved"_a.noconvert(), "threads"_a);
+}
+
+void check_which(const Vector<std::int64_t>& which, std::int64_t n) {
+    for (const std::int64_t i : view(which)) check(0 <= i && i < n, "which: a row that is not there");
+}
+
+template <class T>
+void bind_take(nb::module_& m) {
+    m.def(
+        "dense_take",
+        [](const Matrix<T>& X, const Vector<std::int64_t>& which, const MatrixOut<T>& out, int threads) {
+            with_dense(X, [&](const auto& rows) {
+                check(out.shape(0) == which.shape(0) && static_cast<std::int64_t>(out.shape(1)) == rows.d,
+                      "out: one row per row taken expected");
+                check_which(which, rows.n);
+                released([&] { take(rows, view(which), out.data(), threads); });
+            });
+        },
+        "X"_a.noconvert(), "which"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+    m.def(
+        "dense_sign_sums",
+        [](const Matrix<T>& X, const Vector<double>& g, const MatrixOut<double>& sums, int threads) {
+            return with_dense(X, [&](const auto& rows) {
+                check_sums(rows, g, sums);
+                return released([&] { return sign_sums(rows, view(g), sums.data(), threads); });
+            });
+        },
+        "X"_a.noconvert(), "g"_a.noconvert(), "sums"_a.noconvert(), "threads"_a);
+}
+
+template <class T, class I>
+void bind_sparse_take(nb::module_& m) {
+    m.def(
+        "sparse_take",
+        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers,
+           const Vector<std::int64_t>& which, const Vector<I>& to_pointers, const VectorOut<T>& to_values,
+           const VectorOut<I>& to_columns, int threads) {
+            const auto rows = sparse(values, columns, pointers, 0);
+            check_which(which, rows.n);
+            check(to_pointers.shape(0) == which.shape(0) + 1, "to_pointers: one more than rows taken expected");
+            std::int64_t next = 0;
+            for (std::size_t k = 0; k < which.shape(0); ++k) {
+                check(static_cast<std::int64_t>(to_pointers.data()[k]) == next, "to_pointers: sums of lengths expected");
+                const std::int64_t row = which.data()[k];
+                next += rows.pointers[row + 1] - rows.pointers[row];
+            }
+            check(static_cast<std::int64_t>(to_values.shape(0)) == next && to_columns.shape(0) == to_values.shape(0),
+                  "to_values, to_columns: wrong length");
+            released([&] { take(rows, view(which), view(to_pointers), view(to_values), view(to_columns), threads); });
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "which"_a.noconvert(),
+        "to_pointers"_a.noconvert(), "to_values"_a.noconvert(), "to_columns"_a.noconvert(), "threads"_a);
+    m.def(
+        "sparse_sign_sums",
+        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Vector<double>& g,
+           const MatrixOut<double>& sums, int threads) {
+            const auto rows = sparse(values, columns, pointers, static_cast<std::int64_t>(sums.shape(1)) - 1);
+            check_sums(rows, g, sums);
+            return released([&] { return sign_sums(rows, view(g), sums.data(), threads); });
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "g"_a.noconvert(),
+        "sums"_a.noconvert(), "threads"_a);
+}
+
+template <class T>
+void bind_count_nonzeros(nb::module_& m) {
+    m.def(
+        "count_nonzeros",
+        [](const Matrix<T>& X, const VectorOut<std::int64_t>& counts, int threads) {
+            with_dense(X, [&](const auto& rows) {
+                check(static_cast<std::int64_t>(counts.shape(0)) == rows.n, "counts: one entry per row expected");
+                released([&] { count_nonzeros(rows, view(counts), threads); });
+            });
+        },
+        "X"_a.noconvert(), "counts"_a.noconvert(), "threads"_a);
+}
+
+template <class T, class I>
+void bind_compress(nb::module_& m) {
+    m.def(
+        "compress",
+        [](const Matrix<T>& X, const Vector<I>& pointers, const VectorOut<T>& values, const VectorOut<I>& columns,
+           int threads) {
+            with_dense(X, [&](const auto& rows) {
+                check(static_cast<std::int64_t>(pointers.shape(0)) == rows.n + 1, "pointers: n + 1 entries expected");
+                const auto stored = static_cast<std::size_t>(pointers.data()[rows.n]);
+                check(values.shape(0) == stored && columns.shape(0) == stored, "values, columns: wrong length");
+                released([&] { compress(rows, view(pointers), view(values), view(columns), threads); });
+            });
+        },
+        "X"_a.noconvert(), "pointers"_a.noconvert(), "values"_a.noconvert(), "columns"_a.noconvert(), "threads"_a);
 }
 
 template <class T, class I>
@@ -122,6 +219,18 @@ void bind_sweep(nb::module_& m) {
     bind_all_finite<double>(m);
     bind_valid_csr<std::int32_t>(m);
     bind_valid_csr<std::int64_t>(m);
+    bind_count_nonzeros<float>(m);
+    bind_count_nonzeros<double>(m);
+    bind_compress<float, std::int32_t>(m);
+    bind_compress<float, std::int64_t>(m);
+    bind_compress<double, std::int32_t>(m);
+    bind_compress<double, std::int64_t>(m);
+    bind_take<float>(m);
+    bind_take<double>(m);
+    bind_sparse_take<float, std::int32_t>(m);
+    bind_sparse_take<float, std::int64_t>(m);
+    bind_sparse_take<double, std::int32_t>(m);
+    bind_sparse_take<double, std::int64_t>(m);
     bind_dense<float>(m);
     bind_dense<double>(m);
     bind_sparse<float, std::int32_t>(m);

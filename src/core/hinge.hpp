@@ -99,6 +99,25 @@ inline std::vector<std::int64_t> hinge_sift(std::span<const double> f, std::span
     return near;
 }
 
+// The rows that sifting left out and that are not where it took them to be: rows with away[i] != 0 whose slack is below
+// `margin`, and the others whose slack is above -margin. Rows that are `taken`, or have no weight, do not count.
+inline std::vector<std::int64_t> hinge_strays(std::span<const double> f, std::span<const double> a,
+                                              std::span<const double> away, std::span<const std::uint8_t> taken,
+                                              double margin, int threads) {
+    const auto n = static_cast<std::int64_t>(f.size());
+    std::vector<std::vector<std::int64_t>> found(static_cast<std::size_t>(count_blocks(n)));
+    for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const double slack = a[i] > 0.0 ? 1.0 - f[i] : 1.0 + f[i];
+            const bool astray = away[i] != 0.0 ? slack < margin : slack > -margin;
+            if (astray && !taken[i] && a[i] != 0.0) found[static_cast<std::size_t>(begin / BLOCK)].push_back(i);
+        }
+    });
+    std::vector<std::int64_t> all;
+    for (const auto& part : found) all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
 // A line of scores f + k t: towards other scores (t = to - f), or all of them up by k (t = 1, `to` empty).
 struct Line {
     std::span<const double> f, to, a;

@@ -66,6 +66,34 @@ bool valid_csr(std::span<const I> columns, std::span<const I> pointers, std::int
     return wrong[0] == 0.0;
 }
 
+// counts[i] = how many values of row i are not 0.
+template <class Rows>
+void count_nonzeros(const Rows& rows, std::span<std::int64_t> counts, int threads) {
+    for_blocks(rows.n, threads, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            std::int64_t count = 0;
+            rows.each(i, [&](std::int64_t, double x) { count += x != 0.0; });
+            counts[static_cast<std::size_t>(i)] = count;
+        }
+    });
+}
+
+// The values that are not 0, as CSR.
+// requires: pointers are the sums of counts, from 0; columns and values have room for them all.
+template <class Rows, class T, class I>
+void compress(const Rows& rows, std::span<const I> pointers, std::span<T> values, std::span<I> columns, int threads) {
+    for_blocks(rows.n, threads, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            auto next = static_cast<std::size_t>(pointers[static_cast<std::size_t>(i)]);
+            rows.each(i, [&](std::int64_t j, double x) {
+                if (x == 0.0) return;
+                values[next] = static_cast<T>(x);
+                columns[next++] = static_cast<I>(j);
+            });
+        }
+    });
+}
+
 // out[i] = |x_i|^2.
 // requires: out has n entries.
 template <class Rows>
@@ -154,6 +182,73 @@ std::int64_t accumulate(const Rows& rows, std::span<double> old, std::span<const
         all += read[q];
     }
     return all;
+}
+
+// sums[0] += sum over the rows with g_i > 0 of g_i (x_i, 1); sums[1] += sum over those with g_i < 0 of -g_i (x_i, 1).
+// requires: sums is 2 x (d + 1), row-major.
+// ensures: returns the number of rows read.
+template <class Rows>
+std::int64_t sign_sums(const Rows& rows, std::span<const double> g, double* sums, int threads) {
+    const std::array<std::int64_t, 2> bounds{0, rows.n};
+    const std::vector<Piece> pieces = cut_shards(bounds);
+    const auto count = static_cast<std::int64_t>(pieces.size());
+    const auto size = static_cast<std::size_t>(rows.d + 1);
+    std::vector<double> partial(pieces.size() * 2 * size);
+    std::vector<std::int64_t> read(pieces.size());
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
+    for (std::int64_t p = 0; p < count; ++p) {
+        const Piece piece = pieces[static_cast<std::size_t>(p)];
+        double* up = partial.data() + 2 * static_cast<std::size_t>(p) * size;
+        double* down = up + size;
+        std::array<double, BLOCK> positive, negative;
+        for (std::int64_t from = piece.begin; from < piece.end; from += BLOCK) {
+            const std::int64_t to = std::min(piece.end, from + BLOCK);
+            for (std::int64_t i = from; i < to; ++i) {
+                const double value = g[static_cast<std::size_t>(i)];
+                const auto k = static_cast<std::size_t>(i - from);
+                positive[k] = std::max(0.0, value);
+                negative[k] = std::max(0.0, -value);
+                up[rows.d] += positive[k];
+                down[rows.d] += negative[k];
+                read[static_cast<std::size_t>(p)] += value != 0.0;
+            }
+            rows.add(from, to, positive.data(), up);
+            rows.add(from, to, negative.data(), down);
+        }
+    }
+    std::int64_t all = 0;
+    for (std::size_t p = 0; p < pieces.size(); ++p) {
+        for (std::size_t j = 0; j < 2 * size; ++j) sums[j] += partial[2 * p * size + j];
+        all += read[p];
+    }
+    return all;
+}
+
+// Copies rows one after the other: out is rows.size() x d, row-major.
+template <class Rows, class T>
+void take(const Rows& rows, std::span<const std::int64_t> which, T* out, int threads) {
+    for_blocks(static_cast<std::int64_t>(which.size()), threads, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = begin; k < end; ++k) {
+            if (k + 4 < end) rows.prefetch(which[static_cast<std::size_t>(k + 4)]);
+            T* to = out + k * rows.d;
+            rows.each(which[static_cast<std::size_t>(k)], [&](std::int64_t j, double x) { to[j] = static_cast<T>(x); });
+        }
+    });
+}
+
+// The same for CSR. requires: pointers of the copy are filled in, values and columns have room.
+template <class T, class I>
+void take(const SparseRows<T, I>& rows, std::span<const std::int64_t> which, std::span<const I> pointers,
+          std::span<T> values, std::span<I> columns, int threads) {
+    for_blocks(static_cast<std::int64_t>(which.size()), threads, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = begin; k < end; ++k) {
+            const std::int64_t row = which[static_cast<std::size_t>(k)];
+            const std::int64_t first = rows.pointers[row], last = rows.pointers[row + 1];
+            const auto to = static_cast<std::ptrdiff_t>(pointers[static_cast<std::size_t>(k)]);
+            std::copy(rows.values + first, rows.values + last, values.begin() + to);
+            std::copy(rows.columns + first, rows.columns + last, columns.begin() + to);
+        }
+    });
 }
 
 }  // namespace cutsvm

@@ -182,13 +182,14 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_data(self, X: Any, y: Any) -> tuple[Any, Array]:
         X, y = validate_data(self, X, y, **self._accepted(X))
-        validation.refuse_non_finite(X)
+        validation.refuse_non_finite(X, threads.count(self.n_jobs))
         if y.dtype == object and not all(isinstance(label, str) for label in y):
             raise ValueError(
                 "Unknown label type: y has dtype object; make its labels numbers or strings first, "
                 "as in y.astype(int) or y.astype(str)"
             )
-        check_classification_targets(y)
+        if y.dtype.kind not in "iub":
+            check_classification_targets(y)
         return X, y
 
     @staticmethod
@@ -269,8 +270,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """X coef_' + intercept_: shape (n,) for two classes (positive means classes_[1]), else (n, n_classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **self._accepted(X))
-        validation.refuse_non_finite(X)
-        rows = as_rows(X, threads.count(self.n_jobs))
+        n_threads = threads.count(self.n_jobs)
+        validation.refuse_non_finite(X, n_threads)
+        rows = as_rows(X, n_threads)
         scores = np.empty((len(self.coef_), rows.n))
         for w, b, out in zip(np.asarray(self.coef_, dtype=np.float64), self.intercept_, scores, strict=True):
             rows.scores(np.ascontiguousarray(w), float(b), out)

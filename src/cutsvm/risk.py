@@ -62,7 +62,11 @@ class Risk:
     def split(self, shards: int) -> None:
         """Cuts the rows into so many shards of equal size; planes from now on have a row for each."""
         shards = max(1, min(shards, self.rows.n))
-        self.bounds: Ints = np.linspace(0, self.rows.n, shards + 1).astype(np.int64)
+        self.cut(np.linspace(0, self.rows.n, shards + 1).astype(np.int64))
+
+    def cut(self, bounds: Ints) -> None:
+        """Cuts the rows at these places, from 0 to n."""
+        shards, self.bounds = len(bounds) - 1, bounds
         self._sums = np.zeros((shards, self.size))
         self._slopes = np.zeros(self.rows.n)
         self._moved = np.zeros(shards)

@@ -71,6 +71,7 @@ class Record:
     seconds_line_search: float
     seconds_qp: float
     seconds_descent: float
+    seconds_sift: float
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

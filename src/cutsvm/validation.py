@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cutsvm._native import core
 from cutsvm.types import Array, Vector
 
 
@@ -38,12 +39,12 @@ def refuse_lazy(X: Any) -> None:
         raise TypeError("X is a PyArrow table: call .to_pandas() first")
 
 
-def refuse_non_finite(X: Any) -> None:
+def refuse_non_finite(X: Any, threads: int = 1) -> None:
     """NaN and infinity are named with their first three places."""
     values = X.data if hasattr(X, "indices") else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):  # one cheap pass; a sum can overflow, so only a finite one says something
-            return
+    flat = values.ravel(order="K")
+    if np.shares_memory(flat, values) and core.all_finite(flat, threads):
+        return
     places = np.argwhere(~np.isfinite(values))
     if not len(places):
         return

@@ -33,6 +33,15 @@ class RowsInMemory(Rows, Protocol):
     def take(self, rows: Ints) -> RowsInMemory:
         """A copy of these rows."""
 
+    def sign_sums(self, g: Vector, sums: Vector) -> int:
+        """sums[0] += sum of g_i (x_i, 1) where g_i > 0; sums[1] += sum of -g_i (x_i, 1) where g_i < 0.
+
+        Returns the number of rows read.
+        """
+
+    def fast(self) -> RowsInMemory:
+        """The rows in the form in which they are swept fastest; it may be a copy."""
+
     def by_row(self) -> RowsInMemory:
         """The rows in a form in which one row can be read, and its length computed."""
 

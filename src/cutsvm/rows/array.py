@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ Seen = tuple[float, float, float, int]
 # A dense array with fewer than this share of non-zeros is swept faster as CSR: an entry then costs 8 bytes and a
 # gather in place of 4 bytes in order.
 SPARSE_BELOW = 0.3
+NARROW = 64  # features; with fewer there is little to gain
+SAMPLE = 1000  # rows that are looked at to see this
+MEMORY = 0.5  # the copy may take this share of the memory that is free
 
 
 class DenseRows:
@@ -37,11 +41,33 @@ class DenseRows:
         return core.dense_accumulate(self.X, old, fresh, bounds, sums, moved, self.threads)
 
     def take(self, rows: Ints) -> DenseRows:
-        return DenseRows(np.ascontiguousarray(self.X[rows]), self.threads)
+        copy = np.empty((len(rows), self.d), dtype=self.X.dtype)
+        core.dense_take(self.X, rows, copy, self.threads)
+        return DenseRows(copy, self.threads)
+
+    def sign_sums(self, g: Vector, sums: Vector) -> int:
+        return core.dense_sign_sums(self.X, g, sums, self.threads)
 
     def by_row(self) -> DenseRows:
         """Rows that can be read one at a time: a copy if it is the columns that lie side by side."""
         return DenseRows(np.ascontiguousarray(self.X), self.threads)
+
+    def fast(self) -> DenseRows | SparseRows:
+        """The rows as CSR, a copy, if they are mostly zeros and memory allows; else themselves."""
+        X = self.X
+        if self.d < NARROW or not _mostly_zeros(X):
+            return self
+        counts = np.empty(self.n, dtype=np.int64)
+        core.count_nonzeros(X, counts, self.threads)
+        stored = int(counts.sum())
+        index = np.int32 if stored < 2**31 else np.int64
+        if stored * (X.itemsize + np.dtype(index).itemsize) > MEMORY * _free_memory():
+            return self
+        pointers = np.zeros(self.n + 1, dtype=index)
+        np.cumsum(counts, out=pointers[1:])
+        values, columns = np.empty(stored, dtype=X.dtype), np.empty(stored, dtype=index)
+        core.compress(X, pointers, values, columns, self.threads)
+        return SparseRows(sparse.csr_matrix((values, columns, pointers), shape=X.shape, copy=False), self.threads)
 
     def squares(self, out: Vector) -> None:
         core.dense_squares(self.X, out, self.threads)
@@ -78,7 +104,25 @@ class SparseRows:
         return sparse.csr_matrix(self.arrays, shape=(self.n, self.d), copy=False)
 
     def take(self, rows: Ints) -> SparseRows:
-        return SparseRows(self._matrix()[rows], self.threads)
+        values, columns, pointers = self.arrays
+        fresh = np.zeros(len(rows) + 1, dtype=pointers.dtype)
+        np.cumsum(pointers[rows + 1] - pointers[rows], out=fresh[1:])
+        to_values, to_columns = np.empty(fresh[-1], dtype=values.dtype), np.empty(fresh[-1], dtype=columns.dtype)
+        core.sparse_take(*self.arrays, rows, fresh, to_values, to_columns, self.threads)
+        return self._like(to_values, to_columns, fresh)
+
+    def _like(self, values: Array, columns: Array, pointers: Array) -> SparseRows:
+        """Other rows of the same features, known to be valid."""
+        rows = object.__new__(SparseRows)
+        rows.arrays, rows.threads, rows.sorted = (values, columns, pointers), self.threads, self.sorted
+        rows.n, rows.d, rows.entries = len(pointers) - 1, self.d, len(values)
+        return rows
+
+    def sign_sums(self, g: Vector, sums: Vector) -> int:
+        return core.sparse_sign_sums(*self.arrays, g, sums, self.threads)
+
+    def fast(self) -> SparseRows:
+        return self
 
     def by_row(self) -> SparseRows:
         """Rows whose length can be known: a copy if a column may occur twice in a row."""
@@ -118,6 +162,10 @@ class StackedRows:
             read += part.accumulate(old[mine], fresh[mine], inside, sums, moved)
         return read
 
+    def take(self, rows: Ints) -> StackedRows:
+        parts = [(part, rows[(rows >= mine.start) & (rows < mine.stop)] - mine.start) for part, mine in self._each()]
+        return StackedRows([part.take(own) for part, own in parts if len(own)])
+
     def by_row(self) -> StackedRows:
         return StackedRows([part.by_row() for part in self.parts])
 
@@ -143,3 +191,17 @@ class StackedRows:
 def as_rows(X: Any, threads: int = 1) -> DenseRows | SparseRows:
     """The rows of a dense or CSR matrix of float32 or float64."""
     return SparseRows(X, threads) if sparse.issparse(X) else DenseRows(X, threads)
+
+
+def _mostly_zeros(X: Array) -> bool:
+    """Whether some of the rows, spread over all, have few values that are not 0."""
+    some = X[:: max(1, len(X) // SAMPLE)]
+    return bool(np.count_nonzero(some) < SPARSE_BELOW * some.size)
+
+
+def _free_memory() -> float:
+    """Bytes of memory that nobody uses; 0 where the system does not say."""
+    try:
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 0.0

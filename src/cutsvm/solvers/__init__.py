@@ -6,10 +6,11 @@ from cutsvm.run import Solver
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
+from cutsvm.solvers.sifting import Sifting
 
-__all__ = ["CPA", "DCD", "OCAS", "resolve"]
+__all__ = ["CPA", "DCD", "OCAS", "Sifting", "resolve"]
 
-REGISTRY = {"auto": OCAS, "ocas": OCAS, "cpa": CPA, "dcd": DCD}
+REGISTRY = {"auto": OCAS, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting}
 PLANNED = ("accpm",)
 
 

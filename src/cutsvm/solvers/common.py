@@ -26,10 +26,13 @@ def check_shards(shards: int | str) -> None:
 def begin(
     risk: Risk, C: float, bundle: Bundle | None, *, shards: int | str, start: Vector | None
 ) -> tuple[Bundle, Point, float]:
-    """The bundle, the first point (`start`, or 0, which costs no pass) and F there."""
-    if bundle is None:
+    """The bundle, the first point (`start`, or 0, which costs no pass) and F there.
+
+    Planes that are there already keep the shards that they belong to.
+    """
+    if bundle is None or not len(bundle):
         risk.split(choose_shards(risk) if shards == "auto" else int(shards))
-        bundle = Bundle(risk.size, risk.n_free)
+    bundle = Bundle(risk.size, risk.n_free) if bundle is None else bundle
     first = risk.at(np.zeros(risk.size) if start is None else start.copy())
     bundle.add(risk.planes(first))
     return bundle, first, objective(risk, first, C)

@@ -48,6 +48,7 @@ STALL = 0.3
 # A sample says that the gap is `aim`: it is believed from this share of it on.
 SURE = 0.8
 SAMPLE = 4000  # rows of the sample, or a hundredth of all
+HEAVY = 100.0  # times the mean weight
 MARGIN = 2.0  # rows within so many times the last epoch's steepest slope stay active
 
 
@@ -61,9 +62,10 @@ class DCD:
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
+        if bundle is None or not len(bundle):
+            risk.split(1)
+        bundle = Bundle(risk.size, risk.n_free) if bundle is None else bundle
         dual = Dual(risk, C, self)
-        risk.split(1)
-        bundle = Bundle(risk.size, risk.n_free)
         best = risk.at(np.zeros(risk.size) if start is None else start.copy())
         primal, lower, trial = objective(risk, best, C), 0.0, None
         yield Iterate(best.w, primal, lower, len(bundle))
@@ -103,18 +105,25 @@ class Dual:
         self.wb = np.zeros(rows.d + 1)
         if risk.dual is not None:
             pull = risk.plane_of(-np.copysign(self.alpha, self.a) / C)
-            self.wb[: risk.size] = -C * pull.slopes[0]
+            self.wb[: risk.size] = -C * pull.slopes.sum(axis=0)
         self.order = np.flatnonzero(self.a).astype(np.int32)
         self.above, self.below = np.inf, -np.inf
         self._draw_sample()
         self.estimated, self.trust = 0.0, 1.0  # the sample's last word, and what to multiply it by
 
     def _draw_sample(self) -> None:
-        """Some rows, drawn once, that stand for all."""
-        n = self.rows.n
-        size = min(n, max(SAMPLE, n // 100))
-        self.sample = np.sort(np.random.default_rng(self.seed).choice(n, size, replace=False)) if size < n else np.arange(n)
-        self.sample_rows = self.rows.take(self.sample) if size < n else self.rows
+        """Some rows, drawn once, that stand for all; rows of much weight stand for themselves."""
+        heavy = self.top > HEAVY * self.top.mean()
+        light = np.flatnonzero(~heavy)
+        size = max(SAMPLE, len(light) // 100)
+        if size < len(light):
+            drawn = np.unique(light[np.random.default_rng(self.seed).integers(0, len(light), size)])
+            self.sample = np.concatenate([drawn, np.flatnonzero(heavy)])
+            self.sample.sort()
+            self.sample_rows = self.rows.take(self.sample)
+        else:
+            drawn, self.sample, self.sample_rows = light, np.arange(self.rows.n), self.rows
+        self.stands_for = np.where(heavy[self.sample], 1.0, len(light) / max(1, len(drawn)))
 
     @timed("descent")
     def descend(self, aim: float) -> None:
@@ -144,7 +153,7 @@ class Dual:
         self.sample_rows.scores(np.ascontiguousarray(self.wb[:-1]), float(self.wb[-1]), scores)
         g = np.copysign(scores, scores * self.a[self.sample]) - 1.0
         parts = self.top[self.sample] * np.maximum(0.0, -g) + self.alpha[self.sample] * g
-        self.estimated = float(parts.sum()) * self.rows.n / len(self.sample)
+        self.estimated = float(parts @ self.stands_for)
         return self.trust * self.estimated
 
     def slopes(self) -> Vector:

@@ -1,0 +1,96 @@
+"""A risk over few rows that is a lower bound of the risk over all of them.
+
+At a reference point the rows fall into three groups: U, near the margin; A, well inside it (violators); and the rest,
+well outside. U is kept row by row. A is replaced, class by class, by its mean row with all its weight S:
+
+    sum over A of s_i max(0, 1 - y_i f(x_i))  >=  S max(0, 1 - y f(mean of A))                   (Jensen)
+
+with equality as long as all of A stay inside the margin. The rest is left out: its loss is at least 0. So R_U <= R
+everywhere, R_U = R near the reference point, and any plane under R_U is a plane under R. R_U is the risk of an ordinary
+problem with |U| + 2 rows: every solver runs on it unchanged.
+
+When rows turn out to be on the other side they join U. U's first rows keep their shards; the means and all rows that
+join later are one more shard, the last: so planes that were made before stay valid.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cutsvm._native import core
+from cutsvm.losses import Hinge
+from cutsvm.risk import Point, Risk
+from cutsvm.rows import DenseRows, RowsInMemory, StackedRows
+from cutsvm.timing import count, timed
+from cutsvm.types import Ints, Vector
+
+
+class SiftedRisk(Risk):
+    """R_U for the rows that lie within `band` of the margin at a point: |1 - y_i f_i| <= band."""
+
+    whole = False
+
+    @timed("sift")
+    def __init__(self, full: Risk, point: Point, band: float) -> None:
+        assert isinstance(full.loss, Hinge)
+        self.full, self.signed = full, full.loss.signed
+        self._away = np.empty(full.rows.n)  # -a_i for the rows of A, else 0
+        near = core.hinge_sift(point.scores, self.signed, band, self._away, full.threads)
+        self._taken = np.zeros(full.rows.n, dtype=np.uint8)  # 1 for the rows of U
+        self._taken[near] = 1
+        self._first = len(near)
+        # sum over A of s_i (x_i, 1): its negative rows (whose -a_i is positive), its positive ones
+        self._totals = _totals(full.rows, self._away)
+        self._kept = [self._take(near)]
+        self._signs = [self.signed[near]]
+        rows, loss = self._assemble()
+        super().__init__(rows, loss, intercept=full.intercept, threads=full.threads)
+        f = point.scores[near]
+        slack = 1.0 - np.copysign(f, f * self.signed[near])
+        self.dual = np.concatenate([(slack > 0.0).astype(np.float64), np.ones(2)])
+
+    def _take(self, rows: Ints) -> RowsInMemory:
+        count("visits", len(rows))
+        taken: RowsInMemory = self.full.rows.take(rows).fast()
+        return taken
+
+    def _assemble(self) -> tuple[StackedRows, Hinge]:
+        """All rows with their loss: U's first, the two means, those that joined."""
+        weights = self._totals[:, -1]
+        means = self._totals[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None]
+        rows = [self._kept[0], DenseRows(means, self.full.threads), *self._kept[1:]]
+        signed = np.concatenate([self._signs[0], weights * [-1.0, 1.0], *self._signs[1:]])
+        return StackedRows(rows), Hinge(signed, self.full.threads)
+
+    def split(self, shards: int) -> None:
+        """So many shards of U's first rows, and one of the rest."""
+        shards = max(1, min(shards, self._first))
+        self.cut(np.append(np.linspace(0, self._first, shards + 1).astype(np.int64), self.rows.n))
+
+    @timed("sift")
+    def grow(self, point: Point, margin: float = 0.0) -> int:
+        """The rows that are on the other side at the point, or within `margin` of it, join. Returns how many."""
+        strays = core.hinge_strays(
+            point.scores, self.signed, self._away, self._taken, margin, self.full.threads
+        )
+        if not len(strays):
+            return 0
+        rows, away = self._take(strays), self._away[strays]
+        self._totals -= _totals(rows, away)
+        self._totals[:, -1].clip(min=0.0, out=self._totals[:, -1])
+        self._taken[strays] = 1
+        self._away[strays] = 0.0
+        self._kept.append(rows)
+        self._signs.append(self.signed[strays])
+        self.rows, self.loss = self._assemble()
+        self.cut(np.append(self.bounds[:-1], self.rows.n))
+        assert self.dual is not None
+        self.dual = np.concatenate([self.dual, (away != 0.0).astype(np.float64)])
+        return len(strays)
+
+
+def _totals(rows: RowsInMemory, away: Vector) -> Vector:
+    """Two rows: sum_i |away_i| (x_i, 1) over those above 0, and over those below."""
+    sums = np.zeros((2, rows.d + 1))
+    count("visits", rows.sign_sums(away, sums))
+    return sums
