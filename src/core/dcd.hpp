@@ -2,7 +2,7 @@
 //
 //   max over alpha, 0 <= alpha_i <= C s_i, of  sum_i alpha_i - |w|^2/2,   w = sum_i alpha_i y_i x_i
 //
-//   for i in a random order:
+//   for i in a random order (of runs of rows: memory likes neighbours):
 //       g = y_i (w.x_i + b) - 1                                                    the slope of row i
 //       leave row i out if it rests on a bound and g is far on the safe side       shrinking
 //       change = clip(alpha_i - g / q_i, 0, C s_i) - alpha_i                       q_i = |x_i|^2 + unit
@@ -19,6 +19,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -42,9 +43,15 @@ struct Random {
     }
 };
 
-inline void shuffle(std::span<std::int32_t> order, std::uint64_t seed) {
+// Rows are visited in runs of so many, the runs in random order.
+inline constexpr std::size_t RUN = 16;
+
+inline std::vector<std::uint32_t> shuffled_runs(std::size_t rows, std::uint64_t seed) {
+    std::vector<std::uint32_t> runs((rows + RUN - 1) / RUN);
+    std::iota(runs.begin(), runs.end(), 0U);
     Random random{seed};
-    for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+    for (std::size_t left = runs.size(); left > 1; --left) std::swap(runs[left - 1], runs[random.below(left)]);
+    return runs;
 }
 
 // What an epoch saw.
@@ -101,71 +108,81 @@ struct Shared {
     void prefetch(std::int64_t i) const { rows.prefetch(i); }
 };
 
-// Goes over the rows in `order`; those that leave are moved to its end.
+// Goes over `runs` of the rows in `order`; stays[k] says whether row order[k] stays active.
 template <class Rows>
-Epoch visit(const Rows& rows, const Dual& dual, std::span<std::int32_t> order, double* w) {
-    constexpr std::size_t FAR = 16, NEAR = 6;  // how many rows ahead memory is asked for
+Epoch visit(const Rows& rows, const Dual& dual, std::span<const std::int32_t> order, std::span<const std::uint32_t> runs,
+            std::span<std::uint8_t> stays, double* w) {
     Epoch epoch;
-    std::size_t last = order.size(), k = 0;
-    while (k < last) {
-        if (k + FAR < last) {
-            const auto j = static_cast<std::size_t>(order[k + FAR]);
-            __builtin_prefetch(&dual.alpha[j], 1);
-            __builtin_prefetch(&dual.a[j]);
-            __builtin_prefetch(&dual.q[j]);
-            rows.prefetch_place(order[k + FAR]);
+    const auto prefetch = [&](std::size_t run) {  // the first rows of a run; the others follow by themselves
+        if (run >= runs.size()) return;
+        const std::size_t k = RUN * runs[run];
+        __builtin_prefetch(&dual.alpha[static_cast<std::size_t>(order[k])], 1);
+        __builtin_prefetch(&dual.a[static_cast<std::size_t>(order[k])]);
+        __builtin_prefetch(&dual.q[static_cast<std::size_t>(order[k])]);
+        rows.prefetch_place(order[k]);
+    };
+    for (std::size_t run = 0; run < runs.size(); ++run) {
+        prefetch(run + 2);
+        const std::size_t first = RUN * runs[run], last = std::min(order.size(), first + RUN);
+        for (std::size_t k = first; k < last; ++k) {
+            if (k + 3 < last)
+                rows.prefetch(order[k + 3]);
+            else if (run + 1 < runs.size())
+                rows.prefetch(order[std::min(order.size() - 1, RUN * runs[run + 1] + (k + 3 - last))]);
+            const std::int64_t row = order[k];
+            const auto i = static_cast<std::size_t>(row);
+            const double y = dual.a[i] < 0.0 ? -1.0 : 1.0, top = dual.C * std::abs(dual.a[i]), old = dual.alpha[i];
+            const double g = y * (rows.dot(row, w) + rows.load(w[rows.d])) - 1.0;
+            epoch.gap += top * std::max(0.0, -g) + old * g;
+            stays[k] = !((old == 0.0 && g > dual.above) || (old == top && g < dual.below));
+            if (!stays[k]) continue;
+            const bool rests = (old == 0.0 && g >= 0.0) || (old == top && g <= 0.0);
+            const double slope = rests ? 0.0 : g;
+            epoch.steepest = std::max(epoch.steepest, slope);
+            epoch.flattest = std::min(epoch.flattest, slope);
+            if (rests || dual.q[i] <= 0.0) continue;
+            const double now = std::clamp(old - g / dual.q[i], 0.0, top);
+            const double change = (now - old) * y;
+            if (change == 0.0) continue;
+            dual.alpha[i] = now;
+            rows.axpy(row, change, w);
+            rows.store(w[rows.d], rows.load(w[rows.d]) + change * dual.unit);
         }
-        if (k + NEAR < last) rows.prefetch(order[k + NEAR]);
-        const std::int64_t row = order[k];
-        const auto i = static_cast<std::size_t>(row);
-        const double y = dual.a[i] < 0.0 ? -1.0 : 1.0, top = dual.C * std::abs(dual.a[i]), old = dual.alpha[i];
-        const double g = y * (rows.dot(row, w) + rows.load(w[rows.d])) - 1.0;
-        epoch.gap += top * std::max(0.0, -g) + old * g;
-        if ((old == 0.0 && g > dual.above) || (old == top && g < dual.below)) {
-            std::swap(order[k], order[--last]);
-            continue;
-        }
-        ++k;
-        const bool rests = (old == 0.0 && g >= 0.0) || (old == top && g <= 0.0);
-        const double slope = rests ? 0.0 : g;
-        epoch.steepest = std::max(epoch.steepest, slope);
-        epoch.flattest = std::min(epoch.flattest, slope);
-        if (rests || dual.q[i] <= 0.0) continue;
-        const double now = std::clamp(old - g / dual.q[i], 0.0, top);
-        const double change = (now - old) * y;
-        if (change == 0.0) continue;
-        dual.alpha[i] = now;
-        rows.axpy(row, change, w);
-        rows.store(w[rows.d], rows.load(w[rows.d]) + change * dual.unit);
     }
-    epoch.active = static_cast<std::int64_t>(last);
     return epoch;
 }
 
 // One epoch in a new random order. With several threads the epoch depends on timing, and w is only close to
 // sum_i alpha_i y_i x_i.
 // requires: rows in `order` once each; 0 <= alpha_i <= C s_i; w belongs to alpha.
-// ensures: the rows that stay come first in `order`.
+// ensures: the rows that stay come first in `order`, in the order that they had; what follows them is left over.
 template <class Rows>
 Epoch descend(const Rows& rows, const Dual& dual, std::span<std::int32_t> order, std::span<double> w,
               std::uint64_t seed, int threads) {
-    shuffle(order, seed);
-    if (threads <= 1) return visit(Own(rows), dual, order, w.data());
-    const auto parts = static_cast<std::size_t>(threads);
-    std::vector<Epoch> seen(parts);
-    const auto begin = [&](std::size_t p) { return order.size() * p / parts; };
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
-    for (std::size_t p = 0; p < parts; ++p)
-        seen[p] = visit(Shared(rows), dual, order.subspan(begin(p), begin(p + 1) - begin(p)), w.data());
+    const std::vector<std::uint32_t> runs = shuffled_runs(order.size(), seed);
+    std::vector<std::uint8_t> stays(order.size());
     Epoch all;
-    for (std::size_t p = 0; p < parts; ++p) {
-        all.gap += seen[p].gap;
-        all.steepest = std::max(all.steepest, seen[p].steepest);
-        all.flattest = std::min(all.flattest, seen[p].flattest);
-        for (std::int64_t k = 0; k < seen[p].active; ++k)  // those that stay, side by side
-            std::swap(order[begin(p) + static_cast<std::size_t>(k)], order[static_cast<std::size_t>(all.active + k)]);
-        all.active += seen[p].active;
+    if (threads <= 1) {
+        all = visit(Own(rows), dual, order, runs, stays, w.data());
+    } else {
+        const auto parts = static_cast<std::size_t>(threads);
+        std::vector<Epoch> seen(parts);
+        const auto begin = [&](std::size_t p) { return runs.size() * p / parts; };
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+        for (std::size_t p = 0; p < parts; ++p) {
+            const auto mine = std::span(runs).subspan(begin(p), begin(p + 1) - begin(p));
+            seen[p] = visit(Shared(rows), dual, order, mine, stays, w.data());
+        }
+        for (const Epoch& part : seen) {
+            all.gap += part.gap;
+            all.steepest = std::max(all.steepest, part.steepest);
+            all.flattest = std::min(all.flattest, part.flattest);
+        }
     }
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < order.size(); ++k)
+        if (stays[k]) order[next++] = order[k];
+    all.active = static_cast<std::int64_t>(next);
     return all;
 }
 

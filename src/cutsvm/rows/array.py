@@ -175,17 +175,17 @@ class StackedRows:
 
     def descend(self, dual: Descent, order: Array, w: Vector, seed: int, threads: int) -> Seen:
         a, q, *rest, alpha = dual
-        seen, stay, gone = [], [], []
+        seen, stay = [], []
         for part, mine in self._each():
             own = order[(order >= mine.start) & (order < mine.stop)] - np.int32(mine.start)
             now = part.descend((a[mine], q[mine], *rest, alpha[mine]), own, w, seed, threads)
             own += np.int32(mine.start)
             seen.append(now)
             stay.append(own[: now[3]])
-            gone.append(own[now[3] :])
-        order[:] = np.concatenate(stay + gone)
-        gaps, steepest, flattest, active = zip(*seen, strict=True)
-        return sum(gaps), max(steepest), min(flattest), sum(active)
+        active = np.concatenate(stay)
+        order[: len(active)] = active
+        gaps, steepest, flattest, _ = zip(*seen, strict=True)
+        return sum(gaps), max(steepest), min(flattest), len(active)
 
 
 def as_rows(X: Any, threads: int = 1) -> DenseRows | SparseRows:
