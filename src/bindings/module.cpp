@@ -5,6 +5,7 @@
 
 void bind_sweep(nb::module_&);
 void bind_hinge(nb::module_&);
+void bind_reduced(nb::module_&);
 void bind_svmlight(nb::module_&);
 
 namespace {
@@ -28,5 +29,6 @@ NB_MODULE(CUTSVM_MODULE, m) {
     m.def("max_threads", [] { return omp_get_max_threads(); });
     bind_sweep(m);
     bind_hinge(m);
+    bind_reduced(m);
     bind_svmlight(m);
 }
