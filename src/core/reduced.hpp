@@ -15,7 +15,7 @@
 //       go most of the way to the boundary, less if some product x z or t u would lag behind
 //
 // Pairs lie side by side: `inside` holds x and then t, `outside` their partners z and u. M is factorised as it is
-// (ByPlanes), or by Woodbury's formula with one row per feature (ByFeatures). One thread: results repeat to the last bit.
+// (ByPlanes), or by Woodbury's formula with one row per feature (ByFeatures). One thread: results repeat exactly.
 #pragma once
 
 #include <algorithm>
@@ -57,11 +57,10 @@ struct ReducedResult {
 struct SortedPlanes {
     const PlanesView& given;
     std::size_t m, shards = 0;
-    std::vector<std::size_t> order, starts, shard;  // starts: one more than shards
-    std::vector<double> o, c;                       // c is empty if it would be 0: b is not known to such planes
+    std::vector<std::size_t> order, starts;  // starts: one more than shards
+    std::vector<double> o, c;                // c is empty if it would be 0: b is not known to such planes
 
-    explicit SortedPlanes(const PlanesView& planes)
-        : given(planes), m(planes.offsets.size()), order(m), shard(m), o(m) {
+    explicit SortedPlanes(const PlanesView& planes) : given(planes), m(planes.offsets.size()), order(m), o(m) {
         std::iota(order.begin(), order.end(), std::size_t{0});
         if (!std::is_sorted(given.shard.begin(), given.shard.end()))
             std::stable_sort(order.begin(), order.end(),
@@ -69,7 +68,6 @@ struct SortedPlanes {
         bool leaning = false;
         for (std::size_t i = 0; i < m; ++i) {
             if (i == 0 || given.shard[order[i]] != given.shard[order[i - 1]]) starts.push_back(i);
-            shard[i] = starts.size() - 1;
             o[i] = given.offsets[order[i]];
             leaning = leaning || (given.free > 0 && slope(i)[given.features] != 0.0);
         }
@@ -207,7 +205,7 @@ class ByPlanes {
     double b_ = 0.0, db_ = 0.0, kept_b_ = 0.0;
 };
 
-// M = K + B B' with B = sqrt(C) A and K the rest, which inverts shard by shard; then one row per feature, and one for b.
+// M = K + B B' with B = sqrt(C) A and K the rest, which inverts shard by shard; then one row per feature, one for b.
 // With k = x/z, its sum s over the shard and r = t/u:  (1/K) v = k (v - mean + mean r/(r + s)), mean = sum of k v / s.
 // Written as distances from the mean, nothing large is subtracted from anything large. w is held as (w/sqrt(C), b), and
 // follows its own step and not x: close to the solution x is known to fewer digits.
@@ -411,7 +409,8 @@ class InteriorPoint {
             room += p_.sum(p, [&](std::size_t i) { return outside_[m_ + p] - heights_[i]; });
         }
         for (const double o : p_.o) largest = std::max(largest, std::abs(o));
-        const double raise = std::max({rules_.headroom * room / static_cast<double>(m_), rules_.least_room * largest, 1e-300});
+        const double mean = room / static_cast<double>(m_);
+        const double raise = std::max({rules_.headroom * mean, rules_.least_room * largest, 1e-300});
         for (std::size_t p = 0; p < p_.shards; ++p) {
             outside_[m_ + p] += raise;
             for (std::size_t i = p_.starts[p]; i < p_.starts[p + 1]; ++i) outside_[i] = outside_[m_ + p] - heights_[i];
