@@ -5,8 +5,8 @@
 
 void bind_sweep(nb::module_&);
 void bind_hinge(nb::module_&);
-void bind_reduced(nb::module_&);
 void bind_svmlight(nb::module_&);
+void bind_reduced(nb::module_&);
 
 namespace {
 
@@ -29,6 +29,6 @@ NB_MODULE(CUTSVM_MODULE, m) {
     m.def("max_threads", [] { return omp_get_max_threads(); });
     bind_sweep(m);
     bind_hinge(m);
-    bind_reduced(m);
     bind_svmlight(m);
+    bind_reduced(m);
 }
