@@ -1,20 +1,53 @@
-"""The reduced problem against quadprog, in both forms, with and without a free coordinate."""
+"""The reduced problem, compiled and with LAPACK: against quadprog and against each other, in both forms."""
 
 import numpy as np
 import pytest
 import quadprog
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
+from cutsvm import reduced as module
+from cutsvm._native import core
 from cutsvm.planes import Bundle, Planes
-from cutsvm.reduced import ReducedProblem
+from cutsvm.reduced import RULES, ReducedProblem
 from test_kernels import rng_of, seeds
+
+SOLVERS = {"compiled": ReducedProblem.compiled, "lapack": ReducedProblem.by_lapack}
+FORMS = ["planes", "features"]
 
 
 def some_planes(rng, m, d, shards, n_free):
     shard = np.concatenate([np.arange(shards), rng.integers(0, shards, size=m)])[:m]
     slopes = rng.normal(size=(m, d + n_free))
     return slopes, np.abs(rng.normal(size=m)), shard
+
+
+def odd_planes(rng, m, d, shards, n_free):
+    """Some twice, some flat, of any size, shards of one plane, shard numbers with gaps."""
+    slopes, offsets, shard = some_planes(rng, m, d, shards, n_free)
+    slopes *= 10.0 ** rng.uniform(-4, 4) * 10.0 ** rng.uniform(-1, 1, size=(m, 1))
+    again = rng.integers(0, m, size=m // 3)
+    slopes[: len(again)], offsets[: len(again)] = slopes[again], offsets[again]
+    slopes[rng.random(m) < 0.1] = 0.0
+    shard[rng.random(m) < 0.1] = 1000 + rng.integers(0, 3)
+    if n_free and rng.random() < 0.3:
+        slopes[:, d:] = 0.0
+    return slopes, offsets * 10.0 ** rng.uniform(-4, 4), shard
+
+
+def problem_of(form, slopes, offsets, shard, n_free):
+    A = slopes[:, : slopes.shape[1] - n_free]
+    return ReducedProblem(slopes, offsets, shard, n_free, A @ A.T if form == "planes" else None)
+
+
+def objective(problem, C, w):
+    """|w|^2/2 + C risk, in more digits than the solvers have."""
+    d = len(w) - problem.n_free
+    wide = w.astype(np.longdouble)
+    heights = problem.slopes.astype(np.longdouble) @ wide + problem.offsets
+    risk = sum(max(0.0, heights[problem.shard == p].max()) for p in np.unique(problem.shard))
+    return 0.5 * np.sum(wide[:d] ** 2) + C * risk
 
 
 def by_quadprog(slopes, offsets, shard, n_free, C):
@@ -30,13 +63,17 @@ def by_quadprog(slopes, offsets, shard, n_free, C):
         x = quadprog.solve_qp(Q, offsets, constraints, sides, n_free)[0]
     except ValueError:  # planes that all lean one way leave nothing but x = 0
         return 0.0
-    x = np.maximum(x, 0.0)
-    x /= np.maximum(1.0, member.T @ x)[np.unique(shard, return_inverse=True)[1]]  # it oversteps by 1e-6 or so
+    x = np.maximum(x, 0.0)  # it oversteps by 1e-6 or so
+    x /= np.maximum(1.0, member.T @ x)[np.unique(shard, return_inverse=True)[1]]
+    for c in slopes[:, d:].T:
+        up, down = x @ np.maximum(c, 0.0), x @ np.maximum(-c, 0.0)
+        x *= np.where(c > 0.0, min(1.0, down / max(up, 1e-300)), min(1.0, up / max(down, 1e-300)))
     return C * (offsets @ x - 0.5 * C * np.sum((A.T @ x) ** 2))
 
 
 @pytest.mark.parametrize("n_free", [0, 1])
-@pytest.mark.parametrize("form", ["planes", "features"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", SOLVERS)
 @given(
     seed=seeds,
     m=st.integers(1, 40),
@@ -44,15 +81,13 @@ def by_quadprog(slopes, offsets, shard, n_free, C):
     shards=st.integers(1, 10),
     C=st.sampled_from([0.01, 1.0, 1e4]),
 )
-def test_solution_and_bound(form, n_free, seed, m, d, shards, C):
+def test_solution_and_bound(solver, form, n_free, seed, m, d, shards, C):
     slopes, offsets, shard = some_planes(rng_of(seed), m, d, shards, n_free)
-    gram = slopes[:, :d] @ slopes[:, :d].T if form == "planes" else None
     expected = by_quadprog(slopes, offsets, shard, n_free, C)
     scale = max(expected, 1e-6 * C * offsets.max())
-    reduced = ReducedProblem(slopes, offsets, shard, n_free, gram).solve(C, tol=1e-7 * scale)
+    reduced = SOLVERS[solver](problem_of(form, slopes, offsets, shard, n_free), C, 1e-7 * scale)
     assert reduced.value - reduced.lower <= 1e-7 * scale
-    # quadprog keeps to the constraints to 1e-6 or so, and its answer may be too high by what that is worth.
-    assert reduced.value >= expected - 1e-3 * scale - 1e-5 * C * offsets.max()
+    assert reduced.value >= expected - 1e-9 * scale
     x = reduced.weights
     assert reduced.lower <= C * offsets @ x - 0.5 * C * C * np.sum((slopes[:, :d].T @ x) ** 2) + 1e-13 * scale
     heights = slopes @ reduced.w + offsets
@@ -67,10 +102,107 @@ def test_solution_and_bound(form, n_free, seed, m, d, shards, C):
         assert abs(reduced.weights @ slopes[:, d]) <= 1e-12 * np.abs(slopes[:, d]).max()
 
 
-def test_does_not_run_in_circles():
+@pytest.mark.parametrize("n_free", [0, 1])
+@pytest.mark.parametrize("form", FORMS)
+@given(
+    seed=seeds,
+    m=st.integers(1, 60),
+    d=st.integers(1, 30),
+    shards=st.integers(1, 12),
+    C=st.sampled_from([0.01, 1.0, 1e4]),
+    loose=st.sampled_from([np.inf, 0.3, 1e-2, 1e-6]),
+    warm=st.booleans(),
+)
+def test_compiled_is_lapack(form, n_free, seed, m, d, shards, C, loose, warm):
+    """Step by step the same method."""
+    rng = rng_of(seed)
+    problem = problem_of(form, *some_planes(rng, m, d, shards, n_free), n_free)
+    start = rng.random(m) * (rng.random(m) < 0.5) / m if warm else None
+    tol = loose * problem.compiled(C, np.inf).value
+    ours, twin = problem.compiled(C, tol, start), problem.by_lapack(C, tol, start)
+    assert abs(ours.steps - twin.steps) <= 1
+    assert abs(ours.value - twin.value) <= 1e-9 * twin.value + tol
+    assert ours.lower <= twin.value
+    assert twin.lower <= ours.value
+    if ours.steps == twin.steps:
+        for name in ("value", "lower", "risk"):
+            assert getattr(ours, name) == pytest.approx(getattr(twin, name), rel=1e-5, abs=1e-6 * twin.value)
+        assert_allclose(ours.weights, twin.weights, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_free", [0, 1])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", SOLVERS)
+@given(
+    seed=seeds,
+    m=st.integers(1, 40),
+    d=st.integers(1, 20),
+    shards=st.integers(1, 40),
+    C=st.sampled_from([1e-6, 1e-2, 1.0, 1e3, 1e6, 1e9]),
+    loose=st.sampled_from([np.inf, 1.0, 1e-3, 0.0]),
+)
+def test_bound_is_never_above_the_optimum(solver, form, n_free, seed, m, d, shards, C, loose):
+    """Whatever the planes, C and the tolerance: the bound is below the objective at every w that any solver finds."""
+    problem = problem_of(form, *odd_planes(rng_of(seed), m, d, shards, n_free), n_free)
+    start = problem.by_lapack(C, np.inf)
+    found = SOLVERS[solver](problem, C, loose * start.value)
+    best = min(objective(problem, C, other.w) for other in (found, start, problem.compiled(C, 0.0)))
+    assert 0.0 <= found.lower <= best
+    round_off = 1e-11 * C * problem.offsets.sum()  # the value, unlike the bound, is not on the safe side of it
+    if form == "features" or m <= d:  # more planes than features make a Gram matrix of low rank: not as exact, not used
+        assert found.value == pytest.approx(float(objective(problem, C, found.w)), rel=1e-4, abs=round_off)
+    assert np.all(found.weights >= 0.0)
+    for p in np.unique(problem.shard):
+        assert found.weights[problem.shard == p].sum() <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_compiled_repeats_to_the_last_bit(form):
+    problem = problem_of(form, *some_planes(rng_of(5), 90, 100, 7, 1), 1)
+    first, second = problem.compiled(10.0, 1e-6), problem.compiled(10.0, 1e-6)
+    assert_array_equal(first.w, second.w)
+    assert_array_equal(first.weights, second.weights)
+    assert first.lower == second.lower
+
+
+def test_size_chooses_the_solver(monkeypatch):
+    slopes, offsets, shard = some_planes(rng_of(2), 20, 4, 3, 0)
+    used = []
+    for name in ("compiled", "by_lapack"):
+        monkeypatch.setattr(ReducedProblem, name, lambda *args, name=name: used.append(name))
+    monkeypatch.setattr(module, "LARGE", 5)
+    for form in FORMS:
+        problem_of(form, slopes, offsets, shard, 0).solve(1.0, 1.0)
+    assert used == ["by_lapack", "compiled"]
+
+
+def test_wrong_shapes_are_refused():
+    A, o, shard, gram, none = np.ones((2, 3)), np.ones(2), np.zeros(2, dtype=np.int64), np.empty((0, 0)), np.empty(0)
+    w, x = np.empty(3), np.empty(2)
+    assert core.reduced(A, o, shard, 1, gram, 1.0, 1.0, none, RULES, w, x)[1] > 0.0
+    for args in [
+        (A[:1], o, shard, 0, gram, 1.0, 1.0, none, RULES, w, x),
+        (A, o, shard[:1], 0, gram, 1.0, 1.0, none, RULES, w, x),
+        (A[:0], o[:0], shard[:0], 0, gram, 1.0, 1.0, none, RULES, w, x[:0]),
+        (A, o, shard, 2, gram, 1.0, 1.0, none, RULES, w, x),
+        (A[:, :1], o, shard, 1, gram, 1.0, 1.0, none, RULES, w[:1], x),
+        (np.ones((3, 2)).T, o, shard, 0, gram, 1.0, 1.0, none, RULES, w, x),
+        (A, o, shard, 0, np.ones((3, 3)), 1.0, 1.0, none, RULES, w, x),
+        (A, o, shard, 0, gram, 1.0, 1.0, o[:1], RULES, w, x),
+        (A, o, shard, 0, gram, 1.0, 1.0, none, RULES, w[:2], x),
+        (A, o, shard, 0, gram, 1.0, 1.0, none, RULES, w, x[:1]),
+    ]:
+        with pytest.raises(ValueError, match="expected"):
+            core.reduced(*args)
+    with pytest.raises(TypeError):  # a copy made on the way in would lose what the kernel writes
+        core.reduced(A, o, shard, 0, gram, 1.0, 1.0, none, RULES, w.astype(np.float32), x)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_does_not_run_in_circles(solver):
     """Planes on which predictor and corrector alone go round and round."""
     slopes, offsets, shard = some_planes(rng_of(383646), 24, 1, 1, 0)
-    reduced = ReducedProblem(slopes, offsets, shard, 0).solve(0.01, tol=1e-10)
+    reduced = SOLVERS[solver](ReducedProblem(slopes, offsets, shard, 0), 0.01, 1e-10)
     assert reduced.value - reduced.lower <= 1e-10
     assert reduced.steps < 30
 

@@ -7,6 +7,7 @@ void bind_sweep(nb::module_&);
 void bind_hinge(nb::module_&);
 void bind_dcd(nb::module_&);
 void bind_svmlight(nb::module_&);
+void bind_reduced(nb::module_&);
 
 namespace {
 
@@ -31,4 +32,5 @@ NB_MODULE(CUTSVM_MODULE, m) {
     bind_hinge(m);
     bind_dcd(m);
     bind_svmlight(m);
+    bind_reduced(m);
 }

@@ -80,6 +80,21 @@ def hinge_crossing(
     threads: int,
 ) -> float: ...
 
+# reduced.hpp
+def reduced(
+    slopes: Vector,
+    offsets: Vector,
+    shard: Ints,
+    n_free: int,
+    gram: Vector,
+    C: float,
+    tol: float,
+    warm: Vector,
+    rules: dict[str, float],
+    w: Vector,
+    weights: Vector,
+) -> tuple[float, float, float, int]: ...
+
 # svmlight.hpp
 class _SvmlightReader:
     def __init__(self, *, min_index: int = 0, keep_bad: int = 0, chunk_bytes: int = 1048576) -> None: ...

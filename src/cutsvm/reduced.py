@@ -16,7 +16,10 @@ constraints of both sides:
 
 Letters: t = 1 - sum of x over the shard, u = the shard's maximum, m = a.w + c b + o, z = u - m.
 M is factorised as it is, one row per plane, or by Woodbury's formula with one row per feature, whichever is smaller.
-`benchmarks/reduced.py` sets this beside quadratic programming libraries.
+
+The method is here twice: compiled (`core/reduced.hpp`), and below with NumPy and LAPACK, which is what the compiled one
+is tested against, and what solves problems so large that LAPACK's factorisation is the faster one.
+`benchmarks/reduced.py` sets both beside quadratic programming libraries.
 """
 
 from __future__ import annotations
@@ -28,17 +31,40 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import lapack
 
+from cutsvm._native import core
 from cutsvm.types import Array, Ints, Vector
 
+# From so many rows on LAPACK factorises M faster (measured: 0.6 of its time at 500 rows, the same at 1,000).
+LARGE = 1000
 MAX_STEPS = 60
 TO_THE_WALL = 0.995
-LAG = 1e-3  # products x z and t u stay above this share of their mean
+# Products x z and t u stay above LAG of their mean or, where one is lower already, above SINK of the share that it has:
+# a step is made SHORTER until they do, at most so many TIMES.
+LAG, SINK, SHORTER, TIMES = 1e-3, 0.9, 0.8, 30
 # A step that is short, or that does not make the mean of the products less, is replaced by one that only halves it.
 SHORT, LESS, BACK = 0.1, 0.95, 0.5
+STUCK = 1e-10  # a step as short as this is round-off
 # The bound is lowered by this share of all that was added and subtracted in it: what rounding may have cost.
 ROUND_OFF = 4e-14
-# A start mixes this share of equal weights into the last solution: the boundary itself is no place to start.
-EQUAL_SHARE = 0.1
+# The boundary is no place to start. Warm weights, and what they leave of 1, are at least FLOOR of equal ones; u starts
+# above the highest plane by HEADROOM of the mean distance from it, and at least by LEAST_ROOM of the largest offset.
+FLOOR, HEADROOM, LEAST_ROOM = 0.03, 0.3, 1e-3
+RULES: dict[str, float] = {
+    "max_steps": MAX_STEPS,
+    "to_the_wall": TO_THE_WALL,
+    "lag": LAG,
+    "sink": SINK,
+    "shorter": SHORTER,
+    "times": TIMES,
+    "too_short": SHORT,
+    "less": LESS,
+    "back": BACK,
+    "stuck": STUCK,
+    "round_off": ROUND_OFF,
+    "floor": FLOOR,
+    "headroom": HEADROOM,
+    "least_room": LEAST_ROOM,
+}
 
 # What Newton's equations M dx + c db = r, c.dx = s give for (r, s): dx, its sums over the shards, A'dx, db.
 # A'dx is None where x says all about w.
@@ -58,22 +84,59 @@ class Reduced:
     steps: int
 
 
+@dataclass(frozen=True, eq=False)
 class ReducedProblem:
     """The planes (a_k, c_k, o_k) and the shard of each; with their Gram matrix, one unknown per plane is used."""
 
-    def __init__(self, slopes: Vector, offsets: Vector, shard: Ints, n_free: int, gram: Vector | None = None) -> None:
-        # Planes side by side by shard; shards without planes say nothing.
-        self.order = np.argsort(shard, kind="stable")
-        _, self.starts, self.shard, self.sizes = np.unique(
-            shard[self.order], return_index=True, return_inverse=True, return_counts=True
+    slopes: Vector  # one row (a_k, c_k) per plane
+    offsets: Vector
+    shard: Ints
+    n_free: int  # how many c_k a plane has: 0 or 1
+    gram: Vector | None = None
+
+    def solve(self, C: float, tol: float, warm: Vector | None = None) -> Reduced:
+        """The solution to an absolute tolerance of the objective, from `warm` weights if there are any."""
+        rows = self.slopes.shape[1] if self.gram is None else len(self.gram)
+        return (self.compiled if rows < LARGE else self.by_lapack)(C, tol, warm)
+
+    def compiled(self, C: float, tol: float, warm: Vector | None = None) -> Reduced:
+        w, weights = np.empty(self.slopes.shape[1]), np.empty(len(self.offsets))
+        gram, start = _NO_GRAM if self.gram is None else self.gram, _COLD if warm is None else warm
+        lower, value, risk, steps = core.reduced(
+            self.slopes, self.offsets, self.shard, self.n_free, gram, C, tol, start, RULES, w, weights
         )
-        self.features = slopes.shape[1] - n_free
-        self.slopes = slopes
-        self.o = offsets[self.order]
-        c = slopes[self.order, self.features :]
-        self.n_free = n_free
+        return Reduced(w, lower, value, risk, weights, steps)
+
+    def by_lapack(self, C: float, tol: float, warm: Vector | None = None) -> Reduced:
+        planes = _Sorted(self)
+        form = ByFeatures(planes, C) if self.gram is None else ByPlanes(planes, C, self.gram)
+        state = _State(planes, C, form, None if warm is None else warm[planes.order])
+        best = state.certified()
+        while best.value - best.lower > tol and state.steps < MAX_STEPS and state.step():
+            now = state.certified()
+            if now.value - now.lower < best.value - best.lower:
+                best = now
+        return best.reduced(planes, form)
+
+
+# What stands for None in the compiled kernel.
+_NO_GRAM, _COLD = np.empty((0, 0)), np.empty(0)
+
+
+class _Sorted:
+    """Planes side by side by shard; shards without planes say nothing."""
+
+    def __init__(self, problem: ReducedProblem) -> None:
+        self.order = np.argsort(problem.shard, kind="stable")
+        _, self.starts, self.shard, self.sizes = np.unique(
+            problem.shard[self.order], return_index=True, return_inverse=True, return_counts=True
+        )
+        self.n_free = problem.n_free
+        self.features = problem.slopes.shape[1] - self.n_free
+        self.slopes = problem.slopes
+        self.o = problem.offsets[self.order]
+        c = self.slopes[self.order, self.features :]
         self.c = c if np.any(c) else c[:, :0]  # planes that balance do not know the free coordinates
-        self.gram = gram
 
     def per_shard(self, values: Array) -> Vector:
         """Sum over each shard's planes."""
@@ -90,17 +153,6 @@ class ReducedProblem:
         """What the planes say of each shard's risk."""
         tops: Vector = np.maximum(0.0, np.maximum.reduceat(heights, self.starts))
         return tops
-
-    def solve(self, C: float, tol: float, warm: Vector | None = None) -> Reduced:
-        """The solution to an absolute tolerance of the objective, from `warm` weights if there are any."""
-        form = ByFeatures(self, C) if self.gram is None else ByPlanes(self, C, self.gram)
-        state = _State(self, C, form, None if warm is None else warm[self.order])
-        best = state.certified()
-        while best.value - best.lower > tol and state.steps < MAX_STEPS and state.step():
-            now = state.certified()
-            if now.value - now.lower < best.value - best.lower:
-                best = now
-        return best.reduced(self, form)
 
 
 class Form(Protocol):
@@ -146,7 +198,7 @@ class _Certified:
     lower: float
     steps: int
 
-    def reduced(self, problem: ReducedProblem, form: Form) -> Reduced:
+    def reduced(self, problem: _Sorted, form: Form) -> Reduced:
         w = np.zeros(problem.features + problem.n_free)
         w[: problem.features] = coefficients = form.coefficients(self.w)
         w[problem.features : problem.features + len(self.b)] = self.b
@@ -166,11 +218,14 @@ class _Step(NamedTuple):
 class _State:
     """Where the interior point method stands: `inside` holds x and t, `outside` their partners z and u."""
 
-    def __init__(self, problem: ReducedProblem, C: float, form: Form, warm: Vector | None) -> None:
+    def __init__(self, problem: _Sorted, C: float, form: Form, warm: Vector | None) -> None:
         self.problem, self.C, self.form, self.steps = problem, C, form, 0
         shard = problem.shard
-        equal = np.reciprocal(problem.sizes + 1.0, dtype=np.float64)[shard]
-        x: Vector = equal if warm is None else (1.0 - EQUAL_SHARE) * warm + EQUAL_SHARE * equal
+        equal: Vector = np.reciprocal(problem.sizes + 1.0, dtype=np.float64)
+        x: Vector = equal[shard]
+        if warm is not None:
+            x = np.maximum(warm, FLOOR * x)
+            x = x / np.maximum(1.0, problem.per_shard(x) * (1.0 + FLOOR * equal))[shard]
         # The best multiple of x: the dual is a parabola along it.
         gain, cost = C * float(problem.o @ x), form.cost(x)
         if 0.0 < gain < cost:
@@ -180,7 +235,7 @@ class _State:
         self.m = form.heights()
         top = problem.tops(self.m)
         room = top[shard] - self.m
-        u = top + max(float(room.mean()), 1e-3 * float(np.abs(problem.o).max()), 1e-300)
+        u = top + max(HEADROOM * float(room.mean()), LEAST_ROOM * float(np.abs(problem.o).max()), 1e-300)
         self._set(np.concatenate([x, 1.0 - problem.per_shard(x)]), np.concatenate([u[shard] - self.m, u]))
 
     def _set(self, inside: Vector, outside: Vector) -> None:
@@ -204,8 +259,8 @@ class _State:
             if reach < SHORT or self._ahead(step, reach).mean() > LESS * mu:  # astray: back to the central path first
                 step = self._direction(newton, BACK * mu - products)
                 reach = min(1.0, TO_THE_WALL * self._reach(step))
-            reach = self._central(step, reach, min(LAG, 0.9 * products.min() / mu))
-        if not (np.isfinite(step.inside).all() and np.isfinite(step.outside).all() and reach > 1e-10):
+            reach = self._central(step, reach, min(LAG, SINK * products.min() / mu))
+        if not (np.isfinite(step.inside).all() and np.isfinite(step.outside).all() and reach > STUCK):
             return False
         self._set(self.inside + reach * step.inside, self.outside + reach * step.outside)
         self.b = self.b - reach * step.db
@@ -234,11 +289,11 @@ class _State:
 
     def _central(self, step: _Step, reach: float, lag: float) -> float:
         """The step made shorter until no product lags far behind their mean."""
-        for _ in range(30):
+        for _ in range(TIMES):
             products = self._ahead(step, reach)
             if products.min() >= lag * products.mean():
                 break
-            reach *= 0.8
+            reach *= SHORTER
         return reach
 
     def certified(self) -> _Certified:
@@ -281,7 +336,7 @@ def _cholesky(matrix: Array) -> Callable[[Vector], Vector] | None:
 class ByPlanes:
     """M itself, one row per plane. w is held as -C G x, its products with the planes; no feature is touched."""
 
-    def __init__(self, problem: ReducedProblem, C: float, gram: Vector) -> None:
+    def __init__(self, problem: _Sorted, C: float, gram: Vector) -> None:
         self.problem, self.C = problem, C
         one_shard = len(problem.starts) == 1
         self.gram = gram if one_shard else gram[np.ix_(problem.order, problem.order)]
@@ -342,7 +397,7 @@ class ByFeatures:
     not x: close to the solution x is known to fewer digits.
     """
 
-    def __init__(self, problem: ReducedProblem, C: float) -> None:
+    def __init__(self, problem: _Sorted, C: float) -> None:
         self.problem, self.C, self.root = problem, C, float(np.sqrt(C))
         self.A = problem.slopes[problem.order, : problem.features]
         self.B = np.hstack([self.root * self.A, problem.c])

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/hinge.hpp"
+#include "core/reduced.hpp"
 #include "core/sweep.hpp"
 
 using namespace cutsvm;
@@ -141,6 +142,59 @@ void check_hinge(const Problem& p, int threads) {
     }
 }
 
+void check_cholesky(std::mt19937& rng, std::size_t n) {
+    Cholesky c(n);
+    const std::size_t rows = n + 3, stride = c.H.size;
+    std::vector<double> P(rows * stride), x(n), right(n);
+    for (std::size_t i = 0; i < rows; ++i)
+        for (std::size_t j = 0; j < n; ++j) P[i * stride + j] = static_cast<int>(rng() % 9) - 4.0;
+    for (std::size_t i = 0; i < n; ++i) {
+        c.H.row(i)[i] = 1.0;  // H = 1 + P'P
+        x[i] = right[i] = static_cast<int>(rng() % 9) - 4.0;
+    }
+    add_products(c.H, P.data(), stride, rows);
+    expect(c.factorise(), "factorise", static_cast<long>(n));
+    c.solve(x.data());
+    for (std::size_t j = 0; j < n; ++j) {
+        double sum = x[j];
+        for (std::size_t i = 0; i < rows; ++i) sum += P[i * stride + j] * dot(P.data() + i * stride, x.data(), n);
+        expect(near(sum, right[j]), "solve", static_cast<long>(n));
+    }
+    c.H.clear();
+    c.H.row(n - 1)[n - 1] = -1.0;
+    expect(!c.factorise(), "factorise refuses", static_cast<long>(n));
+}
+
+// Planes in a random order of shards, in both forms: the bound is below the value, and close to it.
+void check_reduced(std::mt19937& rng, std::size_t m, std::size_t features, std::size_t free) {
+    const ReducedRules rules{60, 0.995, 1e-3, 0.9, 0.8, 30, 0.1, 0.95, 0.5, 1e-10, 4e-14, 0.03, 0.3, 1e-3};
+    const std::size_t size = features + free;
+    const auto draw = [&] { return static_cast<double>(rng()) / 2147483648.0 - 1.0; };
+    std::vector<double> slopes(m * size), offsets(m), warm(m), gram(m * m), w(size), weights(m);
+    std::vector<std::int64_t> shard(m);
+    for (double& slope : slopes) slope = draw();
+    for (std::size_t k = 0; k < m; ++k) {
+        offsets[k] = 1.0 + draw();
+        warm[k] = k % 2 ? 0.0 : 1.0 / static_cast<double>(m);
+        shard[k] = static_cast<std::int64_t>(rng() % 5);
+        for (std::size_t l = 0; l <= k; ++l)
+            gram[k * m + l] = gram[l * m + k] = dot(slopes.data() + k * size, slopes.data() + l * size, features);
+    }
+    double values[2];
+    for (const bool by_planes : {false, true}) {
+        const double* products = by_planes ? gram.data() : nullptr;
+        const PlanesView planes{slopes.data(), size, features, free, offsets, shard, products, m};
+        for (const double tol : {1e300, 1e-6}) {
+            const std::span<const double> start = tol > 1.0 ? std::span<const double>() : std::span<const double>(warm);
+            const ReducedResult found = solve_reduced(planes, 3.0, tol, start, rules, w, weights);
+            const double gap = found.value - found.lower;
+            expect(gap >= 0.0 && gap <= tol, "reduced: gap", static_cast<long>(m));
+            values[by_planes] = found.value;
+        }
+    }
+    expect(std::abs(values[0] - values[1]) <= 2e-6, "reduced: both forms agree", static_cast<long>(m));
+}
+
 }  // namespace
 
 int main() {
@@ -152,6 +206,11 @@ int main() {
             check_layouts<double>(p, threads);
             check_hinge(p, threads);
         }
+    for (const std::size_t n : {1, 2, 7, 8, 9, 16, 17, 63, 64, 65}) {
+        check_cholesky(rng, n);
+        for (const std::size_t features : {1, 8, 20})
+            for (const std::size_t free : {0, 1}) check_reduced(rng, n, features, free);
+    }
     if (failures == 0) std::puts("all kernels agree");
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -152,7 +152,7 @@ def test_a_bundle_serves_another_C(overlapping):
         if iterate.primal - iterate.lower < 1e-4 * iterate.primal:
             break
     fresh = run(OCAS(shards=1), risk_of(X, y.astype(float), "regularized"), 0.02, Stop(tol=1e-4))
-    count = 0
+    count = -1  # as n_iter counts: the start is no iteration
     for iterate in OCAS(shards=1)(risk, 0.02, bundle):
         count += 1
         assert iterate.lower <= fresh.primal

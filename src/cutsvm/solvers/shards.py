@@ -12,11 +12,13 @@ from cutsvm.risk import Risk
 
 ENTRY = 0.5e-9  # seconds per stored value of X and iteration: scores, and the rows that planes are made of
 ROW = 12e-9  # seconds per row and iteration: line search, slopes
-STEP = 2e-4  # seconds per step of the interior point method, whatever its size
-FLOP = 1e-10  # seconds per multiplication in its factorisations
+CALL = 1.5e-4  # seconds per iteration, whatever its size: Python between the kernels
+STEP = 3e-6  # seconds per step of the interior point method, whatever its size
+PLANE = 8e-8  # seconds per plane in such a step
+FLOP = 3.5e-11  # seconds per multiplication in its factorisations
 STEPS = 8  # of them per reduced problem
 POWER = 0.3  # passes fall as P^-0.3
-ROWS = 2000  # a shard has at least so many rows
+ROWS = 250  # a shard has at least so many rows
 MOST = 128
 MEMORY = 1 / 4  # planes may take this share of the memory that X takes
 
@@ -24,7 +26,7 @@ MEMORY = 1 / 4  # planes may take this share of the memory that X takes
 def choose_shards(risk: Risk) -> int:
     """The power of two with the lowest estimate of passes x (sweeps + reduced problem)."""
     rows = risk.rows
-    sweeps = ENTRY * rows.entries + ROW * rows.n
+    sweeps = CALL + ENTRY * rows.entries + ROW * rows.n
     best, lowest = 1, sweeps + _reduced(1, risk.size)
     shards = 2
     while shards <= min(MOST, rows.n // ROWS) and _planes(shards, risk.size) * risk.size <= MEMORY * rows.entries:
@@ -43,4 +45,4 @@ def _planes(shards: int, size: int) -> float:
 def _reduced(shards: int, size: int) -> float:
     """Seconds of one reduced problem."""
     planes = _planes(shards, size)
-    return STEPS * (STEP + FLOP * planes * min(float(size) ** 2, planes**2 / 3.0))
+    return STEPS * (STEP + PLANE * planes + FLOP * planes * min(float(size) ** 2, planes**2 / 3.0))
