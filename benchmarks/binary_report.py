@@ -33,8 +33,8 @@ HEADER = [
 LIMIT = [
     "Seconds to prove the gap. `{0} / best own`: the time of {0} over that of our fastest solver that proved the gap,",
     "{0} included, so never below 1. The columns after it are about {0}: what it chose, full passes over the data,",
-    "rows visited in all over n, the time of one pass (scores of all rows, all cores), and its seconds in such passes:",
-    "beside `passes`, how far it is from what the memory allows.",
+    "rows visited in all over n, the time of one pass (scores of all rows, all cores, in the layout that was faster),",
+    "and its seconds in such passes: beside `passes`, how far it is from what the memory allows.",
 ]
 WORK = ["chose", "passes", "visits / n", "one pass", "time / one pass"]
 Row = dict[str, Any]
@@ -166,8 +166,9 @@ class Line:
         return [self.key[0], f"{self.key[1]:.0e}", f"{self.gap:.0e}"]
 
     def against_peers(self, names: list[str]) -> list[str]:
-        cells = [cell(self.ours), *(cell(self.found.get(name)) for name in names), cell(self.rival)]
-        return [*self.head(), *cells, number(self.to_rival), self.peer or "none", number(self.to_peer)]
+        cells = [*self.head(), cell(self.ours), *(cell(self.found.get(name)) for name in names)]
+        cells += [cell(self.rival), number(self.to_rival)] if RIVAL in names else []
+        return [*cells, self.peer or "none", number(self.to_peer)]
 
     def among_ours(self, names: list[str], one_pass: dict[tuple[str, str], float]) -> list[str]:
         cells = [*self.head(), *(cell(self.found.get(name)) for name in names), self.own or "none"]
@@ -255,7 +256,7 @@ def table(rows: list[Row], gaps: list[float], notes: list[str]) -> str:
     first = own[0]
     lines = [Line(key, gap, group) for key, group in problems(rows).items() for gap in gaps]
     wrong, loose, one_pass = contradictions(rows), loose_bounds(rows, gaps[-1]), one_passes(rows)
-    place = ["set", "C n", "gap"]
+    place, rival = ["set", "C n", "gap"], [f"{RIVAL}, proved", f"ours / {RIVAL}"] if RIVAL in others else []
     text = [
         *HEADER,
         *notes,
@@ -263,7 +264,7 @@ def table(rows: list[Row], gaps: list[float], notes: list[str]) -> str:
         *([] if wrong else ["No answer lies below our bound, and no bound of svmocas above an answer."]),
         *([f"The bound is further away than a tenth of the smallest gap: {'; '.join(loose)}."] if loose else []),
         "",
-        f"Against svmocas, both proved: {summary([line.to_rival for line in lines])}.",
+        *([f"Against svmocas, both proved: {summary([line.to_rival for line in lines])}."] if rival else []),
         f"Against the best peer of each line: {summary([line.to_peer for line in lines])}.",
         *([nearness(first, lines)] if len(own) > 1 else []),
         "",
@@ -271,7 +272,7 @@ def table(rows: list[Row], gaps: list[float], notes: list[str]) -> str:
         f"## cutsvm ({first}) and the peers",
         "",
         *markdown(
-            [*place, f"cutsvm, {first}", *others, "svmocas, proved", "ours / svmocas", "best peer", "ours / best peer"],
+            [*place, f"cutsvm, {first}", *others, *rival, "best peer", "ours / best peer"],
             [line.against_peers(others) for line in lines],
         ),
         "## Our own solvers, and the limit",
@@ -358,9 +359,9 @@ def looks(rows: list[Row]) -> dict[str, dict[str, Any]]:
             styles[first] = style | {"linewidth": 2.2, "zorder": 5, "label": f"{OURS}, {first}"}
         elif by(name, rows):
             styles[name] = style | {"linewidth": 1.1, "zorder": 3, "label": name}
-    for name, line in zip(others, plots.BROKEN, strict=False):
-        grey = {"color": "#777777", "marker": ".", "linewidth": 1.1, "zorder": 2}
-        styles[name] = grey | {"linestyle": line, "label": f"{OURS}, {name}"}
+    for name, (line, marker) in zip(others, plots.BROKEN, strict=False):
+        grey = {"color": "#777777", "linewidth": 1.1, "markersize": 3.0, "zorder": 2}
+        styles[name] = grey | {"linestyle": line, "marker": marker, "label": f"{OURS}, {name}"}
     return styles
 
 

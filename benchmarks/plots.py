@@ -27,7 +27,8 @@ COLOURS = {
 }
 SERIES = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 MARKERS = "osD^vPh"
-BROKEN = [(0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5))]
+# Lines and markers for what stands back.
+BROKEN = [((0, (6, 2)), "s"), ((0, (1, 1.5)), "^"), ((0, (4, 1.5, 1, 1.5)), "v")]
 
 plt.rcParams.update(
     {
