@@ -1,10 +1,11 @@
 """Time to a given accuracy on two-class sets: cutsvm and its peers in one run.
 
-    python benchmarks/binary.py [--sets covtype,a9a] [--C 1e2,1e4,1e6] [--gaps 1e-2,1e-3,1e-5]
+    python benchmarks/binary.py [--sets covtype,a9a] [--C 1e2,1e4,1e6] [--gaps 1e-2,1e-3,1e-4]
 
 Every problem goes in three steps. First cutsvm runs to a tenth of the smallest gap: its lower bound is the
-measure for all. Then each peer climbs its ladders of settings, once, until the smallest gap is reached. Then
-the settings that were fastest to a gap are run again, round by round, beside cutsvm; the medians count.
+measure for all. Then each of our solvers goes from gap to gap, and each peer climbs its ladders of settings, once,
+until the smallest gap is reached. Then the settings that were fastest to a gap are run again, round by round, ours
+and the peers' in turn; the medians count.
 """
 
 from __future__ import annotations
@@ -12,18 +13,21 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import binary_report
 import data
-from peers import PEERS, Answer, Setting, Worker, layouts, objective
+from peers import OWN, PEERS, Answer, Setting, Worker, layouts, objective
 
 OURS = "cutsvm"
-FIELDS = (
-    "set n d Cn C solver variant setting target phase round status limit seconds objective lower gap "
-    "claimed_lower claimed_gap stopped iterations message"
-).split()
+OWN_PATIENCE = 3.0  # our other solvers get this many times the first one's seconds at a gap, and at least 1 s
+CLAIMS = "stopped iterations passes visits pass_seconds note".split()
+FIELDS = [
+    *"set n d Cn C solver variant setting target phase round status limit seconds objective lower gap".split(),
+    *("claimed_lower", "claimed_gap", *CLAIMS, "message"),
+]
 Row = dict[str, Any]
 
 
@@ -32,7 +36,7 @@ def numbers(text: str) -> list[float]:
 
 
 def words(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",")]
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def arguments() -> argparse.Namespace:
@@ -40,20 +44,21 @@ def arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("--sets", type=words, default=list(data.REAL), help="comma-separated; NAME:ROWS takes a random subset")
     add("--C", type=numbers, default=[1e2, 1e4, 1e6], help="values of C times n")
-    add("--gaps", type=numbers, default=[1e-2, 1e-3, 1e-5], help="relative gaps")
+    add("--gaps", type=numbers, default=[1e-2, 1e-3, 1e-4], help="relative gaps")
     add("--repeat", type=int, default=3, help="timed rounds")
     add("--time-limit", type=float, default=60.0, help="seconds per fit")
     add(
         "--patience",
         type=float,
         default=10.0,
-        help="a peer gets this many times our slowest time (at least 3 s)",
+        help="a peer gets this many times our slowest time with the first solver (at least 3 s)",
     )
     add("--repeat-limit", type=float, default=10.0, help="a fit longer than this is run once only")
-    add("--solver", type=words, default=["auto"], help="solvers of cutsvm; the first one is compared")
+    add("--solver", type=words, default=list(OWN), help="solvers of cutsvm; the first one is compared")
     add("--peers", type=words, default=[name for name in PEERS if name != OURS])
     add("--data", type=Path, default=data.DEFAULT_FOLDER, help="folder of the .npz files")
     add("--out", type=Path, default=Path(__file__).parent / "results", help="folder of the results")
+    add("--name", default="binary", help="name of the results' files")
     add("--report-only", action="store_true", help="make table and picture from the CSV that is there")
     return parser.parse_args()
 
@@ -67,6 +72,7 @@ class Problem:
         self.gaps = sorted(options.gaps, reverse=True)
         self.limit = options.time_limit
         self.lower = 0.0
+        self.pace: dict[float, float] = {}  # seconds of our first solver to each gap
         self.rows: list[Row] = []
 
     def run(self) -> list[Row]:
@@ -78,19 +84,32 @@ class Problem:
         for turn in range(1, self.options.repeat + 1):
             for solver, variant, setting in jobs:
                 self.fit(solver, variant, setting, "timed", turn)
+        for row in self.rows:  # all by the last bound, which is the best
+            row |= self.judged(row["objective"])
         return self.rows
 
     def measure(self) -> None:
-        """Run ourselves: once tightly for the lower bound, then once per gap; the peers' limit follows."""
-        layout = layouts(self.data)[0]
-        tight = {"layout": layout, "solver": self.options.solver[0], "tol": self.gaps[-1] / 10}
-        self.fit(OURS, tight["solver"], tight, "bound")
-        for solver in self.options.solver:
-            for gap in self.gaps:
-                self.fit(OURS, solver, {"layout": layout, "solver": solver, "tol": gap}, "search")
-        ours = [row for row in self.rows if row["phase"] == "search" and row["status"] == "ok"]
-        slowest = max((row["seconds"] for row in ours), default=self.limit)
+        """Run ourselves: once tightly for the lower bound, then once per gap; everybody's limits follow."""
+        compared, *others = self.options.solver
+        self.fit(OURS, compared, self.own(compared, self.gaps[-1] / 10), "bound")
+        self.descend(compared)
+        ours = [row for row in self.rows if row["phase"] == "search" and row["status"] != "error"]
+        self.pace = {row["target"]: row["seconds"] for row in ours}
+        for solver in others:
+            self.descend(solver)
+        slowest = max(self.pace.values(), default=self.limit)
         self.limit = min(self.limit, max(3.0, self.options.patience * slowest))
+
+    def own(self, solver: str, gap: float) -> Setting:
+        return {"layout": layouts(self.data)[0], "solver": solver, "tol": gap}
+
+    def descend(self, solver: str) -> None:
+        """Run one of ours from gap to gap, until one is not proved in time."""
+        for gap in self.gaps:
+            limit = max(1.0, OWN_PATIENCE * self.pace.get(gap, self.limit))
+            row = self.fit(OURS, solver, self.own(solver, gap), "search", limit=min(self.limit, limit))
+            if not binary_report.proved(row, gap):
+                break
 
     def climb(self, name: str) -> None:
         """Try a peer's settings from loose to tight, until the smallest gap is reached with a margin.
@@ -99,7 +118,7 @@ class Problem:
         """
         peer = PEERS[name]()
         for variant, ladder in peer.ladders(self.data, self.gaps).items():
-            last = {"objective": None, "seconds": 0.0}
+            last: Row = {"objective": None, "seconds": 0.0}
             work = [peer.effort(setting) for setting in ladder]
             for i, setting in enumerate(ladder):
                 if i and work[i] and last["seconds"] * work[i] / work[i - 1] > self.limit:
@@ -111,18 +130,23 @@ class Problem:
                 last = row
 
     def chosen(self) -> list[tuple[str, str, Setting]]:
-        """The runs worth repeating: by solver and gap the fastest setting that reached it, and close ones."""
+        """The runs worth repeating: by solver and gap the fastest setting that reached it, and close ones.
+
+        Not those of ours that are far behind the first.
+        """
         jobs: dict[str, tuple[str, str, Setting]] = {}
-        for gap in self.gaps:
-            for solver in self.workers:
-                tried = [row for row in self.rows if row["solver"] == solver and row["phase"] == "search"]
-                for test in (binary_report.reached, binary_report.proved):
-                    good = [row for row in tried if test(row, gap)]
-                    best = min((row["seconds"] for row in good), default=0.0)
-                    bar = min(1.3 * best, self.options.repeat_limit)
-                    for row in (row for row in good if row["seconds"] <= bar):
-                        for setting in self.twins(json.loads(row["setting"])):
-                            jobs[f"{solver} {row['variant']} {setting}"] = (solver, row["variant"], setting)
+        names = [*self.options.solver, *(name for name in self.workers if name != OURS)]
+        tried = [row for row in self.rows if row["phase"] == "search"]
+        for gap, name in product(self.gaps, names):
+            bar = self.options.repeat_limit
+            if name in self.options.solver:
+                bar = min(bar, OWN_PATIENCE * self.pace.get(gap, bar))
+            for test in (binary_report.reached, binary_report.proved):
+                good = [row for row in binary_report.by(name, tried) if test(row, gap)]
+                best = min((row["seconds"] for row in good), default=0.0)
+                for row in (row for row in good if row["seconds"] <= min(1.3 * best, bar)):
+                    for setting in self.twins(json.loads(row["setting"])):
+                        jobs[f"{name} {row['variant']} {setting}"] = (row["solver"], row["variant"], setting)
         return list(jobs.values())
 
     def twins(self, setting: Setting) -> list[Setting]:
@@ -131,11 +155,16 @@ class Problem:
             return [setting]
         return [setting | {"layout": layout} for layout in layouts(self.data)]
 
-    def fit(self, solver: str, variant: str, setting: Setting, phase: str, turn: int = 0) -> Row:
-        answer = self.workers[solver].fit(self.C, setting, self.limit)
+    def fit(
+        self, solver: str, variant: str, setting: Setting, phase: str, turn: int = 0, limit: float | None = None
+    ) -> Row:
+        """One run. Its limit, unless told: ours the time limit, a peer's what our times leave it."""
+        limit = limit or (self.options.time_limit if solver == OURS else self.limit)
+        answer = self.workers[solver].fit(self.C, setting, limit)
         if solver == OURS:
             self.lower = max(self.lower, answer.claims.get("lower", 0.0))
         row = self.row(answer) | {"solver": solver, "variant": variant, "phase": phase, "round": turn}
+        row["limit"] = limit
         row["setting"] = json.dumps(setting)
         row["target"] = setting.get("tol" if solver == OURS else "r", "") if PEERS[solver].certified else ""
         self.rows.append(row)
@@ -149,20 +178,23 @@ class Problem:
 
     def row(self, answer: Answer) -> Row:
         """What one run gave, by the common measure."""
-        row = dict.fromkeys(FIELDS, "")
+        row: Row = dict.fromkeys(FIELDS, "")
         n, d = self.data.X.shape
         row |= {"set": self.data.name, "n": n, "d": d, "Cn": self.Cn, "C": self.C}
         row |= {"status": answer.status, "seconds": answer.seconds, "message": answer.message}
-        row["limit"] = self.limit
         if answer.w is None:
             return row
         value = objective(self.data, answer.w, answer.b, self.C)
         claimed = answer.claims.get("lower", "")
-        row |= {"objective": value, "lower": self.lower, "gap": (value - self.lower) / value}
-        row |= {key: answer.claims.get(key, "") for key in ("stopped", "iterations")}
+        row |= self.judged(value)
+        row |= {key: answer.claims.get(key, "") for key in CLAIMS}
         if claimed != "":
             row |= {"claimed_lower": claimed, "claimed_gap": (value - claimed) / value}
         return row
+
+    def judged(self, value: Any) -> Row:
+        """An objective, if there is one, beside our best lower bound."""
+        return {} if value == "" else {"objective": value, "lower": self.lower, "gap": (value - self.lower) / value}
 
 
 def write(rows: list[Row], path: Path) -> None:
@@ -188,7 +220,7 @@ def solve_all(options: argparse.Namespace, notes: list[str]) -> list[Row]:
         try:
             for Cn in options.C:
                 rows += Problem(dataset, Cn, workers, options).run()
-                write(rows, options.out / "binary.csv")
+                write(rows, options.out / f"{options.name}.csv")
         finally:
             for worker in workers.values():
                 worker.stop()
@@ -201,7 +233,7 @@ def main() -> None:
     notes: list[str] = []
     if not options.report_only:
         solve_all(options, notes)
-    binary_report.make(options.out / "binary.csv", notes)
+    binary_report.make(options.out / f"{options.name}.csv", notes)
 
 
 if __name__ == "__main__":

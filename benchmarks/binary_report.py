@@ -1,10 +1,13 @@
-"""The table and the picture of binary.py, made from its CSV."""
+"""The tables and the picture of binary.py, made from its CSV."""
 
 from __future__ import annotations
 
 import csv
+import json
 import math
+import re
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -15,7 +18,9 @@ from matplotlib.lines import Line2D
 import plots
 
 OURS, RIVAL = "cutsvm", "svmocas"
-TEXT = {"set", "solver", "variant", "setting", "phase", "status", "message", "stopped"}
+CLOSE = 1.3  # our first solver is near enough to the fastest of ours up to this ratio
+TEXT = {"set", "solver", "variant", "setting", "phase", "status", "message", "stopped", "note"}
+LATER = {"passes", "visits", "pass_seconds", "note"}  # fields that older files do not have
 HEADER = [
     "# Time to a relative gap, two classes",
     "",
@@ -25,22 +30,34 @@ HEADER = [
     "is in our favour.",
     "",
 ]
+LIMIT = [
+    "Seconds to prove the gap. `{0} / best own`: the time of {0} over that of our fastest solver that proved the gap,",
+    "{0} included, so never below 1. The columns after it are about {0}: what it chose, full passes over the data,",
+    "rows visited in all over n, the time of one pass (scores of all rows, all cores, in the layout that was faster),",
+    "and its seconds in such passes: beside `passes`, how far it is from what the memory allows.",
+]
+WORK = ["chose", "passes", "visits / n", "one pass", "time / one pass"]
 Row = dict[str, Any]
 Key = tuple[str, float]
 
 
 class Best(NamedTuple):
-    """The fastest way in which a solver reached a gap, or the closest that it came."""
+    """The fastest way in which a solver reached a gap, or the closest that it came, and the runs that tell so."""
 
     reached: bool
     seconds: float
     gap: float
-    how: str
+    runs: list[Row]
+
+    def typical(self, field: str) -> float:
+        """The median of a field over the runs; nan when no run has it."""
+        known = [row[field] for row in self.runs if row[field] != ""]
+        return median(known) if known else math.nan
 
 
 def reached(row: Row, gap: float) -> bool:
     """Whether the answer is as good as `gap`, by our lower bound: a peer's measure."""
-    return row["gap"] != "" and row["solver"] != OURS and row["gap"] <= gap
+    return row["gap"] != "" and row["solver"] != OURS and bool(row["gap"] <= gap)
 
 
 def proved(row: Row, gap: float) -> bool:
@@ -51,13 +68,14 @@ def proved(row: Row, gap: float) -> bool:
     """
     if row["gap"] == "" or row["target"] != gap or row["stopped"] not in (True, "True"):
         return False
-    return row["claimed_gap"] <= 1.001 * gap + 1e-9 if row["solver"] == OURS else row["gap"] <= 1.2 * gap
+    return bool(row["claimed_gap"] <= 1.001 * gap + 1e-9 if row["solver"] == OURS else row["gap"] <= 1.2 * gap)
 
 
 def read(path: Path) -> list[Row]:
     with path.open() as file:
         rows = list(csv.DictReader(file))
-    return [{k: v if k in TEXT or v == "" else float(v) for k, v in row.items()} for row in rows]
+    blank: Row = dict.fromkeys(LATER, "")
+    return [blank | {k: v if k in TEXT or v == "" else float(v) for k, v in row.items()} for row in rows]
 
 
 def problems(rows: list[Row]) -> dict[Key, list[Row]]:
@@ -68,66 +86,122 @@ def problems(rows: list[Row]) -> dict[Key, list[Row]]:
     return dict(found)
 
 
-def best(rows: list[Row], gap: float, test: Any) -> Best | None:
+def by(name: str, rows: list[Row]) -> list[Row]:
+    """The runs of a peer, or of one of our own solvers."""
+    return [row for row in rows if name == row["variant" if row["solver"] == OURS else "solver"]]
+
+
+def own_solvers(rows: list[Row]) -> list[str]:
+    """Our own solvers, the one that is compared first."""
+    return list(dict.fromkeys(row["variant"] for row in rows if row["solver"] == OURS))
+
+
+def peers(rows: list[Row]) -> list[str]:
+    return [name for name in plots.COLOURS if name != OURS and by(name, rows)]
+
+
+def best(rows: list[Row], gap: float, test: Callable[[Row, float], bool]) -> Best | None:
     """The fastest setting that passes `test`, by the median of its timed runs; else the nearest try."""
     runs = defaultdict(list)
     for row in rows:
         if row["phase"] != "bound":
             runs[row["variant"], row["setting"]].append(row)
     good: dict[str, list[Best]] = {"timed": [], "search": []}
-    for (variant, setting), group in runs.items():
+    for group in runs.values():
         timed = [row for row in group if row["phase"] == "timed"]
         group = timed or group
         passed = [row for row in group if test(row, gap)]
         if 2 * len(passed) > len(group):
-            found = Best(
-                True,
-                median(row["seconds"] for row in group),
-                max(row["gap"] for row in passed),
-                f"{variant} {setting}",
-            )
+            seconds = median(row["seconds"] for row in group)
+            found = Best(True, seconds, max(row["gap"] for row in passed), group)
             good["timed" if timed else "search"].append(found)
     if fastest := good["timed"] or good["search"]:
         return min(fastest, key=lambda found: found.seconds)
     tries = [row for row in rows if row["gap"] != "" and row["phase"] != "bound"]
     if tries:
         near = min(tries, key=lambda row: row["gap"])
-        return Best(False, near["seconds"], near["gap"], f"{near['variant']} {near['setting']}")
-    failed = any(row["status"] == "error" for row in rows)
-    return Best(False, rows[0]["limit"], math.inf, "failed" if failed else "") if rows else None
+        return Best(False, near["seconds"], near["gap"], [near])
+    return Best(False, rows[0]["limit"], math.inf, rows) if rows else None
 
 
-def compare(rows: list[Row], gap: float, solvers: list[str]) -> dict[str, Best]:
+def compare(rows: list[Row], gap: float) -> dict[str, Best]:
     """Each solver's best at one gap: ours with proof, the peers' by the common measure."""
-    found = {}
-    for solver in solvers:
-        own = [row for row in rows if row["solver"] == solver]
-        if solver == OURS and own:
-            own = [row for row in own if row["variant"] == own[0]["variant"]]
-        result = best(own, gap, proved if solver == OURS else reached)
-        if result is not None:
-            found[solver] = result
-    return found
+    found = {name: best(by(name, rows), gap, proved) for name in own_solvers(rows)}
+    found |= {name: best(by(name, rows), gap, reached) for name in peers(rows)}
+    return {name: result for name, result in found.items() if result is not None}
+
+
+def quickest(found: dict[str, Best], names: Iterable[str]) -> str:
+    """Which of them got there first; "" when none did."""
+    there = [name for name in names if name in found and found[name].reached]
+    return min(there, key=lambda name: found[name].seconds, default="")
 
 
 def ratio(ours: Best | None, other: Best | None) -> float:
-    """Our time over another's; nan when either did not get there."""
-    if ours is None or other is None or not (ours.reached and other.reached):
+    """Our time over another's; inf when only the other got there, nan when it did not."""
+    if other is None or not other.reached:
         return math.nan
-    return ours.seconds / other.seconds
+    return ours.seconds / other.seconds if ours is not None and ours.reached else math.inf
 
 
-def line(key: Key, rows: list[Row], gap: float, solvers: list[str]) -> tuple[list[str], dict[str, float]]:
-    """One line of the table, and its ratios."""
-    found = compare(rows, gap, solvers)
-    ours = found.get(OURS)
-    peers = {name: b for name, b in found.items() if name != OURS and b.reached}
-    winner = min(peers, key=lambda name: peers[name].seconds, default=None)
-    rival = best([row for row in rows if row["solver"] == RIVAL], gap, proved)
-    ratios = {"rival": ratio(ours, rival), "best": ratio(ours, peers.get(winner))}
-    cells = [key[0], f"{key[1]:.0e}", f"{gap:.0e}", *(cell(found.get(name)) for name in solvers)]
-    cells += [cell(rival) if rival else "", number(ratios["rival"]), winner or "none", number(ratios["best"])]
-    return cells, ratios
+class Line:
+    """All that the tables say about one problem and gap."""
+
+    def __init__(self, key: Key, gap: float, rows: list[Row]) -> None:
+        self.key, self.gap = key, gap
+        self.found = compare(rows, gap)
+        own = own_solvers(rows)
+        self.ours = self.found.get(own[0])
+        self.peer, self.own = quickest(self.found, peers(rows)), quickest(self.found, own)
+        self.rival = best(by(RIVAL, rows), gap, proved)
+        self.to_rival = ratio(self.ours, self.rival)
+        self.to_peer = ratio(self.ours, self.found.get(self.peer))
+        self.to_own = ratio(self.ours, self.found.get(self.own))
+
+    @property
+    def name(self) -> str:
+        return f"{self.key[0]}, C n = {self.key[1]:.0e}, gap {self.gap:.0e}"
+
+    def head(self) -> list[str]:
+        return [self.key[0], f"{self.key[1]:.0e}", f"{self.gap:.0e}"]
+
+    def against_peers(self, names: list[str]) -> list[str]:
+        cells = [*self.head(), cell(self.ours), *(cell(self.found.get(name)) for name in names)]
+        cells += [cell(self.rival), number(self.to_rival)] if RIVAL in names else []
+        return [*cells, self.peer or "none", number(self.to_peer)]
+
+    def among_ours(self, names: list[str], one_pass: dict[tuple[str, str], float]) -> list[str]:
+        cells = [*self.head(), *(cell(self.found.get(name)) for name in names), self.own or "none"]
+        cells.append(number(self.to_own))
+        if self.ours is None or not self.ours.reached:
+            return [*cells, *[""] * len(WORK)]
+        run = self.ours.runs[0]
+        limit = one_pass.get((self.key[0], layout(run)), math.nan)
+        cells += [chosen(run["note"]), number(self.ours.typical("passes"), ".0f")]
+        cells.append(number(self.ours.typical("visits") / run["n"], ".1f"))
+        return [*cells, number(1e3 * limit, ".3g", " ms"), number(self.ours.seconds / limit, ".0f")]
+
+
+def layout(row: Row) -> str:
+    return str(json.loads(row["setting"]).get("layout", ""))
+
+
+def one_passes(rows: list[Row]) -> dict[tuple[str, str], float]:
+    """The time of one pass by data set and layout: the best of all that were taken."""
+    found: dict[tuple[str, str], float] = {}
+    for row in rows:
+        if row["pass_seconds"] != "":
+            key = (row["set"], layout(row))
+            found[key] = min(row["pass_seconds"], found.get(key, math.inf))
+    return found
+
+
+def chosen(note: str) -> str:
+    """What a note says was chosen, without the reasons."""
+    first = (
+        re.split(r"[:;,(]| because | since | as | for ", part.removeprefix("auto:"))[0] for part in note.split(" | ")
+    )
+    return ", then ".join(dict.fromkeys(part.strip()[:30] for part in first))
 
 
 def cell(found: Best | None) -> str:
@@ -135,13 +209,16 @@ def cell(found: Best | None) -> str:
     if found is None:
         return ""
     if math.isinf(found.gap):
-        return "(failed)" if found.how else f"(over {found.seconds:.0f} s)"
+        failed = any(row["status"] == "error" for row in found.runs)
+        return "(failed)" if failed else f"(over {found.seconds:.0f} s)"
     text = f"{found.seconds:.3g} s, {found.gap:.0e}"
     return text if found.reached else f"({text})"
 
 
-def number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.2f}"
+def number(value: float, form: str = ".2f", unit: str = "") -> str:
+    if math.isinf(value):
+        return "not reached"
+    return "" if math.isnan(value) else f"{value:{form}}{unit}"
 
 
 def contradictions(rows: list[Row]) -> list[str]:
@@ -150,7 +227,7 @@ def contradictions(rows: list[Row]) -> list[str]:
     for key, group in problems(rows).items():
         lower = max((row["lower"] for row in group if row["lower"] != ""), default=0.0)
         values = [row["objective"] for row in group if row["objective"] != ""]
-        rival = [row["claimed_lower"] for row in group if row["solver"] == RIVAL and row["claimed_lower"] != ""]
+        rival = [row["claimed_lower"] for row in by(RIVAL, group) if row["claimed_lower"] != ""]
         if values and min(values) < lower * (1 - 1e-9):
             found.append(f"{key}: an objective of {min(values):.9g} is below the bound {lower:.9g}")
         if values and rival and max(rival) > min(values) * (1 + 1e-6) + 1e-6:
@@ -158,64 +235,111 @@ def contradictions(rows: list[Row]) -> list[str]:
     return found
 
 
+def loose_bounds(rows: list[Row], gap: float) -> list[str]:
+    """Problems whose lower bound is more than a tenth of `gap` below the best answer: there all gaps look larger."""
+    found = []
+    for key, group in problems(rows).items():
+        gaps = [row["gap"] for row in group if row["gap"] != ""]
+        if gaps and min(gaps) > 0.1 * gap:
+            found.append(f"{key[0]}, C n = {key[1]:.0e} ({min(gaps):.0e})")
+    return found
+
+
+def markdown(head: list[str], lines: list[list[str]]) -> list[str]:
+    """A table, and an empty line after it."""
+    return [*("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *lines)), ""]
+
+
 def table(rows: list[Row], gaps: list[float], notes: list[str]) -> str:
     """The whole report as markdown."""
-    solvers = [name for name in plots.COLOURS if any(row["solver"] == name for row in rows)]
-    head = [
-        "set",
-        "C n",
-        "gap",
-        *solvers,
-        "svmocas, proved",
-        "ours / svmocas",
-        "best peer",
-        "ours / best peer",
-    ]
-    lines, rival, top = [], [], []
-    for key, group in problems(rows).items():
-        for gap in gaps:
-            cells, ratios = line(key, group, gap, solvers)
-            lines.append("| " + " | ".join(cells) + " |")
-            rival.append(ratios["rival"])
-            top.append(ratios["best"])
-    wrong = contradictions(rows)
+    own, others = own_solvers(rows), peers(rows)
+    first = own[0]
+    lines = [Line(key, gap, group) for key, group in problems(rows).items() for gap in gaps]
+    wrong, loose, one_pass = contradictions(rows), loose_bounds(rows, gaps[-1]), one_passes(rows)
+    place, rival = ["set", "C n", "gap"], [f"{RIVAL}, proved", f"ours / {RIVAL}"] if RIVAL in others else []
     text = [
         *HEADER,
         *notes,
         *(f"- **CONTRADICTION** {entry}" for entry in wrong),
-        "" if wrong else "No answer lies below our bound, and no bound of svmocas above an answer.",
+        *([] if wrong else ["No answer lies below our bound, and no bound of svmocas above an answer."]),
+        *([f"The bound is further away than a tenth of the smallest gap: {'; '.join(loose)}."] if loose else []),
         "",
-        f"Against svmocas, both proved: {summary(rival)}.",
-        f"Against the best peer of each line: {summary(top)}.",
+        *([f"Against svmocas, both proved: {summary([line.to_rival for line in lines])}."] if rival else []),
+        f"Against the best peer of each line: {summary([line.to_peer for line in lines])}.",
+        *([nearness(first, lines)] if len(own) > 1 else []),
         "",
-        "| " + " | ".join(head) + " |",
-        "|" + "---|" * len(head),
-        *lines,
+        *markdown(["set", "lines", "faster", "median ratio", "worst", "where"], by_set(lines)),
+        f"## cutsvm ({first}) and the peers",
+        "",
+        *markdown(
+            [*place, f"cutsvm, {first}", *others, *rival, "best peer", "ours / best peer"],
+            [line.against_peers(others) for line in lines],
+        ),
+        "## Our own solvers, and the limit",
+        "",
+        *(sentence.format(first) for sentence in LIMIT),
+        "",
+        *markdown(
+            [*place, *own, "best own", f"{first} / best own", *WORK],
+            [line.among_ours(own, one_pass) for line in lines],
+        ),
     ]
-    return "\n".join(text) + "\n"
+    return "\n".join(text).rstrip() + "\n"
 
 
 def summary(ratios: list[float]) -> str:
-    """How many comparisons, won, median and worst."""
-    known = [value for value in ratios if not math.isnan(value)]
+    """How many comparisons, won, median and worst; where we alone fell short is counted, not averaged."""
+    known = [value for value in ratios if math.isfinite(value)]
+    short = sum(math.isinf(value) for value in ratios)
+    tail = f"; {short} more that only we did not reach" if short else ""
     if not known:
-        return "nothing to compare"
+        return f"nothing to compare{tail}"
     won = sum(value < 1 for value in known)
     span = f"median ratio {median(known):.2f}, best {min(known):.2f}, worst {max(known):.2f}"
-    return f"faster in {won} of {len(known)}; {span}"
+    return f"faster in {won} of {len(known)}; {span}{tail}"
 
 
-def panel(axes: Axes, rows: list[Row], gaps: list[float], solvers: list[str]) -> None:
-    """Seconds against gap, one line per solver; a cross above the rest: not reached."""
-    found = {gap: compare(rows, gap, solvers) for gap in gaps}
+def nearness(first: str, lines: list[Line]) -> str:
+    """How near our first solver is to the fastest of ours."""
+    known = [line for line in lines if not math.isnan(line.to_own)]
+    if not known:
+        return f"None of our solvers, {first} included, proved a gap."
+    near = sum(line.to_own <= CLOSE for line in known)
+    worst = max(known, key=lambda line: line.to_own)
+    text = f"{first} is within {CLOSE} of the fastest of our own solvers in {near} of {len(known)} lines; worst "
+    return f"{text}{number(worst.to_own)} ({worst.name}: {worst.own})."
+
+
+def by_set(lines: list[Line]) -> list[list[str]]:
+    """Our ratio to the best peer, data set by data set."""
+    cells = []
+    for name in dict.fromkeys(line.key[0] for line in lines):
+        mine = [line for line in lines if line.key[0] == name]
+        known = [line for line in mine if not math.isnan(line.to_peer)]
+        if not known:
+            cells.append([name, str(len(mine)), "no peer got there", "", "", ""])
+            continue
+        worst = max(known, key=lambda line: line.to_peer)
+        won = f"{sum(line.to_peer < 1 for line in known)} of {len(known)}"
+        middle = number(median(line.to_peer for line in known))
+        where = f"C n = {worst.key[1]:.0e}, gap {worst.gap:.0e}: {worst.peer}"
+        cells.append([name, str(len(mine)), won, middle, number(worst.to_peer), where])
+    return cells
+
+
+def panel(axes: Axes, rows: list[Row], gaps: list[float], styles: dict[str, dict[str, Any]]) -> None:
+    """Seconds against gap, one line per solver; a cross above the rest: not reached by our first, or a peer."""
+    found = {gap: compare(rows, gap) for gap in gaps}
     times = [b.seconds for all_of in found.values() for b in all_of.values() if b.reached]
     top = 2.5 * max(times, default=1.0)
-    for place, solver in enumerate(solvers):
-        style = look(solver)
+    crossed = [name for name, style in styles.items() if "linestyle" not in style]
+    for solver, style in styles.items():
         points = [(i, found[gap].get(solver)) for i, gap in enumerate(gaps)]
         hits = [(i, b.seconds) for i, b in points if b and b.reached]
         axes.plot([i for i, _ in hits], [s for _, s in hits], **style)
-        shift = 0.07 * (place - len(solvers) / 2)
+        if solver not in crossed:
+            continue
+        shift = 0.07 * (crossed.index(solver) - len(crossed) / 2)
         for i, b in points:
             if b and not b.reached:
                 axes.plot(i + shift, top, "x", color=style["color"], markersize=4, clip_on=False)
@@ -224,41 +348,43 @@ def panel(axes: Axes, rows: list[Row], gaps: list[float], solvers: list[str]) ->
     axes.set_xlim(-0.35, len(gaps) - 0.65)
 
 
-def look(solver: str) -> dict[str, Any]:
-    """Line and marker of a solver: ours heavy; filled markers have a certificate."""
-    place = list(plots.COLOURS).index(solver)
-    colour = plots.COLOURS[solver]
-    proof = solver in (OURS, RIVAL)
-    return {
-        "color": colour,
-        "marker": plots.MARKERS[place],
-        "markerfacecolor": colour if proof else "white",
-        "linewidth": 2.2 if solver == OURS else 1.1,
-        "zorder": 5 if solver == OURS else 3,
-    }
+def looks(rows: list[Row]) -> dict[str, dict[str, Any]]:
+    """Line and marker of each solver: our first heavy, our others thin and broken; filled means a certificate."""
+    first, *others = own_solvers(rows)
+    styles: dict[str, dict[str, Any]] = {}
+    for place, (name, colour) in enumerate(plots.COLOURS.items()):
+        proof = name in (OURS, RIVAL)
+        style = {"color": colour, "marker": plots.MARKERS[place], "markerfacecolor": colour if proof else "white"}
+        if name == OURS:
+            styles[first] = style | {"linewidth": 2.2, "zorder": 5, "label": f"{OURS}, {first}"}
+        elif by(name, rows):
+            styles[name] = style | {"linewidth": 1.1, "zorder": 3, "label": name}
+    for name, (line, marker) in zip(others, plots.BROKEN, strict=False):
+        grey = {"color": "#777777", "linewidth": 1.1, "markersize": 3.0, "zorder": 2}
+        styles[name] = grey | {"linestyle": line, "marker": marker, "label": f"{OURS}, {name}"}
+    return styles
 
 
 def picture(rows: list[Row], gaps: list[float], path: Path) -> None:
     """A panel per data set (down) and C (across)."""
-    solvers = [name for name in plots.COLOURS if any(row["solver"] == name for row in rows)]
-    groups = problems(rows)
+    styles, groups = looks(rows), problems(rows)
     sets, costs = list(dict.fromkeys(key[0] for key in groups)), sorted({key[1] for key in groups})
     figure, grid = plots.panels(len(sets), len(costs))
     for name, line_of in zip(sets, grid, strict=True):
         for Cn, axes in zip(costs, line_of, strict=True):
-            panel(axes, groups.get((name, Cn), []), gaps, solvers)
+            panel(axes, groups.get((name, Cn), []), gaps, styles)
             axes.set_title(f"{name},  C n = {Cn:.0e}".replace("e+0", "e"))
         line_of[0].set_ylabel("seconds")
     for axes in grid[-1]:
         axes.set_xlabel("relative gap to our lower bound")
-    handles = [Line2D([], [], label=name, **look(name)) for name in solvers]
+    handles = [Line2D([], [], **style) for style in styles.values()]
     handles.append(Line2D([], [], color="#777777", marker="x", linestyle="", label="not reached"))
     plots.legend_on_top(figure, handles, min(4, 2 * len(costs)))
     plots.save(figure, path)
 
 
 def make(path: Path, notes: list[str]) -> None:
-    """Write binary.md and binary.png beside the CSV, for the gaps that we were asked for in it."""
+    """Write the tables and the picture beside the CSV, for the gaps that we were asked for in it."""
     rows = read(path)
     asked = {row["target"] for row in rows if row["solver"] == OURS and row["phase"] == "search"}
     gaps = sorted(asked, reverse=True)

@@ -11,7 +11,7 @@ import tempfile
 import zlib
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,12 +29,12 @@ class DataSet(NamedTuple):
     """A two-class problem."""
 
     name: str
-    X: np.ndarray | sp.csr_matrix
+    X: Any  # a C-ordered array, or CSR
     y: np.ndarray
 
     @property
     def n(self) -> int:
-        return self.X.shape[0]
+        return int(self.X.shape[0])
 
     @property
     def sparse(self) -> bool:
@@ -43,7 +43,7 @@ class DataSet(NamedTuple):
     @property
     def density(self) -> float:
         stored = self.X.nnz if self.sparse else np.count_nonzero(self.X)
-        return stored / (self.X.shape[0] * self.X.shape[1])
+        return float(stored / (self.X.shape[0] * self.X.shape[1]))
 
     def subset(self, n: int, seed: int = 0) -> DataSet:
         """`n` rows drawn without replacement; a larger `n` with the same seed holds the smaller one."""
@@ -112,10 +112,11 @@ def _tidy(X: sp.csr_matrix) -> sp.csr_matrix:
 def synthetic(name: str, seed: int = 0) -> DataSet:
     """A made-up set: small and dense, long and thin, or wide and sparse. A tenth of the labels are random."""
     rng = np.random.default_rng(seed)
+    X: Any
     if name == "synthetic-wide":
         X = _words(rng, n=50_000, d=20_000, per_row=50)
     else:
-        n, d = (20_000, 50) if name == "synthetic-small" else (2_000_000, 40)
+        n, d = (20_000, 50) if name == "synthetic-small" else (5_000_000, 40)
         X = rng.random((n, d), dtype=np.float32)
     scores = X @ rng.standard_normal(X.shape[1])
     y = np.where(scores > np.median(scores), 1.0, -1.0)
@@ -138,7 +139,7 @@ def svmlight_file(data: DataSet, scratch: Path = SCRATCH) -> Path:
     parts = (data.X.data, data.X.indices, data.X.indptr) if data.sparse else (data.X,)
     check = 0
     for part in (*parts, data.y):
-        check = zlib.crc32(np.ascontiguousarray(part), check)
+        check = zlib.crc32(np.ascontiguousarray(part).data, check)
     path = scratch / f"{data.name}-{check:08x}.svm"
     if path.exists():
         return path
@@ -154,7 +155,7 @@ def svmlight_file(data: DataSet, scratch: Path = SCRATCH) -> Path:
 
 def _svmlight_text(X: sp.csr_matrix, y: np.ndarray) -> str:
     """Format a block of rows: one `%` per row is several times faster than one per value."""
-    tokens = [None] * (2 * X.nnz)
+    tokens: list[Any] = [None] * (2 * X.nnz)
     tokens[::2] = (X.indices + 1).tolist()
     tokens[1::2] = X.data.astype(np.float64).tolist()
     ends = (2 * X.indptr).tolist()

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 # Okabe and Ito's palette; black, the heaviest, is for us.
@@ -26,6 +27,8 @@ COLOURS = {
 }
 SERIES = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
 MARKERS = "osD^vPh"
+# Lines and markers for what stands back.
+BROKEN = [((0, (6, 2)), "s"), ((0, (1, 1.5)), "^"), ((0, (4, 1.5, 1, 1.5)), "v")]
 
 plt.rcParams.update(
     {
@@ -64,7 +67,7 @@ def plain_ticks(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def legend_on_top(figure: Figure, handles: list, columns: int) -> None:
+def legend_on_top(figure: Figure, handles: list[Line2D], columns: int) -> None:
     """One legend for all panels."""
     figure.legend(handles=handles, loc="outside upper center", ncols=columns)
 
