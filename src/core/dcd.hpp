@@ -19,7 +19,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -43,15 +42,18 @@ struct Random {
     }
 };
 
-// Rows are visited in runs of so many, the runs in random order.
-inline constexpr std::size_t RUN = 16;
-
-inline std::vector<std::uint32_t> shuffled_runs(std::size_t rows, std::uint64_t seed) {
-    std::vector<std::uint32_t> runs((rows + RUN - 1) / RUN);
-    std::iota(runs.begin(), runs.end(), 0U);
+// 0..count-1 in a random order of runs of `run` neighbours: 1 is a plain permutation.
+inline std::vector<std::uint32_t> permutation(std::size_t count, std::size_t run, std::uint64_t seed) {
+    std::vector<std::uint32_t> firsts((count + run - 1) / run);
+    for (std::size_t r = 0; r < firsts.size(); ++r) firsts[r] = static_cast<std::uint32_t>(r * run);
     Random random{seed};
-    for (std::size_t left = runs.size(); left > 1; --left) std::swap(runs[left - 1], runs[random.below(left)]);
-    return runs;
+    for (std::size_t left = firsts.size(); left > 1; --left) std::swap(firsts[left - 1], firsts[random.below(left)]);
+    if (run == 1) return firsts;
+    std::vector<std::uint32_t> places;
+    places.reserve(count);
+    for (const std::uint32_t first : firsts)
+        for (std::size_t k = first; k < std::min(count, first + run); ++k) places.push_back(static_cast<std::uint32_t>(k));
+    return places;
 }
 
 // What an epoch saw.
@@ -108,69 +110,64 @@ struct Shared {
     void prefetch(std::int64_t i) const { rows.prefetch(i); }
 };
 
-// Goes over `runs` of the rows in `order`; stays[k] says whether row order[k] stays active.
+// Goes over the rows order[k] for the k in `places`; stays[k] says whether the row stays active.
 template <class Rows>
-Epoch visit(const Rows& rows, const Dual& dual, std::span<const std::int32_t> order, std::span<const std::uint32_t> runs,
-            std::span<std::uint8_t> stays, double* w) {
+Epoch visit(const Rows& rows, const Dual& dual, std::span<const std::int32_t> order,
+            std::span<const std::uint32_t> places, std::span<std::uint8_t> stays, double* w) {
+    constexpr std::size_t FAR = 16, NEAR = 6;  // how many rows ahead memory is asked for
     Epoch epoch;
-    const auto prefetch = [&](std::size_t run) {  // the first rows of a run; the others follow by themselves
-        if (run >= runs.size()) return;
-        const std::size_t k = RUN * runs[run];
-        __builtin_prefetch(&dual.alpha[static_cast<std::size_t>(order[k])], 1);
-        __builtin_prefetch(&dual.a[static_cast<std::size_t>(order[k])]);
-        __builtin_prefetch(&dual.q[static_cast<std::size_t>(order[k])]);
-        rows.prefetch_place(order[k]);
-    };
-    for (std::size_t run = 0; run < runs.size(); ++run) {
-        prefetch(run + 2);
-        const std::size_t first = RUN * runs[run], last = std::min(order.size(), first + RUN);
-        for (std::size_t k = first; k < last; ++k) {
-            if (k + 3 < last)
-                rows.prefetch(order[k + 3]);
-            else if (run + 1 < runs.size())
-                rows.prefetch(order[std::min(order.size() - 1, RUN * runs[run + 1] + (k + 3 - last))]);
-            const std::int64_t row = order[k];
-            const auto i = static_cast<std::size_t>(row);
-            const double y = dual.a[i] < 0.0 ? -1.0 : 1.0, top = dual.C * std::abs(dual.a[i]), old = dual.alpha[i];
-            const double g = y * (rows.dot(row, w) + rows.load(w[rows.d])) - 1.0;
-            epoch.gap += top * std::max(0.0, -g) + old * g;
-            stays[k] = !((old == 0.0 && g > dual.above) || (old == top && g < dual.below));
-            if (!stays[k]) continue;
-            const bool rests = (old == 0.0 && g >= 0.0) || (old == top && g <= 0.0);
-            const double slope = rests ? 0.0 : g;
-            epoch.steepest = std::max(epoch.steepest, slope);
-            epoch.flattest = std::min(epoch.flattest, slope);
-            if (rests || dual.q[i] <= 0.0) continue;
-            const double now = std::clamp(old - g / dual.q[i], 0.0, top);
-            const double change = (now - old) * y;
-            if (change == 0.0) continue;
-            dual.alpha[i] = now;
-            rows.axpy(row, change, w);
-            rows.store(w[rows.d], rows.load(w[rows.d]) + change * dual.unit);
+    for (std::size_t next = 0; next < places.size(); ++next) {
+        if (next + FAR < places.size()) {
+            const std::int32_t ahead = order[places[next + FAR]];
+            const auto j = static_cast<std::size_t>(ahead);
+            __builtin_prefetch(&dual.alpha[j], 1);
+            __builtin_prefetch(&dual.a[j]);
+            __builtin_prefetch(&dual.q[j]);
+            rows.prefetch_place(ahead);
         }
+        if (next + NEAR < places.size()) rows.prefetch(order[places[next + NEAR]]);
+        const std::uint32_t k = places[next];
+        const std::int64_t row = order[k];
+        const auto i = static_cast<std::size_t>(row);
+        const double y = dual.a[i] < 0.0 ? -1.0 : 1.0, top = dual.C * std::abs(dual.a[i]), old = dual.alpha[i];
+        const double g = y * (rows.dot(row, w) + rows.load(w[rows.d])) - 1.0;
+        epoch.gap += top * std::max(0.0, -g) + old * g;
+        stays[k] = !((old == 0.0 && g > dual.above) || (old == top && g < dual.below));
+        if (!stays[k]) continue;
+        const bool rests = (old == 0.0 && g >= 0.0) || (old == top && g <= 0.0);
+        const double slope = rests ? 0.0 : g;
+        epoch.steepest = std::max(epoch.steepest, slope);
+        epoch.flattest = std::min(epoch.flattest, slope);
+        if (rests || dual.q[i] <= 0.0) continue;
+        const double now = std::clamp(old - g / dual.q[i], 0.0, top);
+        const double change = (now - old) * y;
+        if (change == 0.0) continue;
+        dual.alpha[i] = now;
+        rows.axpy(row, change, w);
+        rows.store(w[rows.d], rows.load(w[rows.d]) + change * dual.unit);
     }
     return epoch;
 }
 
-// One epoch in a new random order. With several threads the epoch depends on timing, and w is only close to
+// One epoch in a new random order, of runs of `run` rows. With several threads the epoch depends on timing, and w is only close to
 // sum_i alpha_i y_i x_i.
 // requires: rows in `order` once each; 0 <= alpha_i <= C s_i; w belongs to alpha.
 // ensures: the rows that stay come first in `order`, in the order that they had; what follows them is left over.
 template <class Rows>
 Epoch descend(const Rows& rows, const Dual& dual, std::span<std::int32_t> order, std::span<double> w,
-              std::uint64_t seed, int threads) {
-    const std::vector<std::uint32_t> runs = shuffled_runs(order.size(), seed);
+              std::size_t run, std::uint64_t seed, int threads) {
+    const std::vector<std::uint32_t> places = permutation(order.size(), run, seed);
     std::vector<std::uint8_t> stays(order.size());
     Epoch all;
     if (threads <= 1) {
-        all = visit(Own(rows), dual, order, runs, stays, w.data());
+        all = visit(Own(rows), dual, order, places, stays, w.data());
     } else {
         const auto parts = static_cast<std::size_t>(threads);
         std::vector<Epoch> seen(parts);
-        const auto begin = [&](std::size_t p) { return runs.size() * p / parts; };
+        const auto begin = [&](std::size_t p) { return places.size() * p / parts; };
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
         for (std::size_t p = 0; p < parts; ++p) {
-            const auto mine = std::span(runs).subspan(begin(p), begin(p + 1) - begin(p));
+            const auto mine = std::span(places).subspan(begin(p), begin(p + 1) - begin(p));
             seen[p] = visit(Shared(rows), dual, order, mine, stays, w.data());
         }
         for (const Epoch& part : seen) {

@@ -125,6 +125,7 @@ def dense_descend(
     alpha: Vector,
     order: Array,
     w: Vector,
+    run: int,
     seed: int,
     threads: int,
 ) -> tuple[float, float, float, int]: ...
@@ -141,6 +142,7 @@ def sparse_descend(
     alpha: Vector,
     order: Array,
     w: Vector,
+    run: int,
     seed: int,
     threads: int,
 ) -> tuple[float, float, float, int]: ...

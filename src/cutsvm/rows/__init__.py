@@ -48,5 +48,5 @@ class RowsInMemory(Rows, Protocol):
     def squares(self, out: Vector) -> None:
         """out[i] = |x_i|^2"""
 
-    def descend(self, dual: Descent, order: Array, w: Vector, seed: int, threads: int) -> Seen:
+    def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
         """One epoch of dual coordinate descent over the rows in `order`; see core/dcd.hpp."""

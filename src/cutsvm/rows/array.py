@@ -72,8 +72,8 @@ class DenseRows:
     def squares(self, out: Vector) -> None:
         core.dense_squares(self.X, out, self.threads)
 
-    def descend(self, dual: Descent, order: Array, w: Vector, seed: int, threads: int) -> Seen:
-        return core.dense_descend(self.X, *dual, order, w, seed, threads)
+    def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
+        return core.dense_descend(self.X, *dual, order, w, run, seed, threads)
 
 
 class SparseRows:
@@ -135,8 +135,8 @@ class SparseRows:
     def squares(self, out: Vector) -> None:
         core.sparse_squares(*self.arrays, out, self.threads)
 
-    def descend(self, dual: Descent, order: Array, w: Vector, seed: int, threads: int) -> Seen:
-        return core.sparse_descend(*self.arrays, *dual, order, w, seed, threads)
+    def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
+        return core.sparse_descend(*self.arrays, *dual, order, w, run, seed, threads)
 
 
 class StackedRows:
@@ -173,12 +173,12 @@ class StackedRows:
         for part, mine in self._each():
             part.squares(out[mine])
 
-    def descend(self, dual: Descent, order: Array, w: Vector, seed: int, threads: int) -> Seen:
+    def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
         a, q, *rest, alpha = dual
         seen, stay = [], []
         for part, mine in self._each():
             own = order[(order >= mine.start) & (order < mine.stop)] - np.int32(mine.start)
-            now = part.descend((a[mine], q[mine], *rest, alpha[mine]), own, w, seed, threads)
+            now = part.descend((a[mine], q[mine], *rest, alpha[mine]), own, w, run, seed, threads)
             own += np.int32(mine.start)
             seen.append(now)
             stay.append(own[: now[3]])
