@@ -49,20 +49,21 @@ void bind_hinge(nb::module_& m) {
         "g"_a.noconvert(), "offsets"_a.noconvert(), "threads"_a);
     m.def(
         "hinge_sift",
-        [](const Vector<double>& f, const Vector<double>& a, double band, const VectorOut<double>& away, int threads) {
-            check_lengths(f.shape(0), {a.shape(0), away.shape(0)});
-            return to_numpy(released([&] { return hinge_sift(view(f), view(a), band, view(away), threads); }));
+        [](const Vector<double>& f, const Vector<double>& a, double band, const VectorOut<std::uint8_t>& place,
+           int threads) {
+            check_lengths(f.shape(0), {a.shape(0), place.shape(0)});
+            return to_numpy(released([&] { return hinge_sift(view(f), view(a), band, view(place), threads); }));
         },
-        "f"_a.noconvert(), "a"_a.noconvert(), "band"_a, "away"_a.noconvert(), "threads"_a);
+        "f"_a.noconvert(), "a"_a.noconvert(), "band"_a, "place"_a.noconvert(), "threads"_a);
     m.def(
         "hinge_strays",
-        [](const Vector<double>& f, const Vector<double>& a, const Vector<double>& away,
-           const Vector<std::uint8_t>& taken, double margin, int threads) {
-            check_lengths(f.shape(0), {a.shape(0), away.shape(0), taken.shape(0)});
-            return to_numpy(released(
-                [&] { return hinge_strays(view(f), view(a), view(away), view(taken), margin, threads); }));
+        [](const Vector<double>& f, const Vector<double>& a, const Vector<std::uint8_t>& place, int threads) {
+            check_lengths(f.shape(0), {a.shape(0), place.shape(0)});
+            return to_numpy(released([&] { return hinge_strays(view(f), view(a), view(place), threads); }));
         },
-        "f"_a.noconvert(), "a"_a.noconvert(), "away"_a.noconvert(), "taken"_a.noconvert(), "margin"_a, "threads"_a);
+        "f"_a.noconvert(), "a"_a.noconvert(), "place"_a.noconvert(), "threads"_a);
+    m.attr("INSIDE") = static_cast<int>(INSIDE);
+    m.attr("KEPT") = static_cast<int>(KEPT);
     m.def(
         "hinge_look",
         [](const Vector<double>& f, const Vector<double>& to, const Vector<double>& a, const Vector<double>& ks,

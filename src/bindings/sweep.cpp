@@ -14,9 +14,11 @@ void check_scores(const Rows& rows, const Vector<double>& w, const VectorOut<dou
 }
 
 template <class Rows>
-void check_sums(const Rows& rows, const Vector<double>& g, const MatrixOut<double>& sums) {
-    check(static_cast<std::int64_t>(g.shape(0)) == rows.n, "g: one entry per row expected");
+std::int64_t run_class_sums(const Rows& rows, const Vector<double>& a, const Vector<std::uint8_t>& place,
+                            std::uint8_t here, const MatrixOut<double>& sums, int threads) {
+    check(static_cast<std::int64_t>(a.shape(0)) == rows.n && a.shape(0) == place.shape(0), "one entry per row expected");
     check(sums.shape(0) == 2 && static_cast<std::int64_t>(sums.shape(1)) == rows.d + 1, "sums: 2 x (d + 1) expected");
+    return released([&] { return class_sums(rows, view(a), view(place), here, sums.data(), threads); });
 }
 
 template <class Rows>
@@ -86,14 +88,13 @@ void bind_take(nb::module_& m) {
         },
         "X"_a.noconvert(), "which"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def(
-        "dense_sign_sums",
-        [](const Matrix<T>& X, const Vector<double>& g, const MatrixOut<double>& sums, int threads) {
-            return with_dense(X, [&](const auto& rows) {
-                check_sums(rows, g, sums);
-                return released([&] { return sign_sums(rows, view(g), sums.data(), threads); });
-            });
+        "dense_class_sums",
+        [](const Matrix<T>& X, const Vector<double>& a, const Vector<std::uint8_t>& place, std::uint8_t here,
+           const MatrixOut<double>& sums, int threads) {
+            return with_dense(X,
+                              [&](const auto& rows) { return run_class_sums(rows, a, place, here, sums, threads); });
         },
-        "X"_a.noconvert(), "g"_a.noconvert(), "sums"_a.noconvert(), "threads"_a);
+        "X"_a.noconvert(), "a"_a.noconvert(), "place"_a.noconvert(), "here"_a, "sums"_a.noconvert(), "threads"_a);
 }
 
 template <class T, class I>
@@ -119,15 +120,14 @@ void bind_sparse_take(nb::module_& m) {
         "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "which"_a.noconvert(),
         "to_pointers"_a.noconvert(), "to_values"_a.noconvert(), "to_columns"_a.noconvert(), "threads"_a);
     m.def(
-        "sparse_sign_sums",
-        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Vector<double>& g,
-           const MatrixOut<double>& sums, int threads) {
+        "sparse_class_sums",
+        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Vector<double>& a,
+           const Vector<std::uint8_t>& place, std::uint8_t here, const MatrixOut<double>& sums, int threads) {
             const auto rows = sparse(values, columns, pointers, static_cast<std::int64_t>(sums.shape(1)) - 1);
-            check_sums(rows, g, sums);
-            return released([&] { return sign_sums(rows, view(g), sums.data(), threads); });
+            return run_class_sums(rows, a, place, here, sums, threads);
         },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "g"_a.noconvert(),
-        "sums"_a.noconvert(), "threads"_a);
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "a"_a.noconvert(),
+        "place"_a.noconvert(), "here"_a, "sums"_a.noconvert(), "threads"_a);
 }
 
 template <class T>

@@ -32,9 +32,9 @@ inline double hinge_value(std::span<const double> f, std::span<const double> a, 
 inline constexpr double TIE = 1e-12;
 
 inline int side(double f, double a) {  // 1: inside the margin, 0: tied, -1: outside
-    const double slack = a > 0.0 ? 1.0 - f : 1.0 + f;
-    if (std::abs(slack) <= TIE * (1.0 + std::abs(f))) return 0;
-    return slack > 0.0 ? 1 : -1;
+    const double s = a > 0.0 ? 1.0 - f : 1.0 + f;
+    if (std::abs(s) <= TIE * (1.0 + std::abs(f))) return 0;
+    return s > 0.0 ? 1 : -1;
 }
 
 // {sum of a_i inside the margin, sum of the positive a_i that are tied, the same of the negative ones}
@@ -73,49 +73,45 @@ inline void hinge_slopes(std::span<const double> f, std::span<const double> a, s
     }
 }
 
-// Sorts rows by their side of the margin: rows with |1 - y_i f_i| <= band are near. away[i] = -a_i for the others that
-// lie inside the margin (slack above band), else 0. Returns the near rows; rows of weight 0 are never near.
-inline std::vector<std::int64_t> hinge_sift(std::span<const double> f, std::span<const double> a, double band,
-                                            std::span<double> away, int threads) {
-    const auto n = static_cast<std::int64_t>(f.size());
-    std::vector<std::int64_t> first(static_cast<std::size_t>(count_blocks(n)) + 1);
-    const auto slack = [&](std::int64_t i) { return a[i] > 0.0 ? 1.0 - f[i] : 1.0 + f[i]; };
-    const auto is_near = [&](std::int64_t i) { return std::abs(slack(i)) <= band && a[i] != 0.0; };
-    for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
-        std::int64_t count = 0;
-        for (std::int64_t i = begin; i < end; ++i) {
-            count += is_near(i);
-            away[i] = slack(i) > band ? -a[i] : 0.0;
-        }
-        first[static_cast<std::size_t>(begin / BLOCK) + 1] = count;
-    });
-    for (std::size_t b = 1; b < first.size(); ++b) first[b] += first[b - 1];
-    std::vector<std::int64_t> near(static_cast<std::size_t>(first.back()));
-    for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
-        auto next = static_cast<std::size_t>(first[static_cast<std::size_t>(begin / BLOCK)]);
-        for (std::int64_t i = begin; i < end; ++i)
-            if (is_near(i)) near[next++] = i;
-    });
-    return near;
-}
+// Where sifting sees a row: outside the margin or without weight, inside it, or near it and kept.
+enum Place : std::uint8_t { OUTSIDE = 0, INSIDE = 1, KEPT = 2 };
 
-// The rows that sifting left out and that are not where it took them to be: rows with away[i] != 0 whose slack is below
-// `margin`, and the others whose slack is above -margin. Rows that are `taken`, or have no weight, do not count.
-inline std::vector<std::int64_t> hinge_strays(std::span<const double> f, std::span<const double> a,
-                                              std::span<const double> away, std::span<const std::uint8_t> taken,
-                                              double margin, int threads) {
-    const auto n = static_cast<std::int64_t>(f.size());
+inline double slack(double f, double a) { return a > 0.0 ? 1.0 - f : 1.0 + f; }
+
+// The rows of each block that pass a test, in order.
+template <class Test>
+std::vector<std::int64_t> find_rows(std::int64_t n, int threads, const Test& test) {
     std::vector<std::vector<std::int64_t>> found(static_cast<std::size_t>(count_blocks(n)));
     for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-            const double slack = a[i] > 0.0 ? 1.0 - f[i] : 1.0 + f[i];
-            const bool astray = away[i] != 0.0 ? slack < margin : slack > -margin;
-            if (astray && !taken[i] && a[i] != 0.0) found[static_cast<std::size_t>(begin / BLOCK)].push_back(i);
-        }
+        auto& mine = found[static_cast<std::size_t>(begin / BLOCK)];
+        for (std::int64_t i = begin; i < end; ++i)
+            if (test(static_cast<std::size_t>(i))) mine.push_back(i);
     });
     std::vector<std::int64_t> all;
+    std::size_t count = 0;
+    for (const auto& part : found) count += part.size();
+    all.reserve(count);
     for (const auto& part : found) all.insert(all.end(), part.begin(), part.end());
     return all;
+}
+
+// Puts every row in its place: KEPT if |1 - y_i f_i| <= band, else INSIDE or OUTSIDE the margin. Returns the rows kept.
+inline std::vector<std::int64_t> hinge_sift(std::span<const double> f, std::span<const double> a, double band,
+                                            std::span<std::uint8_t> place, int threads) {
+    return find_rows(static_cast<std::int64_t>(f.size()), threads, [&](std::size_t i) {
+        const double s = slack(f[i], a[i]);
+        place[i] = a[i] == 0.0 ? OUTSIDE : (std::abs(s) <= band ? KEPT : (s > 0.0 ? INSIDE : OUTSIDE));
+        return place[i] == KEPT;
+    });
+}
+
+// The rows that are not where they were put: INSIDE with a slack below 0, or OUTSIDE with one above.
+inline std::vector<std::int64_t> hinge_strays(std::span<const double> f, std::span<const double> a,
+                                              std::span<const std::uint8_t> place, int threads) {
+    return find_rows(static_cast<std::int64_t>(f.size()), threads, [&](std::size_t i) {
+        const double s = slack(f[i], a[i]);
+        return a[i] != 0.0 && ((place[i] == INSIDE && s < 0.0) || (place[i] == OUTSIDE && s > 0.0));
+    });
 }
 
 // A line of scores f + k t: towards other scores (t = to - f), or all of them up by k (t = 1, `to` empty).

@@ -184,11 +184,12 @@ std::int64_t accumulate(const Rows& rows, std::span<double> old, std::span<const
     return all;
 }
 
-// sums[0] += sum over the rows with g_i > 0 of g_i (x_i, 1); sums[1] += sum over those with g_i < 0 of -g_i (x_i, 1).
+// Sums over the rows i with place[i] == here: sums[0] += a_i (x_i, 1) where a_i > 0, sums[1] += -a_i (x_i, 1) where a_i < 0.
 // requires: sums is 2 x (d + 1), row-major.
 // ensures: returns the number of rows read.
 template <class Rows>
-std::int64_t sign_sums(const Rows& rows, std::span<const double> g, double* sums, int threads) {
+std::int64_t class_sums(const Rows& rows, std::span<const double> a, std::span<const std::uint8_t> place,
+                        std::uint8_t here, double* sums, int threads) {
     const std::array<std::int64_t, 2> bounds{0, rows.n};
     const std::vector<Piece> pieces = cut_shards(bounds);
     const auto count = static_cast<std::int64_t>(pieces.size());
@@ -204,8 +205,8 @@ std::int64_t sign_sums(const Rows& rows, std::span<const double> g, double* sums
         for (std::int64_t from = piece.begin; from < piece.end; from += BLOCK) {
             const std::int64_t to = std::min(piece.end, from + BLOCK);
             for (std::int64_t i = from; i < to; ++i) {
-                const double value = g[static_cast<std::size_t>(i)];
-                const auto k = static_cast<std::size_t>(i - from);
+                const auto s = static_cast<std::size_t>(i), k = static_cast<std::size_t>(i - from);
+                const double value = place[s] == here ? a[s] : 0.0;
                 positive[k] = std::max(0.0, value);
                 negative[k] = std::max(0.0, -value);
                 up[rows.d] += positive[k];

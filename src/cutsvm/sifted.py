@@ -22,7 +22,7 @@ from cutsvm.losses import Hinge
 from cutsvm.risk import Point, Risk
 from cutsvm.rows import DenseRows, RowsInMemory, StackedRows
 from cutsvm.timing import count, timed
-from cutsvm.types import Ints, Vector
+from cutsvm.types import Array, Ints, Vector
 
 
 class SiftedRisk(Risk):
@@ -34,20 +34,16 @@ class SiftedRisk(Risk):
     def __init__(self, full: Risk, point: Point, band: float) -> None:
         assert isinstance(full.loss, Hinge)
         self.full, self.signed = full, full.loss.signed
-        self._away = np.empty(full.rows.n)  # -a_i for the rows of A, else 0
-        near = core.hinge_sift(point.scores, self.signed, band, self._away, full.threads)
-        self._taken = np.zeros(full.rows.n, dtype=np.uint8)  # 1 for the rows of U
-        self._taken[near] = 1
+        self._place = np.empty(full.rows.n, dtype=np.uint8)  # outside the margin, inside it (A), or kept (U)
+        near = core.hinge_sift(point.scores, self.signed, band, self._place, full.threads)
         self._first = len(near)
-        # sum over A of s_i (x_i, 1): its negative rows (whose -a_i is positive), its positive ones
-        self._totals = _totals(full.rows, self._away)
+        self._totals = _totals(full.rows, self.signed, self._place)  # of A: its positive rows, its negative ones
         self._kept = [self._take(near)]
         self._signs = [self.signed[near]]
         rows, loss = self._assemble()
         super().__init__(rows, loss, intercept=full.intercept, threads=full.threads)
-        f = point.scores[near]
-        slack = 1.0 - np.copysign(f, f * self.signed[near])
-        self.dual = np.concatenate([(slack > 0.0).astype(np.float64), np.ones(2)])
+        violates = point.scores[near] * self.signed[near] < np.abs(self.signed[near])
+        self.dual = np.concatenate([violates.astype(np.float64), np.ones(2)])
 
     def _take(self, rows: Ints) -> RowsInMemory:
         count("visits", len(rows))
@@ -59,7 +55,7 @@ class SiftedRisk(Risk):
         weights = self._totals[:, -1]
         means = self._totals[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None]
         rows = [self._kept[0], DenseRows(means, self.full.threads), *self._kept[1:]]
-        signed = np.concatenate([self._signs[0], weights * [-1.0, 1.0], *self._signs[1:]])
+        signed = np.concatenate([self._signs[0], weights * [1.0, -1.0], *self._signs[1:]])
         return StackedRows(rows), Hinge(signed, self.full.threads)
 
     def split(self, shards: int) -> None:
@@ -68,29 +64,26 @@ class SiftedRisk(Risk):
         self.cut(np.append(np.linspace(0, self._first, shards + 1).astype(np.int64), self.rows.n))
 
     @timed("sift")
-    def grow(self, point: Point, margin: float = 0.0) -> int:
-        """The rows that are on the other side at the point, or within `margin` of it, join. Returns how many."""
-        strays = core.hinge_strays(
-            point.scores, self.signed, self._away, self._taken, margin, self.full.threads
-        )
+    def grow(self, point: Point) -> int:
+        """The rows that are on the other side of the margin at the point join U. Returns how many."""
+        strays = core.hinge_strays(point.scores, self.signed, self._place, self.full.threads)
         if not len(strays):
             return 0
-        rows, away = self._take(strays), self._away[strays]
-        self._totals -= _totals(rows, away)
+        rows, signed, place = self._take(strays), self.signed[strays], self._place[strays]
+        self._totals -= _totals(rows, signed, place)
         self._totals[:, -1].clip(min=0.0, out=self._totals[:, -1])
-        self._taken[strays] = 1
-        self._away[strays] = 0.0
+        self._place[strays] = core.KEPT
         self._kept.append(rows)
-        self._signs.append(self.signed[strays])
+        self._signs.append(signed)
         self.rows, self.loss = self._assemble()
         self.cut(np.append(self.bounds[:-1], self.rows.n))
         assert self.dual is not None
-        self.dual = np.concatenate([self.dual, (away != 0.0).astype(np.float64)])
+        self.dual = np.concatenate([self.dual, (place == core.INSIDE).astype(np.float64)])
         return len(strays)
 
 
-def _totals(rows: RowsInMemory, away: Vector) -> Vector:
-    """Two rows: sum_i |away_i| (x_i, 1) over those above 0, and over those below."""
+def _totals(rows: RowsInMemory, signed: Vector, place: Array) -> Vector:
+    """sum of s_i (x_i, 1) over the rows inside the margin: the positive ones, the negative ones."""
     sums = np.zeros((2, rows.d + 1))
-    count("visits", rows.sign_sums(away, sums))
+    count("visits", rows.class_sums(signed, place, core.INSIDE, sums))
     return sums

@@ -33,10 +33,10 @@ class RowsInMemory(Rows, Protocol):
     def take(self, rows: Ints) -> RowsInMemory:
         """A copy of these rows."""
 
-    def sign_sums(self, g: Vector, sums: Vector) -> int:
-        """sums[0] += sum of g_i (x_i, 1) where g_i > 0; sums[1] += sum of -g_i (x_i, 1) where g_i < 0.
+    def class_sums(self, signed: Vector, place: Array, here: int, sums: Vector) -> int:
+        """Over the rows with place[i] == here: sums[0] += a_i (x_i, 1) if a_i > 0, sums[1] -= a_i (x_i, 1) if a_i < 0.
 
-        Returns the number of rows read.
+        a = signed = y_i s_i. Returns the number of rows read.
         """
 
     def fast(self) -> RowsInMemory:

@@ -45,8 +45,8 @@ class DenseRows:
         core.dense_take(self.X, rows, copy, self.threads)
         return DenseRows(copy, self.threads)
 
-    def sign_sums(self, g: Vector, sums: Vector) -> int:
-        return core.dense_sign_sums(self.X, g, sums, self.threads)
+    def class_sums(self, signed: Vector, place: Array, here: int, sums: Vector) -> int:
+        return core.dense_class_sums(self.X, signed, place, here, sums, self.threads)
 
     def by_row(self) -> DenseRows:
         """Rows that can be read one at a time: a copy if it is the columns that lie side by side."""
@@ -118,8 +118,8 @@ class SparseRows:
         rows.n, rows.d, rows.entries = len(pointers) - 1, self.d, len(values)
         return rows
 
-    def sign_sums(self, g: Vector, sums: Vector) -> int:
-        return core.sparse_sign_sums(*self.arrays, g, sums, self.threads)
+    def class_sums(self, signed: Vector, place: Array, here: int, sums: Vector) -> int:
+        return core.sparse_class_sums(*self.arrays, signed, place, here, sums, self.threads)
 
     def fast(self) -> SparseRows:
         return self

@@ -31,7 +31,7 @@ def begin(
     Planes that are there already keep the shards that they belong to.
     """
     if bundle is None or not len(bundle):
-        risk.split(choose_shards(risk) if shards == "auto" else int(shards))
+        risk.split(choose_shards(risk, C) if shards == "auto" else int(shards))
     bundle = Bundle(risk.size, risk.n_free) if bundle is None else bundle
     first = risk.at(np.zeros(risk.size) if start is None else start.copy())
     bundle.add(risk.planes(first))

@@ -1,48 +1,54 @@
 """How many shards: as many as make the passes and the reduced problems together cheapest.
 
-More shards make a tighter model of the risk and so fewer passes, roughly as P^-0.3 (covtype, C n = 1e4: 37 passes
-with 1 shard, 13 with 32, 10 with 128), and a larger reduced problem. The costs below were measured on one machine
-(`benchmarks/shards.py`, which also shows how near to the best number this comes); they do not depend on n_jobs, so
-that the answer does not.
+More shards make a tighter model of the risk and so fewer passes: roughly as P^-0.1 where C is small, P^-0.28 at
+C n = 1e4 and P^-0.44 at C n = 1e6 (a9a, w8a, mnist, covtype; passes for a9a at 1e6: 162 with 1 shard, 52 with 16, 17
+with 128). They also make a larger reduced problem. The costs below were measured on one machine (`benchmarks/shards.py`,
+which also shows how near to the best number this comes); they do not depend on n_jobs, so that the answer does not.
 """
 
 from __future__ import annotations
 
+from math import log2, log10
+
 from cutsvm.risk import Risk
 
 ENTRY = 0.5e-9  # seconds per stored value of X and iteration: scores, and the rows that planes are made of
-ROW = 12e-9  # seconds per row and iteration: line search, slopes
-CALL = 1.5e-4  # seconds per iteration, whatever its size: Python between the kernels
+ROW = 20e-9  # seconds per row and iteration: line search, slopes
+CALL = 1e-3  # seconds per iteration, whatever its size: Python between the kernels, threads that wake up
 STEP = 3e-6  # seconds per step of the interior point method, whatever its size
 PLANE = 8e-8  # seconds per plane in such a step
 FLOP = 3.5e-11  # seconds per multiplication in its factorisations
 STEPS = 8  # of them per reduced problem
-POWER = 0.3  # passes fall as P^-0.3
 ROWS = 250  # a shard has at least so many rows
 MOST = 128
 MEMORY = 1 / 4  # planes may take this share of the memory that X takes
 
 
-def choose_shards(risk: Risk) -> int:
+def choose_shards(risk: Risk, C: float) -> int:
     """The power of two with the lowest estimate of passes x (sweeps + reduced problem)."""
-    rows = risk.rows
+    rows, size = risk.rows, risk.size
     sweeps = CALL + ENTRY * rows.entries + ROW * rows.n
-    best, lowest = 1, sweeps + _reduced(1, risk.size)
+    decades = log10(max(C * risk.loss.total, 1e-300)) - 4.0  # of C n above 1e4
+    power = min(0.5, max(0.1, 0.28 + 0.08 * decades))
+    hard = min(1.0, max(0.0, (1.0 + decades) / 3.0))
+    best, lowest = 1, sweeps + _reduced(_planes(1, size, hard), size)
     shards = 2
-    while shards <= min(MOST, rows.n // ROWS) and _planes(shards, risk.size) * risk.size <= MEMORY * rows.entries:
-        cost = shards**-POWER * (sweeps + _reduced(shards, risk.size))
+    while shards <= min(MOST, rows.n // ROWS):
+        planes = _planes(shards, size, hard)
+        if planes * size > MEMORY * rows.entries:
+            break
+        cost = shards**-power * (sweeps + _reduced(planes, size))
         if cost < lowest:
             best, lowest = shards, cost
         shards *= 2
     return best
 
 
-def _planes(shards: int, size: int) -> float:
-    """Planes that stay in the bundle of a hard problem: some per shard, and enough to pin down w."""
-    return 10.0 * shards + 0.5 * size * (1.0 + 0.5 * (shards.bit_length() - 1))
+def _planes(shards: int, size: int, hard: float) -> float:
+    """Planes that stay in the bundle: some per shard, and for a hard problem enough to pin down w."""
+    return 12.0 * shards + 0.2 * hard * size * (1.0 + log2(shards))
 
 
-def _reduced(shards: int, size: int) -> float:
+def _reduced(planes: float, size: int) -> float:
     """Seconds of one reduced problem."""
-    planes = _planes(shards, size)
-    return STEPS * (STEP + PLANE * planes + FLOP * planes * min(float(size) ** 2, planes**2 / 3.0))
+    return STEPS * (STEP + PLANE * planes + FLOP * planes * min(float(size) ** 2, planes**2 / 6.0))

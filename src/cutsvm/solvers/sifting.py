@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -30,6 +31,9 @@ from cutsvm.solvers.ocas import OCAS
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
+# A sample of m rows gives w with an error of about sqrt(d / m), and the band must hold the rows that this error moves to
+# the other side: SPREAD sqrt(d / m) of all n, WIDEST at most. m + n sqrt(d / m) is least near m = (n sqrt(d))^(2/3).
+SPREAD, WIDEST = 3.5, 0.2
 # The sample's problem is solved to this relative gap.
 SAMPLE_TOL = 3e-3
 # The inner problem is solved to this share of the gap that is asked for, or of the gap that is left.
@@ -44,12 +48,13 @@ class Sifting:
     """Sifting around an inner solver; `sample` and `band` are shares of the rows."""
 
     inner: Solver = field(default_factory=OCAS)
-    sample: float = 0.05
-    band: float = 0.15
+    sample: float | Literal["auto"] = "auto"
+    band: float | Literal["auto"] = "auto"
 
     def __post_init__(self) -> None:
         for name in ("sample", "band"):
-            validation.positive(name, getattr(self, name))
+            if (share := getattr(self, name)) != "auto":
+                validation.positive(name, share)
 
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
@@ -58,11 +63,12 @@ class Sifting:
             yield from self.inner(risk, C, bundle, start=start, aim=aim)
             return
         rng = np.random.default_rng(0)
-        w = self.solve_sample(risk, C, rng) if start is None else start.copy()
-        best = risk.at(w)
+        size = self.sample_size(risk)
+        w = self.solve_sample(risk, C, size, rng) if start is None else start.copy()
+        best, spare = risk.at(w), None
         primal, lower = objective(risk, best, C), 0.0
         yield Iterate(best.w, primal, lower, 0, swept=best.swept)
-        sifted = SiftedRisk(risk, best, self.width(risk, best, rng))
+        sifted = SiftedRisk(risk, best, self.width(risk, best, size, rng))
         bundle = Bundle(risk.size, risk.n_free)
         while True:
             for inner in self.inner(sifted, C, bundle, start=best.w, aim=INNER * aim):
@@ -70,26 +76,33 @@ class Sifting:
                 yield Iterate(best.w, primal, lower, inner.planes, swept=best.swept)
                 if inner.primal - inner.lower <= max(INNER * aim * primal, LEFT * (primal - inner.lower)):
                     break
-            trial = risk.at(inner.w)
-            best, k = better(risk, best, trial, C, goal=lower / (1.0 - aim))
-            primal = objective(risk, best, C)
+            trial = risk.at(inner.w, spare=spare)
             sifted.grow(trial)
+            best, spare, k = better(risk, best, trial, C, goal=lower / (1.0 - aim))
+            primal = objective(risk, best, C)
             yield Iterate(best.w, primal, lower, inner.planes, step=k, swept=best.swept)
 
-    def solve_sample(self, risk: Risk, C: float, rng: np.random.Generator) -> Vector:
-        """w for a sample of the rows, each with the weight of all that it stands for."""
-        sample = draw(risk, self.sample, rng)
+    def sample_size(self, risk: Risk) -> int:
+        n, d = risk.rows.n, risk.rows.d
+        return int(self.sample * n) if self.sample != "auto" else round((n * d**0.5) ** (2 / 3))
+
+    def solve_sample(self, risk: Risk, C: float, size: int, rng: np.random.Generator) -> Vector:
+        """w for a sample of the rows, which weigh as much as all."""
+        sample = draw(risk, size, rng)
         for iterate in self.inner(sample, C, aim=SAMPLE_TOL):
             if iterate.gap <= SAMPLE_TOL:
                 break
         return iterate.w
 
-    def width(self, risk: Risk, point: Point, rng: np.random.Generator) -> float:
-        """The band that holds the share `band` of the rows, measured on some of them."""
+    def width(self, risk: Risk, point: Point, size: int, rng: np.random.Generator) -> float:
+        """The width of a band that holds the share `band` of the rows, measured on some of them."""
+        share = self.band
+        if share == "auto":
+            share = min(WIDEST, SPREAD * (risk.rows.d / size) ** 0.5)
         some = rng.integers(0, risk.rows.n, 10_000)
         f = point.scores[some]
         slack = np.abs(1.0 - np.copysign(f, f * risk.loss.signed[some]))
-        return float(np.quantile(slack, self.band))
+        return float(np.quantile(slack, share))
 
 
 def pays(risk: Risk) -> bool:
@@ -98,11 +111,11 @@ def pays(risk: Risk) -> bool:
 
 
 @timed("sift")
-def draw(risk: Risk, share: float, rng: np.random.Generator) -> Risk:
+def draw(risk: Risk, size: int, rng: np.random.Generator) -> Risk:
     """The risk of a random sample, whose classes weigh what they weigh in all; a rare class must not get lost."""
     signed = risk.loss.signed
     n = len(signed)
-    rows = np.unique(rng.integers(0, n, int(share * n)))
+    rows = np.unique(rng.integers(0, n, size))
     for side in (1.0, -1.0):
         if np.count_nonzero(side * signed[rows] > 0.0) < OF_EACH:
             of_class = np.flatnonzero(side * signed > 0.0)
@@ -120,9 +133,9 @@ def draw(risk: Risk, share: float, rng: np.random.Generator) -> Risk:
     return sample
 
 
-def better(risk: Risk, best: Point, trial: Point, C: float, goal: float) -> tuple[Point, float]:
-    """The trial if it meets the goal, else the best point on the half-line towards it."""
+def better(risk: Risk, best: Point, trial: Point, C: float, goal: float) -> tuple[Point, Point, float]:
+    """The trial if it meets the goal, else the best point on the half-line towards it; and the point not needed."""
     if objective(risk, trial, C) <= goal:
-        return trial, 1.0
+        return trial, best, 1.0
     k = search(risk, best, trial, C, guess=1.0)
-    return risk.between(best, trial, k), k
+    return risk.between(best, trial, k, spare=best), trial, k
