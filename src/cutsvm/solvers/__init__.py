@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cutsvm.run import Solver
+from cutsvm.solvers.auto import Auto
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
@@ -10,7 +11,7 @@ from cutsvm.solvers.sifting import Sifting
 
 __all__ = ["CPA", "DCD", "OCAS", "Sifting", "resolve"]
 
-REGISTRY = {"auto": OCAS, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting}
+REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting}
 PLANNED = ("accpm",)
 
 

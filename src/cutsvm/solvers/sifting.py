@@ -40,7 +40,7 @@ SAMPLE_TOL = 3e-3
 INNER, LEFT = 0.3, 0.03
 # The sample has so many rows of each class at least, if there are as many.
 OF_EACH = 1000
-FEW = 20_000  # rows: with fewer there is nothing to gain
+FEW, MANY = 20_000, 20  # rows, and rows for each feature: with fewer there is nothing to gain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,8 @@ class Sifting:
 
 def pays(risk: Risk) -> bool:
     """Whether few rows can stand for all."""
-    return isinstance(risk.loss, Hinge) and hasattr(risk.rows, "take") and risk.rows.n >= FEW
+    rows = risk.rows
+    return isinstance(risk.loss, Hinge) and hasattr(rows, "take") and rows.n >= max(FEW, MANY * rows.d)
 
 
 @timed("sift")

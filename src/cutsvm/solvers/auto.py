@@ -1,0 +1,79 @@
+"""solver="auto": which algorithm for which data, and why.
+
+The rules, and what they are made from (`benchmarks/binary.py`; seconds to a certified gap of 1e-3, two cores, at
+C n = 1e2, 1e4, 1e6; n rows, d features):
+
+    set         n        d       ocas              sifting           dcd
+    covtype     581,012  54      0.17  0.28  0.37  0.08  0.16  0.24  0.21  0.43  -
+    kdd04_bio   145,751  74      0.07  0.11  0.18  0.03  0.05  0.09  0.09  0.14  3.4
+    ijcnn1      49,990   22      0.02  0.05  0.05  0.04  0.05  0.07  0.01  0.02  0.44
+    a9a         32,561   123     0.02  0.07  0.22  0.04  0.20  0.78  0.01  0.05  2.3
+    w8a         49,749   300     0.03  0.11  0.79  0.08  0.40  2.1   0.02  0.08  2.9
+    mnist       60,000   784     0.14  0.44  2.6   0.17  0.88  5.8   0.11  0.91  -
+    arxiv       250,000  67,000  0.22  0.43  3.6   0.16  0.60  -     0.13  0.21  2.6
+
+1. Many rows for each feature, and many rows: sifting around ocas. A sample tells nearly all, few rows are near the
+   margin, and passes over the data are what costs.
+2. Otherwise coordinate descent, as long as C is small enough for it: its epochs grow with C times the rows' squared
+   length. The wider the data, the more it may: a reduced problem and planes of d features cost ocas more.
+3. Otherwise ocas.
+
+Dense data that are mostly zeros are swept as sparse by 2 and 3, which read them often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cutsvm.losses import Hinge
+from cutsvm.planes import Bundle
+from cutsvm.risk import Risk
+from cutsvm.run import Iterate, Solver
+from cutsvm.solvers.dcd import DCD
+from cutsvm.solvers.ocas import OCAS
+from cutsvm.solvers.sifting import Sifting
+from cutsvm.types import Vector
+
+LONG = 100_000  # rows from which sifting pays,
+THIN = 300  # if there are so many of them for each feature
+EASY = 3e5  # C sum_i s_i |x_i|^2 up to which coordinate descent is quick,
+WIDE = 1000  # or so much more as there are more features than this
+SAMPLE = 1000  # rows that |x_i|^2 is measured on
+
+
+@dataclass(frozen=True)
+class Auto:
+    """Chooses among OCAS with and without sifting and DCD."""
+
+    def __call__(
+        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
+    ) -> Iterator[Iterate]:
+        solver, note = choose(risk, C)
+        if not isinstance(solver, Sifting) and hasattr(risk.rows, "fast"):
+            risk.rows = risk.rows.fast()
+        for iterate in solver(risk, C, bundle, start=start, aim=aim):
+            yield replace(iterate, note=note)
+
+
+def choose(risk: Risk, C: float) -> tuple[Solver, str]:
+    """The solver, and the reason in a few words."""
+    n, d = risk.rows.n, risk.rows.d
+    if not isinstance(risk.loss, Hinge) or not hasattr(risk.rows, "take"):
+        return OCAS(), "ocas: it takes any data and any loss"
+    if n >= max(LONG, THIN * d):
+        return Sifting(), f"sifting: {n:,} rows of only {d:,} features, so few rows decide"
+    hard = C * risk.loss.total * mean_square(risk)
+    limit = EASY * max(1.0, d / WIDE)
+    words = f"C sum s |x|^2 = {hard:.1g} is {'below' if hard <= limit else 'above'} {limit:.1g}"
+    return (DCD(), f"dcd: {words}") if hard <= limit else (OCAS(), f"ocas: {words}")
+
+
+def mean_square(risk: Risk) -> float:
+    """The mean of |x_i|^2, on some rows spread over all."""
+    some = risk.rows.take(np.unique(np.linspace(0, risk.rows.n - 1, SAMPLE).astype(np.int64)))
+    squares = np.empty(some.n)
+    some.squares(squares)
+    return float(squares.mean())
