@@ -104,17 +104,17 @@ class Risk:
 
         spare: a point that is not needed any more, whose memory may be used.
         """
-        return self._settle(self.score(w, spare=spare))
+        return self.settle(self.score(w, spare=spare))
 
     @timed("line_search")
     def between(self, start: Point, end: Point, k: float, *, spare: Point | None = None) -> Point:
         """The point start + k (end - start), with the best b if that is free. No pass over the data."""
         scores = np.empty(self.rows.n) if spare is None else spare.scores
         core.blend(start.scores, end.scores, k, scores, self.threads)
-        return self._settle(Point(start.w + k * (end.w - start.w), scores))
+        return self.settle(Point(start.w + k * (end.w - start.w), scores))
 
     @timed("line_search")
-    def _settle(self, point: Point) -> Point:
+    def settle(self, point: Point) -> Point:
         """The point with b moved to where the loss is lowest."""
         if self.intercept is not Intercept.FREE:
             return point

@@ -20,9 +20,16 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.losses import Hinge
 from cutsvm.risk import Point, Risk
-from cutsvm.rows import DenseRows, RowsInMemory, StackedRows
+from cutsvm.rows import DenseRows, SparseRows, StackedRows
 from cutsvm.timing import count, timed
 from cutsvm.types import Array, Ints, Vector
+
+
+def siftable(risk: Risk) -> tuple[DenseRows | SparseRows, Hinge]:
+    """The risk's rows and loss; TypeError if they are not a matrix in memory and a hinge loss."""
+    if isinstance(risk.rows, (DenseRows, SparseRows)) and isinstance(risk.loss, Hinge):
+        return risk.rows, risk.loss
+    raise TypeError("sifting: a hinge loss of a matrix in memory expected")
 
 
 class SiftedRisk(Risk):
@@ -32,23 +39,22 @@ class SiftedRisk(Risk):
 
     @timed("sift")
     def __init__(self, full: Risk, point: Point, band: float) -> None:
-        assert isinstance(full.loss, Hinge)
-        self.full, self.signed = full, full.loss.signed
+        self.full = full
+        self.all_rows, loss = siftable(full)
+        self.signed = loss.signed
         self._place = np.empty(full.rows.n, dtype=np.uint8)  # outside the margin, inside it (A), or kept (U)
         near = core.hinge_sift(point.scores, self.signed, band, self._place, full.threads)
         self._first = len(near)
-        self._totals = _totals(full.rows, self.signed, self._place)  # of A: its positive rows, its negative ones
+        self._totals = _totals(self.all_rows, self.signed, self._place)  # of A: its positive rows, its negative ones
         self._kept = [self._take(near)]
         self._signs = [self.signed[near]]
-        rows, loss = self._assemble()
-        super().__init__(rows, loss, intercept=full.intercept, threads=full.threads)
+        super().__init__(*self._assemble(), intercept=full.intercept, threads=full.threads)
         violates = point.scores[near] * self.signed[near] < np.abs(self.signed[near])
         self.dual = np.concatenate([violates.astype(np.float64), np.ones(2)])
 
-    def _take(self, rows: Ints) -> RowsInMemory:
+    def _take(self, rows: Ints) -> DenseRows | SparseRows:
         count("visits", len(rows))
-        taken: RowsInMemory = self.full.rows.take(rows).fast()
-        return taken
+        return self.all_rows.take(rows).fast()
 
     def _assemble(self) -> tuple[StackedRows, Hinge]:
         """All rows with their loss: U's first, the two means, those that joined."""
@@ -82,7 +88,7 @@ class SiftedRisk(Risk):
         return len(strays)
 
 
-def _totals(rows: RowsInMemory, signed: Vector, place: Array) -> Vector:
+def _totals(rows: DenseRows | SparseRows, signed: Vector, place: Array) -> Vector:
     """sum of s_i (x_i, 1) over the rows inside the margin: the positive ones, the negative ones."""
     sums = np.zeros((2, rows.d + 1))
     count("visits", rows.class_sums(signed, place, core.INSIDE, sums))

@@ -30,6 +30,11 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
 
 
+def whole_numbers(y: Array) -> bool:
+    """Whether these floats are whole numbers, as labels are."""
+    return y.dtype.kind == "f" and bool(np.all(y == np.rint(y)))
+
+
 def refuse_lazy(X: Any) -> None:
     """A lazy frame has no values yet; an Arrow table no array interface."""
     kind = type(X)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -11,17 +12,30 @@ from scipy import sparse
 from cutsvm._native import core
 from cutsvm.types import Array, Ints, Vector
 
-# What a descent knows of the dual problem: a, q, C, unit, above, below, alpha; see core/dcd.hpp.
-Descent = tuple[Vector, Vector, float, float, float, float, Vector]
-# What it has seen: the gap of the rows visited, the steepest and the flattest slope, how many rows stay.
-Seen = tuple[float, float, float, int]
-
 # A dense array with fewer than this share of non-zeros is swept faster as CSR: an entry then costs 8 bytes and a
 # gather in place of 4 bytes in order.
 SPARSE_BELOW = 0.3
 NARROW = 64  # features; with fewer there is little to gain
 SAMPLE = 1000  # rows that are looked at to see this
 MEMORY = 0.5  # the copy may take this share of the memory that is free
+
+# What a descent has seen: the gap of the rows visited, the steepest and the flattest slope, how many rows stay.
+Seen = tuple[float, float, float, int]
+
+
+class Descent(NamedTuple):
+    """What an epoch of coordinate descent knows of the dual problem; see core/dcd.hpp."""
+
+    a: Vector
+    q: Vector
+    C: float
+    unit: float
+    above: float
+    below: float
+    alpha: Vector
+
+    def part(self, rows: slice) -> Descent:
+        return self._replace(a=self.a[rows], q=self.q[rows], alpha=self.alpha[rows])
 
 
 class DenseRows:
@@ -67,7 +81,7 @@ class DenseRows:
         np.cumsum(counts, out=pointers[1:])
         values, columns = np.empty(stored, dtype=X.dtype), np.empty(stored, dtype=index)
         core.compress(X, pointers, values, columns, self.threads)
-        return SparseRows(sparse.csr_matrix((values, columns, pointers), shape=X.shape, copy=False), self.threads)
+        return SparseRows.of((values, columns, pointers), self.d, self.threads)
 
     def squares(self, out: Vector) -> None:
         core.dense_squares(self.X, out, self.threads)
@@ -91,7 +105,7 @@ class SparseRows:
                 f"X has a column index outside 0..{self.d - 1}, or row pointers that do not rise from 0 to the number "
                 "of stored values"
             )
-        self.arrays = (X.data, columns, pointers)
+        self.arrays: tuple[Array, Array, Array] = (X.data, columns, pointers)
         self.threads = threads
 
     def scores(self, w: Vector, b: float, out: Vector) -> None:
@@ -100,22 +114,20 @@ class SparseRows:
     def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
         return core.sparse_accumulate(*self.arrays, self.d, old, fresh, bounds, sums, moved, self.threads)
 
-    def _matrix(self) -> Any:
-        return sparse.csr_matrix(self.arrays, shape=(self.n, self.d), copy=False)
-
     def take(self, rows: Ints) -> SparseRows:
         values, columns, pointers = self.arrays
         fresh = np.zeros(len(rows) + 1, dtype=pointers.dtype)
         np.cumsum(pointers[rows + 1] - pointers[rows], out=fresh[1:])
         to_values, to_columns = np.empty(fresh[-1], dtype=values.dtype), np.empty(fresh[-1], dtype=columns.dtype)
         core.sparse_take(*self.arrays, rows, fresh, to_values, to_columns, self.threads)
-        return self._like(to_values, to_columns, fresh)
+        return SparseRows.of((to_values, to_columns, fresh), self.d, self.threads, in_order=self.sorted)
 
-    def _like(self, values: Array, columns: Array, pointers: Array) -> SparseRows:
-        """Other rows of the same features, known to be valid."""
-        rows = object.__new__(SparseRows)
-        rows.arrays, rows.threads, rows.sorted = (values, columns, pointers), self.threads, self.sorted
-        rows.n, rows.d, rows.entries = len(pointers) - 1, self.d, len(values)
+    @classmethod
+    def of(cls, arrays: tuple[Array, Array, Array], d: int, threads: int, *, in_order: bool = True) -> SparseRows:
+        """Rows from values, columns and row pointers that are known to be valid."""
+        rows = cls.__new__(cls)
+        rows.arrays, rows.threads, rows.sorted = arrays, threads, in_order
+        rows.n, rows.d, rows.entries = len(arrays[2]) - 1, d, len(arrays[0])
         return rows
 
     def class_sums(self, signed: Vector, place: Array, here: int, sums: Vector) -> int:
@@ -128,7 +140,7 @@ class SparseRows:
         """Rows whose length can be known: a copy if a column may occur twice in a row."""
         if self.sorted:
             return self
-        X = self._matrix().copy()
+        X = sparse.csr_matrix(self.arrays, shape=(self.n, self.d), copy=True)
         X.sum_duplicates()
         return SparseRows(X, self.threads)
 
@@ -136,13 +148,14 @@ class SparseRows:
         core.sparse_squares(*self.arrays, out, self.threads)
 
     def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
-        return core.sparse_descend(*self.arrays, *dual, order, w, run, seed, threads)
+        values, columns, pointers = self.arrays
+        return core.sparse_descend(values, columns, pointers, *dual, order, w, run, seed, threads)
 
 
 class StackedRows:
     """Rows of several kinds, one after the other."""
 
-    def __init__(self, parts: list[DenseRows | SparseRows]) -> None:
+    def __init__(self, parts: Sequence[DenseRows | SparseRows]) -> None:
         self.parts = parts
         self.edges = np.cumsum([0, *(part.n for part in parts)])
         self.n, self.d = int(self.edges[-1]), parts[0].d
@@ -166,6 +179,9 @@ class StackedRows:
         parts = [(part, rows[(rows >= mine.start) & (rows < mine.stop)] - mine.start) for part, mine in self._each()]
         return StackedRows([part.take(own) for part, own in parts if len(own)])
 
+    def fast(self) -> StackedRows:
+        return StackedRows([part.fast() for part in self.parts])
+
     def by_row(self) -> StackedRows:
         return StackedRows([part.by_row() for part in self.parts])
 
@@ -174,11 +190,10 @@ class StackedRows:
             part.squares(out[mine])
 
     def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
-        a, q, *rest, alpha = dual
         seen, stay = [], []
         for part, mine in self._each():
             own = order[(order >= mine.start) & (order < mine.stop)] - np.int32(mine.start)
-            now = part.descend((a[mine], q[mine], *rest, alpha[mine]), own, w, run, seed, threads)
+            now = part.descend(dual.part(mine), own, w, run, seed, threads)
             own += np.int32(mine.start)
             seen.append(now)
             stay.append(own[: now[3]])

@@ -9,7 +9,7 @@ from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.sifting import Sifting
 
-__all__ = ["CPA", "DCD", "OCAS", "Sifting", "resolve"]
+__all__ = ["CPA", "DCD", "OCAS", "Auto", "Sifting", "resolve"]
 
 REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting}
 PLANNED = ("accpm",)

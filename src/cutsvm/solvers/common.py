@@ -42,6 +42,7 @@ def objective(risk: Risk, point: Point, C: float) -> float:
     """F = |w|^2/2 + C R(w) at the point."""
     return risk.penalty(point.w) + C * risk.value(point)
 
+
 @timed("line_search")
 def search(risk: Risk, best: Point, trial: Point, C: float, guess: float) -> float:
     """argmin over k >= 0 of F(best + k (trial - best))."""
@@ -49,3 +50,11 @@ def search(risk: Risk, best: Point, trial: Point, C: float, guess: float) -> flo
     step = trial.w[:d] - best.w[:d]
     tilt, curvature = float(best.w[:d] @ step) / C, float(step @ step) / C
     return line_search.exact(risk.along(best, trial), tilt, curvature, guess)
+
+
+def better(risk: Risk, best: Point, trial: Point, C: float, goal: float) -> tuple[Point, Point, float]:
+    """The trial if it meets the goal, else the best point on the half-line towards it; and the point not needed."""
+    if objective(risk, trial, C) <= goal:
+        return trial, best, 1.0
+    k = search(risk, best, trial, C, guess=1.0)
+    return risk.between(best, trial, k, spare=best), trial, k

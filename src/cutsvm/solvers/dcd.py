@@ -35,25 +35,24 @@ import numpy as np
 from cutsvm.losses import Hinge
 from cutsvm.planes import Bundle
 from cutsvm.risk import Intercept, Point, Risk
-from cutsvm.rows import RowsInMemory
+from cutsvm.rows import Descent, RowsInMemory
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, objective, search
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, objective
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
 # Epochs between two certificates at most.
 EPOCHS = 20
+# The gap is measured on a sample: SAMPLE rows, or a hundredth of all. From SURE of the gap asked for on it is believed.
+SAMPLE, SURE = 4000, 0.8
+HEAVY = 100.0  # rows of more than so many times the mean weight are all in the sample
 # The active rows have done their part once they hold less than this share of the gap.
 STALL = 0.3
-# A sample says that the gap is `aim`: it is believed from this share of it on.
-SURE = 0.8
-# Epochs over most rows take them in runs of neighbours, which is twice as fast where X has more entries than a cache.
-# Otherwise a good shuffling is worth more.
-RUN = 16
-LARGE = 1.2e7
-SAMPLE = 4000  # rows of the sample, or a hundredth of all
-HEAVY = 100.0  # times the mean weight
-MARGIN = 2.0  # rows within so many times the last epoch's steepest slope stay active
+# Rows within so many times the last epoch's steepest slope of the margin stay active after a pass over all.
+MARGIN = 2.0
+# An epoch takes the rows in RUNs of neighbours as long as ALL are active; if X has more than LARGE entries and so does
+# not fit a cache, where neighbours are twice as fast, as long as MOST are. Otherwise good shuffling is worth more.
+RUN, ALL, MOST, LARGE = 16, 0.999, 0.1, 1.2e7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +70,7 @@ class DCD:
         bundle = Bundle(risk.size, risk.n_free) if bundle is None else bundle
         dual = Dual(risk, C, self)
         best = risk.at(np.zeros(risk.size) if start is None else start.copy())
-        primal, lower, trial = objective(risk, best, C), 0.0, None
+        primal, lower, spare = objective(risk, best, C), 0.0, None
         yield Iterate(best.w, primal, lower, len(bundle))
         while True:
             dual.descend(aim)
@@ -80,40 +79,41 @@ class DCD:
                 dual.refresh()
             lower = max(lower, bundle.minimise(C, tol=QP_SHARE * aim * primal).lower)
             bundle.drop_idle(PATIENCE)
-            trial = risk.at(dual.w(), spare=trial)
+            trial = risk.at(dual.w(), spare=spare)
             dual.check(trial, objective(risk, trial, C) - lower)
-            k = search(risk, best, trial, C, guess=1.0)
-            best = risk.between(best, trial, k, spare=best)
+            best, spare, k = better(risk, best, trial, C, goal=lower / (1.0 - aim))
             primal = objective(risk, best, C)
-            yield Iterate(best.w, primal, lower, len(bundle), step=k)
+            yield Iterate(best.w, primal, lower, len(bundle), step=k, swept=best.swept)
 
 
 class Dual:
-    """The dual vector alpha, its w, and which rows are active."""
+    """The dual vector alpha, its w and b (in `wb`), and which rows are active (`order`)."""
 
     def __init__(self, risk: Risk, C: float, settings: DCD) -> None:
-        if not isinstance(risk.loss, Hinge) or not hasattr(risk.rows, "by_row"):
+        if not isinstance(risk.loss, Hinge) or not isinstance(risk.rows, RowsInMemory):
             raise TypeError("dcd: a hinge loss of rows in memory expected")
-        rows: RowsInMemory = risk.rows.by_row()
-        if rows.n >= 2**31:
-            raise ValueError("dcd: fewer than 2^31 rows expected")
-        self.risk, self.C, self.rows = risk, C, rows
+        if risk.rows.n >= 2**31:
+            raise ValueError(f"dcd: fewer than 2^31 rows expected, got {risk.rows.n:,}")
+        self.risk, self.C, self.rows = risk, C, risk.rows.by_row()
         self.threads = risk.threads if settings.asynchronous else 1
         self.seed = settings.seed
+        self.large = self.rows.entries > LARGE
         self.a = risk.loss.signed
         self.top = C * np.abs(self.a)
-        self.alpha = np.zeros(rows.n) if risk.dual is None else np.clip(risk.dual, 0.0, 1.0) * self.top
-        self.q = np.empty(rows.n)
-        rows.squares(self.q)
+        self.q = np.empty(self.rows.n)
+        self.rows.squares(self.q)
         # How much b moves with alpha: it is a feature, 1 for all rows; a free b has no scale but the features' own.
-        self.unit = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0, Intercept.FREE: float(self.q.mean())}[risk.intercept]
+        units = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0, Intercept.FREE: float(self.q.mean())}
+        self.unit = units[risk.intercept]
         self.q += self.unit
-        self.wb = np.zeros(rows.d + 1)
-        if risk.dual is not None:
+        self.wb = np.zeros(self.rows.d + 1)
+        if risk.dual is None:
+            self.alpha = np.zeros(self.rows.n)
+        else:
+            self.alpha = np.clip(risk.dual, 0.0, 1.0) * self.top
             self.refresh()
-        self.large = rows.entries > LARGE
         self.order = np.flatnonzero(self.a).astype(np.int32)
-        self.above, self.below = np.inf, -np.inf
+        self.above, self.below = np.inf, -np.inf  # slopes beyond which rows become inactive
         self._draw_sample()
         self.estimated, self.trust = 0.0, 1.0  # the sample's last word, and what to multiply it by
 
@@ -122,25 +122,24 @@ class Dual:
         heavy = self.top > HEAVY * self.top.mean()
         light = np.flatnonzero(~heavy)
         size = max(SAMPLE, len(light) // 100)
+        self.sample, drawn = np.arange(self.rows.n), light
+        self.sample_rows: RowsInMemory = self.rows
         if size < len(light):
             drawn = np.unique(light[np.random.default_rng(self.seed).integers(0, len(light), size)])
-            self.sample = np.concatenate([drawn, np.flatnonzero(heavy)])
-            self.sample.sort()
+            self.sample = np.sort(np.concatenate([drawn, np.flatnonzero(heavy)]))
             self.sample_rows = self.rows.take(self.sample)
-        else:
-            drawn, self.sample, self.sample_rows = light, np.arange(self.rows.n), self.rows
         self.stands_for = np.where(heavy[self.sample], 1.0, len(light) / max(1, len(drawn)))
 
     @timed("descent")
     def descend(self, aim: float) -> None:
-        """Epochs over the active rows, until the relative gap seems to be `aim` or the active rows have no more to give."""
+        """Epochs until the relative gap seems to be `aim`, or the active rows have no more to give."""
         for _ in range(EPOCHS):
-            dual = (self.a, self.q, self.C, self.unit, self.above, self.below, self.alpha)
             self.risk.count_visits(len(self.order))
+            most = len(self.order) > (MOST if self.large else ALL) * self.rows.n
+            dual = Descent(self.a, self.q, self.C, self.unit, self.above, self.below, self.alpha)
             self.seed += 1
-            run = RUN if len(self.order) > (0.1 if self.large else 0.999) * self.rows.n else 1
             gap, steepest, flattest, active = self.rows.descend(
-                dual, self.order, self.wb, run, self.seed, self.threads
+                dual, self.order, self.wb, RUN if most else 1, self.seed, self.threads
             )
             self.order = self.order[:active]
             self.above = steepest if steepest > 0.0 else np.inf
@@ -153,44 +152,42 @@ class Dual:
 
     def value(self) -> float:
         """sum_i alpha_i - |w|^2/2"""
-        w, b = self.wb[:-1], self.wb[-1]
-        return float(self.alpha.sum() - 0.5 * w @ w - (0.5 * b * b if self.risk.intercept is Intercept.REGULARIZED else 0.0))
+        w = self.wb if self.risk.intercept is Intercept.REGULARIZED else self.wb[:-1]
+        return float(self.alpha.sum() - 0.5 * w @ w)
 
     def estimate(self) -> float:
         """The gap sum_i C s_i max(0, -g_i) + alpha_i g_i with g_i = y_i (w.x_i + b) - 1, from the sample."""
-        scores = np.empty(len(self.sample))
+        scores, some = np.empty(len(self.sample)), self.sample
         self.sample_rows.scores(np.ascontiguousarray(self.wb[:-1]), float(self.wb[-1]), scores)
-        g = np.copysign(scores, scores * self.a[self.sample]) - 1.0
-        parts = self.top[self.sample] * np.maximum(0.0, -g) + self.alpha[self.sample] * g
+        g = np.sign(self.a[some]) * scores - 1.0
+        parts = self.top[some] * np.maximum(0.0, -g) + self.alpha[some] * g
         self.estimated = float(parts @ self.stands_for)
         return self.trust * self.estimated
 
     def slopes(self) -> Vector:
-        """-alpha_i y_i / C, balanced if b is free."""
+        """-alpha_i y_i / C, balanced if b is free: the heavier class made lighter."""
         self.risk.dual = np.divide(self.alpha, self.top, out=np.zeros(self.rows.n), where=self.top > 0.0)
         slopes: Vector = np.copysign(self.alpha, -self.a) / self.C
         if self.risk.intercept is Intercept.FREE:
-            up, down = slopes.clip(min=0.0).sum(), -slopes.clip(max=0.0).sum()
+            up, down = float(slopes.clip(min=0.0).sum()), -float(slopes.clip(max=0.0).sum())
             slopes *= np.where(slopes > 0.0, min(1.0, down / up) if up else 1.0, min(1.0, up / down) if down else 1.0)
         return slopes
 
     def refresh(self) -> None:
         """w = sum_i alpha_i y_i x_i anew: updates by several threads get lost."""
-        planes = self.risk.plane_of(np.copysign(self.alpha, -self.a) / self.C)
-        d = self.rows.d
-        self.wb[:d] = -self.C * planes.slopes[:, :d].sum(axis=0)
-        if self.risk.intercept is Intercept.REGULARIZED:
-            self.wb[d] = -self.C * planes.slopes[:, d].sum()
+        slopes = self.risk.plane_of(np.copysign(self.alpha, -self.a) / self.C).slopes.sum(axis=0)
+        end = self.rows.d + (self.risk.intercept is Intercept.REGULARIZED)
+        self.wb[:end] = -self.C * slopes[:end]
 
     def w(self) -> Vector:
         return self.wb[: self.risk.size].copy()
 
     def check(self, point: Point, gap: float) -> None:
         """Learns from a pass at w, where the gap is known: active again are rows not well on their right side."""
-        self.trust = max(1.0, gap / max(self.estimated, 1e-300)) if self.estimated > 0.0 else 1.0
-        g = np.copysign(point.scores, point.scores * self.a) - 1.0
-        width_up = MARGIN * self.above if np.isfinite(self.above) else 0.0
-        width_down = MARGIN * self.below if np.isfinite(self.below) else 0.0
-        settled = ((self.alpha == 0.0) & (g > width_up)) | ((self.alpha == self.top) & (g < width_down))
+        self.trust = max(1.0, gap / self.estimated) if self.estimated > 0.0 else 1.0
+        g = np.sign(self.a) * point.scores - 1.0
+        above = MARGIN * self.above if np.isfinite(self.above) else 0.0
+        below = MARGIN * self.below if np.isfinite(self.below) else 0.0
+        settled = ((self.alpha == 0.0) & (g > above)) | ((self.alpha == self.top) & (g < below))
         self.order = np.flatnonzero(~settled & (self.a != 0.0)).astype(np.int32)
         self.above, self.below = np.inf, -np.inf

@@ -66,4 +66,3 @@ class OCAS:
                 best = risk.between(best, cut, search(risk, best, cut, C, guess=1.0), spare=best)
                 primal = objective(risk, best, C)
             yield Iterate(best.w, primal, lower, len(bundle), step=k)
-

@@ -2,8 +2,9 @@
 
 More shards make a tighter model of the risk and so fewer passes: roughly as P^-0.1 where C is small, P^-0.28 at
 C n = 1e4 and P^-0.44 at C n = 1e6 (a9a, w8a, mnist, covtype; passes for a9a at 1e6: 162 with 1 shard, 52 with 16, 17
-with 128). They also make a larger reduced problem. The costs below were measured on one machine (`benchmarks/shards.py`,
-which also shows how near to the best number this comes); they do not depend on n_jobs, so that the answer does not.
+with 128). They also make a larger reduced problem. The costs below were measured on one machine, and
+`benchmarks/shards.py` shows how near to the best number this comes; they do not depend on n_jobs, so that the answer
+does not.
 """
 
 from __future__ import annotations
