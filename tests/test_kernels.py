@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
 from conftest import LAYOUTS
 from cutsvm._native import core
 from cutsvm.losses import Hinge
-from cutsvm.rows import as_rows
+from cutsvm.rows import DenseRows, as_rows
 from reference import hinge, sweep
 
 seeds = st.integers(0, 2**32 - 1)
@@ -64,6 +65,108 @@ def test_accumulate(layout, seed, n, d, shards, threads, extra):
     assert_array_equal(old, fresh)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(seed=seeds, n=sizes, d=st.integers(1, 9), threads=st.integers(1, 3))
+def test_squares_and_take(layout, seed, n, d, threads):
+    rng = rng_of(seed)
+    X, out = some_rows(rng, n, d), np.empty(n)
+    rows = as_rows(LAYOUTS[layout](X), threads)
+    rows.squares(out)
+    assert_array_equal(out, sweep.squares(X))
+    which = rng.integers(0, n, size=rng.integers(0, 2 * n))  # in any order, also twice, also none
+    taken = rows.take(which)
+    assert (taken.n, taken.d, type(taken)) == (len(which), d, type(rows))
+    if isinstance(rows, DenseRows):
+        assert taken.X.dtype == rows.X.dtype
+        assert_array_equal(taken.X, X[which])
+        return
+    values, columns, pointers = taken.arrays
+    assert [part.dtype for part in taken.arrays] == [part.dtype for part in rows.arrays]
+    assert_array_equal(sparse.csr_matrix((values, columns, pointers), shape=(len(which), d)).toarray(), X[which])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(seed=seeds, n=sizes, d=st.integers(1, 9), threads=st.integers(1, 3))
+def test_class_sums(layout, seed, n, d, threads):
+    rng = rng_of(seed)
+    X, a, place = some_rows(rng, n, d), some_labels(rng, n), rng.integers(0, 3, size=n).astype(np.uint8)
+    sums = rng.integers(-4, 5, size=(2, d + 1)) / 1.0
+    expected, read = sweep.class_sums(X, a, place, core.INSIDE, sums)
+    assert as_rows(LAYOUTS[layout](X), threads).class_sums(a, place, core.INSIDE, sums) == read
+    assert_array_equal(sums, expected)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if "csr" not in name])
+@given(seed=seeds, n=sizes, d=st.integers(1, 9), threads=st.integers(1, 3))
+def test_count_nonzeros_and_compress(layout, index, seed, n, d, threads):
+    X = some_rows(rng_of(seed), n, d)
+    X[::3] *= -1.0  # -0.0 is 0 too
+    X[n // 2] = np.nan  # and NaN is not
+    X[0, 0] = 1e-45  # the smallest float32
+    values, columns, pointers = sweep.compress(X)
+    stored = as_rows(LAYOUTS[layout](X)).X
+    counts = np.full(n, -1)
+    core.count_nonzeros(stored, counts, threads)
+    assert_array_equal(counts, np.diff(pointers))
+    to_values, to_columns = np.empty(len(values), dtype=stored.dtype), np.empty(len(values), dtype=index)
+    core.compress(stored, pointers.astype(index), to_values, to_columns, threads)
+    assert_array_equal(to_values, values.astype(stored.dtype))
+    assert_array_equal(to_columns, columns)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(seed=seeds, n=sizes, threads=st.integers(1, 3))
+def test_all_finite(dtype, seed, n, threads):
+    rng, limits = rng_of(seed), np.finfo(dtype)
+    odd = np.array([0.0, -0.0, limits.max, limits.min, limits.tiny, limits.smallest_subnormal, 1.0], dtype=dtype)
+    values = rng.choice(odd, size=n)
+    assert core.all_finite(values, threads)
+    for place in {0, n - 1, int(rng.integers(n))}:
+        for bad in (np.nan, -np.nan, np.inf, -np.inf):
+            wrong = values.copy()
+            wrong[place] = bad
+            assert not core.all_finite(wrong, threads)
+    assert core.all_finite(values[:0], threads)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@given(seed=seeds, n=sizes, d=st.integers(1, 9), threads=st.integers(1, 3), spoil=st.integers(0, 6))
+def test_valid_csr(index, seed, n, d, threads, spoil):
+    rng = rng_of(seed)
+    X = sparse.csr_matrix(some_rows(rng, n, d))
+    columns, pointers = X.indices.astype(index), X.indptr.astype(index)
+    entry, row = int(rng.integers(max(1, len(columns)))), int(rng.integers(n))
+    if spoil < 4 and len(columns):  # out of range, or a column from elsewhere: unsorted or twice, if not by chance fine
+        columns[entry] = [-1, d, columns[0], rng.integers(d)][spoil]
+    elif spoil == 4:
+        pointers[0] = -1
+    elif spoil == 5:
+        pointers[-1] += 1
+    elif spoil == 6:
+        pointers[row] = pointers[row + 1] + 1  # falls
+    found = core.valid_csr(columns, pointers, d, threads)
+    assert found == sweep.valid_csr(columns, pointers, d)
+    assert found[0] == (spoil in (2, 3) or (spoil < 4 and not len(columns)))
+
+
+def test_valid_csr_by_hand():
+    pointers = np.array([0, 2, 2, 4])
+    cases = {
+        (0, 1, 1, 2): (True, True),
+        (1, 0, 1, 2): (True, False),  # unsorted
+        (0, 1, 2, 2): (True, False),  # twice
+        (0, 1, 1, 3): (False, True),
+        (-1, 1, 1, 2): (False, False),
+    }
+    for columns, expected in cases.items():
+        assert core.valid_csr(np.array(columns), pointers, 3, 1) == expected
+    columns = np.array([0, 1, 1, 2])
+    for wrong in ([1, 2, 2, 4], [0, 2, 1, 4], [0, 2, 2, 5], [0, 5, 2, 4], [-1, 2, 2, 4]):
+        assert not core.valid_csr(columns, np.array(wrong), 3, 1)[0]
+    assert core.valid_csr(columns[:0], np.array([0]), 3, 1) == (True, True)
+
+
 @given(seed=seeds, n=sizes, k=st.floats(-2, 2), threads=st.integers(1, 3))
 def test_blend(seed, n, k, threads):
     rng = rng_of(seed)
@@ -85,6 +188,19 @@ def test_hinge_value_balance_and_slopes(seed, n, shards, threads):
     expected, expected_offsets = hinge.slopes(f, a, 0.25, 0.5, bounds)
     assert_array_equal(g, expected)
     assert_allclose(offsets, expected_offsets, rtol=1e-13)
+
+
+@given(seed=seeds, n=sizes, band=st.sampled_from([0.0, 0.25, 1.0, 9.0]), threads=st.integers(1, 3))
+def test_hinge_sift_and_strays(seed, n, band, threads):
+    rng = rng_of(seed)
+    f, later, a = some_scores(rng, n), some_scores(rng, n), some_labels(rng, n)
+    codes = {"outside": 0, "inside": core.INSIDE, "kept": core.KEPT}
+    place, kept = hinge.sift(f, a, band)
+    found = np.full(n, 77, dtype=np.uint8)
+    assert_array_equal(core.hinge_sift(f, a, band, found, threads), kept)
+    assert_array_equal(found, [codes[where] for where in place])
+    assert_array_equal(core.hinge_strays(later, a, found, threads), hinge.strays(later, a, place))
+    assert len(core.hinge_strays(f, a, found, threads)) == 0  # nobody strays before scores move
 
 
 @given(seed=seeds, n=sizes, threads=st.integers(1, 3), shift=st.booleans())
@@ -118,7 +234,8 @@ def test_wrong_shapes_are_refused():
     """A caller's mistake is an error, not a read beyond the end."""
     one, two = np.ones(1), np.ones(2)
     bounds = np.array([0, 2], dtype=np.int64)
-    X = np.ones((2, 3))
+    X, csr = np.ones((2, 3)), (two, np.array([0, 2]), np.array([0, 1, 2]))
+    byte, first = np.zeros(2, dtype=np.uint8), np.array([0])
     calls = [
         lambda: core.dense_scores(X, two, 0.0, two, 1),
         lambda: core.dense_scores(X, np.ones(3), 0.0, one, 1),
@@ -130,9 +247,34 @@ def test_wrong_shapes_are_refused():
         lambda: core.hinge_look(two, one, two, np.ones(8), np.ones((3, 8)), 1),
         lambda: core.hinge_look(two, two, two, np.ones(7), np.ones((3, 8)), 1),
         lambda: core.blend(one, two, 0.5, two, 1),
+        lambda: core.hinge_sift(two, two, 0.5, byte[:1], 1),
+        lambda: core.hinge_sift(two, one, 0.5, byte, 1),
+        lambda: core.hinge_strays(two, two, byte[:1], 1),
+        lambda: core.dense_squares(X, one, 1),
+        lambda: core.sparse_squares(*csr, one, 1),
+        lambda: core.sparse_squares(one, *csr[1:], two, 1),
+        lambda: core.dense_take(X, first, np.ones((2, 3)), 1),
+        lambda: core.dense_take(X, first, np.ones((1, 2)), 1),
+        lambda: core.dense_take(X, first + 2, np.ones((1, 3)), 1),
+        lambda: core.dense_take(X, first - 1, np.ones((1, 3)), 1),
+        lambda: core.sparse_take(*csr, first + 2, np.array([0, 1]), one, first, 1),
+        lambda: core.sparse_take(*csr, first - 1, np.array([0, 1]), one, first, 1),
+        lambda: core.sparse_take(*csr, first, np.array([0]), one, first, 1),
+        lambda: core.sparse_take(*csr, first, np.array([1, 2]), one, first, 1),
+        lambda: core.sparse_take(*csr, first, np.array([0, 1]), two, first, 1),
+        lambda: core.dense_class_sums(X, one, byte, 1, np.ones((2, 4)), 1),
+        lambda: core.dense_class_sums(X, two, byte[:1], 1, np.ones((2, 4)), 1),
+        lambda: core.dense_class_sums(X, two, byte, 1, np.ones((2, 3)), 1),
+        lambda: core.sparse_class_sums(*csr, one, byte, 1, np.ones((2, 4)), 1),
+        lambda: core.sparse_class_sums(*csr, two, byte, 1, np.ones((1, 4)), 1),
+        lambda: core.count_nonzeros(X, first, 1),
+        lambda: core.compress(X, np.array([0, 6]), np.ones(6), np.zeros(6, dtype=np.int64), 1),
+        lambda: core.compress(X, np.array([0, 3, 6]), np.ones(5), np.zeros(6, dtype=np.int64), 1),
+        lambda: core.compress(X, np.array([0, 3, 6]), np.ones(6), np.zeros(5, dtype=np.int64), 1),
+        lambda: core.valid_csr(first, first[:0], 3, 1),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match=r"expected|differ"):
+        with pytest.raises(ValueError, match=r"expected|differ|not there|wrong length"):
             call()
 
 

@@ -138,8 +138,9 @@ Epoch visit(const Rows& rows, const Dual& dual, std::span<const std::int32_t> or
         const double slope = rests ? 0.0 : g;
         epoch.steepest = std::max(epoch.steepest, slope);
         epoch.flattest = std::min(epoch.flattest, slope);
-        if (rests || dual.q[i] <= 0.0) continue;
-        const double now = std::clamp(old - g / dual.q[i], 0.0, top);
+        if (rests || g == 0.0) continue;
+        const double bound = g < 0.0 ? top : 0.0;  // where a row of zeros goes: nothing holds it back
+        const double now = dual.q[i] > 0.0 ? std::clamp(old - g / dual.q[i], 0.0, top) : bound;
         const double change = (now - old) * y;
         if (change == 0.0) continue;
         dual.alpha[i] = now;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <random>
 
+#include "core/dcd.hpp"
 #include "core/hinge.hpp"
 #include "core/reduced.hpp"
 #include "core/sweep.hpp"
@@ -80,6 +81,149 @@ void check_rows(const Problem& p, const Rows& rows, int threads) {
     }
 }
 
+// Squares, copies and sums per class of some rows.
+template <class Rows>
+void check_more_rows(const Problem& p, const Rows& rows, int threads) {
+    const auto n = static_cast<std::size_t>(p.n), size = static_cast<std::size_t>(p.d) + 1;
+    std::vector<double> out(n), sums(2 * size), expected(2 * size);
+    squares(rows, std::span(out), threads);
+    std::vector<std::uint8_t> place(n);
+    std::int64_t here = 0;
+    for (std::int64_t i = 0; i < p.n; ++i) {
+        const auto s = static_cast<std::size_t>(i);
+        double sum = 0.0;
+        for (std::int64_t j = 0; j < p.d; ++j) sum += p.x(i, j) * p.x(i, j);
+        expect(out[s] == sum, "squares", i);
+        place[s] = static_cast<std::uint8_t>(s % 3);
+        if (place[s] != INSIDE || p.a[s] == 0.0) continue;
+        ++here;
+        for (std::size_t j = 0; j < size; ++j)
+            expected[(p.a[s] > 0.0 ? 0 : size) + j] += std::abs(p.a[s]) * (j + 1 < size ? p.x(i, static_cast<std::int64_t>(j)) : 1.0);
+    }
+    expect(class_sums(rows, std::span(p.a), std::span<const std::uint8_t>(place), INSIDE, sums.data(), threads) == here,
+           "class_sums: rows read", p.n);
+    expect(sums == expected, "class_sums", p.n);
+    std::vector<std::int64_t> which;
+    for (std::int64_t i = p.n - 1; i >= 0; i -= 2) which.push_back(i);
+    std::vector<double> taken(which.size() * static_cast<std::size_t>(p.d));
+    take(rows, std::span<const std::int64_t>(which), taken.data(), threads);
+    for (std::size_t k = 0; k < taken.size(); ++k)
+        expect(taken[k] == p.x(which[k / (size - 1)], static_cast<std::int64_t>(k % (size - 1))), "take", p.n);
+}
+
+// Epochs of coordinate descent from a start that is not 0; one thread, or several that share w.
+template <class Rows>
+void check_descent(const Problem& p, const Rows& rows, double unit, std::size_t run, int threads) {
+    const auto n = static_cast<std::size_t>(p.n), d = static_cast<std::size_t>(p.d);
+    const double C = 0.3;
+    std::vector<double> q(n), alpha(n), w(d + 1);
+    squares(rows, std::span(q), 1);
+    for (double& entry : q) entry += unit;
+    std::vector<std::int32_t> order;
+    for (std::size_t i = 0; i < n; ++i) {
+        if (i % 3) alpha[i] = C * std::abs(p.a[i]) / static_cast<double>(i % 3);
+        if (i % 5) order.push_back(static_cast<std::int32_t>(i));
+    }
+    const auto own_w = [&] {
+        std::vector<double> sum(d + 1);
+        for (std::size_t i = 0; i < n; ++i) {
+            const double g = p.a[i] < 0.0 ? -alpha[i] : alpha[i];
+            for (std::size_t j = 0; j < d; ++j) sum[j] += g * p.x(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
+            sum[d] += g * unit;
+        }
+        return sum;
+    };
+    const auto value = [&] {
+        double sum = unit > 0.0 ? -0.5 * w[d] * w[d] / unit : 0.0;
+        for (std::size_t j = 0; j < d; ++j) sum -= 0.5 * w[j] * w[j];
+        for (const double entry : alpha) sum += entry;
+        return sum;
+    };
+    w = own_w();
+    {  // both kinds of access to w do the same
+        std::vector<double> alpha2 = alpha, w1 = w, w2 = w, alpha1 = alpha;
+        std::vector<std::uint8_t> stays1(order.size()), stays2(order.size());
+        const auto places = permutation(order.size(), run, 3);
+        const Epoch one = visit(Own(rows), {p.a, q, C, unit, alpha1, 0.7, -0.7}, order, places, stays1, w1.data());
+        const Epoch two = visit(Shared(rows), {p.a, q, C, unit, alpha2, 0.7, -0.7}, order, places, stays2, w2.data());
+        bool same = near(one.gap, two.gap);
+        for (std::size_t j = 0; j <= d; ++j) same = same && std::abs(w1[j] - w2[j]) <= 1e-6 * (1.0 + std::abs(w1[j]));
+        expect(same, "visit: own and shared", p.n);
+    }
+    double before = value();
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        const std::vector<std::int32_t> old = order;
+        const Epoch epoch = descend(rows, {p.a, q, C, unit, alpha, 0.7, -0.7}, order, w, run, seed, threads);
+        order.resize(static_cast<std::size_t>(epoch.active));
+        expect(std::includes(old.begin(), old.end(), order.begin(), order.end()), "descend: rows that stay", p.n);
+        for (std::size_t i = 0; i < n; ++i)
+            expect(0.0 <= alpha[i] && alpha[i] <= C * std::abs(p.a[i]), "descend: bounds", static_cast<long>(i));
+        if (threads > 1) continue;
+        const std::vector<double> expected = own_w();
+        for (std::size_t j = 0; j <= d; ++j) expect(near(w[j], expected[j]), "descend: w", p.n);
+        expect(value() >= before - 1e-9 * (1.0 + std::abs(before)), "descend: the dual value falls", p.n);
+        before = value();
+    }
+}
+
+template <class I, class T, class Rows>
+void check_compress(const Problem& p, const Rows& rows, int threads) {
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(p.n));
+    count_nonzeros(rows, std::span(counts), threads);
+    std::vector<I> pointers{0};
+    for (const std::int64_t count : counts) pointers.push_back(static_cast<I>(pointers.back() + count));
+    std::vector<T> values(static_cast<std::size_t>(pointers.back()));
+    std::vector<I> columns(values.size());
+    compress(rows, std::span<const I>(pointers), std::span(values), std::span(columns), threads);
+    std::size_t k = 0;
+    for (std::int64_t i = 0; i < p.n; ++i)
+        for (std::int64_t j = 0; j < p.d; ++j) {
+            if (p.x(i, j) == 0.0) continue;
+            expect(k < values.size() && static_cast<double>(values[k]) == p.x(i, j) && columns[k] == j, "compress", i);
+            ++k;
+        }
+    expect(k == values.size(), "compress: count", p.n);
+    bool sorted = false;
+    const auto fine = [&] { return valid_csr(std::span<const I>(columns), std::span<const I>(pointers), p.d, sorted, threads); };
+    expect(fine() && sorted, "valid_csr", p.n);
+    if (values.empty()) return;
+    for (const I wrong : {static_cast<I>(-1), static_cast<I>(p.d), std::numeric_limits<I>::max(), std::numeric_limits<I>::min()}) {
+        const I right = std::exchange(columns.back(), wrong);
+        expect(!fine(), "valid_csr: column", p.n);
+        columns.back() = right;
+    }
+    for (const I wrong : {static_cast<I>(pointers.back() + 1), std::numeric_limits<I>::max(), std::numeric_limits<I>::min()}) {
+        const I right = std::exchange(pointers.back(), wrong);  // nothing may be read beyond the end
+        expect(!fine(), "valid_csr: last pointer", p.n);
+        pointers.back() = right;
+    }
+    pointers.front() = 1;
+    expect(!fine(), "valid_csr: first pointer", p.n);
+}
+
+template <class T>
+void check_finite(std::int64_t n, int threads) {
+    using Limits = std::numeric_limits<T>;
+    const auto values = std::make_unique<T[]>(static_cast<std::size_t>(n));
+    const std::array<T, 5> odd{Limits::max(), Limits::lowest(), Limits::denorm_min(), Limits::min(), T(-0.0)};
+    for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = odd[static_cast<std::size_t>(i) % 5];
+    const std::span<const T> all(values.get(), static_cast<std::size_t>(n));
+    expect(all_finite(all, threads), "all_finite", n);
+    for (const std::int64_t place : {std::int64_t{0}, n / 2, n - 1})
+        for (const T bad : {Limits::quiet_NaN(), -Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity()}) {
+            const T old = std::exchange(values[static_cast<std::size_t>(place)], bad);
+            expect(!all_finite(all, threads), "all_finite: not so", place);
+            values[static_cast<std::size_t>(place)] = old;
+        }
+}
+
+template <class Rows>
+void check_all(const Problem& p, const Rows& rows, int threads) {
+    check_rows(p, rows, threads);
+    check_more_rows(p, rows, threads);
+    check_descent(p, rows, p.d % 2 ? 1.0 : 0.0, p.shards % 2 ? 1 : 7, threads);
+}
+
 template <class T, class I>
 void check_sparse(const Problem& p, int threads) {
     std::vector<double> values, columns, pointers{0.0};
@@ -93,20 +237,39 @@ void check_sparse(const Problem& p, int threads) {
     }
     const auto v = heap<T>(values);
     const auto c = heap<I>(columns), q = heap<I>(pointers);
-    check_rows(p, SparseRows<T, I>{v.get(), c.get(), q.get(), p.n, p.d}, threads);
+    const SparseRows<T, I> rows{v.get(), c.get(), q.get(), p.n, p.d};
+    check_all(p, rows, threads);
+    std::vector<std::int64_t> which;
+    std::vector<I> to_pointers{0};
+    for (std::int64_t i = p.n - 1; i >= 0; i -= 2) {
+        which.push_back(i);
+        to_pointers.push_back(static_cast<I>(to_pointers.back() + q[static_cast<std::size_t>(i) + 1] - q[static_cast<std::size_t>(i)]));
+    }
+    std::vector<T> to_values(static_cast<std::size_t>(to_pointers.back()));
+    std::vector<I> to_columns(to_values.size());
+    take(rows, std::span<const std::int64_t>(which), std::span<const I>(to_pointers), std::span(to_values),
+         std::span(to_columns), threads);
+    const SparseRows<T, I> taken{to_values.data(), to_columns.data(), to_pointers.data(), std::ssize(which), p.d};
+    for (std::size_t k = 0; k < which.size(); ++k)
+        expect(taken.dot(static_cast<std::int64_t>(k), p.w.data()) == rows.dot(which[k], p.w.data()), "take: CSR", p.n);
 }
 
 template <class T>
 void check_layouts(const Problem& p, int threads) {
     const auto by_row = heap<T>(p.X);
-    check_rows(p, DenseRows<T>{by_row.get(), p.n, p.d, p.d}, threads);
+    const DenseRows<T> rows{by_row.get(), p.n, p.d, p.d};
+    check_all(p, rows, threads);
+    check_compress<std::int32_t, T>(p, rows, threads);
     std::vector<double> turned;
     for (std::int64_t j = 0; j < p.d; ++j)
         for (std::int64_t i = 0; i < p.n; ++i) turned.push_back(p.x(i, j));
     const auto by_column = heap<T>(turned);
-    check_rows(p, ColumnRows<T>{by_column.get(), p.n, p.d, p.n}, threads);
+    const ColumnRows<T> columns{by_column.get(), p.n, p.d, p.n};
+    check_all(p, columns, threads);
+    check_compress<std::int64_t, T>(p, columns, threads);
     check_sparse<T, std::int32_t>(p, threads);
     check_sparse<T, std::int64_t>(p, threads);
+    check_finite<T>(p.n, threads);
 }
 
 double loss_at(const Problem& p, bool shift, double k) {
@@ -126,6 +289,18 @@ void check_hinge(const Problem& p, int threads) {
     for (std::size_t i = 0; i < g.size(); ++i) touch += g[i] * p.f[i];
     for (const double offset : offsets) sum += offset;
     expect(near(touch + sum, loss_at(p, false, 0.0)), "hinge_slopes touch the loss", p.n);
+    std::vector<std::uint8_t> place(p.f.size(), 77);
+    const auto slack_of = [&](std::size_t i, double f) { return 1.0 - (p.a[i] < 0.0 ? -f : f); };
+    std::vector<std::int64_t> near_margin, moved;
+    for (std::size_t i = 0; i < p.f.size(); ++i)
+        if (p.a[i] != 0.0 && std::abs(slack_of(i, p.f[i])) <= 1.0) near_margin.push_back(static_cast<std::int64_t>(i));
+    expect(hinge_sift(p.f, p.a, 1.0, place, threads) == near_margin, "hinge_sift", p.n);
+    expect(hinge_strays(p.f, p.a, place, threads).empty(), "hinge_strays: none", p.n);
+    for (std::size_t i = 0; i < p.f.size(); ++i) {
+        const double before = slack_of(i, p.f[i]), after = slack_of(i, p.to[i]);
+        if (p.a[i] != 0.0 && std::abs(before) > 1.0 && before * after < 0.0) moved.push_back(static_cast<std::int64_t>(i));
+    }
+    expect(hinge_strays(p.to, p.a, place, threads) == moved, "hinge_strays", p.n);
     for (const bool shift : {false, true}) {
         const Line line{p.f, shift ? std::span<const double>() : std::span<const double>(p.to), p.a};
         const std::array<double, LOOKS> ks{-3.0, -1.0, -0.5, 0.0, 0.3, 1.0, 1.7, 5.0};

@@ -58,3 +58,19 @@ def crossing(at, jumps, slope, curvature, level, low, high):
             return k
         here = k
     return np.clip((level - slope) / curvature, here, high) if curvature > 0 else high
+
+
+def sift(f, a, band):
+    """Each row's place, "kept", "inside" or "outside"; and which rows are kept."""
+    slack = np.where(a > 0, 1 - f, 1 + f)
+    place = np.where(slack > 0, "inside", "outside")
+    place[np.abs(slack) <= band] = "kept"
+    place[a == 0] = "outside"
+    return place, np.flatnonzero(place == "kept")
+
+
+def strays(f, a, place):
+    """The rows with weight that are inside with a slack below 0, or outside with one above."""
+    slack = np.where(a > 0, 1 - f, 1 + f)
+    wrong = ((place == "inside") & (slack < 0)) | ((place == "outside") & (slack > 0))
+    return np.flatnonzero(wrong & (a != 0))

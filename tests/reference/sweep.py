@@ -21,3 +21,30 @@ def accumulate(X, old, fresh, bounds, sums):
 
 def blend(start, end, k):
     return (1 - k) * start + k * end
+
+
+def squares(X):
+    return (X.astype(float) ** 2).sum(axis=1)
+
+
+def class_sums(X, a, place, here, sums):
+    """Adds a_i (x_i, 1) of the positive rows that are here, -a_i (x_i, 1) of the negative ones; and the rows read."""
+    wide = np.hstack([X, np.ones((len(X), 1))])
+    a = np.where(place == here, a, 0.0)
+    return sums + np.array([a.clip(min=0) @ wide, -a.clip(max=0) @ wide]), int(np.count_nonzero(a))
+
+
+def compress(X):
+    """Values, columns and row pointers of what is not 0."""
+    rows, columns = np.nonzero(X)
+    return X[rows, columns], columns, np.searchsorted(rows, np.arange(len(X) + 1))
+
+
+def valid_csr(columns, pointers, d):
+    """(valid, sorted), row by row; what is not valid is not sorted either, unless only a column is out of range."""
+    if pointers[0] != 0 or any(i > j for i, j in pairwise(pointers)) or pointers[-1] > len(columns):
+        return False, False
+    rows = [list(columns[i:j]) for i, j in pairwise(pointers)]
+    fits = all(0 <= j < d for row in rows for j in row)
+    rises = all(i < j for row in rows for i, j in pairwise([-1, *row]))
+    return fits, rises
