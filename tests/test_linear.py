@@ -189,7 +189,7 @@ def test_history_and_callbacks(overlapping):
     assert all(np.diff(primal) <= 1e-9 * primal[0])
     assert all(np.diff(lower) >= 0)
     with pytest.warns(ConvergenceWarning, match="callback"):
-        stopped = LinearSVC(C=0.01, callbacks=[lambda record: record.iteration == 2]).fit(X, y)
+        stopped = LinearSVC(C=0.01, tol=1e-6, callbacks=[lambda record: record.iteration == 2]).fit(X, y)
     assert stopped.status_ is Status.CALLBACK
     assert stopped.n_iter_ == 2
 
@@ -271,7 +271,7 @@ BAD_PARAMS = [
     ({"intercept": "both"}, "'free', 'regularized'"),
     ({"multi_class": "all"}, "multi_class='all'"),
     ({"solver": "sgd"}, "'ocas', 'cpa'"),
-    ({"solver": "dcd"}, "not available yet"),
+    ({"solver": "accpm"}, "not available yet"),
     ({"class_weight": {7: 1.0}}, "7, which is not a class"),
     ({"class_weight": {1: -1.0}}, "above 0"),
     ({"class_weight": "heavy"}, "'heavy'"),

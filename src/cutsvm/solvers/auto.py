@@ -12,6 +12,8 @@ C n = 1e2, 1e4, 1e6; n rows, d features):
     mnist       60,000   784     0.14  0.44  2.6   0.17  0.88  5.8   0.11  0.91  -
     arxiv       250,000  67,000  0.22  0.43  3.6   0.16  0.60  -     0.13  0.21  2.6
 
+0. Few rows: ocas. All are quick, and with one shard it is the one whose answer is the same, to the last digits, for a
+   row of weight k and for k such rows.
 1. Many rows for each feature, and many rows: sifting around ocas. A sample tells nearly all, few rows are near the
    margin, and passes over the data are what costs.
 2. Otherwise coordinate descent, as long as C is small enough for it: one step moves alpha_i by about 1 / |x_i|^2 on its
@@ -39,6 +41,7 @@ from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.sifting import Sifting
 from cutsvm.types import Vector
 
+SHORT = 4_000  # rows up to which it does not matter
 LONG = 100_000  # rows from which sifting pays,
 THIN = 300  # if there are so many of them for each feature
 EASY = 8.0  # the mean of C s_i times the mean of |x_i|^2 up to which coordinate descent is quick
@@ -64,6 +67,8 @@ def choose(risk: Risk, C: float) -> tuple[Solver, str]:
     rows, n, d = risk.rows, risk.rows.n, risk.rows.d
     if not isinstance(rows, (DenseRows, SparseRows)) or not isinstance(risk.loss, Hinge):
         return OCAS(), "ocas: it takes any data and any loss"
+    if n < SHORT:
+        return OCAS(), f"ocas: {n:,} rows are few"
     if n >= max(LONG, THIN * d):
         return Sifting(), f"sifting: {n:,} rows of only {d:,} features, so few rows decide"
     hard = C * risk.loss.total / n * mean_square(rows)

@@ -20,6 +20,7 @@ STEP = 3e-6  # seconds per step of the interior point method, whatever its size
 PLANE = 8e-8  # seconds per plane in such a step
 FLOP = 3.5e-11  # seconds per multiplication in its factorisations
 STEPS = 8  # of them per reduced problem
+FEW = 4000  # rows up to which one shard is enough: then a weight is the same as repetition to the last digits
 ROWS = 250  # a shard has at least so many rows
 MOST = 128
 MEMORY = 1 / 4  # planes may take this share of the memory that X takes
@@ -34,7 +35,7 @@ def choose_shards(risk: Risk, C: float) -> int:
     hard = min(1.0, max(0.0, (1.0 + decades) / 3.0))
     best, lowest = 1, sweeps + _reduced(_planes(1, size, hard), size)
     shards = 2
-    while shards <= min(MOST, rows.n // ROWS):
+    while rows.n >= FEW and shards <= min(MOST, rows.n // ROWS):
         planes = _planes(shards, size, hard)
         if planes * size > MEMORY * rows.entries:
             break

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -39,9 +40,10 @@ SPREAD, WIDEST = 3.5, 0.2
 LOOK = 10_000  # rows that the band is measured on
 # The sample has so many rows of each class at least, if there are as many: with 0.9 % positives they matter most.
 OF_EACH = 1000
-# The sample's problem is solved to this relative gap: more exactly it would be exact about the wrong problem.
-SAMPLE_TOL = 3e-3
-# The inner problem is solved to INNER of the gap that is asked for, or to LEFT of the one that is left, if that is more.
+# The sample's problem is solved to this relative gap: more exactly it would be exact about the wrong problem. If that
+# takes too many steps, what is there must do.
+SAMPLE_TOL, SAMPLE_STEPS = 3e-3, 200
+# The inner problem is solved to INNER of the gap asked for, or to LEFT of the one that is left, if that is more.
 INNER, LEFT = 0.3, 0.03
 # Rows, and rows for each feature: with fewer there is nothing to gain.
 FEW, MANY = 20_000, 20
@@ -71,10 +73,18 @@ class Sifting:
             return
         rng = np.random.default_rng(0)
         size = self.sample_size(risk)
-        w = self.solve_sample(risk, C, size, rng) if start is None else start.copy()
-        best, spare = risk.at(w), None
+        best, spare = risk.at(np.zeros(risk.size) if start is None else start.copy()), None
         primal, lower = objective(risk, best, C), 0.0
-        yield Iterate(best.w, primal, lower, 0, swept=best.swept)
+        yield Iterate(best.w, primal, lower, 0)
+        if start is None:
+            sample = draw(*siftable(risk), size, rng, risk)
+            for inner in islice(self.inner(sample, C, aim=SAMPLE_TOL), SAMPLE_STEPS):
+                yield Iterate(best.w, primal, lower, inner.planes)  # nothing is known yet of all rows
+                if inner.gap <= SAMPLE_TOL:
+                    break
+            best, spare, k = better(risk, best, risk.at(inner.w), C, goal=primal)
+            primal = objective(risk, best, C)
+            yield Iterate(best.w, primal, lower, 0, step=k, swept=best.swept)
         sifted = SiftedRisk(risk, best, self.width(risk, best, size, rng))
         bundle = Bundle(risk.size, risk.n_free)
         while True:
@@ -92,14 +102,6 @@ class Sifting:
     def sample_size(self, risk: Risk) -> int:
         n, d = risk.rows.n, risk.rows.d
         return max(1, int(self.sample * n) if self.sample != "auto" else round((n * d**0.5) ** (2 / 3)))
-
-    def solve_sample(self, risk: Risk, C: float, size: int, rng: np.random.Generator) -> Vector:
-        """w for a sample of the rows, which weigh as much as all."""
-        sample = draw(*siftable(risk), size, rng, risk)
-        for iterate in self.inner(sample, C, aim=SAMPLE_TOL):
-            if iterate.gap <= SAMPLE_TOL:
-                break
-        return iterate.w
 
     def width(self, risk: Risk, point: Point, size: int, rng: np.random.Generator) -> float:
         """The width of a band that holds the share `band` of the rows, measured on some of them."""
