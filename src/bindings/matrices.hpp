@@ -12,7 +12,7 @@ inline void check(bool fine, const char* what) {
 template <class T, class Use>
 auto with_dense(const Matrix<T>& X, const Use& use) {
     const auto n = static_cast<std::int64_t>(X.shape(0)), d = static_cast<std::int64_t>(X.shape(1));
-    if (X.stride(1) == 1 || d == 1) return use(cutsvm::DenseRows<T>{X.data(), n, d, X.stride(0)});
+    if (X.stride(1) == 1 || d == 1 || n == 0) return use(cutsvm::DenseRows<T>{X.data(), n, d, X.stride(0)});
     check(X.stride(0) == 1 || n == 1, "X: rows or columns side by side expected");
     return use(cutsvm::ColumnRows<T>{X.data(), n, d, X.stride(1)});
 }

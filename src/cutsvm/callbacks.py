@@ -42,6 +42,8 @@ class Log:
 
     def __call__(self, record: Record) -> None:
         self._make_audible()
+        if record.note and record.iteration == 0:
+            _logger.log(self.level, "%s", f"{_problem(record)} by {record.note}")
         _logger.log(self.level, "%s", describe(record))
 
     def _make_audible(self) -> None:

@@ -41,8 +41,10 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tol : float, default=1e-3
         Relative gap (objective - lower bound) / objective at which to stop. The answer is then proven to be within
         that share of the best possible objective.
-    solver : {"auto", "ocas", "cpa"} or a solver object, default="auto"
-        "ocas" is optimised cutting planes, "cpa" plain ones; `cutsvm.solvers` has both with their settings.
+    solver : {"auto", "ocas", "sifting", "dcd", "cpa"} or a solver object, default="auto"
+        "ocas" is optimised cutting planes, "sifting" the same on the rows that matter, "dcd" dual coordinate descent,
+        "cpa" plain cutting planes; "auto" chooses one of the first three and says why. `cutsvm.solvers` has them all
+        with their settings.
     multi_class : {"ovr"}, default="ovr"
         How more than two classes are handled: one against the rest.
     fit_intercept : bool, default=True
@@ -57,7 +59,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     max_time : float, default=None
         Limit in seconds. The best model so far is kept, with its gap; so it is after Ctrl-C.
     n_jobs : int, default=None
-        Threads: None is 1, -1 all cores. The result is the same to the last bit for any number.
+        Threads: None is 1, -1 all cores. The result is the same to the last bit for any number (but for
+        `DCD(asynchronous=True)`).
     warm_start : bool, default=False
         Start from the last fit's solution.
     memory_limit, checkpoint : default=None
@@ -84,8 +87,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_ : int
         Iterations; the most of any one-vs-rest problem.
     history_ : list of dict
-        One record per iteration: iteration, seconds, primal, lower, gap, planes, passes, and the seconds spent so far
-        in scores, planes, line search and reduced problem.
+        One record per iteration: iteration, seconds, primal, lower, gap, planes, passes (sweeps over all rows),
+        visits (rows visited in all), note (what "auto" chose, and why), and the seconds spent so far in scores,
+        planes, line search, reduced problem (qp), descent and sift.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
     Examples

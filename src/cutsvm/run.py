@@ -41,6 +41,7 @@ class Iterate:
     planes: int
     step: float = 0.0  # how far along the segment the last search went
     satisfied: bool = False  # the solver's own stopping rule holds
+    pending: bool = False  # work is going on that does not show in the bounds yet
     swept: bool = False  # primal was computed from a pass over the data at this very w
     note: str = ""  # what is running, and why, where a solver chose
 
@@ -172,7 +173,7 @@ class _Watch:
     def judge(self, iterate: Iterate, record: Record) -> Status | None:
         stop = self.stop
         moved = iterate.primal < self.best[0] or iterate.lower > self.best[1]
-        self.still = 0 if moved else self.still + 1
+        self.still = 0 if moved or iterate.pending else self.still + 1
         self.best = (iterate.primal, iterate.lower)
         if record.gap <= stop.tol:
             return Status.CONVERGED

@@ -60,13 +60,13 @@ class SiftedRisk(Risk):
         """All rows with their loss: U's first, the two means, those that joined."""
         weights = self._totals[:, -1]
         means = self._totals[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None]
-        rows = [self._kept[0], DenseRows(means, self.full.threads), *self._kept[1:]]
+        rows = [*self._kept[: self._first > 0], DenseRows(means, self.full.threads), *self._kept[1:]]
         signed = np.concatenate([self._signs[0], weights * [1.0, -1.0], *self._signs[1:]])
         return StackedRows(rows), Hinge(signed, self.full.threads)
 
     def split(self, shards: int) -> None:
         """So many shards of U's first rows, and one of the rest."""
-        shards = max(1, min(shards, self._first))
+        shards = min(shards, self._first)  # none if no row is near the margin
         self.cut(np.append(np.linspace(0, self._first, shards + 1).astype(np.int64), self.rows.n))
 
     @timed("sift")

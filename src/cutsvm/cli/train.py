@@ -68,8 +68,10 @@ def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
         raise CommandError(f"--task {options.task} is not available yet, only classify")
     if options.line_search not in (None, "exact"):
         raise CommandError(f"--line-search {options.line_search} is not available yet, only exact")
-    if options.line_search is not None and options.solver == "cpa":
-        raise CommandError("--line-search belongs to --solver ocas, cpa has none")
+    if options.line_search is not None and options.solver in ("cpa", "dcd"):
+        raise CommandError(f"--line-search belongs to --solver ocas, {options.solver} has none")
+    if options.shards is not None and options.solver == "dcd":
+        raise CommandError("--shards belongs to --solver ocas, sifting or cpa, dcd has none")
     if options.report is not None:
         raise CommandError("--report is not available yet")
 
@@ -121,12 +123,14 @@ def _estimator(options: argparse.Namespace, classes: npt.NDArray[Any]) -> Linear
 
 def _solver(options: argparse.Namespace) -> Any:
     """The name of a solver, or a solver object when there is something to configure."""
-    from cutsvm.solvers import CPA, OCAS
+    from cutsvm.solvers import CPA, OCAS, Sifting
 
     if options.shards is None and options.line_search is None:
         return options.solver
     shards: Any = "auto" if options.shards is None else options.shards
-    return CPA(shards=shards) if options.solver == "cpa" else OCAS(shards=shards)
+    if options.solver == "cpa":
+        return CPA(shards=shards)
+    return Sifting(inner=OCAS(shards=shards)) if options.solver == "sifting" else OCAS(shards=shards)
 
 
 def _class_weight(weights: list[tuple[float, float]], classes: npt.NDArray[Any]) -> dict[Any, float] | None:
@@ -177,7 +181,7 @@ def _outcome(estimator: LinearSVC) -> dict[str, Any]:
     numbers = {name: getattr(estimator, f"{name}_") for name in ("objective", "lower_bound", "gap", "n_iter")}
     settings = {"C": estimator.C, "tol": estimator.tol, "solver": str(estimator.solver)}
     status = {"converged": bool(estimator.converged_), "status": estimator.status_.value}
-    return {**settings, **numbers, **status, "passes": passes(estimator)}
+    return {**settings, **numbers, **status, "passes": passes(estimator), "chosen": estimator.history_[-1]["note"]}
 
 
 def passes(estimator: LinearSVC) -> float:
@@ -193,6 +197,8 @@ def _report(
 ) -> None:
     """The certificate and where the model is; if it did not converge, what to do."""
     gap = float(np.max(estimator.gap_))
+    if chosen := estimator.history_[-1]["note"]:
+        say.note(f"solver {chosen}")
     words = f"{certificate(gap, options.tol)}, {passes(estimator):g} passes, {seconds:.2f} s"
     if not estimator.converged_:
         say.warn(f"not converged ({estimator.status_.value}): {words}. {_advice(options, X)}")

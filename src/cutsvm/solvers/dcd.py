@@ -102,8 +102,10 @@ class Dual:
         self.top = C * np.abs(self.a)
         self.q = np.empty(self.rows.n)
         self.rows.squares(self.q)
-        # How much b moves with alpha: it is a feature, 1 for all rows; a free b has no scale but the features' own.
-        units = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0, Intercept.FREE: float(self.q.mean())}
+        # How much b moves with alpha: it is a feature, 1 for all rows. A free b has the scale of the features, and more
+        # if C is so small that all alpha together could not move it across the margin.
+        free = max(float(self.q.mean()), 2.0 / float(self.top.sum()))
+        units = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0, Intercept.FREE: free}
         self.unit = units[risk.intercept]
         self.q += self.unit
         self.wb = np.zeros(self.rows.d + 1)

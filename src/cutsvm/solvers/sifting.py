@@ -79,7 +79,7 @@ class Sifting:
         if start is None:
             sample = draw(*siftable(risk), size, rng, risk)
             for inner in islice(self.inner(sample, C, aim=SAMPLE_TOL), SAMPLE_STEPS):
-                yield Iterate(best.w, primal, lower, inner.planes)  # nothing is known yet of all rows
+                yield Iterate(best.w, primal, lower, inner.planes, pending=True)  # nothing is known yet of all rows
                 if inner.gap <= SAMPLE_TOL:
                     break
             best, spare, k = better(risk, best, risk.at(inner.w), C, goal=primal)

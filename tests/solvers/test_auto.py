@@ -1,0 +1,69 @@
+"""Which solver is chosen, and that it is said."""
+
+import logging
+
+import numpy as np
+import pytest
+from problems import long_data, risk_of
+
+from cutsvm import LinearSVC
+from cutsvm.rows import SparseRows
+from cutsvm.solvers import DCD, OCAS, Auto, Sifting
+from cutsvm.solvers.auto import choose
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "C", "kind", "word"),
+    [
+        (1000, 5, 1e-4, OCAS, "few"),
+        (120_000, 5, 10.0, Sifting, "120,000 rows"),
+        (120_000, 5, 1e-9, Sifting, "5 features"),
+        (20_000, 5, 0.01, DCD, "few epochs"),
+        (20_000, 5, 100.0, OCAS, "too much for dcd"),
+    ],
+)
+def test_rules(n, d, C, kind, word):
+    X, a = long_data(n, d)
+    solver, note = choose(risk_of(X, a), C)
+    assert type(solver) is kind
+    assert note.startswith(kind.__name__.lower() + ": ")
+    assert word in note
+
+
+def test_heavy_rows_count_as_a_larger_C():
+    X, a = long_data(20_000)
+    assert type(choose(risk_of(X, a), 0.5)[0]) is DCD
+    assert type(choose(risk_of(X, 1000 * a), 0.5)[0]) is OCAS
+
+
+def test_mostly_zeros_are_swept_as_sparse():
+    X, a = long_data(6000, 100)
+    X[:, 10:] = 0.0
+    risk = risk_of(X, a)
+    iterate = next(Auto()(risk, 0.001))
+    assert iterate.note.startswith("dcd")
+    assert isinstance(risk.rows, SparseRows)
+    assert risk.rows.entries == 60_000
+
+
+def test_history_and_log_say_what_was_chosen(caplog):
+    X, y = long_data(6000)
+    with caplog.at_level(logging.INFO, logger="cutsvm"):
+        model = LinearSVC(C=0.01, verbose=1).fit(X, y)
+    note = model.history_[0]["note"]
+    assert note.startswith("dcd: ")
+    assert {record["note"] for record in model.history_} == {note}
+    assert caplog.messages[0] == f"training by {note}"
+    assert sum(note in message for message in caplog.messages) == 1
+    assert LinearSVC(C=0.01, solver="ocas").fit(X, y).history_[0]["note"] == ""
+
+
+@pytest.mark.parametrize("solver", ["ocas", "sifting", "dcd", "cpa", "auto"])
+def test_every_name_fits(solver):
+    X, y = long_data(6000)
+    model = LinearSVC(C=0.001, solver=solver, n_jobs=2).fit(X, y)
+    assert model.converged_
+    assert model.gap_ <= 1e-3
+    last = model.history_[-1]
+    assert last["visits"] >= last["passes"] >= 1
+    assert np.isclose(model.objective_, LinearSVC(C=0.001, solver="ocas", tol=1e-4).fit(X, y).objective_, rtol=2e-3)

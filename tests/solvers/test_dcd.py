@@ -1,0 +1,76 @@
+"""Coordinate descent as a solver; its kernel has tests of its own."""
+
+import numpy as np
+import pytest
+from problems import long_data, risk_of
+from scipy import sparse
+
+from cutsvm.losses import Hinge
+from cutsvm.risk import Risk
+from cutsvm.rows import as_rows
+from cutsvm.run import Status, Stop, run
+from cutsvm.solvers import DCD, OCAS, Auto, Sifting
+
+INTERCEPTS = ["none", "regularized", "free"]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("positives", [0.4, 0.009])
+def test_agrees_with_ocas(positives, intercept, asynchronous):
+    X, a = long_data(n=8000, positives=positives)
+    a *= np.random.default_rng(2).choice([0.0, 0.5, 1.0, 2.0], size=len(a))
+    solver = DCD(asynchronous=asynchronous)
+    result = run(solver, risk_of(X, a, intercept, threads=2), 0.05, Stop(tol=1e-4))
+    plain = run(OCAS(), risk_of(X, a, intercept), 0.05, Stop(tol=1e-5))
+    assert result.status is Status.CONVERGED
+    assert plain.lower <= result.primal <= plain.primal * (1 + 2e-4)
+    assert result.lower <= plain.primal
+
+
+@pytest.mark.parametrize("solver", [DCD(), Sifting(), Sifting(inner=DCD()), Auto()], ids=str)
+@pytest.mark.parametrize("intercept", ["regularized", "free"])
+def test_threads_do_not_change_a_bit(solver, intercept):
+    X, a = long_data()
+    one, two, three = (
+        run(solver, risk_of(X, a, intercept, threads=threads), 0.003, Stop(tol=1e-3)) for threads in (1, 2, 3)
+    )
+    assert np.array_equal(one.w, two.w) and np.array_equal(one.w, three.w)
+    assert one.lower == two.lower == three.lower
+
+
+def test_columns_that_occur_twice_in_a_row_are_added_up():
+    """A squared length that took them one by one would be too small, and steps too long."""
+    X, a = long_data(n=500, d=3)
+    twice = sparse.csr_matrix(
+        (np.repeat(0.5 * X.ravel(), 2), np.tile(np.repeat(np.arange(3), 2), 500), np.arange(0, 3001, 6)), shape=(500, 3)
+    )
+    once = run(DCD(), risk_of(X, a), 0.1, Stop(tol=1e-6))
+    again = run(DCD(), Risk(as_rows(twice), Hinge(a)), 0.1, Stop(tol=1e-6))
+    assert again.status is Status.CONVERGED
+    assert again.primal >= once.lower  # one intercept less
+    assert twice.nnz == 3000  # the user's matrix is left alone
+
+
+def test_goes_on_from_a_dual_vector():
+    """A risk keeps the dual vector of the last run on it."""
+    X, a = long_data(n=8000)
+    risk = risk_of(X, a)
+    first = run(DCD(), risk, 0.1, Stop(tol=1e-4))
+    again = run(DCD(), risk, 0.1, Stop(tol=1e-4))
+    assert again.history[-1]["visits"] < 0.7 * first.history[-1]["visits"]
+
+
+def test_rows_of_zeros_without_intercept():
+    X, a = long_data(n=5000)
+    X[::3] = 0.0
+    result = run(DCD(), risk_of(X, a, "none"), 0.01, Stop(tol=1e-5))
+    assert result.status is Status.CONVERGED
+
+
+def test_wants_a_hinge_loss_in_memory():
+    X, a = long_data(n=50)
+    risk = risk_of(X, a)
+    risk.loss = object()
+    with pytest.raises(TypeError, match="dcd: a hinge loss"):
+        next(DCD()(risk, 1.0))
