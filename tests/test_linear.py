@@ -375,3 +375,10 @@ def test_fit_from_a_file(tmp_path):
     assert_array_equal(model.classes_, [-1.0, 1.0])
     with pytest.raises(ValueError, match="leave y out"):
         LinearSVC().fit(str(path), [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("tol", [1.0, 5.0])
+@pytest.mark.parametrize("solver", ["ocas", "sifting", "dcd", "auto"])
+def test_a_large_tol_is_no_trouble(tol, solver, overlapping):
+    X, y = overlapping
+    assert LinearSVC(tol=tol, solver=solver).fit(X, y).converged_

@@ -17,7 +17,7 @@ Seen run_descend(const Rows& rows, const Vector<double>& a, const Vector<double>
     const auto n = static_cast<std::size_t>(rows.n);
     check(a.shape(0) == n && q.shape(0) == n && alpha.shape(0) == n, "a, q, alpha: one entry per row expected");
     check(w.shape(0) == static_cast<std::size_t>(rows.d) + 1, "w: d + 1 entries expected");
-    check(run > 0, "run: at least 1 expected");
+    check(0 < run && run <= 4096, "run: 1 to 4096 expected");
     for (const std::int32_t i : view(order)) check(0 <= i && i < rows.n, "order: a row that is not there");
     const Dual dual{view(a), view(q), C, unit, view(alpha), above, below};
     const Epoch epoch = released([&] { return descend(rows, dual, view(order), view(w), run, seed, threads); });

@@ -151,7 +151,9 @@ void bind_compress(nb::module_& m) {
            int threads) {
             with_dense(X, [&](const auto& rows) {
                 check(static_cast<std::int64_t>(pointers.shape(0)) == rows.n + 1, "pointers: n + 1 entries expected");
-                const auto stored = static_cast<std::size_t>(pointers.data()[rows.n]);
+                const auto ends = view(pointers);
+                check(ends.front() == 0 && std::is_sorted(ends.begin(), ends.end()), "pointers: rising from 0 expected");
+                const auto stored = static_cast<std::size_t>(ends.back());
                 check(values.shape(0) == stored && columns.shape(0) == stored, "values, columns: wrong length");
                 released([&] { compress(rows, view(pointers), view(values), view(columns), threads); });
             });

@@ -85,8 +85,9 @@ void compress(const Rows& rows, std::span<const I> pointers, std::span<T> values
     for_blocks(rows.n, threads, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             auto next = static_cast<std::size_t>(pointers[static_cast<std::size_t>(i)]);
+            const auto last = static_cast<std::size_t>(pointers[static_cast<std::size_t>(i) + 1]);
             rows.each(i, [&](std::int64_t j, double x) {
-                if (x == 0.0) return;
+                if (x == 0.0 || next == last) return;
                 values[next] = static_cast<T>(x);
                 columns[next++] = static_cast<I>(j);
             });

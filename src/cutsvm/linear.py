@@ -19,7 +19,7 @@ from cutsvm.callbacks import Log
 from cutsvm.io.dataset import Dataset, open_dataset
 from cutsvm.losses import Hinge
 from cutsvm.risk import Intercept, Risk
-from cutsvm.rows import as_rows
+from cutsvm.rows import Rows, as_rows
 from cutsvm.run import Callback, Record, Result, Solver, Status, Stop, relative_gap, run
 from cutsvm.types import Array, Vector
 
@@ -212,7 +212,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> list[Result]:
         """One result per positive class."""
         n_threads = threads.count(self.n_jobs)
-        rows = as_rows(X, n_threads)
+        rows: Rows = as_rows(X, n_threads)
         intercept = Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
         began, cut_short = perf_counter(), False
         callbacks: list[Callback] = [*(self.callbacks or ()), *([Log()] if self.verbose else ())]
@@ -227,6 +227,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
                 label = str(positive) if labelled else ""
                 results.append(run(solver, risk, self.C, stop, callbacks, label=label, start=start))
+                rows = risk.rows  # a solver may have found a form that is swept faster
                 # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
                 cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME)
         return results

@@ -58,3 +58,8 @@ def better(risk: Risk, best: Point, trial: Point, C: float, goal: float) -> tupl
         return trial, best, 1.0
     k = search(risk, best, trial, C, guess=1.0)
     return risk.between(best, trial, k, spare=best), trial, k
+
+
+def goal(lower: float, aim: float) -> float:
+    """The largest F whose relative gap to the bound is `aim`."""
+    return lower / (1.0 - aim) if aim < 1.0 else np.inf

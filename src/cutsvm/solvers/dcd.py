@@ -37,7 +37,7 @@ from cutsvm.planes import Bundle
 from cutsvm.risk import Intercept, Point, Risk
 from cutsvm.rows import Descent, RowsInMemory
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, objective
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, goal, objective
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
@@ -81,7 +81,7 @@ class DCD:
             bundle.drop_idle(PATIENCE)
             trial = risk.at(dual.w(), spare=spare)
             dual.check(trial, objective(risk, trial, C) - lower)
-            best, spare, k = better(risk, best, trial, C, goal=lower / (1.0 - aim))
+            best, spare, k = better(risk, best, trial, C, goal=goal(lower, aim))
             primal = objective(risk, best, C)
             yield Iterate(best.w, primal, lower, len(bundle), step=k, swept=best.swept)
 

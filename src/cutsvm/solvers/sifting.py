@@ -28,7 +28,7 @@ from cutsvm.risk import Point, Risk
 from cutsvm.rows import DenseRows, SparseRows
 from cutsvm.run import Iterate, Solver
 from cutsvm.sifted import SiftedRisk, siftable
-from cutsvm.solvers.common import better, objective
+from cutsvm.solvers.common import better, goal, objective
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.timing import timed
 from cutsvm.types import Vector
@@ -95,7 +95,7 @@ class Sifting:
                     break
             trial = risk.score(inner.w.copy(), spare=spare)
             sifted.grow(trial)  # by the inner solution's own b: its bound knows no other
-            best, spare, k = better(risk, best, risk.settle(trial), C, goal=lower / (1.0 - aim))
+            best, spare, k = better(risk, best, risk.settle(trial), C, goal=goal(lower, aim))
             primal = objective(risk, best, C)
             yield Iterate(best.w, primal, lower, inner.planes, step=k, swept=best.swept)
 
