@@ -153,7 +153,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X, y = _load(X, y)
         X, y = self._check_data(X, y)
         weights = validation.sample_weights(sample_weight, len(y))
-        classes = np.unique(y if sample_weight is None else y[weights > 0.0])
+        classes = validation.distinct(y if sample_weight is None else y[weights > 0.0])
+        if not validation.whole_numbers(classes):
+            check_classification_targets(y)
         if len(classes) < 2:
             only = classes.tolist()[0]
             raise ValueError(
@@ -192,8 +194,6 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "Unknown label type: y has dtype object; make its labels numbers or strings first, "
                 "as in y.astype(int) or y.astype(str)"
             )
-        if y.dtype.kind not in "iub" and not validation.whole_numbers(y):
-            check_classification_targets(y)
         return X, y
 
     @staticmethod

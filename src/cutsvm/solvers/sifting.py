@@ -73,18 +73,20 @@ class Sifting:
             return
         rng = np.random.default_rng(0)
         size = self.sample_size(risk)
-        best, spare = risk.at(np.zeros(risk.size) if start is None else start.copy()), None
-        primal, lower = objective(risk, best, C), 0.0
-        yield Iterate(best.w, primal, lower, 0)
-        if start is None:
+        best = None if start is None else risk.at(start.copy())
+        if best is None:
+            nowhere, primal = np.zeros(risk.size), C * risk.loss.total  # F(0), which needs no scores
+            yield Iterate(nowhere, primal, 0.0, 0)
             sample = draw(*siftable(risk), size, rng, risk)
             for inner in islice(self.inner(sample, C, aim=SAMPLE_TOL), SAMPLE_STEPS):
-                yield Iterate(best.w, primal, lower, inner.planes, pending=True)  # nothing is known yet of all rows
+                yield Iterate(nowhere, primal, 0.0, inner.planes, pending=True)  # nothing is known yet of all rows
                 if inner.gap <= SAMPLE_TOL:
                     break
-            best, spare, k = better(risk, best, risk.at(inner.w), C, goal=primal)
-            primal = objective(risk, best, C)
-            yield Iterate(best.w, primal, lower, 0, step=k, swept=best.swept)
+            best = risk.at(inner.w)
+            if objective(risk, best, C) > primal:  # the sample was worth nothing
+                best = better(risk, risk.at(nowhere), best, C, goal=0.0)[0]
+        primal, lower, spare = objective(risk, best, C), 0.0, None
+        yield Iterate(best.w, primal, lower, 0, swept=best.swept)
         sifted = SiftedRisk(risk, best, self.width(risk, best, size, rng))
         bundle = Bundle(risk.size, risk.n_free)
         while True:
