@@ -69,7 +69,8 @@ def test_stacked_rows_descend_part_by_part(seed, parts, d, run):
         *part, kept = dcd.epoch(X, a, q, C, unit, above, below, expected_alpha, mine, expected_w, run, seed)
         stay += kept
         seen.append(part)
-    gap, steepest, flattest, active = stacked.descend((a, q, C, unit, above, below, alpha), order, w, run, seed, 1)
+    dual = array.Descent(a, q, C, unit, above, below, alpha)
+    gap, steepest, flattest, active = stacked.descend(dual, order, w, run, seed, 1)
     assert_allclose(alpha, expected_alpha, rtol=1e-9, atol=1e-11)
     assert_allclose(w, expected_w, rtol=1e-9, atol=1e-11)
     gaps, high, low = zip(*seen, strict=True)
