@@ -10,7 +10,7 @@ C n = 1e2, 1e4, 1e6; n rows, d features):
     a9a         32,561   123     0.02  0.07  0.22  0.04  0.20  0.78  0.01  0.05  2.3
     w8a         49,749   300     0.03  0.11  0.79  0.08  0.40  2.1   0.02  0.08  2.9
     mnist       60,000   784     0.14  0.44  2.6   0.17  0.88  5.8   0.11  0.91  -
-    arxiv       250,000  67,000  0.22  0.43  3.6   0.16  0.60  -     0.13  0.21  2.6
+    arxiv       250,000  59,366  0.22  0.43  3.6   0.16  0.60  -     0.13  0.21  2.6
 
 0. Few rows: ocas. All are quick, and with one shard it is the one whose answer is the same, to the last digits, for a
    row of weight k and for k such rows.
