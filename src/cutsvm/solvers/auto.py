@@ -1,16 +1,16 @@
 """solver="auto": which algorithm for which data, and why.
 
-The rules, and what they are made from (`benchmarks/binary.py`; seconds to a certified gap of 1e-3, two cores, at
-C n = 1e2, 1e4, 1e6; n rows, d features):
+The rules, and what they are made from (`benchmarks/results/binary.md`; seconds to a certified gap of 1e-3, two cores,
+at C n = 1e2, 1e4, 1e6; n rows, d features; -: not within three times the time of auto, or not measured):
 
-    set         n        d       ocas              sifting           dcd
-    covtype     581,012  54      0.17  0.28  0.37  0.08  0.16  0.24  0.21  0.43  -
-    kdd04_bio   145,751  74      0.07  0.11  0.18  0.03  0.05  0.09  0.09  0.14  3.4
-    ijcnn1      49,990   22      0.02  0.05  0.05  0.04  0.05  0.07  0.01  0.02  0.44
-    a9a         32,561   123     0.02  0.07  0.22  0.04  0.20  0.78  0.01  0.05  2.3
-    w8a         49,749   300     0.03  0.11  0.79  0.08  0.40  2.1   0.02  0.08  2.9
-    mnist       60,000   784     0.14  0.44  2.6   0.17  0.88  5.8   0.11  0.91  -
-    arxiv       250,000  59,366  0.22  0.43  3.6   0.16  0.60  -     0.13  0.21  2.6
+    set         n        d       ocas                sifting             dcd
+    covtype     581,012  54      0.22   0.33   0.4   0.13   0.2    0.3   0.16   0.35   -
+    kdd04_bio   145,751  74      0.091  0.12   0.2   0.051  0.067  0.11  0.19   0.2    -
+    ijcnn1      49,990   22      0.035  0.069  0.078 0.035  0.038  0.05  0.02   0.029  0.65
+    a9a         32,561   123     0.033  0.1    0.25  0.029  0.15   0.49  0.014  0.063  -
+    w8a         49,749   300     0.045  0.14   0.91  0.049  0.22   0.96  0.032  0.081  -
+    mnist       60,000   784     0.27   0.86   4.9   0.14   0.66   4.7   0.11   1.1    -
+    arxiv       250,000  59,366  0.29   0.61   -     0.28   0.55   -     0.17   0.28   -
 
 0. Few rows: ocas. All are quick, and with one shard it is the one whose answer is the same, to the last digits, for a
    row of weight k and for k such rows.
