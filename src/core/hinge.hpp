@@ -20,50 +20,58 @@ namespace cutsvm {
 
 // sum_i max(0, |a_i| - a_i f_i)
 inline double hinge_value(std::span<const double> f, std::span<const double> a, int threads) {
-    return sum_blocks<1>(static_cast<std::int64_t>(f.size()), threads, [&](std::int64_t begin, std::int64_t end) {
+    const auto block = [=](std::int64_t begin, std::int64_t end) {
         double sum = 0.0;
 #pragma omp simd reduction(+ : sum)
-        for (std::int64_t i = begin; i < end; ++i) sum += std::max(0.0, std::abs(a[i]) - a[i] * f[i]);
+        for (std::int64_t i = begin; i < end; ++i) {
+            const double loss = std::abs(a[i]) - a[i] * f[i];
+            sum += loss > 0.0 ? loss : 0.0;
+        }
         return std::array{sum};
-    })[0];
+    };
+    return sum_blocks<1>(static_cast<std::int64_t>(f.size()), threads, block, LIGHT)[0];
 }
 
 // Rows whose loss has its kink at their score, up to round-off, count as tied: |1 - y_i f_i| <= TIE (1 + |f_i|).
 inline constexpr double TIE = 1e-12;
 
-inline int side(double f, double a) {  // 1: inside the margin, 0: tied, -1: outside
-    const double s = a > 0.0 ? 1.0 - f : 1.0 + f;
-    if (std::abs(s) <= TIE * (1.0 + std::abs(f))) return 0;
-    return s > 0.0 ? 1 : -1;
-}
+inline double slack(double f, double a) { return 1.0 - std::copysign(1.0, a) * f; }
+
+inline bool tied(double slack, double f) { return std::abs(slack) <= TIE * (1.0 + std::abs(f)); }
 
 // {sum of a_i inside the margin, sum of the positive a_i that are tied, the same of the negative ones}
 inline std::array<double, 3> hinge_balance(std::span<const double> f, std::span<const double> a, int threads) {
     return sum_blocks<3>(static_cast<std::int64_t>(f.size()), threads, [&](std::int64_t begin, std::int64_t end) {
         std::array<double, 3> sums{};
         for (std::int64_t i = begin; i < end; ++i) {
-            const int where = side(f[i], a[i]);
-            if (where > 0) sums[0] += a[i];
-            if (where == 0) sums[a[i] > 0.0 ? 1 : 2] += a[i];
+            const double s = slack(f[i], a[i]);
+            if (tied(s, f[i]))
+                sums[a[i] > 0.0 ? 1 : 2] += a[i];
+            else if (s > 0.0)
+                sums[0] += a[i];
         }
         return sums;
     });
 }
 
 // g[i] = slope of row i's loss in its score: -a_i inside the margin, 0 outside, and on a tie -a_i times
-// tied[0] (positive rows) or tied[1] (negative rows); offsets[p] = sum of |g_i| over shard p.
+// shares[0] (positive rows) or shares[1] (negative rows); offsets[p] = sum of |g_i| over shard p.
 // With these, loss_p(f') >= g . f' + offsets[p] for all scores f' when both shares lie in [0, 1].
-inline void hinge_slopes(std::span<const double> f, std::span<const double> a, std::array<double, 2> tied,
+inline void hinge_slopes(std::span<const double> f, std::span<const double> a, std::array<double, 2> shares,
                          std::span<const std::int64_t> bounds, std::span<double> g, std::span<double> offsets,
                          int threads) {
     const auto shards = static_cast<std::int64_t>(offsets.size());
-    for_blocks(static_cast<std::int64_t>(f.size()), threads, [&](std::int64_t begin, std::int64_t end) {
+    const auto block = [=](std::int64_t begin, std::int64_t end) {
+        const double up = shares[0], down = shares[1];
+#pragma omp simd
         for (std::int64_t i = begin; i < end; ++i) {
-            const int where = side(f[i], a[i]);
-            const double share = where > 0 ? 1.0 : (where < 0 ? 0.0 : tied[a[i] > 0.0 ? 0 : 1]);
-            g[i] = share == 0.0 ? 0.0 : -share * a[i];
+            const double fi = f[i], ai = a[i], s = slack(fi, ai);
+            const double on_tie = ai > 0.0 ? up : down, off = s > 0.0 ? 1.0 : 0.0;
+            const double share = tied(s, fi) ? on_tie : off;
+            g[i] = -ai * share;
         }
-    });
+    };
+    for_blocks(static_cast<std::int64_t>(f.size()), threads, block, LIGHT);
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && shards > 1)
     for (std::int64_t p = 0; p < shards; ++p) {
         double sum = 0.0;
@@ -76,16 +84,18 @@ inline void hinge_slopes(std::span<const double> f, std::span<const double> a, s
 // Where sifting sees a row: outside the margin or without weight, inside it, or near it and kept.
 enum Place : std::uint8_t { OUTSIDE = 0, INSIDE = 1, KEPT = 2 };
 
-inline double slack(double f, double a) { return a > 0.0 ? 1.0 - f : 1.0 + f; }
-
-// The rows of each block that pass a test, in order.
+// The rows that pass a test, in order. The test is made for a whole block first, without branches, into `passed`.
 template <class Test>
 std::vector<std::int64_t> find_rows(std::int64_t n, int threads, const Test& test) {
     std::vector<std::vector<std::int64_t>> found(static_cast<std::size_t>(count_blocks(n)));
     for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
+        const Test own = test;  // bytes that it writes may be any memory but this
+        std::array<std::uint8_t, BLOCK> passed;
+#pragma omp simd
+        for (std::int64_t i = begin; i < end; ++i) passed[static_cast<std::size_t>(i - begin)] = own(i);
         auto& mine = found[static_cast<std::size_t>(begin / BLOCK)];
         for (std::int64_t i = begin; i < end; ++i)
-            if (test(static_cast<std::size_t>(i))) mine.push_back(i);
+            if (passed[static_cast<std::size_t>(i - begin)]) mine.push_back(i);
     });
     std::vector<std::int64_t> all;
     std::size_t count = 0;
@@ -98,19 +108,22 @@ std::vector<std::int64_t> find_rows(std::int64_t n, int threads, const Test& tes
 // Puts every row in its place: KEPT if |1 - y_i f_i| <= band, else INSIDE or OUTSIDE the margin. Returns the rows kept.
 inline std::vector<std::int64_t> hinge_sift(std::span<const double> f, std::span<const double> a, double band,
                                             std::span<std::uint8_t> place, int threads) {
-    return find_rows(static_cast<std::int64_t>(f.size()), threads, [&](std::size_t i) {
-        const double s = slack(f[i], a[i]);
-        place[i] = a[i] == 0.0 ? OUTSIDE : (std::abs(s) <= band ? KEPT : (s > 0.0 ? INSIDE : OUTSIDE));
-        return place[i] == KEPT;
+    return find_rows(static_cast<std::int64_t>(f.size()), threads, [=](std::int64_t i) {
+        const double ai = a[i], s = slack(f[i], ai);
+        const int counts = ai != 0.0, near_margin = std::abs(s) <= band, within = s > 0.0;
+        const int kept = counts & near_margin, inside = counts & within & (1 - kept);
+        place[i] = static_cast<std::uint8_t>(KEPT * kept + INSIDE * inside);
+        return static_cast<std::uint8_t>(kept);
     });
 }
 
 // The rows that are not where they were put: INSIDE with a slack below 0, or OUTSIDE with one above.
 inline std::vector<std::int64_t> hinge_strays(std::span<const double> f, std::span<const double> a,
                                               std::span<const std::uint8_t> place, int threads) {
-    return find_rows(static_cast<std::int64_t>(f.size()), threads, [&](std::size_t i) {
-        const double s = slack(f[i], a[i]);
-        return a[i] != 0.0 && ((place[i] == INSIDE && s < 0.0) || (place[i] == OUTSIDE && s > 0.0));
+    return find_rows(static_cast<std::int64_t>(f.size()), threads, [=](std::int64_t i) {
+        const double ai = a[i], s = slack(f[i], ai);
+        const int counts = ai != 0.0, left = s < 0.0, entered = s > 0.0, at = place[i];
+        return static_cast<std::uint8_t>(counts & ((left & (at == INSIDE)) | (entered & (at == OUTSIDE))));
     });
 }
 

@@ -15,23 +15,26 @@ namespace cutsvm {
 
 inline constexpr std::int64_t BLOCK = 4096;
 
+// Waking another thread takes as long as a light loop over this many blocks.
+inline constexpr std::int64_t LIGHT = 16;
+
 inline std::int64_t count_blocks(std::int64_t n) { return (n + BLOCK - 1) / BLOCK; }
 
-// Calls work(begin, end) for every block of rows [begin, end).
+// Calls work(begin, end) for every block of rows [begin, end); on one thread if there are no more than `few` blocks.
 // requires: work does not throw and writes only to what belongs to its rows.
 template <class Work>
-void for_blocks(std::int64_t n, int threads, const Work& work) {
+void for_blocks(std::int64_t n, int threads, const Work& work, std::int64_t few = 1) {
     const std::int64_t blocks = count_blocks(n);
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && blocks > 1)
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && blocks > few)
     for (std::int64_t b = 0; b < blocks; ++b) work(b * BLOCK, std::min(n, (b + 1) * BLOCK));
 }
 
 // Sum over the blocks of work(begin, end) -> std::array<double, K>, added up in the order of the blocks.
 template <std::size_t K, class Work>
-std::array<double, K> sum_blocks(std::int64_t n, int threads, const Work& work) {
+std::array<double, K> sum_blocks(std::int64_t n, int threads, const Work& work, std::int64_t few = 1) {
     const std::int64_t blocks = count_blocks(n);
     std::vector<std::array<double, K>> partial(static_cast<std::size_t>(blocks));
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && blocks > 1)
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && blocks > few)
     for (std::int64_t b = 0; b < blocks; ++b)
         partial[static_cast<std::size_t>(b)] = work(b * BLOCK, std::min(n, (b + 1) * BLOCK));
     std::array<double, K> total{};

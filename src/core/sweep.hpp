@@ -107,12 +107,13 @@ void squares(const Rows& rows, std::span<double> out, int threads) {
 // out[i] = (1 - k) from[i] + k to[i]; out may be one of the two.
 inline void blend(std::span<const double> from, std::span<const double> to, double k, std::span<double> out,
                   int threads) {
-    for_blocks(static_cast<std::int64_t>(out.size()), threads, [&](std::int64_t begin, std::int64_t end) {
+    const auto block = [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const auto s = static_cast<std::size_t>(i);
             out[s] = from[s] + k * (to[s] - from[s]);
         }
-    });
+    };
+    for_blocks(static_cast<std::int64_t>(out.size()), threads, block, LIGHT);
 }
 
 // A piece of a shard, small enough that the pieces keep all threads busy.

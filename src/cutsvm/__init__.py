@@ -1,13 +1,18 @@
 """Support vector machines on data of any size, with a proof of how good the answer is."""
 
-from importlib.metadata import version
+from __future__ import annotations
 
-from cutsvm import solvers
-from cutsvm.errors import DataError
-from cutsvm.io.dataset import Dataset, open_dataset
-from cutsvm.io.model_file import load_model, save_model
-from cutsvm.linear import LinearSVC
-from cutsvm.run import Record, Status
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cutsvm import solvers
+    from cutsvm.errors import DataError
+    from cutsvm.io.dataset import Dataset, open_dataset
+    from cutsvm.io.model_file import load_model, save_model
+    from cutsvm.linear import LinearSVC
+    from cutsvm.run import Record, Status
 
 __version__ = version("cutsvm")
 
@@ -23,3 +28,29 @@ __all__ = [
     "save_model",
     "solvers",
 ]
+
+# Where each name lives. It is imported when it is first asked for: scikit-learn takes a second to import, in which
+# the command line must already be able to answer Ctrl-C.
+_HOMES = {
+    "DataError": "cutsvm.errors",
+    "Dataset": "cutsvm.io.dataset",
+    "LinearSVC": "cutsvm.linear",
+    "Record": "cutsvm.run",
+    "Status": "cutsvm.run",
+    "load_model": "cutsvm.io.model_file",
+    "open_dataset": "cutsvm.io.dataset",
+    "save_model": "cutsvm.io.model_file",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "solvers":
+        return import_module("cutsvm.solvers")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

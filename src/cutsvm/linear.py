@@ -222,7 +222,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for positive, start in zip(positives, starts, strict=True):
                 # With one problem the weights themselves take the sign: n numbers less to hold.
                 signed = weights if len(positives) == 1 else weights.copy()
-                np.negative(signed, out=signed, where=y != positive)
+                validation.negate(signed, y, positive)
                 risk = Risk(rows, Hinge(signed, n_threads), intercept=intercept, threads=n_threads)
                 stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
                 label = str(positive) if labelled else ""

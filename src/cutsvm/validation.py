@@ -38,6 +38,13 @@ def distinct(y: Array) -> Array:
     return np.asarray(np.unique(y))
 
 
+def negate(weights: Vector, y: Array, positive: Any) -> None:
+    """weights_i = -weights_i where y_i is not `positive`; block by block, so that it stays in the cache."""
+    for start in range(0, len(y), 1 << 16):
+        block = slice(start, start + (1 << 16))
+        np.copysign(weights[block], (y[block] == positive) - 0.5, out=weights[block])
+
+
 def whole_numbers(labels: Array) -> bool:
     """Whether labels are whole numbers, as those of classes are."""
     return labels.dtype.kind in "iub" or (labels.dtype.kind == "f" and bool(np.all(labels == np.rint(labels))))

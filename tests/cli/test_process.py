@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cutsvm import load_model
+from cutsvm.cli import main
 
 pytest_plugins = ["cli_fixtures"]
 
@@ -22,6 +23,24 @@ def test_exit_codes_and_streams(binary: Path, tmp_path: Path) -> None:
     assert good.returncode == 0 and "certified" in good.stdout and "rows" in good.stderr
     bad = subprocess.run([*COMMAND, "train", tmp_path / "none"], capture_output=True, text=True, check=False)
     assert bad.returncode == 2 and bad.stdout == "" and bad.stderr.count("\n") == 1
+
+
+def test_ctrl_c_while_starting(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    class Interrupted:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "cutsvm.cli.parser":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "cutsvm.cli.parser", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    assert main(["demo"]) == 1
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_starting_imports_little() -> None:
+    words = "import sys, cutsvm.cli; print('sklearn' in sys.modules, 'numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
 
 
 def test_a_reader_that_stops(binary: Path) -> None:

@@ -20,6 +20,8 @@ from cutsvm.solvers.auto import choose
         (120_000, 5, 1e-9, Sifting, "5 features"),
         (20_000, 5, 0.01, DCD, "few epochs"),
         (20_000, 5, 100.0, OCAS, "too much for dcd"),
+        (50_000, 5, 100.0, Sifting, "too much for dcd"),
+        (50_000, 60, 100.0, OCAS, "too few rows"),
     ],
 )
 def test_rules(n, d, C, kind, word):

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Sequence
 
 from cutsvm.cli.messages import CommandError, complain
-from cutsvm.cli.parser import parse
 
 __all__ = ["main"]
 
@@ -38,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str]) -> int:
     try:
+        from cutsvm.cli.parser import parse  # takes a second, and Ctrl-C may come in it
+
         options = parse(argv)
         code: int = options.run(options)
         return code

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from cutsvm.rows.array import DenseRows, Descent, Seen, SparseRows, StackedRows, as_rows
+from cutsvm.rows.array import DenseRows, Descent, Seen, SparseRows, StackedRows, as_rows, in_order
 from cutsvm.types import Ints, Vector
 
-__all__ = ["DenseRows", "Descent", "Rows", "RowsInMemory", "Seen", "SparseRows", "StackedRows", "as_rows"]
+__all__ = ["DenseRows", "Descent", "Rows", "RowsInMemory", "Seen", "SparseRows", "StackedRows", "as_rows", "in_order"]
 
 
 class Rows(Protocol):

@@ -208,6 +208,12 @@ def as_rows(X: Any, threads: int = 1) -> DenseRows | SparseRows:
     return SparseRows(X, threads) if sparse.issparse(X) else DenseRows(X, threads)
 
 
+def in_order(numbers: Ints) -> Ints:
+    """The row numbers sorted, each once: np.unique, several times faster."""
+    numbers = np.sort(numbers)
+    return numbers[np.diff(numbers, prepend=-1) > 0]
+
+
 def _mostly_zeros(X: Array) -> bool:
     """Whether some of the rows, spread over all, have few values that are not 0."""
     some = X[:: max(1, len(X) // SAMPLE)]

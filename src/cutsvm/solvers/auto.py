@@ -19,9 +19,10 @@ at C n = 1e2, 1e4, 1e6; n rows, d features; -: not within three times the time o
 2. Otherwise coordinate descent, as long as C is small enough for it: one step moves alpha_i by about 1 / |x_i|^2 on its
    way to C s_i, so that its epochs grow with C s |x|^2. That is 4.3 for a9a at C n = 1e4, 17 for mnist, 4 for arxiv at
    1e6, 40 and more for the others there.
-3. Otherwise ocas.
+3. Otherwise sifting again if there are very many rows for each feature, though not so many in all (ijcnn1).
+4. Otherwise ocas.
 
-Dense data that are mostly zeros are swept as sparse by 2 and 3, which read them often.
+Dense data that are mostly zeros are swept as sparse by 2 and 4, which read them often.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ from cutsvm.types import Vector
 
 SHORT = 4_000  # rows up to which it does not matter
 LONG = 100_000  # rows from which sifting pays,
-THIN = 300  # if there are so many of them for each feature
+THIN = 300  # if there are so many of them for each feature;
+MEDIUM, THINNER = 40_000, 1000  # and the same where coordinate descent would be slow
 EASY = 8.0  # the mean of C s_i times the mean of |x_i|^2 up to which coordinate descent is quick
 SAMPLE = 1000  # rows that |x_i|^2 is measured on
 
@@ -74,6 +76,8 @@ def choose(risk: Risk, C: float) -> tuple[Solver, str]:
     hard = C * risk.loss.total / n * mean_square(rows)
     if hard <= EASY:
         return DCD(), f"dcd: C |x|^2 is {hard:.2g} in the mean, so it takes few epochs"
+    if n >= max(MEDIUM, THINNER * d):
+        return Sifting(), f"sifting: {n:,} rows of only {d:,} features, and C |x|^2 is {hard:.2g}, too much for dcd"
     return OCAS(), f"ocas: C |x|^2 is {hard:.2g} in the mean, too much for dcd, and too few rows for sifting"
 
 

@@ -35,14 +35,14 @@ import numpy as np
 from cutsvm.losses import Hinge
 from cutsvm.planes import Bundle
 from cutsvm.risk import Intercept, Point, Risk
-from cutsvm.rows import Descent, RowsInMemory
+from cutsvm.rows import Descent, RowsInMemory, in_order
 from cutsvm.run import Iterate
 from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, goal, objective
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
-# Epochs between two certificates at most.
-EPOCHS = 20
+# Between two certificates at most: so many epochs, or more if all that they visit is less than PASSES times all rows.
+EPOCHS, PASSES = 20, 2.0
 # The gap is measured on a sample: SAMPLE rows, or a hundredth of all. From SURE of the gap asked for on it is believed.
 SAMPLE, SURE = 4000, 0.8
 HEAVY = 100.0  # rows of more than so many times the mean weight are all in the sample
@@ -127,15 +127,17 @@ class Dual:
         self.sample, drawn = np.arange(self.rows.n), light
         self.sample_rows: RowsInMemory = self.rows
         if size < len(light):
-            drawn = np.unique(light[np.random.default_rng(self.seed).integers(0, len(light), size)])
-            self.sample = np.sort(np.concatenate([drawn, np.flatnonzero(heavy)]))
+            drawn = in_order(light[np.random.default_rng(self.seed).integers(0, len(light), size)])
+            self.sample = in_order(np.concatenate([drawn, np.flatnonzero(heavy)]))
             self.sample_rows = self.rows.take(self.sample)
         self.stands_for = np.where(heavy[self.sample], 1.0, len(light) / max(1, len(drawn)))
 
     @timed("descent")
     def descend(self, aim: float) -> None:
         """Epochs until the relative gap seems to be `aim`, or the active rows have no more to give."""
-        for _ in range(EPOCHS):
+        epochs, visits, unseen = 0, 0, 0
+        while epochs < EPOCHS or visits < PASSES * self.rows.n:
+            epochs, visits, unseen = epochs + 1, visits + len(self.order), unseen + len(self.order)
             self.risk.count_visits(len(self.order))
             most = len(self.order) > (MOST if self.large else ALL) * self.rows.n
             dual = Descent(self.a, self.q, self.C, self.unit, self.above, self.below, self.alpha)
@@ -148,7 +150,9 @@ class Dual:
             self.below = flattest if flattest < 0.0 else -np.inf
             if self.risk.intercept is Intercept.FREE:
                 self.wb[-1] += self.unit * float(np.copysign(self.alpha, self.a).sum())
-            left = self.estimate()
+            if active and unseen < len(self.sample):
+                continue  # an estimate would cost more than the epoch did
+            left, unseen = self.estimate(), 0
             if not active or left <= SURE * aim * (self.value() + left) or gap < STALL * left:
                 return
 

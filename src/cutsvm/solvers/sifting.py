@@ -25,7 +25,7 @@ from cutsvm import validation
 from cutsvm.losses import Hinge
 from cutsvm.planes import Bundle
 from cutsvm.risk import Point, Risk
-from cutsvm.rows import DenseRows, SparseRows
+from cutsvm.rows import DenseRows, SparseRows, in_order
 from cutsvm.run import Iterate, Solver
 from cutsvm.sifted import SiftedRisk, siftable
 from cutsvm.solvers.common import better, goal, objective
@@ -124,12 +124,12 @@ def pays(risk: Risk) -> bool:
 def draw(rows: DenseRows | SparseRows, loss: Hinge, size: int, rng: np.random.Generator, risk: Risk) -> Risk:
     """The risk of a random sample, whose classes weigh what they weigh in all; a rare class must not get lost."""
     signed = loss.signed
-    chosen = np.unique(rng.integers(0, rows.n, size))
+    chosen = in_order(rng.integers(0, rows.n, size))
     for side in (1.0, -1.0):
         if np.count_nonzero(side * signed[chosen] > 0.0) < OF_EACH:
             of_class = np.flatnonzero(side * signed > 0.0)
             more = of_class if len(of_class) <= OF_EACH else of_class[rng.integers(0, len(of_class), OF_EACH)]
-            chosen = np.union1d(chosen, more)
+            chosen = in_order(np.concatenate([chosen, more]))
     weights = signed[chosen]
     excess = float(signed.sum())
     for side in (1.0, -1.0):
