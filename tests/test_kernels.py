@@ -86,13 +86,13 @@ def test_squares_and_take(layout, seed, n, d, threads):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@given(seed=seeds, n=sizes, d=st.integers(1, 9), threads=st.integers(1, 3))
-def test_class_sums(layout, seed, n, d, threads):
+@given(seed=seeds, n=sizes, d=st.integers(1, 9), groups=st.integers(1, 5), threads=st.integers(1, 3))
+def test_group_sums(layout, seed, n, d, groups, threads):
     rng = rng_of(seed)
-    X, a, place = some_rows(rng, n, d), some_labels(rng, n), rng.integers(0, 3, size=n).astype(np.uint8)
-    sums = rng.integers(-4, 5, size=(2, d + 1)) / 1.0
-    expected, read = sweep.class_sums(X, a, place, core.INSIDE, sums)
-    assert as_rows(LAYOUTS[layout](X), threads).class_sums(a, place, core.INSIDE, sums) == read
+    X, a, group = some_rows(rng, n, d), some_labels(rng, n), rng.integers(-2, groups, size=n).astype(np.int32)
+    sums = rng.integers(-4, 5, size=(groups, d + 1)) / 1.0
+    expected, read = sweep.group_sums(X, a, group, sums)
+    assert as_rows(LAYOUTS[layout](X), threads).group_sums(a, group, sums) == read
     assert_array_equal(sums, expected)
 
 
@@ -194,11 +194,11 @@ def test_hinge_value_balance_and_slopes(seed, n, shards, threads):
 def test_hinge_sift_and_strays(seed, n, band, threads):
     rng = rng_of(seed)
     f, later, a = some_scores(rng, n), some_scores(rng, n), some_labels(rng, n)
-    codes = {"outside": 0, "inside": core.INSIDE, "kept": core.KEPT}
     place, kept = hinge.sift(f, a, band)
-    found = np.full(n, 77, dtype=np.uint8)
+    found = np.full(n, 77, dtype=np.int32)
     assert_array_equal(core.hinge_sift(f, a, band, found, threads), kept)
-    assert_array_equal(found, [codes[where] for where in place])
+    expected = np.select([place == "kept", place == "outside"], [core.KEPT, core.OUTSIDE], (a < 0).astype(int))
+    assert_array_equal(found, expected)
     assert_array_equal(core.hinge_strays(later, a, found, threads), hinge.strays(later, a, place))
     assert len(core.hinge_strays(f, a, found, threads)) == 0  # nobody strays before scores move
 
@@ -235,7 +235,7 @@ def test_wrong_shapes_are_refused():
     one, two = np.ones(1), np.ones(2)
     bounds = np.array([0, 2], dtype=np.int64)
     X, csr = np.ones((2, 3)), (two, np.array([0, 2]), np.array([0, 1, 2]))
-    byte, first = np.zeros(2, dtype=np.uint8), np.array([0])
+    group, first = np.zeros(2, dtype=np.int32), np.array([0])
     calls = [
         lambda: core.dense_scores(X, two, 0.0, two, 1),
         lambda: core.dense_scores(X, np.ones(3), 0.0, one, 1),
@@ -247,9 +247,9 @@ def test_wrong_shapes_are_refused():
         lambda: core.hinge_look(two, one, two, np.ones(8), np.ones((3, 8)), 1),
         lambda: core.hinge_look(two, two, two, np.ones(7), np.ones((3, 8)), 1),
         lambda: core.blend(one, two, 0.5, two, 1),
-        lambda: core.hinge_sift(two, two, 0.5, byte[:1], 1),
-        lambda: core.hinge_sift(two, one, 0.5, byte, 1),
-        lambda: core.hinge_strays(two, two, byte[:1], 1),
+        lambda: core.hinge_sift(two, two, 0.5, group[:1], 1),
+        lambda: core.hinge_sift(two, one, 0.5, group, 1),
+        lambda: core.hinge_strays(two, two, group[:1], 1),
         lambda: core.dense_squares(X, one, 1),
         lambda: core.sparse_squares(*csr, one, 1),
         lambda: core.sparse_squares(one, *csr[1:], two, 1),
@@ -262,11 +262,11 @@ def test_wrong_shapes_are_refused():
         lambda: core.sparse_take(*csr, first, np.array([0]), one, first, 1),
         lambda: core.sparse_take(*csr, first, np.array([1, 2]), one, first, 1),
         lambda: core.sparse_take(*csr, first, np.array([0, 1]), two, first, 1),
-        lambda: core.dense_class_sums(X, one, byte, 1, np.ones((2, 4)), 1),
-        lambda: core.dense_class_sums(X, two, byte[:1], 1, np.ones((2, 4)), 1),
-        lambda: core.dense_class_sums(X, two, byte, 1, np.ones((2, 3)), 1),
-        lambda: core.sparse_class_sums(*csr, one, byte, 1, np.ones((2, 4)), 1),
-        lambda: core.sparse_class_sums(*csr, two, byte, 1, np.ones((1, 4)), 1),
+        lambda: core.dense_group_sums(X, one, group, np.ones((2, 4)), 1),
+        lambda: core.dense_group_sums(X, two, group[:1], np.ones((2, 4)), 1),
+        lambda: core.dense_group_sums(X, two, group, np.ones((2, 3)), 1),
+        lambda: core.dense_group_sums(X, two, group + 2, np.ones((2, 4)), 1),
+        lambda: core.sparse_group_sums(*csr, one, group, np.ones((2, 4)), 1),
         lambda: core.count_nonzeros(X, first, 1),
         lambda: core.compress(X, np.array([0, 6]), np.ones(6), np.zeros(6, dtype=np.int64), 1),
         lambda: core.compress(X, np.array([0, 3, 6]), np.ones(5), np.zeros(6, dtype=np.int64), 1),

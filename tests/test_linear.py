@@ -299,7 +299,7 @@ def test_bad_solver_settings_are_named(make, message):
         make()
 
 
-@pytest.mark.parametrize("params", [{"memory_limit": "2GB"}, {"checkpoint": "x"}, {"multi_class": "crammer_singer"}])
+@pytest.mark.parametrize("params", [{"memory_limit": "2GB"}, {"checkpoint": "x"}])
 def test_what_is_not_there_yet_says_so(params, overlapping):
     with pytest.raises(NotImplementedError, match="not available yet"):
         LinearSVC(**params).fit(*overlapping)

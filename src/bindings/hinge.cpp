@@ -49,21 +49,21 @@ void bind_hinge(nb::module_& m) {
         "g"_a.noconvert(), "offsets"_a.noconvert(), "threads"_a);
     m.def(
         "hinge_sift",
-        [](const Vector<double>& f, const Vector<double>& a, double band, const VectorOut<std::uint8_t>& place,
+        [](const Vector<double>& f, const Vector<double>& a, double band, const VectorOut<std::int32_t>& group,
            int threads) {
-            check_lengths(f.shape(0), {a.shape(0), place.shape(0)});
-            return to_numpy(released([&] { return hinge_sift(view(f), view(a), band, view(place), threads); }));
+            check_lengths(f.shape(0), {a.shape(0), group.shape(0)});
+            return to_numpy(released([&] { return hinge_sift(view(f), view(a), band, view(group), threads); }));
         },
-        "f"_a.noconvert(), "a"_a.noconvert(), "band"_a, "place"_a.noconvert(), "threads"_a);
+        "f"_a.noconvert(), "a"_a.noconvert(), "band"_a, "group"_a.noconvert(), "threads"_a);
     m.def(
         "hinge_strays",
-        [](const Vector<double>& f, const Vector<double>& a, const Vector<std::uint8_t>& place, int threads) {
-            check_lengths(f.shape(0), {a.shape(0), place.shape(0)});
-            return to_numpy(released([&] { return hinge_strays(view(f), view(a), view(place), threads); }));
+        [](const Vector<double>& f, const Vector<double>& a, const Vector<std::int32_t>& group, int threads) {
+            check_lengths(f.shape(0), {a.shape(0), group.shape(0)});
+            return to_numpy(released([&] { return hinge_strays(view(f), view(a), view(group), threads); }));
         },
-        "f"_a.noconvert(), "a"_a.noconvert(), "place"_a.noconvert(), "threads"_a);
-    m.attr("INSIDE") = static_cast<int>(INSIDE);
+        "f"_a.noconvert(), "a"_a.noconvert(), "group"_a.noconvert(), "threads"_a);
     m.attr("KEPT") = static_cast<int>(KEPT);
+    m.attr("OUTSIDE") = static_cast<int>(OUTSIDE);
     m.def(
         "hinge_look",
         [](const Vector<double>& f, const Vector<double>& to, const Vector<double>& a, const Vector<double>& ks,

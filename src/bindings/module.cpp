@@ -4,7 +4,9 @@
 #include "bindings/arrays.hpp"
 
 void bind_sweep(nb::module_&);
+void bind_many(nb::module_&);
 void bind_hinge(nb::module_&);
+void bind_multiclass(nb::module_&);
 void bind_dcd(nb::module_&);
 void bind_svmlight(nb::module_&);
 void bind_reduced(nb::module_&);
@@ -29,7 +31,9 @@ NB_MODULE(CUTSVM_MODULE, m) {
     m.def("cpu_level", &cpu_level);
     m.def("max_threads", [] { return omp_get_max_threads(); });
     bind_sweep(m);
+    bind_many(m);
     bind_hinge(m);
+    bind_multiclass(m);
     bind_dcd(m);
     bind_svmlight(m);
     bind_reduced(m);

@@ -14,14 +14,6 @@ void check_scores(const Rows& rows, const Vector<double>& w, const VectorOut<dou
 }
 
 template <class Rows>
-std::int64_t run_class_sums(const Rows& rows, const Vector<double>& a, const Vector<std::uint8_t>& place,
-                            std::uint8_t here, const MatrixOut<double>& sums, int threads) {
-    check(static_cast<std::int64_t>(a.shape(0)) == rows.n && a.shape(0) == place.shape(0), "one entry per row expected");
-    check(sums.shape(0) == 2 && static_cast<std::int64_t>(sums.shape(1)) == rows.d + 1, "sums: 2 x (d + 1) expected");
-    return released([&] { return class_sums(rows, view(a), view(place), here, sums.data(), threads); });
-}
-
-template <class Rows>
 std::int64_t run_accumulate(const Rows& rows, const VectorOut<double>& old, const Vector<double>& fresh,
                             const Vector<std::int64_t>& bounds, const MatrixOut<double>& sums,
                             const VectorOut<double>& moved, int threads) {
@@ -87,14 +79,6 @@ void bind_take(nb::module_& m) {
             });
         },
         "X"_a.noconvert(), "which"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
-    m.def(
-        "dense_class_sums",
-        [](const Matrix<T>& X, const Vector<double>& a, const Vector<std::uint8_t>& place, std::uint8_t here,
-           const MatrixOut<double>& sums, int threads) {
-            return with_dense(X,
-                              [&](const auto& rows) { return run_class_sums(rows, a, place, here, sums, threads); });
-        },
-        "X"_a.noconvert(), "a"_a.noconvert(), "place"_a.noconvert(), "here"_a, "sums"_a.noconvert(), "threads"_a);
 }
 
 template <class T, class I>
@@ -119,15 +103,6 @@ void bind_sparse_take(nb::module_& m) {
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "which"_a.noconvert(),
         "to_pointers"_a.noconvert(), "to_values"_a.noconvert(), "to_columns"_a.noconvert(), "threads"_a);
-    m.def(
-        "sparse_class_sums",
-        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Vector<double>& a,
-           const Vector<std::uint8_t>& place, std::uint8_t here, const MatrixOut<double>& sums, int threads) {
-            const auto rows = sparse(values, columns, pointers, static_cast<std::int64_t>(sums.shape(1)) - 1);
-            return run_class_sums(rows, a, place, here, sums, threads);
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "a"_a.noconvert(),
-        "place"_a.noconvert(), "here"_a, "sums"_a.noconvert(), "threads"_a);
 }
 
 template <class T>

@@ -81,8 +81,8 @@ inline void hinge_slopes(std::span<const double> f, std::span<const double> a, s
     }
 }
 
-// Where sifting sees a row: outside the margin or without weight, inside it, or near it and kept.
-enum Place : std::uint8_t { OUTSIDE = 0, INSIDE = 1, KEPT = 2 };
+// Where sifting sees a row if not in a group of its own: kept, or without loss (or weight).
+enum Place : std::int32_t { KEPT = -1, OUTSIDE = -2 };
 
 // The rows that pass a test, in order. The test is made for a whole block first, without branches, into `passed`.
 template <class Test>
@@ -105,25 +105,26 @@ std::vector<std::int64_t> find_rows(std::int64_t n, int threads, const Test& tes
     return all;
 }
 
-// Puts every row in its place: KEPT if |1 - y_i f_i| <= band, else INSIDE or OUTSIDE the margin. Returns the rows kept.
+// Puts every row in its place: KEPT if |1 - y_i f_i| <= band, else OUTSIDE the margin, or inside it: in group 0 if it is
+// positive, 1 if it is negative. Returns the rows kept.
 inline std::vector<std::int64_t> hinge_sift(std::span<const double> f, std::span<const double> a, double band,
-                                            std::span<std::uint8_t> place, int threads) {
+                                            std::span<std::int32_t> group, int threads) {
     return find_rows(static_cast<std::int64_t>(f.size()), threads, [=](std::int64_t i) {
         const double ai = a[i], s = slack(f[i], ai);
-        const int counts = ai != 0.0, near_margin = std::abs(s) <= band, within = s > 0.0;
+        const int counts = ai != 0.0, near_margin = std::abs(s) <= band, within = s > 0.0, negative = ai < 0.0;
         const int kept = counts & near_margin, inside = counts & within & (1 - kept);
-        place[i] = static_cast<std::uint8_t>(KEPT * kept + INSIDE * inside);
+        group[i] = KEPT * kept + inside * negative + OUTSIDE * (1 - kept) * (1 - inside);
         return static_cast<std::uint8_t>(kept);
     });
 }
 
-// The rows that are not where they were put: INSIDE with a slack below 0, or OUTSIDE with one above.
+// The rows that are not where they were put: inside with a slack below 0, or OUTSIDE with one above.
 inline std::vector<std::int64_t> hinge_strays(std::span<const double> f, std::span<const double> a,
-                                              std::span<const std::uint8_t> place, int threads) {
+                                              std::span<const std::int32_t> group, int threads) {
     return find_rows(static_cast<std::int64_t>(f.size()), threads, [=](std::int64_t i) {
         const double ai = a[i], s = slack(f[i], ai);
-        const int counts = ai != 0.0, left = s < 0.0, entered = s > 0.0, at = place[i];
-        return static_cast<std::uint8_t>(counts & ((left & (at == INSIDE)) | (entered & (at == OUTSIDE))));
+        const int counts = ai != 0.0, left = s < 0.0, entered = s > 0.0, at = group[i];
+        return static_cast<std::uint8_t>(counts & ((left & (at >= 0)) | (entered & (at == OUTSIDE))));
     });
 }
 

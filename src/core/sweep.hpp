@@ -186,47 +186,6 @@ std::int64_t accumulate(const Rows& rows, std::span<double> old, std::span<const
     return all;
 }
 
-// Sums over the rows i with place[i] == here: sums[0] += a_i (x_i, 1) where a_i > 0, sums[1] += -a_i (x_i, 1) where a_i < 0.
-// requires: sums is 2 x (d + 1), row-major.
-// ensures: returns the number of rows read.
-template <class Rows>
-std::int64_t class_sums(const Rows& rows, std::span<const double> a, std::span<const std::uint8_t> place,
-                        std::uint8_t here, double* sums, int threads) {
-    const std::array<std::int64_t, 2> bounds{0, rows.n};
-    const std::vector<Piece> pieces = cut_shards(bounds);
-    const auto count = static_cast<std::int64_t>(pieces.size());
-    const auto size = static_cast<std::size_t>(rows.d + 1);
-    std::vector<double> partial(pieces.size() * 2 * size);
-    std::vector<std::int64_t> read(pieces.size());
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-    for (std::int64_t p = 0; p < count; ++p) {
-        const Piece piece = pieces[static_cast<std::size_t>(p)];
-        double* up = partial.data() + 2 * static_cast<std::size_t>(p) * size;
-        double* down = up + size;
-        std::array<double, BLOCK> positive, negative;
-        for (std::int64_t from = piece.begin; from < piece.end; from += BLOCK) {
-            const std::int64_t to = std::min(piece.end, from + BLOCK);
-            for (std::int64_t i = from; i < to; ++i) {
-                const auto s = static_cast<std::size_t>(i), k = static_cast<std::size_t>(i - from);
-                const double value = place[s] == here ? a[s] : 0.0;
-                positive[k] = std::max(0.0, value);
-                negative[k] = std::max(0.0, -value);
-                up[rows.d] += positive[k];
-                down[rows.d] += negative[k];
-                read[static_cast<std::size_t>(p)] += value != 0.0;
-            }
-            rows.add(from, to, positive.data(), up);
-            rows.add(from, to, negative.data(), down);
-        }
-    }
-    std::int64_t all = 0;
-    for (std::size_t p = 0; p < pieces.size(); ++p) {
-        for (std::size_t j = 0; j < 2 * size; ++j) sums[j] += partial[2 * p * size + j];
-        all += read[p];
-    }
-    return all;
-}
-
 // Copies rows one after the other: out is rows.size() x d, row-major.
 template <class Rows, class T>
 void take(const Rows& rows, std::span<const std::int64_t> which, T* out, int threads) {

@@ -5,8 +5,8 @@ from typing import Any
 from cutsvm.types import Array, Ints, Vector
 
 LOOKS: int
-INSIDE: int
 KEPT: int
+OUTSIDE: int
 
 def cpu_level() -> int: ...
 def max_threads() -> int: ...
@@ -46,13 +46,67 @@ def sparse_take(
     to_columns: Array,
     threads: int,
 ) -> None: ...
-def dense_class_sums(X: Array, a: Vector, place: Array, here: int, sums: Vector, threads: int) -> int: ...
-def sparse_class_sums(
-    values: Array, columns: Array, pointers: Array, a: Vector, place: Array, here: int, sums: Vector, threads: int
-) -> int: ...
 def all_finite(values: Array, threads: int) -> bool: ...
 def valid_csr(columns: Array, pointers: Array, d: int, threads: int) -> tuple[bool, bool]: ...
 def blend(from_: Vector, to: Vector, k: float, out: Vector, threads: int) -> None: ...
+
+# many.hpp
+def dense_scores_many(X: Array, W: Vector, b: Vector, out: Vector, threads: int) -> None: ...
+def sparse_scores_many(
+    values: Array, columns: Array, pointers: Array, W: Vector, b: Vector, out: Vector, threads: int
+) -> None: ...
+def dense_accumulate_choices(
+    X: Array,
+    y: Array,
+    s: Vector,
+    old: Array,
+    fresh: Array,
+    bounds: Ints,
+    sums: Vector,
+    moved: Vector,
+    classes: int,
+    threads: int,
+) -> int: ...
+def sparse_accumulate_choices(
+    values: Array,
+    columns: Array,
+    pointers: Array,
+    d: int,
+    y: Array,
+    s: Vector,
+    old: Array,
+    fresh: Array,
+    bounds: Ints,
+    sums: Vector,
+    moved: Vector,
+    classes: int,
+    threads: int,
+) -> int: ...
+def dense_group_sums(X: Array, s: Vector, group: Array, sums: Vector, threads: int) -> int: ...
+def sparse_group_sums(
+    values: Array, columns: Array, pointers: Array, s: Vector, group: Array, sums: Vector, threads: int
+) -> int: ...
+
+# multiclass.hpp
+def multi_value(f: Vector, y: Array, s: Vector, threads: int) -> float: ...
+def multi_choose(
+    f: Vector, y: Array, s: Vector, bounds: Ints, choice: Array, offsets: Vector, pulls: Vector, threads: int
+) -> None: ...
+def multi_look(f: Vector, to: Vector, y: Array, s: Vector, ks: Vector, out: Vector, threads: int) -> None: ...
+def multi_crossing(
+    f: Vector,
+    to: Vector,
+    y: Array,
+    s: Vector,
+    low: float,
+    high: float,
+    slope: float,
+    curvature: float,
+    level: float,
+    threads: int,
+) -> float: ...
+def multi_sift(f: Vector, y: Array, s: Vector, band: float, group: Array, threads: int) -> Ints: ...
+def multi_strays(f: Vector, y: Array, s: Vector, group: Array, threads: int) -> Ints: ...
 
 # hinge.hpp
 def hinge_value(f: Vector, a: Vector, threads: int) -> float: ...
@@ -67,8 +121,8 @@ def hinge_slopes(
     offsets: Vector,
     threads: int,
 ) -> None: ...
-def hinge_sift(f: Vector, a: Vector, band: float, place: Array, threads: int) -> Ints: ...
-def hinge_strays(f: Vector, a: Vector, place: Array, threads: int) -> Ints: ...
+def hinge_sift(f: Vector, a: Vector, band: float, group: Array, threads: int) -> Ints: ...
+def hinge_strays(f: Vector, a: Vector, group: Array, threads: int) -> Ints: ...
 def hinge_look(f: Vector, to: Vector, a: Vector, ks: Vector, out: Vector, threads: int) -> None: ...
 def hinge_crossing(
     f: Vector,

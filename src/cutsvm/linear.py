@@ -17,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cutsvm import solvers, threads, validation
 from cutsvm.callbacks import Log
 from cutsvm.io.dataset import Dataset, open_dataset
-from cutsvm.losses import Hinge
-from cutsvm.risk import Intercept, Risk
+from cutsvm.losses import CrammerSinger, Hinge
+from cutsvm.risk import Intercept, MultiRisk, Risk
 from cutsvm.rows import Rows, as_rows
 from cutsvm.run import Callback, Record, Result, Solver, Status, Stop, relative_gap, run
+from cutsvm.solvers import DCD
 from cutsvm.types import Array, Vector
 
 
@@ -31,8 +32,12 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         F = |w|^2 / 2 + C sum_i s_i max(0, 1 - y_i (w.x_i + b)),     s = sample_weight x class_weight
 
-    and stops when a lower bound of F is within the relative gap `tol`. For more classes it solves one such problem
-    per class against the rest.
+    and for K > 2 classes, over w_k and b_k,
+
+        F = sum_k |w_k|^2 / 2 + C sum_i s_i max_k ([k != y_i] + (w_k - w_{y_i}).x_i + b_k - b_{y_i})
+
+    (Crammer and Singer), or one problem of the first kind per class against the rest. It stops when a lower bound of F
+    is within the relative gap `tol`.
 
     Parameters
     ----------
@@ -45,8 +50,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "ocas" is optimised cutting planes, "sifting" the same on the rows that matter, "dcd" dual coordinate descent,
         "cpa" plain cutting planes; "auto" chooses one of the first three and says why. `cutsvm.solvers` has them all
         with their settings.
-    multi_class : {"ovr"}, default="ovr"
-        How more than two classes are handled: one against the rest.
+    multi_class : {"crammer_singer", "ovr"}, default="crammer_singer"
+        More than two classes: all in one problem, or each against the rest.
     fit_intercept : bool, default=True
         Whether there is a b at all.
     intercept : {"free", "regularized"}, default="free"
@@ -112,7 +117,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         tol: float = 1e-3,
         solver: str | Solver = "auto",
-        multi_class: str = "ovr",
+        multi_class: Literal["crammer_singer", "ovr"] = "crammer_singer",
         fit_intercept: bool = True,
         intercept: Literal["free", "regularized"] = "free",
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
@@ -162,10 +167,13 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"LinearSVC needs rows of at least 2 classes; there is only one class with weight: {only!r}"
             )
         validation.apply_class_weights(weights, self.class_weight, classes, y)
-        positives = classes[1:] if len(classes) == 2 else classes
-        results = self._solve(solver, X, y, weights, positives, labelled=len(classes) > 2)
+        if len(classes) > 2 and self.multi_class == "crammer_singer":
+            solved = self._solve_jointly(solver, X, y, weights, classes)
+        else:
+            positives = classes[1:] if len(classes) == 2 else classes
+            solved = self._solve(solver, X, y, weights, positives, labelled=len(classes) > 2)
         self.classes_ = classes
-        self._keep(results)
+        self._keep(*solved)
         if not self.converged_:
             warnings.warn(self._advice(X), ConvergenceWarning, stacklevel=2)
         return self
@@ -178,9 +186,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.max_time is not None:
             validation.positive("max_time", self.max_time)
         validation.one_of("intercept", self.intercept, ("free", "regularized"))
-        if self.multi_class == "crammer_singer":
-            raise NotImplementedError('multi_class="crammer_singer" is not available yet: use "ovr"')
-        validation.one_of("multi_class", self.multi_class, ("ovr",))
+        validation.one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
         for name in ("memory_limit", "checkpoint"):
             if getattr(self, name) is not None:
                 raise NotImplementedError(f"{name} is not available yet: leave it None")
@@ -209,13 +215,13 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _solve(
         self, solver: Solver, X: Any, y: Array, weights: Vector, positives: Array, *, labelled: bool
-    ) -> list[Result]:
-        """One result per positive class."""
+    ) -> tuple[list[Result], Array, Array]:
+        """One result per positive class; their weights and intercepts."""
         n_threads = threads.count(self.n_jobs)
         rows: Rows = as_rows(X, n_threads)
-        intercept = Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
+        intercept = self._intercept()
         began, cut_short = perf_counter(), False
-        callbacks: list[Callback] = [*(self.callbacks or ()), *([Log()] if self.verbose else ())]
+        callbacks = self._callbacks()
         starts = self._starts(len(positives), rows.d)
         results: list[Result] = []
         with threads.one_blas_thread():
@@ -230,7 +236,34 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 rows = risk.rows  # a solver may have found a form that is swept faster
                 # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
                 cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME)
-        return results
+        parts = [risk.parts(result.w) for result in results]
+        return results, np.array([W for W, _ in parts]), np.array([b for _, b in parts])
+
+    def _solve_jointly(
+        self, solver: Solver, X: Any, y: Array, weights: Vector, classes: Array
+    ) -> tuple[list[Result], Array, Array]:
+        """The result for all classes in one problem, as a list of one; weights and intercepts."""
+        if isinstance(getattr(solver, "inner", solver), DCD):
+            raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
+        n_threads = threads.count(self.n_jobs)
+        # A class without weight is none: its rows, which weigh nothing either, may have any label.
+        labels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        loss = CrammerSinger(labels, weights, len(classes), n_threads)
+        risk = MultiRisk(as_rows(X, n_threads), loss, intercept=self._intercept(), threads=n_threads)
+        start = None
+        if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), risk.rows.d):
+            start = risk.flat(self.coef_, self.intercept_)
+        stop = Stop(self.tol, self.max_iter, self.max_time)
+        with threads.one_blas_thread():
+            result = run(solver, risk, self.C, stop, self._callbacks(), start=start)
+        W, b = risk.parts(result.w)
+        return [result], W, b - b.mean() if self.intercept == "free" else b
+
+    def _intercept(self) -> Intercept:
+        return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
+
+    def _callbacks(self) -> list[Callback]:
+        return [*(self.callbacks or ()), *([Log()] if self.verbose else ())]
 
     def _time_left(self, began: float) -> float | None:
         return None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - began))
@@ -241,11 +274,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return [None] * problems
         return list(np.hstack([self.coef_, self.intercept_[:, None]]) if self.fit_intercept else self.coef_)
 
-    def _keep(self, results: list[Result]) -> None:
+    def _keep(self, results: list[Result], W: Array, b: Array) -> None:
         """The fitted attributes."""
-        d = self.n_features_in_
-        self.coef_ = np.array([result.w[:d] for result in results])
-        self.intercept_ = np.array([result.w[d] if self.fit_intercept else 0.0 for result in results])
+        self.coef_, self.intercept_ = W, b
         self.objective_ = sum(result.primal for result in results)
         self.lower_bound_ = sum(result.lower for result in results)
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
@@ -278,10 +309,14 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_threads = threads.count(self.n_jobs)
         validation.refuse_non_finite(X, n_threads)
         rows = as_rows(X, n_threads)
-        scores = np.empty((len(self.coef_), rows.n))
-        for w, b, out in zip(np.asarray(self.coef_, dtype=np.float64), self.intercept_, scores, strict=True):
-            rows.scores(np.ascontiguousarray(w), float(b), out)
-        return scores[0] if len(scores) == 1 else scores.T
+        W = np.ascontiguousarray(self.coef_, dtype=np.float64)
+        if len(W) == 1:
+            scores = np.empty(rows.n)
+            rows.scores(W[0], float(self.intercept_[0]), scores)
+        else:
+            scores = np.empty((rows.n, len(W)))
+            rows.scores_many(W, np.ascontiguousarray(self.intercept_, dtype=np.float64), scores)
+        return scores
 
     def predict(self, X: Any) -> Array:
         """The class with the largest score."""

@@ -30,8 +30,8 @@ class Bundle:
     # A plane is idle that adds less than this share of the mean that its shard's planes add to the bound.
     IDLE = 0.02
 
-    def __init__(self, size: int, n_free: int) -> None:
-        self.n_free = n_free
+    def __init__(self, size: int, n_free: int, reach: float = np.inf) -> None:
+        self.n_free, self.reach = n_free, reach
         self._slopes = np.empty((0, size))  # grown by doubling; the first `_used` rows count
         self._offsets: Vector = np.empty(0)
         self._shard: Ints = np.empty(0, dtype=np.int64)

@@ -3,20 +3,26 @@
 R(w) = loss(X w + b). The coordinates of w are the d features and then, if there is an intercept, b. It is
 regularised like a feature, or free: then R(w) = min over b, every point carries its best b, and planes have no
 slope in b all in all.
+
+With K classes (`MultiRisk`) the coordinates are K times d features, class by class, and then the K intercepts. Free
+ones are not searched for at every point: they are coordinates of the reduced problem as any other, K - 1 of them, since
+a constant added to all changes nothing; the first is 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from cutsvm._native import core
 from cutsvm.line_search import lowest
-from cutsvm.losses import Line, Loss
+from cutsvm.losses import CrammerSinger, Hinge, Line, Loss
 from cutsvm.planes import Planes
-from cutsvm.rows import Rows
+from cutsvm.rows import Choices, Rows, RowsInMemory
 from cutsvm.timing import count, timed
 from cutsvm.types import Ints, Vector
 
@@ -44,10 +50,15 @@ class Point:
     swept: bool = False  # the scores come from a pass at this very w, not from a blend of others
 
 
+Own = TypeVar("Own", bound="Risk")
+
+
 class Risk:
     """R(w) = loss(X w + b), a sum over `shards` ranges of rows."""
 
+    outputs = 1  # scores that a row has
     whole = True  # these are all the rows that there are
+    apart = 0  # so many of the last rows are a shard of their own
     # A dual vector alpha / s to begin with, for solvers that have one; they leave theirs here.
     dual: Vector | None = None
 
@@ -55,14 +66,32 @@ class Risk:
         self, rows: Rows, loss: Loss, *, intercept: Intercept = Intercept.NONE, shards: int = 1, threads: int = 1
     ) -> None:
         self.rows, self.loss, self.intercept, self.threads = rows, loss, intercept, threads
-        self.size = rows.d + (intercept is not Intercept.NONE)
-        self.n_free = int(intercept is Intercept.FREE)
+        self.size, self.n_free = self._coordinates()
         self.split(shards)
+
+    def _coordinates(self) -> tuple[int, int]:
+        """How many coordinates w has, and how many of them, the last ones, are free."""
+        return self.rows.d + (self.intercept is not Intercept.NONE), int(self.intercept is Intercept.FREE)
+
+    def over(self: Own, rows: Rows, loss: Loss, *, apart: int = 0) -> Own:
+        """The same kind of risk over some rows that stand for all."""
+        part = type(self)(rows, loss, intercept=self.intercept, threads=self.threads)
+        part.whole, part.apart = False, apart
+        return part
+
+    def reach(self, C: float) -> float:
+        """Some minimiser of |w|^2/2 + C R has no free coordinate beyond this."""
+        return np.inf
+
+    def opening(self) -> list[Planes]:
+        """Planes, besides the one at the start, that keep the reduced problem's free coordinates from running off."""
+        return []
 
     def split(self, shards: int) -> None:
         """Cuts the rows into so many shards of equal size; planes from now on have a row for each."""
-        shards = max(1, min(shards, self.rows.n))
-        self.cut(np.linspace(0, self.rows.n, shards + 1).astype(np.int64))
+        n = self.rows.n - self.apart
+        bounds = np.linspace(0, n, max(1 - (self.apart > 0), min(shards, n)) + 1).astype(np.int64)
+        self.cut(np.append(bounds, self.rows.n) if self.apart else bounds)
 
     def cut(self, bounds: Ints) -> None:
         """Cuts the rows at these places, from 0 to n."""
@@ -83,14 +112,26 @@ class Risk:
     @timed("scores")
     def score(self, w: Vector, *, spare: Point | None = None) -> Point:
         """The point w as it is: one pass over the data (none at w = 0)."""
-        scores = np.empty(self.rows.n) if spare is None else spare.scores
-        b = float(w[self.rows.d]) if self.intercept is not Intercept.NONE else 0.0
-        if np.any(w[: self.rows.d]):
+        scores = self._blank(spare)
+        W, b = self.parts(w)
+        if np.any(W):
             self.count_visits()
-            self.rows.scores(np.ascontiguousarray(w[: self.rows.d]), b, scores)
+            self._sweep(W, b, scores)
         else:
-            scores.fill(b)
+            scores[:] = b
         return Point(w, scores, swept=True)
+
+    def _blank(self, spare: Point | None) -> Vector:
+        """Memory for scores."""
+        return np.empty(self.rows.n) if spare is None else spare.scores
+
+    def parts(self, w: Vector) -> tuple[Vector, Vector]:
+        """The weights of the features and the intercepts: arrays of shape (d,) and ()."""
+        b = w[self.rows.d] if self.intercept is not Intercept.NONE else 0.0
+        return np.ascontiguousarray(w[: self.rows.d]), np.asarray(b)
+
+    def _sweep(self, W: Vector, b: Vector, out: Vector) -> None:
+        self.rows.scores(W, float(b), out)
 
     def count_visits(self, rows: int | None = None) -> None:
         """Counts visits to rows; a visit to all of them is a pass."""
@@ -109,8 +150,8 @@ class Risk:
     @timed("line_search")
     def between(self, start: Point, end: Point, k: float, *, spare: Point | None = None) -> Point:
         """The point start + k (end - start), with the best b if that is free. No pass over the data."""
-        scores = np.empty(self.rows.n) if spare is None else spare.scores
-        core.blend(start.scores, end.scores, k, scores, self.threads)
+        scores = self._blank(spare)
+        core.blend(start.scores.reshape(-1), end.scores.reshape(-1), k, scores.reshape(-1), self.threads)
         return self.settle(Point(start.w + k * (end.w - start.w), scores))
 
     @timed("line_search")
@@ -140,6 +181,7 @@ class Risk:
         """
         fresh = np.empty(self.rows.n)
         free = self.intercept is Intercept.FREE
+        assert isinstance(self.loss, Hinge)
         offsets = self.loss.slopes(point.scores, self.bounds, fresh, balanced=free)
         return self._planes(fresh, offsets)
 
@@ -162,3 +204,122 @@ class Risk:
             if abs(excess) <= _FLAT * self.loss.total:  # round-off; anything larger is left to the bundle
                 slopes[:, -1] -= excess / self.shards
         return Planes(slopes, offsets)
+
+
+class _Anchors(NamedTuple):
+    """One row of each class, by weight and length, and the weight of all rows."""
+
+    weights: Vector
+    lengths: Vector
+    total: float
+
+
+class MultiRisk(Risk):
+    """R(W) = loss(X W' + b) for a loss of K scores per row."""
+
+    loss: CrammerSinger
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        return self.loss.classes
+
+    def _coordinates(self) -> tuple[int, int]:
+        features = self.outputs * self.rows.d
+        extra = {Intercept.NONE: 0, Intercept.REGULARIZED: self.outputs, Intercept.FREE: self.outputs - 1}
+        return features + extra[self.intercept], extra[self.intercept] if self.intercept is Intercept.FREE else 0
+
+    def over(self, rows: Rows, loss: Loss, *, apart: int = 0) -> MultiRisk:
+        part = super().over(rows, loss, apart=apart)
+        if apart and self.n_free:  # a bound for these rows is used as one for all, whose minimiser it has to reach
+            part.anchors = self.anchors
+        return part
+
+    @cached_property
+    def anchors(self) -> _Anchors:
+        """A row of each class that is not light for its class."""
+        assert isinstance(self.rows, RowsInMemory)
+        y, weights, classes = self.loss.y, self.loss.weights, self.outputs
+        mean = self.loss.label_totals() / np.maximum(1, np.bincount(y, minlength=classes))
+        fit = np.flatnonzero((weights > 0.0) & (weights >= 0.5 * mean[y]))[::-1]
+        first = np.full(classes, -1)
+        first[y[fit]] = fit  # the last to be written is the first of its class
+        first = np.sort(first[first >= 0])
+        rows = self.rows.take(first).by_row()
+        squares = np.empty(rows.n)
+        rows.squares(squares)
+        return _Anchors(weights[first], np.sqrt(squares), self.loss.total)
+
+    def reach(self, C: float) -> float:
+        """No difference of two free intercepts is larger at a minimiser.
+
+        F is at most C S there, S the weight of all rows, so |W|^2 <= 2 C S and row i has a loss of at most S / s_i. But
+        its loss is at least 1 + (w_k - w_y).x_i + b_k - b_y, and |w_k - w_y| <= sqrt(2) |W|. So for any row i of class
+        y and all k:  b_k - b_y <= S / s_i - 1 + 2 sqrt(C S) |x_i|.
+        """
+        if self.intercept is not Intercept.FREE:
+            return np.inf
+        weights, lengths, total = self.anchors
+        return float((total / weights - 1.0 + 2.0 * np.sqrt(C * total) * lengths).max())
+
+    def opening(self) -> list[Planes]:
+        """With free intercepts: for each class k the planes of all rows choosing k; these balance each other."""
+        if self.intercept is not Intercept.FREE:
+            return []
+        assert isinstance(self.rows, RowsInMemory)
+        K, d, shards = self.outputs, self.rows.d, self.shards
+        sums = np.zeros((shards * K, d + 1))
+        shard = np.repeat(np.arange(shards, dtype=np.int32), np.diff(self.bounds))
+        count("visits", self.rows.group_sums(self.loss.weights, shard * np.int32(K) + self.loss.y, sums))
+        of_class = sums.reshape(shards, K, d + 1)
+        planes = []
+        for k in range(K):
+            slopes = -of_class
+            slopes[:, k] = of_class.sum(axis=1) - of_class[:, k]
+            planes.append(Planes(self._flat(slopes[:, :, :-1], slopes[:, :, -1]), slopes[:, k, -1].copy()))
+        return planes
+
+    def cut(self, bounds: Ints) -> None:
+        shards, self.bounds = len(bounds) - 1, bounds
+        self._sums = np.zeros((shards, self.outputs * self.rows.d))
+        self._choice = self.loss.y.copy()  # every row its own class: sums are 0
+        self._moved = np.zeros(shards)
+
+    def _blank(self, spare: Point | None) -> Vector:
+        return np.empty((self.rows.n, self.outputs)) if spare is None else spare.scores
+
+    def parts(self, w: Vector) -> tuple[Vector, Vector]:
+        """The weights of the features and the intercepts: arrays of shape (K, d) and (K,)."""
+        K, features = self.outputs, self.outputs * self.rows.d
+        b = np.zeros(K)
+        b[K - (self.size - features) :] = w[features:]
+        return np.ascontiguousarray(w[:features]).reshape(K, -1), b
+
+    def flat(self, W: Vector, b: Vector) -> Vector:
+        """w with these parts."""
+        if self.intercept is Intercept.FREE:
+            b = b - b[0]
+        w: Vector = self._flat(W[None], b[None])[0]
+        return w
+
+    def _flat(self, W: Vector, b: Vector) -> Vector:
+        """Coordinates of many w or slopes at once: (.., K, d) and (.., K) side by side."""
+        kept = self.size - self.outputs * self.rows.d
+        return np.hstack([W.reshape(len(W), -1), b[:, self.outputs - kept :]])
+
+    def _sweep(self, W: Vector, b: Vector, out: Vector) -> None:
+        self.rows.scores_many(W, b, out)
+
+    def settle(self, point: Point) -> Point:
+        return point
+
+    @timed("planes")
+    def planes(self, point: Point) -> Planes:
+        choice, offsets, pulls = self.loss.choices(point.scores, self.bounds)
+        for p in np.flatnonzero(self._moved > _STALE * offsets):
+            mine = slice(self.bounds[p], self.bounds[p + 1])
+            self._sums[p], self._moved[p], self._choice[mine] = 0.0, 0.0, self.loss.y[mine]
+        choices = Choices(self.loss.y, self.loss.weights, self._choice, choice, self.outputs)
+        read = self.rows.accumulate_choices(choices, self.bounds, self._sums, self._moved)
+        count("rows_read", read)
+        count("visits", read)
+        return Planes(self._flat(self._sums, pulls), offsets)

@@ -7,6 +7,7 @@
 
 #include "core/dcd.hpp"
 #include "core/hinge.hpp"
+#include "core/many.hpp"
 #include "core/reduced.hpp"
 #include "core/sweep.hpp"
 
@@ -81,28 +82,29 @@ void check_rows(const Problem& p, const Rows& rows, int threads) {
     }
 }
 
-// Squares, copies and sums per class of some rows.
+// Squares, copies and sums per group of some rows.
 template <class Rows>
 void check_more_rows(const Problem& p, const Rows& rows, int threads) {
     const auto n = static_cast<std::size_t>(p.n), size = static_cast<std::size_t>(p.d) + 1;
     std::vector<double> out(n), sums(2 * size), expected(2 * size);
     squares(rows, std::span(out), threads);
-    std::vector<std::uint8_t> place(n);
+    std::vector<std::int32_t> group(n);
     std::int64_t here = 0;
     for (std::int64_t i = 0; i < p.n; ++i) {
         const auto s = static_cast<std::size_t>(i);
         double sum = 0.0;
         for (std::int64_t j = 0; j < p.d; ++j) sum += p.x(i, j) * p.x(i, j);
         expect(out[s] == sum, "squares", i);
-        place[s] = static_cast<std::uint8_t>(s % 3);
-        if (place[s] != INSIDE || p.a[s] == 0.0) continue;
+        group[s] = static_cast<std::int32_t>(s % 3) - 1;
+        if (group[s] < 0 || p.a[s] == 0.0) continue;
         ++here;
         for (std::size_t j = 0; j < size; ++j)
-            expected[(p.a[s] > 0.0 ? 0 : size) + j] += std::abs(p.a[s]) * (j + 1 < size ? p.x(i, static_cast<std::int64_t>(j)) : 1.0);
+            expected[static_cast<std::size_t>(group[s]) * size + j] +=
+                std::abs(p.a[s]) * (j + 1 < size ? p.x(i, static_cast<std::int64_t>(j)) : 1.0);
     }
-    expect(class_sums(rows, std::span(p.a), std::span<const std::uint8_t>(place), INSIDE, sums.data(), threads) == here,
-           "class_sums: rows read", p.n);
-    expect(sums == expected, "class_sums", p.n);
+    expect(group_sums(rows, std::span(p.a), std::span<const std::int32_t>(group), 2, sums.data(), threads) == here,
+           "group_sums: rows read", p.n);
+    expect(sums == expected, "group_sums", p.n);
     std::vector<std::int64_t> which;
     for (std::int64_t i = p.n - 1; i >= 0; i -= 2) which.push_back(i);
     std::vector<double> taken(which.size() * static_cast<std::size_t>(p.d));
@@ -289,7 +291,7 @@ void check_hinge(const Problem& p, int threads) {
     for (std::size_t i = 0; i < g.size(); ++i) touch += g[i] * p.f[i];
     for (const double offset : offsets) sum += offset;
     expect(near(touch + sum, loss_at(p, false, 0.0)), "hinge_slopes touch the loss", p.n);
-    std::vector<std::uint8_t> place(p.f.size(), 77);
+    std::vector<std::int32_t> place(p.f.size(), 77);
     const auto slack_of = [&](std::size_t i, double f) { return 1.0 - (p.a[i] < 0.0 ? -f : f); };
     std::vector<std::int64_t> near_margin, moved;
     for (std::size_t i = 0; i < p.f.size(); ++i)

@@ -3,7 +3,7 @@
 import numpy as np
 import quadprog
 
-from reference import hinge
+from reference import hinge, multiclass
 
 
 def objective(X, a, C, intercept, w, b):
@@ -43,3 +43,38 @@ def optimum(X, a, C, intercept):
     w = v[: X.shape[1]]
     b = {"regularized": lambda: v[-1], "free": lambda: best_intercept(X @ w, a), "none": lambda: 0.0}[intercept]()
     return low, objective(X, a, C, intercept, w, b)
+
+
+def joint_objective(X, y, s, C, intercept, W, b):
+    """sum_k |w_k|^2/2 (+ |b|^2/2 if regularised) + C sum of Crammer and Singer's losses."""
+    penalty = 0.5 * (W * W).sum() + (0.5 * b @ b if intercept == "regularized" else 0.0)
+    return penalty + C * multiclass.value(X @ W.T + b, y, s)
+
+
+def joint_optimum(X, y, s, C, intercept):
+    """(low, high) with low <= min F <= high: quadprog on the primal, over W, b and one slack per row with weight."""
+    keep = s > 0
+    X, y, s = np.asarray(X, dtype=float)[keep], y[keep], s[keep]
+    (n, d), K = X.shape, int(y.max()) + 1
+    scale = 1.0 / C  # F / C, so that slacks and weights are of one size
+    ridge = 1e-10
+    with_b = {"none": 0.0, "regularized": scale, "free": ridge}[intercept]
+    H = np.concatenate([np.full(K * d, scale), np.full(K, max(with_b, ridge)), np.full(n, ridge)])
+    linear = np.concatenate([np.zeros(K * d + K), -s])
+    columns, sides = [], []
+    for i in range(n):
+        for k in range(K):
+            column = np.zeros(len(H))
+            if k != y[i]:
+                column[k * d : (k + 1) * d] -= X[i]
+                column[y[i] * d : (y[i] + 1) * d] += X[i]
+                if intercept != "none":
+                    column[K * d + k] -= 1.0
+                    column[K * d + y[i]] += 1.0
+            column[K * d + K + i] = 1.0
+            columns.append(column)
+            sides.append(float(k != y[i]))
+    z = quadprog.solve_qp(np.diag(H), linear, np.array(columns).T, np.array(sides))[0]
+    W, b = z[: K * d].reshape(K, d), z[K * d : K * d + K] * (intercept != "none")
+    high = joint_objective(X, y, s, C, intercept, W, b)
+    return high - C * ridge * (z[K * d :] ** 2).sum() - 1e-9 * high, high

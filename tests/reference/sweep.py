@@ -27,11 +27,15 @@ def squares(X):
     return (X.astype(float) ** 2).sum(axis=1)
 
 
-def class_sums(X, a, place, here, sums):
-    """Adds a_i (x_i, 1) of the positive rows that are here, -a_i (x_i, 1) of the negative ones; and the rows read."""
+def group_sums(X, s, group, sums):
+    """Adds |s_i| (x_i, 1) of each row to its group's sum, if it is in one; and the rows read."""
     wide = np.hstack([X, np.ones((len(X), 1))])
-    a = np.where(place == here, a, 0.0)
-    return sums + np.array([a.clip(min=0) @ wide, -a.clip(max=0) @ wide]), int(np.count_nonzero(a))
+    found, read = sums.copy(), 0
+    for row, weight, g in zip(wide, np.abs(s), group, strict=True):
+        if g >= 0 and weight > 0:
+            found[g] += weight * row
+            read += 1
+    return found, read
 
 
 def compress(X):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from conftest import LAYOUTS
-from cutsvm.losses import Hinge
-from cutsvm.risk import Intercept, Risk
+from cutsvm.losses import CrammerSinger, Hinge
+from cutsvm.risk import Intercept, MultiRisk, Risk
 from cutsvm.rows import as_rows
 
 
@@ -19,3 +19,17 @@ def long_data(n=30_000, d=5, positives=0.4, seed=0):
 def risk_of(X, a, intercept="regularized", layout="float64", threads=1):
     rows = as_rows(LAYOUTS[layout](X), threads)
     return Risk(rows, Hinge(a, threads), intercept=Intercept(intercept), threads=threads)
+
+
+def many_classes(n=400, d=4, K=4, seed=0):
+    """Overlapping classes around K points, some rarer than others."""
+    rng = np.random.default_rng(seed)
+    y = np.minimum(rng.geometric(0.4, size=n) - 1, K - 1)
+    y[:K] = np.arange(K)
+    return 2.0 * rng.normal(size=(K, d))[y] + rng.normal(size=(n, d)), y.astype(np.int32)
+
+
+def joint_risk(X, y, s=None, intercept="none", layout="float64", threads=1):
+    weights = np.ones(len(y)) if s is None else s
+    loss = CrammerSinger(y, weights, int(y.max()) + 1, threads)
+    return MultiRisk(as_rows(LAYOUTS[layout](X), threads), loss, intercept=Intercept(intercept), threads=threads)

@@ -10,7 +10,7 @@ from problems import long_data, risk_of
 
 from cutsvm.planes import Bundle
 from cutsvm.run import Status, Stop, run
-from cutsvm.sifted import SiftedRisk, siftable
+from cutsvm.sifted import Sifted
 from cutsvm.solvers import OCAS, Sifting, sifting
 from test_kernels import rng_of, seeds
 
@@ -31,18 +31,18 @@ def test_sifted_risk_is_below_the_risk(intercept, seed, n, d, band):
     full = risk_of(X, a, intercept)
     size = full.size
     reference = full.score(rng.normal(size=size))
-    sifted = SiftedRisk(full, reference, band)
+    sifted = Sifted(full, reference, band)
     round_off = 1e-12 * (1.0 + full.loss.total)
-    assert value(sifted, reference.w) == pytest.approx(full.value(reference), abs=1e-9 * (1.0 + full.loss.total))
+    assert value(sifted.risk, reference.w) == pytest.approx(full.value(reference), abs=1e-9 * (1.0 + full.loss.total))
     points = rng.normal(size=(5, size)) * rng.choice([0.1, 1.0, 10.0], size=(5, 1))
-    before = [value(sifted, w) for w in points]
+    before = [value(sifted.risk, w) for w in points]
     for w, low in zip(points, before, strict=True):
         assert low <= value(full, w) + round_off * (1.0 + np.abs(w).sum() * np.abs(X).sum())
     sifted.grow(full.score(points[0].copy()))
     for w, low in zip(points, before, strict=True):
         scale = round_off * (1.0 + np.abs(w).sum() * np.abs(X).sum())
-        assert low - scale <= value(sifted, w) <= value(full, w) + scale
-    assert value(sifted, points[0]) == pytest.approx(value(full, points[0]), rel=1e-9, abs=round_off)
+        assert low - scale <= value(sifted.risk, w) <= value(full, w) + scale
+    assert value(sifted.risk, points[0]) == pytest.approx(value(full, points[0]), rel=1e-9, abs=round_off)
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularized"])
@@ -52,16 +52,16 @@ def test_planes_stay_valid_when_rows_join(intercept, seed, n, shards):
     rng = rng_of(seed)
     X, a = rng.normal(size=(n, 3)), rng.choice([-1.0, 1.0, 2.0], size=n)
     full = risk_of(X, a, intercept)
-    sifted = SiftedRisk(full, full.score(rng.normal(size=full.size)), 0.3)
-    sifted.split(shards)
+    sifted = Sifted(full, full.score(rng.normal(size=full.size)), 0.3)
+    sifted.risk.split(shards)
     bundle = Bundle(full.size, 0)
     for _ in range(4):
         w = rng.normal(size=full.size)
-        bundle.add(sifted.planes(sifted.score(w.copy())))
+        bundle.add(sifted.risk.planes(sifted.risk.score(w.copy())))
         sifted.grow(full.score(w))
     for w in rng.normal(size=(10, full.size)):
         heights = bundle.slopes @ w + bundle.offsets
-        tops = np.zeros(sifted.shards)
+        tops = np.zeros(sifted.risk.shards)
         np.maximum.at(tops, bundle.shard, heights)
         assert tops.sum() <= value(full, w) + 1e-9 * (1.0 + full.loss.total)
 
@@ -88,7 +88,7 @@ def test_same_objective_as_without(kind, intercept, layout):
 def test_a_rare_class_is_in_the_sample():
     X, a = long_data(positives=0.002)
     risk = risk_of(X, a)
-    sample = sifting.draw(*siftable(risk), 500, np.random.default_rng(0), risk)
+    sample = sifting.draw(risk, 500, np.random.default_rng(0))
     signed = sample.loss.signed
     assert np.count_nonzero(signed > 0) == 60  # all there are
     for side in (1.0, -1.0):  # and they weigh what they weigh in all

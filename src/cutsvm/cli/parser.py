@@ -160,6 +160,13 @@ def _add_solver(parser: _Parser) -> None:
         help="of ocas; only exact is available yet",
     )
     group.add_argument("--shards", metavar="P", type=_shards, help="planes per pass: auto or a number")
+    group.add_argument(
+        "--multi-class",
+        metavar="M",
+        choices=("crammer_singer", "ovr"),
+        default="crammer_singer",
+        help="more than two classes: crammer_singer (all in one problem) or ovr (each against the rest)",
+    )
     group.add_argument("--n-jobs", metavar="N", type=_jobs, default=-1, help="threads; -1: all cores (default: -1)")
 
 

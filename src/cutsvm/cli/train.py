@@ -110,7 +110,7 @@ def _estimator(options: argparse.Namespace, classes: npt.NDArray[Any]) -> Linear
         options.cost,
         tol=options.tol,
         solver=_solver(options),
-        multi_class="ovr",
+        multi_class=options.multi_class,
         fit_intercept=options.bias != -1,
         intercept="free" if options.bias is None else "regularized",
         class_weight=_class_weight(options.weights, classes),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from cutsvm.losses.hinge import Hinge
-from cutsvm.types import Ints, Vector
+from cutsvm.losses.multiclass import CrammerSinger
+from cutsvm.types import Array, Ints, Vector
 
-__all__ = ["Hinge", "Line", "Look", "Loss"]
+__all__ = ["CrammerSinger", "Hinge", "Line", "Look", "Loss", "Siftable"]
 
 
 class Look(Protocol):
@@ -23,7 +24,7 @@ class Look(Protocol):
 
     @property
     def knots(self) -> Vector:
-        """How many kinks lie at or left of each k."""
+        """How many kinks lie at or left of each k; those of one row between two k may count as one."""
 
 
 class Line(Protocol):
@@ -32,7 +33,7 @@ class Line(Protocol):
     n: int
 
     def look(self, ks: Vector) -> Look:
-        """The loss at up to `looks` points in one sweep."""
+        """The loss at up to `looks` points, rising, in one sweep."""
 
     def crossing(self, low: float, high: float, slope: float, curvature: float, level: float) -> float:
         """The smallest k in (low, high] where slope + curvature k + (slope gained since low) reaches level."""
@@ -47,12 +48,46 @@ class Loss(Protocol):
     def value(self, scores: Vector) -> float:
         """The loss of the scores."""
 
-    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
-        """out = a subgradient g at the scores; returns the offsets: loss_p(f) >= g . f + offset_p in shard p.
-
-        balanced: among the subgradients, one that sums to zero (there is one where a constant added to all
-        scores does not lower the loss).
-        """
-
     def line(self, scores: Vector, to: Vector | None = None) -> Line:
         """The loss along the line from `scores` towards `to` (at k = 1), or with k added to all scores."""
+
+
+Own = TypeVar("Own", bound="Siftable")
+
+
+class Siftable(Loss, Protocol):
+    """A loss whose rows can be told apart by how surely they keep their slope; `cutsvm.sifted` says what for.
+
+    Rows of one group have one label, and one linear function for their loss as long as they stay in it.
+    """
+
+    labels: int
+    groups: int
+
+    @property
+    def masses(self) -> Vector:
+        """s_i, some of them with the sign of their label."""
+
+    def distances(self, scores: Vector, rows: Ints) -> Vector:
+        """How far each of these rows is from a change of its slope."""
+
+    def sift(self, scores: Vector, band: float, group: Array) -> Ints:
+        """group[i] = the row's group, or below 0; returns the rows within `band` of a change, which are KEPT."""
+
+    def strays(self, scores: Vector, group: Array) -> Ints:
+        """The rows that are in another group now."""
+
+    def side(self, label: int) -> Array:
+        """Which rows have this label, and weight."""
+
+    def label_totals(self) -> Vector:
+        """The weight of each label's rows."""
+
+    def take(self: Own, rows: Ints, factors: Vector | None = None) -> Own:
+        """The loss of these rows alone, their weights times factors."""
+
+    def of_groups(self: Own, groups: Ints, weights: Vector) -> Own:
+        """The loss of one row per group with this weight."""
+
+    def joined(self: Own, parts: list[Own]) -> Own:
+        """The loss of all parts' rows, one after the other."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.blas import dasum
 
 from cutsvm._native import core
-from cutsvm.types import Ints, Vector
+from cutsvm.types import Array, Ints, Vector
 
 _NOWHERE = np.empty(0)
 
@@ -71,3 +71,41 @@ class Hinge:
 
     def line(self, scores: Vector, to: Vector | None = None) -> HingeLine:
         return HingeLine(self, scores, to)
+
+    # What sifting asks for: see `cutsvm.losses.Siftable`. Groups are the rows inside the margin, positive and negative.
+
+    labels = groups = 2
+
+    @property
+    def masses(self) -> Vector:
+        return self.signed
+
+    def distances(self, scores: Vector, rows: Ints) -> Vector:
+        return np.abs(1.0 - np.sign(self.signed[rows]) * scores[rows])
+
+    def sift(self, scores: Vector, band: float, group: Array) -> Ints:
+        return core.hinge_sift(scores, self.signed, band, group, self.threads)
+
+    def strays(self, scores: Vector, group: Array) -> Ints:
+        return core.hinge_strays(scores, self.signed, group, self.threads)
+
+    def side(self, label: int) -> Array:
+        return self.signed < 0.0 if label else self.signed > 0.0
+
+    def label_totals(self) -> Vector:
+        excess = float(self.signed.sum())
+        return 0.5 * np.array([self.total + excess, self.total - excess])
+
+    def take(self, rows: Ints, factors: Vector | None = None) -> Hinge:
+        return Hinge(self.signed[rows] if factors is None else self.signed[rows] * factors, self.threads)
+
+    def of_groups(self, groups: Ints, weights: Vector) -> Hinge:
+        return Hinge(np.where(groups == 0, weights, -weights), self.threads)
+
+    def joined(self, parts: list[Hinge]) -> Hinge:
+        return Hinge(np.concatenate([part.signed for part in parts]), self.threads)
+
+    def violates(self, scores: Vector, rows: Ints) -> Vector:
+        """1.0 for those of the rows that are inside the margin, 0.0 for the others."""
+        a = self.signed[rows]
+        return (scores[rows] * a < np.abs(a)).astype(np.float64)

@@ -1,13 +1,24 @@
-"""The data X as solvers' risks sweep it: two verbs, whatever the data are stored in."""
+"""The data X as solvers' risks sweep it: two verbs, for one output or many, whatever the data are stored in."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from cutsvm.rows.array import DenseRows, Descent, Seen, SparseRows, StackedRows, as_rows, in_order
+from cutsvm.rows.array import Choices, DenseRows, Descent, Seen, SparseRows, StackedRows, as_rows, in_order
 from cutsvm.types import Ints, Vector
 
-__all__ = ["DenseRows", "Descent", "Rows", "RowsInMemory", "Seen", "SparseRows", "StackedRows", "as_rows", "in_order"]
+__all__ = [
+    "Choices",
+    "DenseRows",
+    "Descent",
+    "Rows",
+    "RowsInMemory",
+    "Seen",
+    "SparseRows",
+    "StackedRows",
+    "as_rows",
+    "in_order",
+]
 
 
 class Rows(Protocol):
@@ -24,6 +35,16 @@ class Rows(Protocol):
         """sums[p] += sum over shard p of (fresh_i - old_i) (x_i, 1); moved[p] += sum of |fresh_i - old_i|.
 
         Then old = fresh. Returns the number of rows read: those whose coefficient changed.
+        """
+
+    def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
+        """out[i, k] = x_i . W[k] + b[k]"""
+
+    def accumulate_choices(self, choices: Choices, bounds: Ints, sums: Vector, moved: Vector) -> int:
+        """sums[p], class by class, += what the rows of shard p add by choosing `fresh` and no more `old`.
+
+        A row that chose k stands for s_i x_i in class k and -s_i x_i in its own. Then old = fresh. Returns the number
+        of rows read.
         """
 
 

@@ -38,6 +38,19 @@ class Descent(NamedTuple):
         return self._replace(a=self.a[rows], q=self.q[rows], alpha=self.alpha[rows])
 
 
+class Choices(NamedTuple):
+    """Which class each row chooses, and which it chose before; see core/many.hpp."""
+
+    y: Array
+    weights: Vector
+    old: Array
+    fresh: Array
+    classes: int
+
+    def part(self, rows: slice) -> Choices:
+        return Choices(self.y[rows], self.weights[rows], self.old[rows], self.fresh[rows], self.classes)
+
+
 class DenseRows:
     """Rows of a dense matrix whose rows or columns lie side by side."""
 
@@ -59,8 +72,15 @@ class DenseRows:
         core.dense_take(self.X, rows, copy, self.threads)
         return DenseRows(copy, self.threads)
 
-    def class_sums(self, signed: Vector, place: Array, here: int, sums: Vector) -> int:
-        return core.dense_class_sums(self.X, signed, place, here, sums, self.threads)
+    def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
+        core.dense_scores_many(self.X, W, b, out, self.threads)
+
+    def accumulate_choices(self, choices: Choices, bounds: Ints, sums: Vector, moved: Vector) -> int:
+        y, s, old, fresh, classes = choices
+        return core.dense_accumulate_choices(self.X, y, s, old, fresh, bounds, sums, moved, classes, self.threads)
+
+    def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
+        return core.dense_group_sums(self.X, weights, group, sums, self.threads)
 
     def by_row(self) -> DenseRows:
         """Rows that can be read one at a time: a copy if it is the columns that lie side by side."""
@@ -130,8 +150,17 @@ class SparseRows:
         rows.n, rows.d, rows.entries = len(arrays[2]) - 1, d, len(arrays[0])
         return rows
 
-    def class_sums(self, signed: Vector, place: Array, here: int, sums: Vector) -> int:
-        return core.sparse_class_sums(*self.arrays, signed, place, here, sums, self.threads)
+    def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
+        core.sparse_scores_many(*self.arrays, W, b, out, self.threads)
+
+    def accumulate_choices(self, choices: Choices, bounds: Ints, sums: Vector, moved: Vector) -> int:
+        y, s, old, fresh, classes = choices
+        return core.sparse_accumulate_choices(
+            *self.arrays, self.d, y, s, old, fresh, bounds, sums, moved, classes, self.threads
+        )
+
+    def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
+        return core.sparse_group_sums(*self.arrays, weights, group, sums, self.threads)
 
     def fast(self) -> SparseRows:
         return self
@@ -174,6 +203,20 @@ class StackedRows:
             inside = np.clip(bounds - mine.start, 0, part.n)
             read += part.accumulate(old[mine], fresh[mine], inside, sums, moved)
         return read
+
+    def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
+        for part, mine in self._each():
+            part.scores_many(W, b, out[mine])
+
+    def accumulate_choices(self, choices: Choices, bounds: Ints, sums: Vector, moved: Vector) -> int:
+        read = 0
+        for part, mine in self._each():
+            inside = np.clip(bounds - mine.start, 0, part.n)
+            read += part.accumulate_choices(choices.part(mine), inside, sums, moved)
+        return read
+
+    def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
+        return sum(part.group_sums(weights[mine], group[mine], sums) for part, mine in self._each())
 
     def take(self, rows: Ints) -> StackedRows:
         parts = [(part, rows[(rows >= mine.start) & (rows < mine.stop)] - mine.start) for part, mine in self._each()]

@@ -32,11 +32,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cutsvm.losses import Hinge
+from cutsvm.losses import CrammerSinger
 from cutsvm.planes import Bundle
 from cutsvm.risk import Risk
 from cutsvm.rows import DenseRows, SparseRows
 from cutsvm.run import Iterate, Solver
+from cutsvm.sifted import can_sift
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.sifting import Sifting
@@ -67,18 +68,29 @@ class Auto:
 def choose(risk: Risk, C: float) -> tuple[Solver, str]:
     """The solver, and the reason in a few words."""
     rows, n, d = risk.rows, risk.rows.n, risk.rows.d
-    if not isinstance(rows, (DenseRows, SparseRows)) or not isinstance(risk.loss, Hinge):
+    if not can_sift(risk):
         return OCAS(), "ocas: it takes any data and any loss"
     if n < SHORT:
         return OCAS(), f"ocas: {n:,} rows are few"
+    if isinstance(risk.loss, CrammerSinger):
+        return choose_many(risk)
     if n >= max(LONG, THIN * d):
         return Sifting(), f"sifting: {n:,} rows of only {d:,} features, so few rows decide"
+    assert isinstance(rows, (DenseRows, SparseRows))
     hard = C * risk.loss.total / n * mean_square(rows)
     if hard <= EASY:
         return DCD(), f"dcd: C |x|^2 is {hard:.2g} in the mean, so it takes few epochs"
     if n >= max(MEDIUM, THINNER * d):
         return Sifting(), f"sifting: {n:,} rows of only {d:,} features, and C |x|^2 is {hard:.2g}, too much for dcd"
     return OCAS(), f"ocas: C |x|^2 is {hard:.2g} in the mean, too much for dcd, and too few rows for sifting"
+
+
+def choose_many(risk: Risk) -> tuple[Solver, str]:
+    """The same for several classes together, which coordinate descent does not do."""
+    n, size, classes = risk.rows.n, risk.size, risk.outputs
+    if n >= max(LONG, THIN * size):
+        return Sifting(), f"sifting: {n:,} rows, {size:,} coordinates of {classes} classes, so few rows decide"
+    return OCAS(), f"ocas: {n:,} rows are too few for sifting with {size:,} coordinates of {classes} classes"
 
 
 def mean_square(rows: DenseRows | SparseRows) -> float:

@@ -23,6 +23,11 @@ def check_shards(shards: int | str) -> None:
         validation.whole("shards", shards, least=1)
 
 
+def new_bundle(risk: Risk, C: float) -> Bundle:
+    """An empty bundle for planes under the risk."""
+    return Bundle(risk.size, risk.n_free, reach=risk.reach(C))
+
+
 def begin(
     risk: Risk, C: float, bundle: Bundle | None, *, shards: int | str, start: Vector | None
 ) -> tuple[Bundle, Point, float]:
@@ -32,7 +37,10 @@ def begin(
     """
     if bundle is None or not len(bundle):
         risk.split(choose_shards(risk, C) if shards == "auto" else int(shards))
-    bundle = Bundle(risk.size, risk.n_free) if bundle is None else bundle
+    bundle = new_bundle(risk, C) if bundle is None else bundle
+    if not len(bundle):
+        for planes in risk.opening():
+            bundle.add(planes)
     first = risk.at(np.zeros(risk.size) if start is None else start.copy())
     bundle.add(risk.planes(first))
     return bundle, first, objective(risk, first, C)

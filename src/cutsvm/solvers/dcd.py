@@ -37,7 +37,7 @@ from cutsvm.planes import Bundle
 from cutsvm.risk import Intercept, Point, Risk
 from cutsvm.rows import Descent, RowsInMemory, in_order
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, goal, objective
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, goal, new_bundle, objective
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
@@ -67,7 +67,7 @@ class DCD:
     ) -> Iterator[Iterate]:
         if bundle is None or not len(bundle):
             risk.split(1)
-        bundle = Bundle(risk.size, risk.n_free) if bundle is None else bundle
+        bundle = new_bundle(risk, C) if bundle is None else bundle
         dual = Dual(risk, C, self)
         best = risk.at(np.zeros(risk.size) if start is None else start.copy())
         primal, lower, spare = objective(risk, best, C), 0.0, None

@@ -29,7 +29,7 @@ MEMORY = 1 / 4  # planes may take this share of the memory that X takes
 def choose_shards(risk: Risk, C: float) -> int:
     """The power of two with the lowest estimate of passes x (sweeps + reduced problem)."""
     rows, size = risk.rows, risk.size
-    sweeps = CALL + ENTRY * rows.entries + ROW * rows.n
+    sweeps = CALL + risk.outputs * (ENTRY * rows.entries + ROW * rows.n)
     decades = log10(max(C * risk.loss.total, 1e-300)) - 4.0  # of C n above 1e4
     power = min(0.5, max(0.1, 0.28 + 0.08 * decades))
     hard = min(1.0, max(0.0, (1.0 + decades) / 3.0))

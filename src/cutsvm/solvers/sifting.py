@@ -3,8 +3,8 @@
 Minimises F(w) = |w|^2/2 + C R(w) over many rows by solving problems with few of them:
 
     1. w = the solution for a random sample of the rows, not very exact
-    2. one pass over all rows at w. U = the rows near the margin; the others are replaced by what they contribute as
-       long as they stay on their side (`cutsvm.sifted`). That gives R_U <= R
+    2. one pass over all rows at w. U = the rows near the margin (several classes: those whose choice is not clear);
+       the others are replaced by what they contribute as long as they stay on their side (`cutsvm.sifted`): R_U <= R
     3. w = argmin |w|^2/2 + C R_U(w), by the inner solver; its lower bound is one of F too
     4. one pass over all rows at w gives F(w); w_b = argmin of F on the half-line from the last w_b through w
     5. rows that were on the other side join U; planes that the inner solver has stay valid. Go on with 3
@@ -17,18 +17,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from cutsvm import validation
-from cutsvm.losses import Hinge
+from cutsvm.losses import Siftable
 from cutsvm.planes import Bundle
 from cutsvm.risk import Point, Risk
 from cutsvm.rows import DenseRows, SparseRows, in_order
 from cutsvm.run import Iterate, Solver
-from cutsvm.sifted import SiftedRisk, siftable
-from cutsvm.solvers.common import better, goal, objective
+from cutsvm.sifted import Sifted, can_sift
+from cutsvm.solvers.common import better, goal, new_bundle, objective
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.timing import timed
 from cutsvm.types import Vector
@@ -77,7 +77,7 @@ class Sifting:
         if best is None:
             nowhere, primal = np.zeros(risk.size), C * risk.loss.total  # F(0), which needs no scores
             yield Iterate(nowhere, primal, 0.0, 0)
-            sample = draw(*siftable(risk), size, rng, risk)
+            sample = draw(risk, size, rng)
             for inner in islice(self.inner(sample, C, aim=SAMPLE_TOL), SAMPLE_STEPS):
                 yield Iterate(nowhere, primal, 0.0, inner.planes, pending=True)  # nothing is known yet of all rows
                 if inner.gap <= SAMPLE_TOL:
@@ -87,10 +87,10 @@ class Sifting:
                 best = better(risk, risk.at(nowhere), best, C, goal=0.0)[0]
         primal, lower, spare = objective(risk, best, C), 0.0, None
         yield Iterate(best.w, primal, lower, 0, swept=best.swept)
-        sifted = SiftedRisk(risk, best, self.width(risk, best, size, rng))
-        bundle = Bundle(risk.size, risk.n_free)
+        sifted = Sifted(risk, best, self.width(risk, best, size, rng))
+        bundle = new_bundle(risk, C)
         while True:
-            for inner in self.inner(sifted, C, bundle, start=best.w, aim=INNER * aim):
+            for inner in self.inner(sifted.risk, C, bundle, start=best.w, aim=INNER * aim):
                 lower = max(lower, inner.lower)
                 yield Iterate(best.w, primal, lower, inner.planes, swept=best.swept)
                 if inner.primal - inner.lower <= max(INNER * aim * primal, LEFT * (primal - inner.lower)):
@@ -102,40 +102,39 @@ class Sifting:
             yield Iterate(best.w, primal, lower, inner.planes, step=k, swept=best.swept)
 
     def sample_size(self, risk: Risk) -> int:
-        n, d = risk.rows.n, risk.rows.d
+        n, d = risk.rows.n, risk.size
         return max(1, int(self.sample * n) if self.sample != "auto" else round((n * d**0.5) ** (2 / 3)))
 
     def width(self, risk: Risk, point: Point, size: int, rng: np.random.Generator) -> float:
         """The width of a band that holds the share `band` of the rows, measured on some of them."""
-        share = min(WIDEST, SPREAD * (risk.rows.d / size) ** 0.5) if self.band == "auto" else self.band
-        some = rng.integers(0, risk.rows.n, LOOK)
-        f, y = point.scores[some], np.sign(siftable(risk)[1].signed[some])
-        return float(np.quantile(np.abs(1.0 - y * f), share))
+        share = min(WIDEST, SPREAD * (risk.size / size) ** 0.5) if self.band == "auto" else self.band
+        loss = cast("Siftable", risk.loss)
+        return float(np.quantile(loss.distances(point.scores, rng.integers(0, risk.rows.n, LOOK)), share))
 
 
 def pays(risk: Risk) -> bool:
     """Whether few rows can stand for all."""
-    rows = risk.rows
-    whole = isinstance(rows, (DenseRows, SparseRows)) and isinstance(risk.loss, Hinge)
-    return whole and rows.n >= max(FEW, MANY * rows.d)
+    return can_sift(risk) and risk.rows.n >= max(FEW, MANY * risk.size)
 
 
 @timed("sift")
-def draw(rows: DenseRows | SparseRows, loss: Hinge, size: int, rng: np.random.Generator, risk: Risk) -> Risk:
+def draw(risk: Risk, size: int, rng: np.random.Generator) -> Risk:
     """The risk of a random sample, whose classes weigh what they weigh in all; a rare class must not get lost."""
-    signed = loss.signed
+    rows, loss = cast("DenseRows | SparseRows", risk.rows), cast("Siftable", risk.loss)
     chosen = in_order(rng.integers(0, rows.n, size))
-    for side in (1.0, -1.0):
-        if np.count_nonzero(side * signed[chosen] > 0.0) < OF_EACH:
-            of_class = np.flatnonzero(side * signed > 0.0)
-            more = of_class if len(of_class) <= OF_EACH else of_class[rng.integers(0, len(of_class), OF_EACH)]
-            chosen = in_order(np.concatenate([chosen, more]))
-    weights = signed[chosen]
-    excess = float(signed.sum())
-    for side in (1.0, -1.0):
-        mine = side * weights > 0.0
-        weights[mine] *= 0.5 * (loss.total + side * excess) / np.abs(weights[mine]).sum()
-    loss = Hinge(weights, risk.threads)
-    sample = Risk(rows.take(chosen).fast(), loss, intercept=risk.intercept, threads=risk.threads)
-    sample.whole = False
-    return sample
+    drawn = loss.take(chosen)
+    more = [chosen]
+    for label in range(loss.labels):
+        if np.count_nonzero(drawn.side(label)) < OF_EACH:
+            of_class = np.flatnonzero(loss.side(label))
+            few = len(of_class) <= OF_EACH
+            more.append(of_class if few else of_class[rng.integers(0, len(of_class), OF_EACH)])
+    if len(more) > 1:
+        chosen = in_order(np.concatenate(more))
+        drawn = loss.take(chosen)
+    factors = np.ones(len(chosen))
+    for label, total in enumerate(loss.label_totals()):
+        mine = drawn.side(label)
+        if total > 0.0:
+            factors[mine] = total / np.abs(drawn.masses[mine]).sum()
+    return risk.over(rows.take(chosen).fast(), loss.take(chosen, factors))

@@ -1,0 +1,93 @@
+// Bindings of core/multiclass.hpp.
+#include "core/multiclass.hpp"
+
+#include "bindings/arrays.hpp"
+#include "bindings/matrices.hpp"
+
+using namespace cutsvm;
+
+namespace {
+
+using Scores = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Labels = Vector<std::int32_t>;
+
+ClassScores class_scores(const Scores& f, const Labels& y, const Vector<double>& s) {
+    const auto n = static_cast<std::int64_t>(f.shape(0)), classes = static_cast<std::int64_t>(f.shape(1));
+    check(y.shape(0) == f.shape(0) && s.shape(0) == f.shape(0), "one label and one weight per row expected");
+    return {f.data(), n, classes, view(y), view(s)};
+}
+
+ClassLine class_line(const Scores& f, const Scores& to, const Labels& y, const Vector<double>& s) {
+    check(to.shape(0) == f.shape(0) && to.shape(1) == f.shape(1), "scores differ in shape");
+    return {class_scores(f, y, s), to.data()};
+}
+
+}  // namespace
+
+// requires of all: labels in 0..classes-1, which the caller has made sure of.
+void bind_multiclass(nb::module_& m) {
+    m.def(
+        "multi_value",
+        [](const Scores& f, const Labels& y, const Vector<double>& s, int threads) {
+            const ClassScores scores = class_scores(f, y, s);
+            return released([&] { return multi_value(scores, threads); });
+        },
+        "f"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "threads"_a);
+    m.def(
+        "multi_choose",
+        [](const Scores& f, const Labels& y, const Vector<double>& s, const Vector<std::int64_t>& bounds,
+           const VectorOut<std::int32_t>& choice, const VectorOut<double>& offsets, const MatrixOut<double>& pulls,
+           int threads) {
+            const ClassScores scores = class_scores(f, y, s);
+            check(choice.shape(0) == f.shape(0), "choice: one entry per row expected");
+            check(bounds.shape(0) == offsets.shape(0) + 1, "bounds: one more than shards expected");
+            check(pulls.shape(0) == offsets.shape(0) && pulls.shape(1) == f.shape(1), "pulls: shards x classes expected");
+            released([&] { multi_choose(scores, view(bounds), view(choice), view(offsets), pulls.data(), threads); });
+        },
+        "f"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "bounds"_a.noconvert(), "choice"_a.noconvert(),
+        "offsets"_a.noconvert(), "pulls"_a.noconvert(), "threads"_a);
+    m.def(
+        "multi_look",
+        [](const Scores& f, const Scores& to, const Labels& y, const Vector<double>& s, const Vector<double>& ks,
+           const MatrixOut<double>& out, int threads) {
+            const ClassLine line = class_line(f, to, y, s);
+            check(ks.shape(0) == LOOKS && out.shape(0) == 3 && out.shape(1) == LOOKS, "out: 3 x LOOKS expected");
+            std::array<double, LOOKS> at;
+            std::copy_n(ks.data(), LOOKS, at.begin());
+            const Looks looks = released([&] { return multi_look(line, at, threads); });
+            std::copy_n(looks.constant.begin(), LOOKS, out.data());
+            std::copy_n(looks.slope.begin(), LOOKS, out.data() + LOOKS);
+            std::copy_n(looks.knots.begin(), LOOKS, out.data() + 2 * LOOKS);
+        },
+        "f"_a.noconvert(), "to"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "ks"_a.noconvert(),
+        "out"_a.noconvert(), "threads"_a);
+    m.def(
+        "multi_crossing",
+        [](const Scores& f, const Scores& to, const Labels& y, const Vector<double>& s, double low, double high,
+           double slope, double curvature, double level, int threads) {
+            const ClassLine line = class_line(f, to, y, s);
+            return released([&] {
+                std::vector<Knot> knots = multi_knots(line, low, high, threads);
+                return crossing(knots, slope, curvature, level, low, high);
+            });
+        },
+        "f"_a.noconvert(), "to"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "low"_a, "high"_a, "slope"_a,
+        "curvature"_a, "level"_a, "threads"_a);
+    m.def(
+        "multi_sift",
+        [](const Scores& f, const Labels& y, const Vector<double>& s, double band, const VectorOut<std::int32_t>& group,
+           int threads) {
+            const ClassScores scores = class_scores(f, y, s);
+            check(group.shape(0) == f.shape(0), "group: one entry per row expected");
+            return to_numpy(released([&] { return multi_sift(scores, band, view(group), threads); }));
+        },
+        "f"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "band"_a, "group"_a.noconvert(), "threads"_a);
+    m.def(
+        "multi_strays",
+        [](const Scores& f, const Labels& y, const Vector<double>& s, const Labels& group, int threads) {
+            const ClassScores scores = class_scores(f, y, s);
+            check(group.shape(0) == f.shape(0), "group: one entry per row expected");
+            return to_numpy(released([&] { return multi_strays(scores, view(group), threads); }));
+        },
+        "f"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "group"_a.noconvert(), "threads"_a);
+}

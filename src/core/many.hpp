@@ -1,0 +1,182 @@
+// Sweeps over the data for several outputs at once: scores of all classes, and sums of rows per shard and class.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "core/rows.hpp"
+#include "core/sweep.hpp"
+
+namespace cutsvm {
+
+// Eight numbers that are worked on together: one register of AVX-512, four of SSE2.
+inline constexpr std::int64_t LANES = 8;
+using Lanes [[gnu::vector_size(LANES * sizeof(double))]] = double;
+
+inline void load(Lanes& lanes, const double* from) { std::memcpy(&lanes, from, sizeof lanes); }
+
+// W transposed, so that what a feature adds to all outputs lies side by side; columns filled up with 0 to whole lanes.
+struct Transposed {
+    std::int64_t d, width;
+    std::vector<double> values;
+
+    Transposed(const double* W, std::int64_t outputs, std::int64_t features)
+        : d(features), width((outputs + LANES - 1) / LANES * LANES), values(static_cast<std::size_t>(d * width)) {
+        for (std::int64_t k = 0; k < outputs; ++k)
+            for (std::int64_t j = 0; j < d; ++j) values[static_cast<std::size_t>(j * width + k)] = W[k * d + j];
+    }
+    const double* row(std::int64_t j) const { return values.data() + j * width; }
+};
+
+// LANES outputs, from `column` on, of a few rows: sums[r] = sum over j of x_(first + r, j) W[column.., j].
+template <int ROWS, class T>
+void tile(const DenseRows<T>& rows, std::int64_t first, const Transposed& W, std::int64_t column, Lanes* sums) {
+    Lanes own[ROWS] = {};
+    const T* x = rows.data + first * rows.stride;
+    for (std::int64_t j = 0; j < rows.d; ++j) {
+        Lanes w;
+        load(w, W.row(j) + column);
+        for (int r = 0; r < ROWS; ++r) own[r] += static_cast<double>(x[r * rows.stride + j]) * w;
+    }
+    std::copy_n(own, ROWS, sums);
+}
+template <int ROWS, class Rows>
+void tile(const Rows& rows, std::int64_t first, const Transposed& W, std::int64_t column, Lanes* sums) {
+    for (int r = 0; r < ROWS; ++r) {
+        Lanes own = {};
+        rows.each(first + r, [&](std::int64_t j, double x) {
+            Lanes w;
+            load(w, W.row(j) + column);
+            own += x * w;
+        });
+        sums[r] = own;
+    }
+}
+
+// out[i, k] = x_i . W[k] + b[k].
+// requires: W is outputs x d, out is n x outputs, both row-major; b has one entry per output.
+template <class Rows>
+void scores_many(const Rows& rows, const double* W, std::span<const double> b, double* out, int threads) {
+    constexpr int ROWS = 4;
+    const auto outputs = static_cast<std::int64_t>(b.size());
+    const Transposed transposed(W, outputs, rows.d);
+    for_blocks(rows.n, threads, [&](std::int64_t begin, std::int64_t end) {
+        Lanes sums[ROWS];
+        for (std::int64_t i = begin; i < end; i += ROWS) {
+            const std::int64_t many = std::min<std::int64_t>(ROWS, end - i);
+            for (std::int64_t column = 0; column < outputs; column += LANES) {
+                if (many == ROWS)
+                    tile<ROWS>(rows, i, transposed, column, sums);
+                else
+                    for (std::int64_t r = 0; r < many; ++r) tile<1>(rows, i + r, transposed, column, sums + r);
+                const std::int64_t last = std::min(outputs, column + LANES);
+                for (std::int64_t r = 0; r < many; ++r)
+                    for (std::int64_t k = column; k < last; ++k)
+                        out[(i + r) * outputs + k] = sums[r][k - column] + b[static_cast<std::size_t>(k)];
+            }
+        }
+    });
+}
+
+// A row that goes into a sum, and by how much.
+struct Item {
+    std::int64_t row;
+    double by;
+};
+
+// Every row i stands for s_i (x_i in the class that it chose, -x_i in its own), or for nothing if it chose its own.
+// sums[p, k] += what the rows of shard p add to class k by choosing `fresh` and no more `old`; then old = fresh.
+// moved[p] += the weight of the rows of shard p that changed. Only rows that changed are read.
+// requires: sums is P rows of `width` >= classes d, each classes x d row-major; labels and choices in 0..classes-1;
+//           bounds has P + 1 entries, from 0 to n, never falling.
+// ensures: returns the number of rows that changed.
+template <class Rows>
+std::int64_t accumulate_choices(const Rows& rows, std::int64_t classes, std::span<const std::int32_t> y,
+                                std::span<const double> s, std::span<std::int32_t> old,
+                                std::span<const std::int32_t> fresh, std::span<const std::int64_t> bounds, double* sums,
+                                std::int64_t width, std::span<double> moved, int threads) {
+    const std::vector<Piece> pieces = cut_shards(bounds);
+    const auto count = static_cast<std::int64_t>(pieces.size());
+    const auto shards = static_cast<std::int64_t>(bounds.size()) - 1;
+    // What each piece adds to each class, in the order of the rows.
+    std::vector<std::vector<std::vector<Item>>> items(pieces.size());
+    std::vector<std::int64_t> changed(pieces.size());
+    std::vector<double> travel(pieces.size());
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
+    for (std::int64_t q = 0; q < count; ++q) {
+        const auto at = static_cast<std::size_t>(q);
+        auto& mine = items[at];
+        mine.resize(static_cast<std::size_t>(classes));
+        for (std::int64_t i = pieces[at].begin; i < pieces[at].end; ++i) {
+            const auto r = static_cast<std::size_t>(i);
+            const std::int32_t from = old[r], to = fresh[r], own = y[r];
+            if (from == to) continue;
+            const double w = s[r];
+            if (from == own) mine[static_cast<std::size_t>(own)].push_back({i, -w});
+            if (to == own) mine[static_cast<std::size_t>(own)].push_back({i, w});
+            if (from != own) mine[static_cast<std::size_t>(from)].push_back({i, -w});
+            if (to != own) mine[static_cast<std::size_t>(to)].push_back({i, w});
+            ++changed[at];
+            travel[at] += w;
+            old[r] = to;
+        }
+    }
+    const std::int64_t each = count / shards;
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
+    for (std::int64_t task = 0; task < shards * classes; ++task) {
+        const std::int64_t p = task / classes, k = task % classes;
+        double* sum = sums + p * width + k * rows.d;
+        for (std::int64_t q = p * each; q < (p + 1) * each; ++q) {
+            const auto& mine = items[static_cast<std::size_t>(q)][static_cast<std::size_t>(k)];
+            for (std::size_t m = 0; m < mine.size(); ++m) {
+                if (m + 4 < mine.size()) rows.prefetch(mine[m + 4].row);
+                rows.axpy(mine[m].row, mine[m].by, sum);
+            }
+        }
+    }
+    std::int64_t all = 0;
+    for (std::size_t q = 0; q < pieces.size(); ++q) {
+        moved[static_cast<std::size_t>(pieces[q].shard)] += travel[q];
+        all += changed[q];
+    }
+    return all;
+}
+
+// sums[g] += sum of |s_i| (x_i, 1) over the rows of group g; rows of a group below 0 are left out.
+// requires: sums is groups x (d + 1), row-major; group[i] < groups.
+// ensures: returns the number of rows read.
+template <class Rows>
+std::int64_t group_sums(const Rows& rows, std::span<const double> s, std::span<const std::int32_t> group,
+                        std::int64_t groups, double* sums, int threads) {
+    constexpr std::int64_t PIECES = 16, MOST = 1 << 22;  // pieces, and entries of all their sums
+    const std::int64_t size = rows.d + 1, each = groups * size;
+    const std::int64_t count = std::clamp<std::int64_t>(MOST / std::max<std::int64_t>(1, each), 1, PIECES);
+    std::vector<double> partial(static_cast<std::size_t>(count * each));
+    std::vector<std::int64_t> read(static_cast<std::size_t>(count));
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
+    for (std::int64_t q = 0; q < count; ++q) {
+        double* out = partial.data() + q * each;
+        for (std::int64_t i = rows.n * q / count; i < rows.n * (q + 1) / count; ++i) {
+            const auto r = static_cast<std::size_t>(i);
+            if (group[r] < 0 || s[r] == 0.0) continue;
+            double* sum = out + group[r] * size;
+            const double weight = std::abs(s[r]);
+            rows.axpy(i, weight, sum);
+            sum[rows.d] += weight;
+            ++read[static_cast<std::size_t>(q)];
+        }
+    }
+    std::int64_t all = 0;
+    for (std::int64_t q = 0; q < count; ++q) {
+        for (std::int64_t j = 0; j < each; ++j) sums[j] += partial[static_cast<std::size_t>(q * each + j)];
+        all += read[static_cast<std::size_t>(q)];
+    }
+    return all;
+}
+
+}  // namespace cutsvm

@@ -1,0 +1,259 @@
+// The multi-class hinge loss of Crammer and Singer, and its behaviour along a line of scores.
+//
+// Row i has a score f_ik for each of K classes, a label y_i and a weight s_i >= 0. Its heights are
+//   h_ik = [k != y_i] + f_ik - f_iy,    0 for its own class,
+// and its loss is s_i max_k h_ik. It chooses the class with the largest height; of equal ones its own first, then the
+// next ones after its own, in a circle. Along a line of scores every height is a straight line in k, the loss their
+// upper envelope: its slope jumps where the row changes its choice.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "core/hinge.hpp"
+#include "core/many.hpp"
+#include "core/parallel.hpp"
+
+namespace cutsvm {
+
+// Scores, labels and weights of all rows.
+struct ClassScores {
+    const double* f;  // n x classes, row-major
+    std::int64_t n, classes;
+    std::span<const std::int32_t> y;
+    std::span<const double> s;
+
+    const double* row(std::int64_t i) const { return f + i * classes; }
+};
+
+// The largest height of a row, the class that has it, and the largest height of all other classes.
+struct Top {
+    double height, next;
+    std::int32_t choice;
+};
+
+inline Top top(const double* f, std::int64_t classes, std::int32_t y) {
+    const double own = f[y] - 1.0;
+    Top top{0.0, -std::numeric_limits<double>::infinity(), y};
+    const auto see = [&](std::int64_t k) {
+        const double h = f[k] - own;
+        if (h > top.height) {
+            top.next = top.height;
+            top.height = h;
+            top.choice = static_cast<std::int32_t>(k);
+        } else if (h > top.next) {
+            top.next = h;
+        }
+    };
+    for (std::int64_t k = y + 1; k < classes; ++k) see(k);
+    for (std::int64_t k = 0; k < y; ++k) see(k);
+    return top;
+}
+
+// sum_i s_i max_k h_ik
+inline double multi_value(const ClassScores& scores, int threads) {
+    return sum_blocks<1>(scores.n, threads, [&](std::int64_t begin, std::int64_t end) {
+        double sum = 0.0;
+        for (std::int64_t i = begin; i < end; ++i) {
+            const auto r = static_cast<std::size_t>(i);
+            const double* f = scores.row(i);
+            const double own = f[scores.y[r]];
+            double height = own - 1.0;  // its own class, lowered by the 1 that the others are given
+            for (std::int64_t k = 0; k < scores.classes; ++k) {
+                const double h = k == scores.y[r] ? own - 1.0 : f[k];
+                height = h > height ? h : height;
+            }
+            sum += scores.s[r] * (height - own + 1.0);
+        }
+        return std::array{sum};
+    })[0];
+}
+
+// choice[i] = the class that row i chooses, its own if it has no weight. For each shard p: offsets[p] = the weight of the
+// rows that chose another class, pulls[p, k] = the weight of those that chose k less those that left k for another.
+// With these, loss_p(f') >= offsets[p] + sum over its rows of s_i (f'_i,choice - f'_iy) for all scores f'.
+// requires: bounds has P + 1 entries, from 0 to n; pulls is P x classes, row-major.
+inline void multi_choose(const ClassScores& scores, std::span<const std::int64_t> bounds,
+                         std::span<std::int32_t> choice, std::span<double> offsets, double* pulls, int threads) {
+    for_blocks(scores.n, threads, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const auto r = static_cast<std::size_t>(i);
+            choice[r] = scores.s[r] > 0.0 ? top(scores.row(i), scores.classes, scores.y[r]).choice : scores.y[r];
+        }
+    });
+    const auto shards = static_cast<std::int64_t>(offsets.size());
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && shards > 1)
+    for (std::int64_t p = 0; p < shards; ++p) {
+        double* pull = pulls + p * scores.classes;
+        std::fill_n(pull, scores.classes, 0.0);
+        double offset = 0.0;
+        for (std::int64_t i = bounds[static_cast<std::size_t>(p)]; i < bounds[static_cast<std::size_t>(p) + 1]; ++i) {
+            const auto r = static_cast<std::size_t>(i);
+            if (choice[r] == scores.y[r]) continue;
+            pull[choice[r]] += scores.s[r];
+            pull[scores.y[r]] -= scores.s[r];
+            offset += scores.s[r];
+        }
+        offsets[static_cast<std::size_t>(p)] = offset;
+    }
+}
+
+// A line of scores f + k (to - f).
+struct ClassLine {
+    ClassScores from;
+    const double* to;
+};
+
+// The heights of one row along a line: at[j] + k rise[j]; the first is its own class's, 0 everywhere.
+struct Fan {
+    std::vector<double> at, rise;
+
+    explicit Fan(std::int64_t classes) : at(static_cast<std::size_t>(classes)), rise(at.size()) {}
+
+    void read(const ClassLine& line, std::int64_t i) {
+        const std::int64_t classes = line.from.classes;
+        const std::int32_t y = line.from.y[static_cast<std::size_t>(i)];
+        const double* f = line.from.row(i);
+        const double* to = line.to + i * classes;
+        const double own = f[y], ahead = to[y] - f[y];
+        at[0] = rise[0] = 0.0;
+        std::size_t j = 1;
+        for (std::int64_t k = 0; k < classes; ++k) {
+            if (k == y) continue;
+            at[j] = 1.0 + f[k] - own;
+            rise[j++] = to[k] - f[k] - ahead;
+        }
+    }
+
+    // The line that is highest at k and just right of it.
+    std::size_t highest(double k) const {
+        std::size_t best = 0;
+        double height = 0.0;
+        for (std::size_t j = 1; j < at.size(); ++j) {
+            const double h = at[j] + k * rise[j];
+            if (h > height || (h == height && rise[j] > rise[best])) {
+                best = j;
+                height = h;
+            }
+        }
+        return best;
+    }
+
+    // Where the line `now`, highest at `low`, is overtaken next, and by which line; infinity if by none.
+    std::pair<double, std::size_t> overtaken(std::size_t now, double low) const {
+        double where = std::numeric_limits<double>::infinity();
+        std::size_t by = now;
+        for (std::size_t j = 0; j < at.size(); ++j) {
+            if (!(rise[j] > rise[now])) continue;
+            const double k = std::max(low, (at[now] - at[j]) / (rise[j] - rise[now]));
+            if (k < where || (k == where && rise[j] > rise[by])) {
+                where = k;
+                by = j;
+            }
+        }
+        return {where, by};
+    }
+};
+
+// At each k, rising: constant and slope of the loss just right of k (the loss is constant + k slope there), and how many
+// rows changed their slope between one k and the next, up to k.
+inline Looks multi_look(const ClassLine& line, const std::array<double, LOOKS>& ks, int threads) {
+    static_assert(LOOKS == LANES);
+    const ClassScores& from = line.from;
+    Lanes at;
+    load(at, ks.data());
+    const auto sums = sum_blocks<3 * LOOKS>(from.n, threads, [&](std::int64_t begin, std::int64_t end) {
+        Lanes constant = {}, slope = {};
+        std::array<double, LOOKS> knots{};
+        Fan fan(from.classes);
+        for (std::int64_t i = begin; i < end; ++i) {
+            const double s = from.s[static_cast<std::size_t>(i)];
+            if (s == 0.0) continue;
+            fan.read(line, i);
+            Lanes height = {}, rise = {}, base = {};
+            for (std::size_t j = 1; j < fan.at.size(); ++j) {
+                const Lanes own = Lanes{} + fan.rise[j], start = Lanes{} + fan.at[j], h = start + at * own;
+                const auto better = (h > height) | ((h == height) & (own > rise));
+                height = better ? h : height;
+                rise = better ? own : rise;
+                base = better ? start : base;
+            }
+            constant += s * base;
+            slope += s * rise;
+            for (std::size_t m = 1; m < LOOKS; ++m) knots[m] += rise[m] != rise[m - 1];
+        }
+        std::array<double, 3 * LOOKS> sum;
+        for (std::size_t m = 0; m < LOOKS; ++m) {
+            sum[m] = constant[m];
+            sum[LOOKS + m] = slope[m];
+            sum[2 * LOOKS + m] = knots[m] + (m ? sum[2 * LOOKS + m - 1] : 0.0);
+        }
+        return sum;
+    });
+    Looks looks;
+    std::copy_n(sums.begin(), LOOKS, looks.constant.begin());
+    std::copy_n(sums.begin() + LOOKS, LOOKS, looks.slope.begin());
+    std::copy_n(sums.begin() + 2 * LOOKS, LOOKS, looks.knots.begin());
+    return looks;
+}
+
+// The knots of all rows in (low, high], in the order of the rows: where a row's envelope turns, and by how much. A row
+// without any is seen to have none in one step, and no row has more than classes - 1: nothing is sorted.
+inline std::vector<Knot> multi_knots(const ClassLine& line, double low, double high, int threads) {
+    const ClassScores& from = line.from;
+    std::vector<std::vector<Knot>> found(static_cast<std::size_t>(count_blocks(from.n)));
+    for_blocks(from.n, threads, [&](std::int64_t begin, std::int64_t end) {
+        auto& mine = found[static_cast<std::size_t>(begin / BLOCK)];
+        Fan fan(from.classes);
+        for (std::int64_t i = begin; i < end; ++i) {
+            const double s = from.s[static_cast<std::size_t>(i)];
+            if (s == 0.0) continue;
+            fan.read(line, i);
+            std::size_t now = fan.highest(low);
+            double here = low;
+            while (true) {
+                const auto [where, by] = fan.overtaken(now, here);
+                if (!(where <= high)) break;
+                mine.push_back({where, s * (fan.rise[by] - fan.rise[now])});
+                now = by;
+                here = where;
+            }
+        }
+    });
+    std::vector<Knot> knots;
+    for (const auto& part : found) knots.insert(knots.end(), part.begin(), part.end());
+    return knots;
+}
+
+// group[i] = label x classes + choice of row i, or KEPT if the choice is not clear: another class is within `band` of the
+// one chosen; OUTSIDE if it has no weight. Returns the rows kept.
+inline std::vector<std::int64_t> multi_sift(const ClassScores& scores, double band, std::span<std::int32_t> group,
+                                            int threads) {
+    return find_rows(scores.n, threads, [=](std::int64_t i) {
+        const auto r = static_cast<std::size_t>(i);
+        const Top best = top(scores.row(i), scores.classes, scores.y[r]);
+        const bool counts = scores.s[r] > 0.0, kept = counts & (best.height - best.next <= band);
+        const auto clear = static_cast<std::int32_t>(scores.y[r] * scores.classes + best.choice);
+        group[r] = kept ? KEPT : (counts ? clear : OUTSIDE);
+        return static_cast<std::uint8_t>(kept);
+    });
+}
+
+// The rows that do not choose as their group says.
+inline std::vector<std::int64_t> multi_strays(const ClassScores& scores, std::span<const std::int32_t> group,
+                                              int threads) {
+    return find_rows(scores.n, threads, [=](std::int64_t i) {
+        const auto r = static_cast<std::size_t>(i);
+        if (group[r] < 0) return std::uint8_t{0};
+        const Top best = top(scores.row(i), scores.classes, scores.y[r]);
+        const auto now = static_cast<std::int32_t>(scores.y[r] * scores.classes + best.choice);
+        return static_cast<std::uint8_t>(now != group[r]);
+    });
+}
+
+}  // namespace cutsvm
