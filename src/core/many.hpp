@@ -33,30 +33,68 @@ struct Transposed {
     const double* row(std::int64_t j) const { return values.data() + j * width; }
 };
 
-// LANES outputs, from `column` on, of a few rows: sums[r] = sum over j of x_(first + r, j) W[column.., j].
-template <int ROWS, class T>
-void tile(const DenseRows<T>& rows, std::int64_t first, const Transposed& W, std::int64_t column, Lanes* sums) {
-    Lanes own[ROWS] = {};
-    const T* x = rows.data + first * rows.stride;
+// GROUPS x LANES outputs, from `column` on, of ROWS rows: sums[r][g] = sum over j of x_(first + r, j) W[column.., j].
+template <int ROWS, int GROUPS>
+void tile(const DenseRows<double>& rows, std::int64_t first, const Transposed& W, std::int64_t column,
+          Lanes (*sums)[2]) {
+    Lanes own[ROWS][GROUPS] = {};
+    const double* x = rows.data + first * rows.stride;
     for (std::int64_t j = 0; j < rows.d; ++j) {
-        Lanes w;
-        load(w, W.row(j) + column);
-        for (int r = 0; r < ROWS; ++r) own[r] += static_cast<double>(x[r * rows.stride + j]) * w;
+        Lanes w[GROUPS];
+        for (int g = 0; g < GROUPS; ++g) load(w[g], W.row(j) + column + g * LANES);
+        for (int r = 0; r < ROWS; ++r)
+            for (int g = 0; g < GROUPS; ++g) own[r][g] += x[r * rows.stride + j] * w[g];
     }
-    std::copy_n(own, ROWS, sums);
+    for (int r = 0; r < ROWS; ++r) std::copy_n(own[r], GROUPS, sums[r]);
 }
-template <int ROWS, class Rows>
-void tile(const Rows& rows, std::int64_t first, const Transposed& W, std::int64_t column, Lanes* sums) {
+template <int ROWS, int GROUPS, class T, class I>
+void tile(const SparseRows<T, I>& rows, std::int64_t first, const Transposed& W, std::int64_t column,
+          Lanes (*sums)[2]) {
     for (int r = 0; r < ROWS; ++r) {
-        Lanes own = {};
-        rows.each(first + r, [&](std::int64_t j, double x) {
-            Lanes w;
-            load(w, W.row(j) + column);
-            own += x * w;
-        });
-        sums[r] = own;
+        // Two sums each: the additions of one chain wait for each other.
+        Lanes even[GROUPS] = {}, odd[GROUPS] = {};
+        const auto add = [&](std::int64_t k, Lanes* to) {
+            const double* row = W.row(static_cast<std::int64_t>(rows.columns[k])) + column;
+            const auto value = static_cast<double>(rows.values[k]);
+            for (int g = 0; g < GROUPS; ++g) {
+                Lanes w;
+                load(w, row + g * LANES);
+                to[g] += value * w;
+            }
+        };
+        std::int64_t k = rows.pointers[first + r];
+        const std::int64_t last = rows.pointers[first + r + 1];
+        for (; k + 1 < last; k += 2) {
+            add(k, even);
+            add(k + 1, odd);
+        }
+        if (k < last) add(k, even);
+        for (int g = 0; g < GROUPS; ++g) sums[r][g] = even[g] + odd[g];
     }
 }
+
+// A few rows in the form that `tile` is fast on: CSR as it is, dense ones as doubles side by side.
+template <class Rows>
+struct FewRows {
+    const Rows& rows;
+    explicit FewRows(const Rows& all) : rows(all) {}
+    const Rows& from(std::int64_t&, std::int64_t) { return rows; }
+};
+template <class Rows>
+    requires requires(const Rows& rows) { rows.stride; }
+struct FewRows<Rows> {
+    const Rows& rows;
+    std::vector<double> values;
+    DenseRows<double> copy{};
+    explicit FewRows(const Rows& all) : rows(all) {}
+    const DenseRows<double>& from(std::int64_t& first, std::int64_t many) {
+        values.resize(static_cast<std::size_t>(many * rows.d));
+        for (std::int64_t r = 0; r < many; ++r) rows.copy(first + r, values.data() + r * rows.d);
+        copy = {values.data(), many, rows.d, rows.d};
+        first = 0;
+        return copy;
+    }
+};
 
 // out[i, k] = x_i . W[k] + b[k].
 // requires: W is outputs x d, out is n x outputs, both row-major; b has one entry per output.
@@ -66,18 +104,26 @@ void scores_many(const Rows& rows, const double* W, std::span<const double> b, d
     const auto outputs = static_cast<std::int64_t>(b.size());
     const Transposed transposed(W, outputs, rows.d);
     for_blocks(rows.n, threads, [&](std::int64_t begin, std::int64_t end) {
-        Lanes sums[ROWS];
+        Lanes sums[ROWS][2];
+        FewRows<Rows> few(rows);
         for (std::int64_t i = begin; i < end; i += ROWS) {
             const std::int64_t many = std::min<std::int64_t>(ROWS, end - i);
-            for (std::int64_t column = 0; column < outputs; column += LANES) {
+            std::int64_t first = i;
+            const auto& near = few.from(first, many);
+            for (std::int64_t column = 0; column < outputs; column += 2 * LANES) {
+                const bool wide = outputs - column > LANES;
                 if (many == ROWS)
-                    tile<ROWS>(rows, i, transposed, column, sums);
+                    wide ? tile<ROWS, 2>(near, first, transposed, column, sums)
+                         : tile<ROWS, 1>(near, first, transposed, column, sums);
                 else
-                    for (std::int64_t r = 0; r < many; ++r) tile<1>(rows, i + r, transposed, column, sums + r);
-                const std::int64_t last = std::min(outputs, column + LANES);
+                    for (std::int64_t r = 0; r < many; ++r)
+                        wide ? tile<1, 2>(near, first + r, transposed, column, sums + r)
+                             : tile<1, 1>(near, first + r, transposed, column, sums + r);
+                const std::int64_t last = std::min(outputs, column + 2 * LANES);
                 for (std::int64_t r = 0; r < many; ++r)
                     for (std::int64_t k = column; k < last; ++k)
-                        out[(i + r) * outputs + k] = sums[r][k - column] + b[static_cast<std::size_t>(k)];
+                        out[(i + r) * outputs + k] =
+                            sums[r][(k - column) / LANES][(k - column) % LANES] + b[static_cast<std::size_t>(k)];
             }
         }
     });

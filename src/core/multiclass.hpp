@@ -164,12 +164,13 @@ struct Fan {
 // rows changed their slope between one k and the next, up to k.
 inline Looks multi_look(const ClassLine& line, const std::array<double, LOOKS>& ks, int threads) {
     static_assert(LOOKS == LANES);
+    using Order [[gnu::vector_size(LANES * sizeof(std::int64_t))]] = std::int64_t;
     const ClassScores& from = line.from;
+    const Lanes none = {}, one = none + 1.0;
     Lanes at;
     load(at, ks.data());
     const auto sums = sum_blocks<3 * LOOKS>(from.n, threads, [&](std::int64_t begin, std::int64_t end) {
-        Lanes constant = {}, slope = {};
-        std::array<double, LOOKS> knots{};
+        Lanes constant = {}, slope = {}, knots = {};
         Fan fan(from.classes);
         for (std::int64_t i = begin; i < end; ++i) {
             const double s = from.s[static_cast<std::size_t>(i)];
@@ -185,7 +186,8 @@ inline Looks multi_look(const ClassLine& line, const std::array<double, LOOKS>& 
             }
             constant += s * base;
             slope += s * rise;
-            for (std::size_t m = 1; m < LOOKS; ++m) knots[m] += rise[m] != rise[m - 1];
+            const Lanes before = __builtin_shuffle(rise, Order{0, 0, 1, 2, 3, 4, 5, 6});
+            knots += rise != before ? one : none;
         }
         std::array<double, 3 * LOOKS> sum;
         for (std::size_t m = 0; m < LOOKS; ++m) {
@@ -202,8 +204,8 @@ inline Looks multi_look(const ClassLine& line, const std::array<double, LOOKS>& 
     return looks;
 }
 
-// The knots of all rows in (low, high], in the order of the rows: where a row's envelope turns, and by how much. A row
-// without any is seen to have none in one step, and no row has more than classes - 1: nothing is sorted.
+// The knots of all rows in (low, high], in the order of the rows: where a row's envelope turns, and by how much. A row that
+// has none is seen to have none, and no row has more than classes - 1: nothing is sorted.
 inline std::vector<Knot> multi_knots(const ClassLine& line, double low, double high, int threads) {
     const ClassScores& from = line.from;
     std::vector<std::vector<Knot>> found(static_cast<std::size_t>(count_blocks(from.n)));
@@ -215,6 +217,7 @@ inline std::vector<Knot> multi_knots(const ClassLine& line, double low, double h
             if (s == 0.0) continue;
             fan.read(line, i);
             std::size_t now = fan.highest(low);
+            if (now == fan.highest(high)) continue;  // highest at both ends: highest in between
             double here = low;
             while (true) {
                 const auto [where, by] = fan.overtaken(now, here);

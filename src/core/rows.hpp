@@ -5,6 +5,7 @@
 //   add(begin, end, g, out)      out += sum of g[i - begin] x_i over the rows with g[i - begin] != 0
 // and the same for one row, with hints for the rows that come next:
 //   dot(i, w), axpy(i, g, out), square(i) = |x_i|^2, each(i, use): use(j, x_ij), prefetch_place(i), prefetch(i)
+// and for dense ones copy(i, out): out = x_i as doubles.
 // Values are float or double; all sums are double.
 #pragma once
 
@@ -59,6 +60,7 @@ struct DenseRows {
     void each(std::int64_t i, const Use& use) const {
         for (std::int64_t j = 0; j < d; ++j) use(j, static_cast<double>(data[i * stride + j]));
     }
+    void copy(std::int64_t i, double* out) const { std::copy_n(data + i * stride, d, out); }
     double square(std::int64_t i) const {
         const T* x = data + i * stride;
         double sum = 0.0;
@@ -117,6 +119,9 @@ struct ColumnRows {
     }
     void axpy(std::int64_t i, double g, double* out) const {
         for (std::int64_t j = 0; j < d; ++j) out[j] += g * static_cast<double>(data[i + j * stride]);
+    }
+    void copy(std::int64_t i, double* out) const {
+        for (std::int64_t j = 0; j < d; ++j) out[j] = static_cast<double>(data[i + j * stride]);
     }
     template <class Use>
     void each(std::int64_t i, const Use& use) const {
