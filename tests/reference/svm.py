@@ -52,15 +52,17 @@ def joint_objective(X, y, s, C, intercept, W, b):
 
 
 def joint_optimum(X, y, s, C, intercept):
-    """(low, high) with low <= min F <= high: quadprog on the primal, over W, b and one slack per row with weight."""
+    """(low, high) with low <= min F <= high: quadprog on the primal, over W, b and one slack per row with weight.
+
+    quadprog wants a positive definite matrix: b and the slacks are held near their last values, again and again.
+    """
     keep = s > 0
     X, y, s = np.asarray(X, dtype=float)[keep], y[keep], s[keep]
     (n, d), K = X.shape, int(y.max()) + 1
-    scale = 1.0 / C  # F / C, so that slacks and weights are of one size
-    ridge = 1e-10
-    with_b = {"none": 0.0, "regularized": scale, "free": ridge}[intercept]
-    H = np.concatenate([np.full(K * d, scale), np.full(K, max(with_b, ridge)), np.full(n, ridge)])
-    linear = np.concatenate([np.zeros(K * d + K), -s])
+    near = 1e-4
+    H = np.concatenate([np.full(K * d, 1.0 / C), np.full(K, 1.0 / C if intercept == "regularized" else near)])
+    H = np.concatenate([H, np.full(n, near)])  # of F / C, so that slacks and weights are of one size
+    held = np.concatenate([np.zeros(K * d), np.full(K, near * (intercept == "free")), np.full(n, near)])
     columns, sides = [], []
     for i in range(n):
         for k in range(K):
@@ -74,7 +76,12 @@ def joint_optimum(X, y, s, C, intercept):
             column[K * d + K + i] = 1.0
             columns.append(column)
             sides.append(float(k != y[i]))
-    z = quadprog.solve_qp(np.diag(H), linear, np.array(columns).T, np.array(sides))[0]
-    W, b = z[: K * d].reshape(K, d), z[K * d : K * d + K] * (intercept != "none")
-    high = joint_objective(X, y, s, C, intercept, W, b)
-    return high - C * ridge * (z[K * d :] ** 2).sum() - 1e-9 * high, high
+    constraints, z, high = np.array(columns).T, np.zeros(len(H)), C * s.sum()
+    for _ in range(50):
+        linear = held * z - np.concatenate([np.zeros(K * d + K), s])
+        z = quadprog.solve_qp(np.diag(H), linear, constraints, np.array(sides))[0]
+        W, b = z[: K * d].reshape(K, d), z[K * d : K * d + K] * (intercept != "none")
+        before, high = high, min(high, joint_objective(X, y, s, C, intercept, W, b))
+        if before - high <= 1e-10 * high:
+            break
+    return high * (1.0 - 1e-6), high
