@@ -1,12 +1,15 @@
-"""The exact searches against brute force over all knots."""
+"""The exact searches against brute force over all knots, the others against the paper's pseudo-code."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutsvm.line_search import exact, lowest
+from cutsvm._native import core
+from cutsvm.line_search import GCA, GCA2, SEARCHES, TCA, exact, lowest
 from cutsvm.losses import Hinge
 from reference import hinge
+from reference import line_search as paper
 from test_kernels import rng_of, seeds, some_labels, some_scores
 
 
@@ -68,3 +71,113 @@ def test_balanced_slopes_sum_to_zero(seed, n):
     assert abs(g.sum()) <= 1e-9 * np.abs(a).sum()
     other = some_scores(rng, n)
     assert hinge.value(other, a) >= g @ other + offsets[0] - 1e-9 * np.abs(a).sum()
+
+
+class CountedLine:
+    """A line that counts its sweeps."""
+
+    def __init__(self, line):
+        self.line, self.n, self.crossing, self.sweeps = line, line.n, line.crossing, 0
+
+    def look(self, ks):
+        assert 0 < len(ks) <= core.LOOKS
+        self.sweeps += 1
+        return self.line.look(ks)
+
+
+def some_line(rng, kind, n):
+    """A line of scores with tilt, curvature and base as a solver has them: |w + k s|^2 / (2 C), s = 0 if flat."""
+    w, s, C = rng.normal(size=3), rng.normal(size=3), 10.0 ** rng.uniform(-3, 3)
+    f, a = some_scores(rng, n), some_labels(rng, n)
+    to = f + (some_scores(rng, n) - f) * 10.0 ** rng.uniform(-2, 2)
+    if kind == "scores do not change":
+        to = f.copy()
+    elif kind == "flat":
+        to, s = f.copy(), np.zeros(3)
+    elif kind == "no loss":
+        f = to = 5.0 * np.sign(a)
+    elif kind == "nothing at all":
+        f, w, s = 5.0 * np.sign(a), np.zeros(3), np.zeros(3)
+        to = f.copy()
+    elif kind == "uphill":
+        s = 0.1 * w
+        to = f.copy()
+    line = CountedLine(Hinge(a).line(f, to))
+    return line, float(w @ s) / C, float(s @ s) / C, 0.5 * float(w @ w) / C
+
+
+def on(line, tilt, curvature, base):
+    """f(mu), one point at a time."""
+
+    def f(mu):
+        return float(line.line.look(np.array([mu])).values[0]) + (base + mu * (tilt + 0.5 * curvature * mu))
+
+    return f
+
+
+kinds = st.sampled_from(["any"] * 5 + ["scores do not change", "flat", "no loss", "nothing at all", "uphill"])
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+@given(seed=seeds, kind=kinds, n=st.integers(1, 300), before=st.integers(0, 3))
+def test_never_worse_than_no_step(name, seed, kind, n, before):
+    rng, find = rng_of(seed), SEARCHES[name]()
+    for _ in range(before + 1):  # whatever the last searches have left behind
+        line, *penalty = some_line(rng, kind, n)
+        found = find(line, *penalty)
+        f = on(line, *penalty)
+        assert 0.0 <= found <= 100.0
+        assert f(found) <= f(0.0) + (1e-12 * abs(f(0.0)) if name == "exact" else 0.0)
+
+
+@given(seed=seeds, kind=kinds, n=st.integers(1, 300))
+def test_gca_is_the_papers(seed, kind, n):
+    line, *penalty = some_line(rng_of(seed), kind, n)
+    assert GCA()(line, *penalty) == paper.gca(on(line, *penalty))
+    assert line.sweeps <= 4
+
+
+@pytest.mark.parametrize(("search", "same"), [(GCA2, paper.gca2), (TCA, paper.tca)])
+@given(seed=seeds, kind=kinds, n=st.integers(1, 200), runs=st.integers(1, 12))
+def test_searches_with_a_memory_are_the_papers(search, same, seed, kind, n, runs):
+    rng, find = rng_of(seed), search()
+    mu, uncertainty = 1.0, 1.0
+    line, *penalty = some_line(rng, kind, n)
+    for _ in range(runs):
+        if rng.random() < 0.3:  # as a solver's lines do, those that follow are much alike, but not always
+            line, *penalty = some_line(rng, kind, n)
+        found = find(line, *penalty)
+        mu, uncertainty = same(on(line, *penalty), mu, uncertainty)
+        assert (found, find.uncertainty) == (mu, uncertainty)
+
+
+@pytest.mark.parametrize("name", ["gca", "gca2", "tca"])
+@given(seed=seeds, n=st.integers(50, 300), minimum=st.floats(0.0, 1.9))
+def test_finds_a_minimum_that_is_there(name, seed, n, minimum):
+    """Within beta^2 of the true one, or gamma; on a line that is steep enough for its floats to tell."""
+    find, line = SEARCHES[name](), CountedLine(Hinge(np.ones(n)).line(np.full(n, 5.0), np.full(n, 5.0)))
+    found = find(line, -minimum * n, float(n), float(2 * n))
+    assert abs(found - minimum) <= 0.04
+
+
+@pytest.mark.parametrize(("name", "most"), [("gca", 4), ("gca2", 2), ("tca", 2)])
+def test_few_sweeps_once_mu_has_settled(name, most):
+    rng = rng_of(5)
+    line, *penalty = some_line(rng, "any", 300)
+    find = SEARCHES[name]()
+    for _ in range(12):
+        line.sweeps = 0
+        find(line, *penalty)
+    assert line.sweeps <= most
+
+
+def test_a_window_that_moves():
+    """The minimum is 3 to the right of the first window, then 3 to the left of where it was."""
+    line = CountedLine(Hinge(np.ones(1)).line(np.full(1, 5.0), np.full(1, 5.0)))
+    find = TCA()
+    assert find(line, -5.0, 1.0, 20.0) == pytest.approx(5.0, abs=0.02)
+    for _ in range(10):
+        find(line, -5.0, 1.0, 20.0)
+    assert find.uncertainty == 0.02
+    assert find(line, -2.0, 1.0, 20.0) == pytest.approx(2.0, abs=0.02)
+    assert find.uncertainty == 0.04

@@ -254,7 +254,7 @@ def test_pickle_clone_and_grid_search(overlapping):
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert clone(model).get_params() == model.get_params()
-    assert repr(OCAS(shards=64)) == "OCAS(line_search='exact', shards=64, cut_at=0.1)"
+    assert repr(OCAS(shards=64)) == "OCAS(line_search='exact', shards=64, cut_at=0.1, nudge=0.02)"
     search = GridSearchCV(make_pipeline(StandardScaler(), LinearSVC()), {"linearsvc__C": [1e-3, 1e-2]}, n_jobs=2)
     assert search.fit(X[:1000], y[:1000]).best_score_ > 0.8
 
@@ -290,6 +290,8 @@ def test_bad_parameters_are_named(params, message, overlapping):
         (lambda: OCAS(shards=0), "shards=0"),
         (lambda: OCAS(shards="many"), "shards='many'"),
         (lambda: OCAS(cut_at=1.5), "cut_at=1.5"),
+        (lambda: OCAS(nudge=-0.1), "nudge=-0.1"),
+        (lambda: OCAS(nudge=2), "nudge=2"),
         (lambda: OCAS(line_search="guess"), "line_search='guess'"),
         (lambda: CPA(epsilon=-1.0), "epsilon=-1.0"),
     ],
@@ -303,8 +305,6 @@ def test_bad_solver_settings_are_named(make, message):
 def test_what_is_not_there_yet_says_so(params, overlapping):
     with pytest.raises(NotImplementedError, match="not available yet"):
         LinearSVC(**params).fit(*overlapping)
-    with pytest.raises(NotImplementedError, match="not available yet"):
-        OCAS(line_search="tca")
 
 
 X0 = np.arange(8.0).reshape(4, 2)

@@ -94,7 +94,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     history_ : list of dict
         One record per iteration: iteration, seconds, primal, lower, gap, planes, passes (sweeps over all rows),
         visits (rows visited in all), note (what "auto" chose, and why), and the seconds spent so far in scores,
-        planes, line search, reduced problem (qp), descent and sift.
+        planes, line search, reduced problem (qp), descent and sift. `cutsvm.plotting` draws it.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
     Examples

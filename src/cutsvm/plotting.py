@@ -2,39 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from cutsvm.timing import PHASES
+from cutsvm.types import Vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_convergence"]
+__all__ = ["plot_convergence", "plot_time_breakdown"]
+
+History = Sequence[Mapping[str, Any]]
 
 # Okabe and Ito's palette, told apart with any kind of colour vision; vermillion above, blue below.
 _ABOVE, _BELOW, _BETWEEN, _INK = "#D55E00", "#0072B2", "#BBBBBB", "#333333"
+_SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_STYLES = ("-", (0, (5, 2)), (0, (1, 1.5)))  # for more series than there are colours
 _MOST_DOTS = 60
 
+# What each phase is called, and its colour; from the bottom of the stack to its top.
+_PHASES = {
+    "scores": ("scores", "#0072B2"),
+    "planes": ("planes", "#56B4E9"),
+    "line_search": ("line search", "#D55E00"),
+    "qp": ("reduced problem", "#E69F00"),
+    "descent": ("coordinate descent", "#009E73"),
+    "sift": ("sifting", "#CC79A7"),
+    "other": ("other", "#BBBBBB"),
+}
 
-def plot_convergence(history: Sequence[Mapping[str, Any]], ax: Any = None) -> tuple[Axes, ...]:
+
+def plot_convergence(history: Any, ax: Any = None) -> tuple[Axes, ...]:
     """The objective and its lower bound closing in on the optimum, and the gap between them, against seconds.
 
     Parameters
     ----------
-    history : `history_` of a fitted estimator. Of several one-vs-rest problems the first is drawn above,
-        and the gap of each below.
+    history : a fitted estimator or its `history_`; or several, as a list of estimators or as a dict from names to
+        either. Of several one-vs-rest problems the first is drawn above, and the gap of each below.
     ax : one matplotlib axes (the bounds only), or a pair (bounds, gap). By default a new figure with both.
 
     Returns
     -------
     axes : the axes drawn on.
     """
-    if not history:
-        raise ValueError("there is no history to draw: the model was loaded from a file or not fitted")
+    models = _histories(history)
     axes = _axes(ax)
-    problems = _by_label(history)
-    _draw_bounds(axes[0], next(iter(problems.values())))
+    problems = {name: _by_label(records) for name, records in models.items()}
+    if len(models) == 1:
+        only = next(iter(problems.values()))
+        _draw_bounds(axes[0], next(iter(only.values())))
+    else:
+        _draw_several_bounds(axes[0], {name: next(iter(each.values())) for name, each in problems.items()})
     if len(axes) > 1:
         _draw_gaps(axes[1], problems)
         axes[0].tick_params(labelbottom=False)
@@ -42,6 +63,65 @@ def plot_convergence(history: Sequence[Mapping[str, Any]], ax: Any = None) -> tu
     for each in axes:
         _tidy(each)
     return axes
+
+
+def plot_time_breakdown(history: Any, ax: Axes | None = None) -> Axes:
+    """Where the time went: seconds in scores, planes, line search, reduced problem, descent, sifting and other.
+
+    Parameters
+    ----------
+    history : as for `plot_convergence`. One is drawn as seconds so far against iterations, several as one bar each.
+        One-vs-rest problems come one after the other.
+    ax : matplotlib axes. By default a new figure.
+
+    Returns
+    -------
+    ax : the axes drawn on.
+    """
+    models = {name: _spent(records) for name, records in _histories(history).items()}
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        height = 4.0 if len(models) == 1 else 1.3 + 0.5 * len(models)
+        _, ax = plt.subplots(figsize=(7.2, height), layout="constrained", dpi=150)
+    if len(models) == 1:
+        _draw_layers(ax, next(iter(models.values())))
+    else:
+        _draw_bars(ax, {name: spent[:, -1] for name, spent in models.items()})
+    return ax
+
+
+def _histories(what: Any) -> dict[str, History]:
+    """One history or several, by name."""
+    if isinstance(what, Mapping):
+        named = {str(name): _history(each) for name, each in what.items()}
+    elif _is_history(what):
+        named = {"": _history(what)}
+    else:
+        named = {name: _history(each) for name, each in zip(_names(what), what, strict=True)}
+    if not named or not all(named.values()):
+        raise ValueError("there is no history to draw: the model was loaded from a file or not fitted")
+    return named
+
+
+def _is_history(what: Any) -> bool:
+    """Whether it is one history, or an estimator that has one."""
+    if hasattr(what, "history_") or not isinstance(what, Iterable):
+        return True
+    return all(isinstance(each, Mapping) for each in what)
+
+
+def _history(what: Any) -> History:
+    """The history of an estimator, or what is one already."""
+    found: History = what if isinstance(what, Sequence) else getattr(what, "history_", ())
+    return found
+
+
+def _names(models: Sequence[Any]) -> list[str]:
+    """What the models are told apart by: their solvers, or just their numbers."""
+    solvers = [str(getattr(model, "solver", "")) for model in models]
+    distinct = len(set(solvers)) == len(solvers)
+    return solvers if distinct else [f"model {k}" for k in range(1, len(models) + 1)]
 
 
 def _axes(ax: Any) -> tuple[Axes, ...]:
@@ -54,7 +134,7 @@ def _axes(ax: Any) -> tuple[Axes, ...]:
     return tuple(pair)
 
 
-def _by_label(history: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+def _by_label(history: History) -> dict[str, list[Mapping[str, Any]]]:
     """The records of each one-vs-rest problem, in their order."""
     problems: dict[str, list[Mapping[str, Any]]] = {}
     for record in history:
@@ -62,53 +142,133 @@ def _by_label(history: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[st
     return problems
 
 
-def _column(records: Sequence[Mapping[str, Any]], name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _column(records: History, name: str) -> Vector:
     return np.array([record[name] for record in records], dtype=np.float64)
 
 
-def _draw_bounds(ax: Axes, records: Sequence[Mapping[str, Any]]) -> None:
+def _bounds(records: History) -> tuple[Vector, Vector, Vector]:
+    """Seconds, the lowest F so far and the highest bound so far."""
+    primal, lower = _column(records, "primal"), _column(records, "lower")
+    return _column(records, "seconds"), np.fmin.accumulate(primal), np.fmax.accumulate(lower)
+
+
+def _draw_bounds(ax: Axes, records: History) -> None:
     """F(w) from above, the bound from below, and the optimum somewhere in the band between them."""
-    seconds, primal = _column(records, "seconds"), np.fmin.accumulate(_column(records, "primal"))
-    lower = np.fmax.accumulate(_column(records, "lower"))
+    seconds, primal, lower = _bounds(records)
     ax.fill_between(seconds, lower, primal, color=_BETWEEN, alpha=0.35, linewidth=0)
     ax.plot(seconds, primal, color=_ABOVE, label="objective of the model", **_mark(seconds))
     ax.plot(seconds, lower, color=_BELOW, label="proven lower bound", **_mark(seconds))
-    # The first points may be far above; the view is of the way to the optimum.
-    near = float(primal[-1])
-    ax.set_ylim(0.0, 1.5 * near if near > 0 else 1.0)
-    ax.set_ylabel("objective")
+    _show_the_way(ax, [float(primal[-1])])
     ax.legend(frameon=False, loc="lower right")
     ax.set_title("The best possible objective lies in the grey band", loc="left", fontsize=11, color=_INK)
 
 
-def _mark(points: Sequence[Any] | np.ndarray[Any, Any]) -> dict[str, Any]:
+def _draw_several_bounds(ax: Axes, models: Mapping[str, History]) -> None:
+    """The same pair of lines for each model, in a colour of its own."""
+    ends = []
+    for place, (name, records) in enumerate(models.items()):
+        seconds, primal, lower = _bounds(records)
+        ax.plot(seconds, primal, label=name, **_mark(seconds), **_series(place))
+        ax.plot(seconds, lower, **_mark(seconds), **_series(place))
+        ends.append(float(primal[-1]))
+    _show_the_way(ax, ends)
+    ax.legend(frameon=False, loc="lower right")
+    ax.set_title("From above: the objective. From below: its proven lower bound", loc="left", fontsize=11, color=_INK)
+
+
+def _show_the_way(ax: Axes, ends: Sequence[float]) -> None:
+    """The view is of the way to the optimum; the first points may be far above."""
+    near = max(ends)
+    ax.set_ylim(0.0, 1.5 * near if near > 0 else 1.0)
+    ax.set_ylabel("objective")
+
+
+def _series(place: int) -> dict[str, Any]:
+    many = len(_SERIES)
+    return {"color": _SERIES[place % many], "linestyle": _STYLES[place // many % len(_STYLES)]}
+
+
+def _mark(points: Sequence[Any] | Vector) -> dict[str, Any]:
     """A line with a dot per iteration, as long as the dots can be told apart."""
     dots = {"marker": "o", "markersize": 3.5} if len(points) <= _MOST_DOTS else {}
     return {"linewidth": 1.8, "zorder": 3, **dots}
 
 
-def _draw_gaps(ax: Axes, problems: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+def _draw_gaps(ax: Axes, models: Mapping[str, Mapping[str, History]]) -> None:
     """The relative gap on a logarithmic scale, with the tolerance where the history has it."""
-    shades = np.linspace(1.0, 0.35, len(problems))
-    for shade, (label, records) in zip(shades, problems.items(), strict=True):
-        gap = _column(records, "gap")
-        shown = np.where(gap > 0, gap, np.nan)
-        style: dict[str, Any] = {"color": _INK, "alpha": float(shade), **_mark(gap)}
-        ax.plot(_column(records, "seconds"), shown, label=label, **style)
+    for place, problems in enumerate(models.values()):
+        colours = {"color": _INK} if len(models) == 1 else _series(place)
+        shades = np.linspace(1.0, 0.35, len(problems))
+        for shade, (label, records) in zip(shades, problems.items(), strict=True):
+            gap = _column(records, "gap")
+            shown = np.where(gap > 0, gap, np.nan)
+            style: dict[str, Any] = {**colours, "alpha": float(shade), **_mark(gap)}
+            ax.plot(_column(records, "seconds"), shown, label=label, **style)
     ax.set_yscale("log")
     ax.set_ylabel("relative gap")
-    last = next(iter(problems.values()))[-1]
+    last = next(iter(next(iter(models.values())).values()))[-1]
     if last.get("tol"):
         ax.axhline(float(last["tol"]), color=_INK, linewidth=1, linestyle=(0, (2, 3)))
         style = {"color": _INK, "fontsize": 9, "textcoords": "offset points"}
         ax.annotate("tol", (0, float(last["tol"])), (6, 4), xycoords=("axes fraction", "data"), **style)
 
 
-def _tidy(ax: Axes) -> None:
+def _spent(history: History) -> Vector:
+    """Seconds so far: a row for each phase and one for the rest of the time, a column for each iteration."""
+    before = np.zeros(len(PHASES) + 1)
+    parts = []
+    for records in _by_label(history).values():
+        named = np.array([[float(r.get(f"seconds_{phase}", 0.0)) for r in records] for phase in PHASES])
+        other = np.maximum(0.0, _column(records, "seconds") - named.sum(axis=0))
+        parts.append(before[:, None] + np.vstack([named, other]))
+        before = parts[-1][:, -1]
+    return np.hstack(parts)
+
+
+def _draw_layers(ax: Axes, spent: Vector) -> None:
+    """A layer for each phase, on top of each other, against iterations."""
+    shown = [(*_PHASES[phase], row) for phase, row in zip((*PHASES, "other"), spent, strict=True) if row[-1] > 0.0]
+    names, colours, rows = zip(*shown, strict=True) if shown else (["other"], [_BETWEEN], [spent[-1]])
+    layers = ax.stackplot(np.arange(spent.shape[1]), *rows, labels=names, colors=colours)
+    for layer in layers:
+        layer.set(edgecolor="white", linewidth=0.6)
+    ax.legend(layers[::-1], names[::-1], frameon=False, loc="upper left")  # in the order of the layers
+    ax.locator_params(axis="x", integer=True)
+    ax.set_xlabel("iteration")
+    ax.set_ylabel("seconds so far")
+    _tidy(ax)
+    ax.set_xlim(0.0, max(1, spent.shape[1] - 1))
+    ax.set_ylim(bottom=0.0)
+
+
+def _draw_bars(ax: Axes, models: Mapping[str, Vector]) -> None:
+    """A bar for each model, the first on top, with its sum at the end."""
+    totals = np.array(list(models.values()))
+    places, left = np.arange(len(models)), np.zeros(len(models))
+    for phase, seconds in zip((*PHASES, "other"), totals.T, strict=True):
+        if not seconds.any():
+            continue
+        name, colour = _PHASES[phase]
+        ax.barh(places, seconds, 0.62, left, label=name, color=colour, edgecolor="white", linewidth=0.6)
+        left += seconds
+    for place, total in zip(places, left, strict=True):
+        style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "color": _INK, "fontsize": 9}
+        ax.annotate(f"{total:.3g} s", (total, place), (4, 0), **style)
+    ax.set_yticks(places, list(models))
+    ax.invert_yaxis()
+    ax.set_xlabel("seconds")
+    _tidy(ax, lines="x")
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlim(0.0, 1.12 * float(left.max()) or 1.0)
+    handles, names = ax.get_legend_handles_labels()
+    ax.legend(handles, names, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
+
+
+def _tidy(ax: Axes, lines: Literal["x", "y"] = "y") -> None:
     """Axes as lines to read from, not as a box around the picture."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    ax.grid(axis="y", color="#E6E6E6", linewidth=0.8)
+    ax.grid(axis=lines, color="#E6E6E6", linewidth=0.8)
     ax.set_axisbelow(True)
     ax.set_xlim(left=0.0)
     ax.margins(x=0.02)

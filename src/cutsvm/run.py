@@ -39,7 +39,7 @@ class Iterate:
     primal: float
     lower: float
     planes: int
-    step: float = 0.0  # how far along the segment the last search went
+    step: float = 0.0  # the mu that the last search found: 0 stays, 1 is the minimum of the planes
     satisfied: bool = False  # the solver's own stopping rule holds
     pending: bool = False  # work is going on that does not show in the bounds yet
     swept: bool = False  # primal was computed from a pass over the data at this very w

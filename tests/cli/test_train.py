@@ -14,7 +14,7 @@ import pytest
 from cli_helpers import Run, blobs, write_svmlight
 from cutsvm import LinearSVC, load_model
 from cutsvm.io import atomic
-from cutsvm.solvers import CPA, OCAS
+from cutsvm.solvers import CPA, OCAS, Sifting
 
 pytest_plugins = ["cli_fixtures"]
 
@@ -108,6 +108,9 @@ def built(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (["--shards", 4], {"solver": OCAS(shards=4)}),
         (["--solver", "ocas", "--shards", "auto"], {"solver": OCAS(shards="auto")}),
         (["--line-search", "exact"], {"solver": OCAS()}),
+        (["--line-search", "tca"], {"solver": OCAS(line_search="tca")}),
+        (["--line-search", "gca2", "--shards", 4], {"solver": OCAS(line_search="gca2", shards=4)}),
+        (["--solver", "sifting", "--line-search", "gca"], {"solver": Sifting(inner=OCAS(line_search="gca"))}),
         (["--max-time", 2.5, "--n-jobs", 2], {"max_time": 2.5, "n_jobs": 2}),
         (["--memory", "2GB", "--checkpoint", "f"], {"memory_limit": "2GB", "checkpoint": "f"}),
     ],

@@ -20,6 +20,10 @@ from test_kernels import rng_of, seeds
 # By shards, or by what else makes one run differ from another.
 SOLVERS = {
     "ocas": lambda shards: OCAS(shards=shards),
+    "ocas, not nudged": lambda shards: OCAS(shards=shards, nudge=0.0),
+    "ocas, gca": lambda shards: OCAS(shards=shards, line_search="gca"),
+    "ocas, gca2": lambda shards: OCAS(shards=shards, line_search="gca2"),
+    "ocas, tca": lambda shards: OCAS(shards=shards, line_search="tca"),
     "cpa": lambda shards: CPA(shards=shards),
     "dcd": lambda shards: DCD(seed=shards),
     "dcd, asynchronous": lambda shards: DCD(seed=shards, asynchronous=True),

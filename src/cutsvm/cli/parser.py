@@ -157,7 +157,7 @@ def _add_solver(parser: _Parser) -> None:
     group.add_argument(
         "--line-search",
         choices=("exact", "gca", "gca2", "tca"),
-        help="of ocas; only exact is available yet",
+        help="of ocas and sifting (default: exact)",
     )
     group.add_argument("--shards", metavar="P", type=_shards, help="planes per pass: auto or a number")
     group.add_argument(

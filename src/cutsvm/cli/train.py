@@ -66,10 +66,10 @@ def train(options: argparse.Namespace) -> int:
 def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
     if options.task != "classify":
         raise CommandError(f"--task {options.task} is not available yet, only classify")
-    if options.line_search not in (None, "exact"):
-        raise CommandError(f"--line-search {options.line_search} is not available yet, only exact")
-    if options.line_search is not None and options.solver in ("cpa", "dcd"):
-        raise CommandError(f"--line-search belongs to --solver ocas, {options.solver} has none")
+    if options.line_search is not None and options.solver == "cpa":
+        raise CommandError("--line-search belongs to --solver ocas or sifting, cpa has none")
+    if options.line_search is not None and options.solver == "dcd":
+        raise CommandError("--line-search belongs to --solver ocas or sifting, that of dcd is always exact")
     if options.shards is not None and options.solver == "dcd":
         raise CommandError("--shards belongs to --solver ocas, sifting or cpa, dcd has none")
     if options.report is not None:
@@ -130,7 +130,8 @@ def _solver(options: argparse.Namespace) -> Any:
     shards: Any = "auto" if options.shards is None else options.shards
     if options.solver == "cpa":
         return CPA(shards=shards)
-    return Sifting(inner=OCAS(shards=shards)) if options.solver == "sifting" else OCAS(shards=shards)
+    ocas = OCAS(shards=shards, line_search=options.line_search or "exact")
+    return Sifting(inner=ocas) if options.solver == "sifting" else ocas
 
 
 def _class_weight(weights: list[tuple[float, float]], classes: npt.NDArray[Any]) -> dict[Any, float] | None:

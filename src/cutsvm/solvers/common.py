@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cutsvm import line_search, validation
+from cutsvm import validation
+from cutsvm.line_search import Curve, Exact, Search
+from cutsvm.losses import Line
 from cutsvm.planes import Bundle
 from cutsvm.risk import Point, Risk
 from cutsvm.solvers.shards import choose_shards
@@ -52,19 +54,33 @@ def objective(risk: Risk, point: Point, C: float) -> float:
 
 
 @timed("line_search")
-def search(risk: Risk, best: Point, trial: Point, C: float, guess: float) -> float:
-    """argmin over k >= 0 of F(best + k (trial - best))."""
+def search(risk: Risk, start: Point, trial: Point, C: float, find: Search) -> float:
+    """argmin over k >= 0 of F(start + k (trial - start)), as well as `find` finds it."""
+    return find(*_towards(risk, start, trial, C))
+
+
+@timed("line_search")
+def uphill(risk: Risk, start: Point, trial: Point, C: float, k: float, rise: float) -> float:
+    """The largest of k, k/4, ..., k/4^6 that raises F by no more than `rise`, or the last of them; one sweep."""
+    f = Curve(*_towards(risk, start, trial, C))
+    steps = [k * 0.25**m for m in range(7)]
+    highest = f(0.0, *steps) + rise / C
+    return next((step for step in steps if f(step) <= highest), steps[-1])
+
+
+def _towards(risk: Risk, start: Point, trial: Point, C: float) -> tuple[Line, float, float, float]:
+    """F / C on the line from start to trial, as a loss, tilt, curvature and base: see `cutsvm.line_search.Search`."""
     d = risk.size - risk.n_free
-    step = trial.w[:d] - best.w[:d]
-    tilt, curvature = float(best.w[:d] @ step) / C, float(step @ step) / C
-    return line_search.exact(risk.along(best, trial), tilt, curvature, guess)
+    step = trial.w[:d] - start.w[:d]
+    tilt, curvature = float(start.w[:d] @ step) / C, float(step @ step) / C
+    return risk.along(start, trial), tilt, curvature, risk.penalty(start.w) / C
 
 
 def better(risk: Risk, best: Point, trial: Point, C: float, goal: float) -> tuple[Point, Point, float]:
     """The trial if it meets the goal, else the best point on the half-line towards it; and the point not needed."""
     if objective(risk, trial, C) <= goal:
         return trial, best, 1.0
-    k = search(risk, best, trial, C, guess=1.0)
+    k = search(risk, best, trial, C, Exact())
     return risk.between(best, trial, k, spare=best), trial, k
 
 

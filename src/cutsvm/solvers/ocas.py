@@ -10,9 +10,17 @@ Minimises F(w) = |w|^2/2 + C R(w). With R_t the planes so far, repeat:
     4. add the planes that touch R at w_c, one per shard
 
 until F(w_b) is close to the lower bound. One shard is the paper's algorithm; more shards make a tighter R_t and a
-larger reduced problem. Beyond the paper: the reduced problem is solved only as well as the gap needs; planes that
-carry no weight for a while are dropped; and if F(w_c) < F(w_b), which a free intercept makes possible (b is best at
-every point, and does not run straight between two of them), step 2 is done once more, towards w_c.
+larger reduced problem. `line_search` other than "exact" makes step 2 that of N. Arnosti: Reducing training time for
+linear SVMs, 2010. Beyond the papers: the reduced problem is solved only as well as the gap needs; planes that carry no
+weight for a while are dropped; and if F(w_c) < F(w_b), which a free intercept makes possible (b is best at every point,
+and does not run straight between two of them), step 2 is done once more, towards w_c.
+
+A stall: step 2 goes nowhere time and again, and nearly all planes are made around one w_b. Arnosti's remedy is a step
+of 0.02 in place of any step of 0; it lets F(w_b) rise. Ours waits for STALL steps of 0 in a row, takes a shorter step
+if F would rise by more than the gap, and moves a centre from which steps 2 to 4 then go on. What is yielded is the
+best point so far, so F never rises. Going back to it from the centre, or cutting elsewhere, did not end the stall.
+Iterations to a gap of 1e-2 without it and with it: poker, 10 classes at once, 3,000 rows, C n = 2.5e4, one shard: over
+2,000 and 242 (16 shards: 104 and 55); covtype, class 1, C n = 5.8e7: 134 and 134; poker, class 1, C n = 1e6: 11 and 11.
 """
 
 from __future__ import annotations
@@ -22,47 +30,65 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cutsvm import validation
+from cutsvm.line_search import SEARCHES
 from cutsvm.planes import Bundle
-from cutsvm.risk import Risk
+from cutsvm.risk import Point, Risk
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, objective, search
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, objective, search, uphill
 from cutsvm.types import Vector
+
+# So many searches in a row that find no step are a stall.
+STALL = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class OCAS:
-    """Optimised cutting planes; `cut_at` is the paper's lambda."""
+    """Optimised cutting planes; `cut_at` is the paper's lambda, `nudge` the step out of a stall (0: none is made)."""
 
-    line_search: str = "exact"
+    line_search: Literal["exact", "gca", "gca2", "tca"] = "exact"
     shards: int | Literal["auto"] = "auto"
     cut_at: float = 0.1
+    nudge: float = 0.02
 
     def __post_init__(self) -> None:
-        if self.line_search in ("gca", "gca2", "tca"):
-            raise NotImplementedError(f'line_search="{self.line_search}" is not available yet: use "exact"')
-        validation.one_of("line_search", self.line_search, ("exact",))
+        validation.one_of("line_search", self.line_search, tuple(SEARCHES))
         check_shards(self.shards)
         validation.positive("cut_at", self.cut_at)
         if self.cut_at > 1.0:
             raise ValueError(f"cut_at={self.cut_at!r}: expected at most 1")
+        if self.nudge != 0.0:
+            validation.positive("nudge", self.nudge)
+        if self.nudge > 1.0:
+            raise ValueError(f"nudge={self.nudge!r}: expected at most 1")
 
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
-        bundle, best, primal = begin(risk, C, bundle, shards=self.shards, start=start)
-        lower, k, cut = 0.0, 1.0, None
-        yield Iterate(best.w, primal, lower, len(bundle))
+        bundle, centre, primal = begin(risk, C, bundle, shards=self.shards, start=start)
+        find = SEARCHES[self.line_search]()
+        lower, still, cut = 0.0, 0, None
+        kept: Point | None = None  # the best point, as long as the centre is worse
+        yield Iterate(centre.w, primal, lower, len(bundle))
         while True:
             reduced = bundle.minimise(C, tol=QP_SHARE * (primal - lower))
             lower = max(lower, reduced.lower)
             trial = risk.at(reduced.w, spare=cut)
-            k = search(risk, best, trial, C, guess=k)
-            best = risk.between(best, trial, k, spare=best)
-            cut = risk.between(best, trial, self.cut_at, spare=trial)
+            k = search(risk, centre, trial, C, find)
+            still = still + 1 if k == 0.0 else 0
+            if still >= STALL and self.nudge > 0.0:
+                step = uphill(risk, centre, trial, C, self.nudge, rise=primal - lower)
+                spare, kept = (centre, kept) if kept else (None, centre)
+                centre = risk.between(centre, trial, step, spare=spare)
+            else:
+                centre = risk.between(centre, trial, k, spare=centre)
+            cut = risk.between(centre, trial, self.cut_at, spare=trial)
             bundle.add(risk.planes(cut))
             bundle.drop_idle(PATIENCE)
-            primal = objective(risk, best, C)
-            if risk.n_free and objective(risk, cut, C) < primal:
-                best = risk.between(best, cut, search(risk, best, cut, C, guess=1.0), spare=best)
-                primal = objective(risk, best, C)
-            yield Iterate(best.w, primal, lower, len(bundle), step=k)
+            here = objective(risk, centre, C)
+            if risk.n_free and objective(risk, cut, C) < here:
+                again = search(risk, centre, cut, C, SEARCHES[self.line_search]())
+                centre = risk.between(centre, cut, again, spare=centre)
+                here = objective(risk, centre, C)
+            if kept is None or here <= primal:
+                kept, primal = None, here
+            yield Iterate((kept or centre).w, primal, lower, len(bundle), step=k)

@@ -1,4 +1,4 @@
-"""Searches along a line: min over k of h(k) = loss(f + k t) + tilt k + curvature k^2 / 2.
+"""Exact searches along a line: min over k of h(k) = loss(f + k t) + tilt k + curvature k^2 / 2.
 
 The loss is piecewise linear in k, so h' rises in steps. A sweep looks at h' in several places at once and
 brackets its zero; the few knots that are left inside are searched by selection. Together O(n), and exact.
@@ -21,13 +21,24 @@ _INSIDE = np.arange(1, 9) / 9
 _FEW = 1 / 16
 _ROUNDS = 4
 # Scores far out on a line carry the round-off of a short segment many times over: no step goes further than this.
-_FURTHEST = 100.0
+FURTHEST = 100.0
 
 
 def exact(line: Line, tilt: float, curvature: float, guess: float = 1.0) -> float:
     """argmin over k in [0, 100] of loss(f + k t) + tilt k + curvature k^2 / 2."""
-    guess = min(max(guess, 1e-6), _FURTHEST / _AHEAD[-1])
-    return min(_FURTHEST, _cross(line, tilt, curvature, 0.0, guess * _AHEAD, floor=True))
+    guess = min(max(guess, 1e-6), FURTHEST / _AHEAD[-1])
+    return min(FURTHEST, _cross(line, tilt, curvature, 0.0, guess * _AHEAD, floor=True))
+
+
+class Exact:
+    """The exact search; each begins where the last one ended."""
+
+    def __init__(self) -> None:
+        self.last = 1.0
+
+    def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
+        self.last = exact(line, tilt, curvature, self.last)
+        return self.last
 
 
 def lowest(line: Line, flat: float) -> float:
@@ -56,7 +67,7 @@ def _cross(line: Line, tilt: float, curvature: float, level: float, ks: Vector, 
             inside = look.knots[j] - knots_low if j else line.n
         if low == -np.inf or high == np.inf:
             edge = max(abs(ks[0]), abs(ks[-1]))
-            if floor and low >= _FURTHEST:
+            if floor and low >= FURTHEST:
                 return low
             if edge > 1e200:  # no such k: the loss does not change along the line
                 return low if high == np.inf else high

@@ -1,0 +1,24 @@
+"""Searches along a line of scores, for the step mu that takes F down."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from cutsvm.line_search.approximate import GCA, GCA2, TCA, Curve
+from cutsvm.line_search.knots import Exact, exact, lowest
+from cutsvm.losses import Line
+
+__all__ = ["GCA", "GCA2", "SEARCHES", "TCA", "Curve", "Exact", "Search", "exact", "lowest"]
+
+
+class Search(Protocol):
+    """Made anew for each run of a solver: what one search has found, the next may begin with."""
+
+    def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
+        """A k in [0, 100] where f(k) = loss(f + k t) + base + tilt k + curvature k^2 / 2 is low; f(k) <= f(0).
+
+        With base = |w|^2 / (2 C) at k = 0, f is F / C.
+        """
+
+
+SEARCHES: dict[str, type[Search]] = {"exact": Exact, "gca": GCA, "gca2": GCA2, "tca": TCA}

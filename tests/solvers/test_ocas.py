@@ -1,0 +1,87 @@
+"""What OCAS does about a line search that goes nowhere."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from problems import long_data, risk_of
+
+from cutsvm.line_search import SEARCHES, Exact
+from cutsvm.run import Status, Stop, run
+from cutsvm.solvers import OCAS, ocas
+from cutsvm.solvers.common import objective, uphill
+
+C = 1e-3
+
+
+class NoStep:
+    """A search that stays where it is."""
+
+    def __call__(self, line, tilt, curvature, base=0.0):
+        return 0.0
+
+
+@pytest.fixture
+def stalled(monkeypatch):
+    monkeypatch.setitem(SEARCHES, "exact", NoStep)
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularized"])
+def test_without_a_nudge_it_stays(stalled, intercept):
+    risk = risk_of(*long_data(2000), intercept)
+    iterates = list(islice(OCAS(shards=1, nudge=0.0)(risk, C), 40))
+    assert {iterate.primal for iterate in iterates} == {C * risk.loss.total}
+    assert not iterates[-1].w.any()
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
+def test_a_nudge_leaves_the_stall(stalled, intercept):
+    risk = risk_of(*long_data(2000), intercept)
+    iterates = list(islice(OCAS(shards=1)(risk, C), 80))
+    first = [iterate.primal for iterate in iterates[: ocas.STALL]]
+    assert intercept == "free" or set(first) == {C * risk.loss.total}
+    assert iterates[-1].primal < first[0]
+    assert all(iterate.step == 0.0 for iterate in iterates)  # what the search found, not the nudge
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
+def test_the_best_point_is_kept_while_the_centre_is_worse(stalled, intercept):
+    """From a start that is as good as the best, every nudge goes uphill."""
+    X, a = long_data(2000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SEARCHES, "exact", Exact)
+        best = run(OCAS(), risk_of(X, a, intercept), C, Stop(tol=1e-9))
+    risk = risk_of(X, a, intercept)
+    previous = np.inf
+    for iterate in islice(OCAS(shards=1)(risk, C, start=best.w), 40):
+        assert iterate.primal <= previous
+        assert iterate.primal == pytest.approx(objective(risk, risk.score(iterate.w.copy()), C), rel=1e-12)
+        assert iterate.lower <= best.primal * (1 + 1e-12)
+        previous = iterate.primal
+    assert previous <= best.primal * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
+def test_a_nudge_raises_the_objective_no_more_than_allowed(intercept):
+    risk = risk_of(*long_data(2000), intercept)
+    start = risk.at(run(OCAS(), risk, C, Stop(tol=1e-9)).w)
+    end = risk.at(30 * np.random.default_rng(3).normal(size=risk.size))
+    here = objective(risk, start, C)
+    longest = objective(risk, risk.between(start, end, 0.02), C) - here
+    assert longest > 0.0
+    assert uphill(risk, start, end, C, 0.02, rise=2 * longest + here) == 0.02
+    for rise in (0.5 * longest, 0.1 * longest, 0.01 * longest):
+        step = uphill(risk, start, end, C, 0.02, rise)
+        assert 0.02 / 4**6 <= step < 0.02
+        assert objective(risk, risk.between(start, end, step), C) <= here + rise
+    assert uphill(risk, start, end, C, 0.02, rise=0.0) == 0.02 / 4**6
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("shards", [1, 8])
+def test_every_search_reaches_the_tolerance(name, shards):
+    result = run(OCAS(line_search=name, shards=shards), risk_of(*long_data(5000), "free"), 0.1, Stop(tol=1e-4))
+    assert result.status is Status.CONVERGED
+    exact = run(OCAS(shards=shards), risk_of(*long_data(5000), "free"), 0.1, Stop(tol=1e-4))
+    assert result.n_iter <= 2 * exact.n_iter
+    assert result.primal == pytest.approx(exact.primal, rel=1e-4)
