@@ -28,8 +28,9 @@ class Bundle:
     leans on `reach`: some minimiser of the whole objective has none of them beyond +-reach, for every C in question.
     """
 
-    # A plane is idle that adds less than this share of the mean that its shard's planes add to the bound.
-    IDLE = 0.02
+    # A plane is idle that adds less than this share of the mean that its shard's planes add to the bound. With several
+    # free coordinates planes of little weight may be what balances the others: those are kept.
+    IDLE, BALANCING = 0.02, 0.001
 
     def __init__(self, size: int, n_free: int, reach: float = np.inf) -> None:
         self.n_free, self.reach = n_free, reach
@@ -104,7 +105,7 @@ class Bundle:
         shard = self._shard[:m]
         adds = solution.weights * self._offsets[:m]
         mean = np.bincount(shard, weights=adds) / np.maximum(1, np.bincount(shard))
-        busy = adds > self.IDLE * mean[shard]
+        busy = adds > (self.IDLE if self.n_free < 2 else self.BALANCING) * mean[shard]
         self._idle[:m] = np.where(busy, 0, self._idle[:m] + 1)
         return solution
 
