@@ -383,18 +383,23 @@ def looks(rows: list[Row]) -> dict[str, dict[str, Any]]:
 def picture(rows: list[Row], gaps: list[float], path: Path) -> None:
     """A panel per data set (down) and C (across)."""
     styles, groups = looks(rows), problems(rows)
-    sets, costs = list(dict.fromkeys(key[0] for key in groups)), sorted({key[1] for key in groups})
-    figure, grid = plots.panels(len(sets), len(costs))
-    for name, line_of in zip(sets, grid, strict=True):
-        for Cn, axes in zip(costs, line_of, strict=True):
-            panel(axes, groups.get((name, Cn), []), gaps, styles)
+    costs: dict[str, list[float]] = defaultdict(list)  # of each set its own: C n may be n
+    for name, Cn in groups:
+        costs[name].append(Cn)
+    columns = max(len(values) for values in costs.values())
+    figure, grid = plots.panels(len(costs), columns)
+    for (name, values), line_of in zip(costs.items(), grid, strict=True):
+        for axes in line_of[len(values) :]:
+            axes.set_visible(False)
+        for Cn, axes in zip(sorted(values), line_of, strict=False):
+            panel(axes, groups[name, Cn], gaps, styles)
             axes.set_title(f"{name},  C n = {Cn:.0e}".replace("e+0", "e"))
         line_of[0].set_ylabel("seconds")
     for axes in grid[-1]:
         axes.set_xlabel("relative gap to our lower bound")
     handles = [Line2D([], [], **style) for style in styles.values()]
     handles.append(Line2D([], [], color="#777777", marker="x", linestyle="", label="not reached"))
-    plots.legend_on_top(figure, handles, min(4, 2 * len(costs)))
+    plots.legend_on_top(figure, handles, min(4, 2 * columns))
     plots.save(figure, path)
 
 

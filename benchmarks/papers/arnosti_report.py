@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import NullLocator
 
 import plots
 from binary_report import markdown
@@ -308,7 +309,8 @@ def picture_of_features(rows: list[Row], path: Path) -> None:
                     color=style(i)["color"],
                 )
         axes.set(xscale="log", xlabel="features", ylim=(0, 100))
-        plots.plain_ticks(axes.xaxis)
+        axes.set_xticks(list(paper), [f"{d}" for d in paper])
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_title(name if name != "news20" else "news20 (the paper: RCV1)")
     grid[0][0].set_ylabel("search in all of the time, %")
     handles: list[Any] = [Line2D([], [], marker="D", linestyle="--", label="the paper", **style(0, "white"))]
