@@ -20,10 +20,10 @@ DEFAULTS = {
     "peers": list(MULTI_CLASS),
     "name": "multiclass",
     # Together these keep all of it under a quarter of an hour.
-    "time_limit": 10.0,
+    "time_limit": 40.0,
     "repeat": 2,
     "repeat_limit": 4.0,
-    "patience": 6.0,
+    "patience": 8.0,
 }
 SECTION = [
     "## Ratios and training errors",
