@@ -19,14 +19,14 @@ from typing import Any
 
 import binary_report
 import data
-from peers import OWN, PEERS, Answer, Setting, Worker, layouts, objective
+from peers import OWN, PEERS, TWO_CLASS, Answer, Setting, Worker, judge, layouts
 
 OURS = "cutsvm"
 OWN_PATIENCE = 3.0  # our other solvers get this many times the first one's seconds at a gap, and at least 1 s
 CLAIMS = "stopped iterations passes visits pass_seconds note".split()
 FIELDS = [
-    *"set n d Cn C solver variant setting target phase round status limit seconds objective lower gap".split(),
-    *("claimed_lower", "claimed_gap", *CLAIMS, "message"),
+    *"set n d Cn C solver variant setting target phase round status limit seconds objective lower gap error".split(),
+    *("claimed_objective", "claimed_lower", "claimed_gap", *CLAIMS, "message"),
 ]
 Row = dict[str, Any]
 
@@ -39,11 +39,16 @@ def words(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def costs(text: str) -> list[float | str]:
+    return [part if part == "n" else float(part) for part in words(text)]
+
+
+def parser(about: str) -> argparse.ArgumentParser:
+    """The options that the races have in common, with the defaults of the two-class one."""
+    parser = argparse.ArgumentParser(description=about)
     add = parser.add_argument
     add("--sets", type=words, default=list(data.REAL), help="comma-separated; NAME:ROWS takes a random subset")
-    add("--C", type=numbers, default=[1e2, 1e4, 1e6], help="values of C times n")
+    add("--C", type=costs, default=[1e2, 1e4, 1e6], help="values of C times n; n means C = 1")
     add("--gaps", type=numbers, default=[1e-2, 1e-3, 1e-4], help="relative gaps")
     add("--repeat", type=int, default=3, help="timed rounds")
     add("--time-limit", type=float, default=60.0, help="seconds per fit")
@@ -55,12 +60,12 @@ def arguments() -> argparse.Namespace:
     )
     add("--repeat-limit", type=float, default=10.0, help="a fit longer than this is run once only")
     add("--solver", type=words, default=list(OWN), help="solvers of cutsvm; the first one is compared")
-    add("--peers", type=words, default=[name for name in PEERS if name != OURS])
+    add("--peers", type=words, default=list(TWO_CLASS))
     add("--data", type=Path, default=data.DEFAULT_FOLDER, help="folder of the .npz files")
     add("--out", type=Path, default=Path(__file__).parent / "results", help="folder of the results")
     add("--name", default="binary", help="name of the results' files")
     add("--report-only", action="store_true", help="make table and picture from the CSV that is there")
-    return parser.parse_args()
+    return parser
 
 
 class Problem:
@@ -85,7 +90,7 @@ class Problem:
             for solver, variant, setting in jobs:
                 self.fit(solver, variant, setting, "timed", turn)
         for row in self.rows:  # all by the last bound, which is the best
-            row |= self.judged(row["objective"])
+            row |= self.measured(row["objective"])
         return self.rows
 
     def measure(self) -> None:
@@ -184,15 +189,16 @@ class Problem:
         row |= {"status": answer.status, "seconds": answer.seconds, "message": answer.message}
         if answer.w is None:
             return row
-        value = objective(self.data, answer.w, answer.b, self.C)
+        value, row["error"] = judge(self.data, answer.w, answer.b, self.C)
         claimed = answer.claims.get("lower", "")
-        row |= self.judged(value)
+        row |= self.measured(value)
         row |= {key: answer.claims.get(key, "") for key in CLAIMS}
+        row["claimed_objective"] = answer.claims.get("primal", "")
         if claimed != "":
             row |= {"claimed_lower": claimed, "claimed_gap": (value - claimed) / value}
         return row
 
-    def judged(self, value: Any) -> Row:
+    def measured(self, value: Any) -> Row:
         """An objective, if there is one, beside our best lower bound."""
         return {} if value == "" else {"objective": value, "lower": self.lower, "gap": (value - self.lower) / value}
 
@@ -218,7 +224,8 @@ def solve_all(options: argparse.Namespace, notes: list[str]) -> list[Row]:
         solvers = [OURS, *(peer for peer in options.peers if peer not in absent)]
         workers = {peer: Worker(peer, name, options.data) for peer in solvers}
         try:
-            for Cn in options.C:
+            for cost in options.C:
+                Cn = float(dataset.n if cost == "n" else cost)
                 rows += Problem(dataset, Cn, workers, options).run()
                 write(rows, options.out / f"{options.name}.csv")
         finally:
@@ -228,12 +235,16 @@ def solve_all(options: argparse.Namespace, notes: list[str]) -> list[Row]:
 
 
 def main() -> None:
-    options = arguments()
+    race(parser(__doc__.split("\n")[0]).parse_args(), "Time to a relative gap, two classes")
+
+
+def race(options: argparse.Namespace, title: str, more: binary_report.Section | None = None) -> None:
+    """Run what is asked for, and report on it, with one section more if there is one."""
     options.out.mkdir(parents=True, exist_ok=True)
     notes: list[str] = []
     if not options.report_only:
         solve_all(options, notes)
-    binary_report.make(options.out / f"{options.name}.csv", notes)
+    binary_report.make(options.out / f"{options.name}.csv", notes, title, more)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tables and the picture of binary.py, made from its CSV."""
+"""The tables and the picture of binary.py and multiclass.py, made from their CSVs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from matplotlib.lines import Line2D
 
 import plots
 
-OURS, RIVAL = "cutsvm", "svmocas"
+OURS = "cutsvm"
+RIVALS = ("svmocas", "msvmocas")  # the peers with a certificate, one for two classes and one for more
 CLOSE = 1.3  # our first solver is near enough to the fastest of ours up to this ratio
 TEXT = {"set", "solver", "variant", "setting", "phase", "status", "message", "stopped", "note"}
-LATER = {"passes", "visits", "pass_seconds", "note"}  # fields that older files do not have
+# Fields that older files do not have.
+LATER = {"passes", "visits", "pass_seconds", "note", "error", "claimed_objective"}
 HEADER = [
-    "# Time to a relative gap, two classes",
-    "",
     "Seconds of training, and how far the answer is from our lower bound. Ours: until the gap is proved",
     "(the whole `fit`). A peer: the fastest of its settings whose answer is that good, proved or not; in",
-    "brackets the closest that it came. `svmocas, proved`: its run with `-r` at the gap. A ratio below 1",
+    "brackets the closest that it came. `{0}, proved`: its run with `-r` at the gap. A ratio below 1",
     "is in our favour.",
     "",
 ]
@@ -39,6 +39,7 @@ LIMIT = [
 WORK = ["chose", "passes", "visits / n", "one pass", "time / one pass"]
 Row = dict[str, Any]
 Key = tuple[str, float]
+Section = Callable[["list[Line]", list[str]], list[str]]  # what a section says of all lines and the peers
 
 
 class Best(NamedTuple):
@@ -100,6 +101,11 @@ def peers(rows: list[Row]) -> list[str]:
     return [name for name in plots.COLOURS if name != OURS and by(name, rows)]
 
 
+def rival_of(rows: list[Row]) -> str:
+    """The peer with a certificate that ran; the one for two classes when none did."""
+    return next((name for name in RIVALS if by(name, rows)), RIVALS[0])
+
+
 def best(rows: list[Row], gap: float, test: Callable[[Row, float], bool]) -> Best | None:
     """The fastest setting that passes `test`, by the median of its timed runs; else the nearest try."""
     runs = defaultdict(list)
@@ -153,7 +159,8 @@ class Line:
         own = own_solvers(rows)
         self.ours = self.found.get(own[0])
         self.peer, self.own = quickest(self.found, peers(rows)), quickest(self.found, own)
-        self.rival = best(by(RIVAL, rows), gap, proved)
+        self.rival_name = rival_of(rows)
+        self.rival = best(by(self.rival_name, rows), gap, proved)
         self.to_rival = ratio(self.ours, self.rival)
         self.to_peer = ratio(self.ours, self.found.get(self.peer))
         self.to_own = ratio(self.ours, self.found.get(self.own))
@@ -167,7 +174,7 @@ class Line:
 
     def against_peers(self, names: list[str]) -> list[str]:
         cells = [*self.head(), cell(self.ours), *(cell(self.found.get(name)) for name in names)]
-        cells += [cell(self.rival), number(self.to_rival)] if RIVAL in names else []
+        cells += [cell(self.rival), number(self.to_rival)] if self.rival_name in names else []
         return [*cells, self.peer or "none", number(self.to_peer)]
 
     def among_ours(self, names: list[str], one_pass: dict[tuple[str, str], float]) -> list[str]:
@@ -222,16 +229,20 @@ def number(value: float, form: str = ".2f", unit: str = "") -> str:
 
 
 def contradictions(rows: list[Row]) -> list[str]:
-    """Answers below our lower bound, or svmocas's bound above our objective: neither can be."""
-    found = []
+    """What cannot be: an answer below our bound, the rival's bound above an answer, a wrong objective of its own."""
+    found, name = [], rival_of(rows)
     for key, group in problems(rows).items():
         lower = max((row["lower"] for row in group if row["lower"] != ""), default=0.0)
         values = [row["objective"] for row in group if row["objective"] != ""]
-        rival = [row["claimed_lower"] for row in by(RIVAL, group) if row["claimed_lower"] != ""]
+        rival = [row["claimed_lower"] for row in by(name, group) if row["claimed_lower"] != ""]
+        said = [row for row in group if row["claimed_objective"] != ""]
+        off = [abs(row["claimed_objective"] - row["objective"]) - 1e-6 for row in said]  # printed with six decimals
         if values and min(values) < lower * (1 - 1e-9):
             found.append(f"{key}: an objective of {min(values):.9g} is below the bound {lower:.9g}")
         if values and rival and max(rival) > min(values) * (1 + 1e-6) + 1e-6:
-            found.append(f"{key}: svmocas's bound {max(rival):.9g} is above the objective {min(values):.9g}")
+            found.append(f"{key}: {name}'s bound {max(rival):.9g} is above the objective {min(values):.9g}")
+        if said and max(off) > 1e-4 * min(values):
+            found.append(f"{key}: a solver's own objective is off by {max(off):.1e}")
     return found
 
 
@@ -250,21 +261,23 @@ def markdown(head: list[str], lines: list[list[str]]) -> list[str]:
     return [*("| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *lines)), ""]
 
 
-def table(rows: list[Row], gaps: list[float], notes: list[str]) -> str:
+def table(rows: list[Row], gaps: list[float], notes: list[str], title: str, more: Section | None) -> str:
     """The whole report as markdown."""
     own, others = own_solvers(rows), peers(rows)
-    first = own[0]
+    first, certified = own[0], rival_of(rows)
     lines = [Line(key, gap, group) for key, group in problems(rows).items() for gap in gaps]
     wrong, loose, one_pass = contradictions(rows), loose_bounds(rows, gaps[-1]), one_passes(rows)
-    place, rival = ["set", "C n", "gap"], [f"{RIVAL}, proved", f"ours / {RIVAL}"] if RIVAL in others else []
+    place, rival = ["set", "C n", "gap"], [f"{certified}, proved", f"ours / {certified}"] if certified in others else []
     text = [
-        *HEADER,
+        f"# {title}",
+        "",
+        *(sentence.format(certified) for sentence in HEADER),
         *notes,
         *(f"- **CONTRADICTION** {entry}" for entry in wrong),
-        *([] if wrong else ["No answer lies below our bound, and no bound of svmocas above an answer."]),
+        *([] if wrong else [f"No answer lies below our bound, and no bound of {certified} above an answer."]),
         *([f"The bound is further away than a tenth of the smallest gap: {'; '.join(loose)}."] if loose else []),
         "",
-        *([f"Against svmocas, both proved: {summary([line.to_rival for line in lines])}."] if rival else []),
+        *([f"Against {certified}, both proved: {summary([line.to_rival for line in lines])}."] if rival else []),
         f"Against the best peer of each line: {summary([line.to_peer for line in lines])}.",
         *([nearness(first, lines)] if len(own) > 1 else []),
         "",
@@ -275,6 +288,7 @@ def table(rows: list[Row], gaps: list[float], notes: list[str]) -> str:
             [*place, f"cutsvm, {first}", *others, *rival, "best peer", "ours / best peer"],
             [line.against_peers(others) for line in lines],
         ),
+        *(more(lines, others) if more else []),
         "## Our own solvers, and the limit",
         "",
         *(sentence.format(first) for sentence in LIMIT),
@@ -352,8 +366,9 @@ def looks(rows: list[Row]) -> dict[str, dict[str, Any]]:
     """Line and marker of each solver: our first heavy, our others thin and broken; filled means a certificate."""
     first, *others = own_solvers(rows)
     styles: dict[str, dict[str, Any]] = {}
+    certified = (OURS, rival_of(rows))
     for place, (name, colour) in enumerate(plots.COLOURS.items()):
-        proof = name in (OURS, RIVAL)
+        proof = name in certified
         style = {"color": colour, "marker": plots.MARKERS[place], "markerfacecolor": colour if proof else "white"}
         if name == OURS:
             styles[first] = style | {"linewidth": 2.2, "zorder": 5, "label": f"{OURS}, {first}"}
@@ -368,26 +383,31 @@ def looks(rows: list[Row]) -> dict[str, dict[str, Any]]:
 def picture(rows: list[Row], gaps: list[float], path: Path) -> None:
     """A panel per data set (down) and C (across)."""
     styles, groups = looks(rows), problems(rows)
-    sets, costs = list(dict.fromkeys(key[0] for key in groups)), sorted({key[1] for key in groups})
-    figure, grid = plots.panels(len(sets), len(costs))
-    for name, line_of in zip(sets, grid, strict=True):
-        for Cn, axes in zip(costs, line_of, strict=True):
-            panel(axes, groups.get((name, Cn), []), gaps, styles)
+    costs: dict[str, list[float]] = defaultdict(list)  # of each set its own: C n may be n
+    for name, Cn in groups:
+        costs[name].append(Cn)
+    columns = max(len(values) for values in costs.values())
+    figure, grid = plots.panels(len(costs), columns)
+    for (name, values), line_of in zip(costs.items(), grid, strict=True):
+        for axes in line_of[len(values) :]:
+            axes.set_visible(False)
+        for Cn, axes in zip(sorted(values), line_of, strict=False):
+            panel(axes, groups[name, Cn], gaps, styles)
             axes.set_title(f"{name},  C n = {Cn:.0e}".replace("e+0", "e"))
         line_of[0].set_ylabel("seconds")
     for axes in grid[-1]:
         axes.set_xlabel("relative gap to our lower bound")
     handles = [Line2D([], [], **style) for style in styles.values()]
     handles.append(Line2D([], [], color="#777777", marker="x", linestyle="", label="not reached"))
-    plots.legend_on_top(figure, handles, min(4, 2 * len(costs)))
+    plots.legend_on_top(figure, handles, min(4, 2 * columns))
     plots.save(figure, path)
 
 
-def make(path: Path, notes: list[str]) -> None:
+def make(path: Path, notes: list[str], title: str, more: Section | None = None) -> None:
     """Write the tables and the picture beside the CSV, for the gaps that we were asked for in it."""
     rows = read(path)
     asked = {row["target"] for row in rows if row["solver"] == OURS and row["phase"] == "search"}
     gaps = sorted(asked, reverse=True)
-    path.with_suffix(".md").write_text(table(rows, gaps, notes))
+    path.with_suffix(".md").write_text(table(rows, gaps, notes, title, more))
     picture(rows, gaps, path.with_suffix(".png"))
     print(f"Written: {path}, {path.with_suffix('.md').name}, {path.with_suffix('.png').name}")

@@ -1,7 +1,8 @@
 """The data sets of the benchmarks: real ones from a folder of .npz files, synthetic ones made here.
 
-Every set is a two-class problem: X float32 (a C-ordered array, or CSR), y float64 in {-1, +1}. Dense features
-are scaled to [0, 1] by their smallest and largest value; sparse sets are taken as they are, text as tf-idf.
+X is float32, a C-ordered array or CSR. y is float64: -1 and +1 in the two-class sets, 1 to K in those with K
+classes. Dense features are scaled to [0, 1] by their smallest and largest value unless the set says otherwise;
+sparse sets are taken as they are, word counts as tf-idf.
 """
 
 from __future__ import annotations
@@ -23,14 +24,25 @@ SCRATCH = Path(tempfile.gettempdir()) / "cutsvm-benchmarks"
 POSITIVE = {"covtype": 1, "kdd04_bio": 1, "mnist": 3, "a9a": 1, "w8a": 1, "ijcnn1": 1, "arxiv": 1}
 REAL = tuple(POSITIVE)
 SYNTHETIC = ("synthetic-small", "synthetic-long", "synthetic-wide")
+# Sets with more classes: the file, and what is done to its values.
+MULTI = {
+    "covtype-7": ("covtype", "unit range"),
+    "mnist-10": ("mnist", "pixels"),
+    "mnist-10-raw": ("mnist", ""),
+    "poker": ("poker", ""),
+    "news20": ("news20", "tf-idf"),
+    "20newsgroups": ("20newsgroups", ""),
+}
+WITH_TEST = ("poker",)  # the test rows are taken too: the more, the better
 
 
 class DataSet(NamedTuple):
-    """A two-class problem."""
+    """A problem of two or more classes."""
 
     name: str
     X: Any  # a C-ordered array, or CSR
     y: np.ndarray
+    classes: int = 2
 
     @property
     def n(self) -> int:
@@ -50,7 +62,14 @@ class DataSet(NamedTuple):
         if n >= self.n:
             return self
         rows = np.random.default_rng(seed).permutation(self.n)[:n]
-        return DataSet(f"{self.name}-{n}", self.X[rows], self.y[rows])
+        y = self.y[rows]
+        return DataSet(f"{self.name}-{n}", self.X[rows], *(numbered(y) if self.classes > 2 else (y,)))
+
+
+def numbered(labels: np.ndarray) -> tuple[np.ndarray, int]:
+    """The classes numbered from 1, and how many there are."""
+    found, places = np.unique(labels, return_inverse=True)
+    return places + 1.0, len(found)
 
 
 def available(names: list[str], folder: Path) -> tuple[list[str], list[str]]:
@@ -58,7 +77,10 @@ def available(names: list[str], folder: Path) -> tuple[list[str], list[str]]:
 
     def exists(name: str) -> bool:
         base = name.partition(":")[0]
-        return base in SYNTHETIC or (base in POSITIVE and (folder / f"{base}.npz").exists())
+        if base in SYNTHETIC:
+            return True
+        stem = MULTI[base][0] if base in MULTI else base
+        return (base in POSITIVE or base in MULTI) and (folder / f"{stem}.npz").exists()
 
     found = [name for name in names if exists(name)]
     return found, [name for name in names if name not in found]
@@ -67,8 +89,39 @@ def available(names: list[str], folder: Path) -> tuple[list[str], list[str]]:
 def load(name: str, folder: Path = DEFAULT_FOLDER) -> DataSet:
     """Load a real set from `folder`, or make a synthetic one. `name:ROWS` is a random subset."""
     name, _, rows = name.partition(":")
-    data = synthetic(name) if name in SYNTHETIC else _real(name, folder)
+    if name in SYNTHETIC:
+        data = synthetic(name)
+    else:
+        data = _many(name, folder) if name in MULTI else _real(name, folder)
     return data.subset(int(rows)) if rows else data
+
+
+def _many(name: str, folder: Path) -> DataSet:
+    """A set with more than two classes."""
+    stem, treatment = MULTI[name]
+    with np.load(folder / f"{stem}.npz") as file:
+        y, classes = numbered(np.concatenate([file["y"], file["y_test"]]) if name in WITH_TEST else file["y"])
+        if "X" in file:
+            X = np.vstack([file["X"], file["X_test"]]) if name in WITH_TEST else file["X"]
+            return DataSet(name, treated(X, treatment), y, classes)
+        counts = sp.csr_matrix((file["data"], file["indices"], file["indptr"]), shape=tuple(file["shape"]))
+    return DataSet(name, tfidf(counts) if treatment == "tf-idf" else _tidy(counts), y, classes)
+
+
+def treated(X: np.ndarray, treatment: str) -> np.ndarray:
+    """Dense values scaled as told: every feature by itself, pixels all alike, or not at all."""
+    if treatment == "unit range":
+        return unit_range(X)
+    return np.ascontiguousarray(X / 255 if treatment == "pixels" else X, dtype=np.float32)
+
+
+def held_out(name: str, folder: Path) -> DataSet | None:
+    """The test rows of a dense set whose scaling does not come from the training rows; None where there are none."""
+    stem, treatment = MULTI[name]
+    with np.load(folder / f"{stem}.npz") as file:
+        if treatment == "unit range" or name in WITH_TEST or "X_test" not in file:
+            return None
+        return DataSet(f"{name}-test", treated(file["X_test"], treatment), *numbered(file["y_test"]))
 
 
 def _real(name: str, folder: Path) -> DataSet:

@@ -1,8 +1,9 @@
 """The solvers that the benchmarks compare, each behind the same small class, each in a process of its own.
 
-Everybody minimises F(w, b) = (|w|^2 + b^2)/2 + C sum_i max(0, 1 - y_i (w.x_i + b)): the intercept is one more
-weight, for a constant feature of 1. `fit` gives w, b and the seconds of training alone. What `objective`
-makes of w and b is all that counts; of a solver's own figures only a lower bound is kept, as a claim.
+Everybody minimises F(w, b) = (|w|^2 + b^2)/2 + C sum_i max(0, 1 - y_i (w.x_i + b)), and with more than two classes
+F(W, b) = sum_k (|w_k|^2 + b_k^2)/2 + C sum_i max_k ((k != y_i) + s_ik - s_iy_i), s_ik = w_k.x_i + b_k: the intercept is
+one more weight, for a constant feature of 1. `fit` gives w, b and the seconds of training alone. What `judge`
+makes of w and b is all that counts; a solver's own figures are kept as claims.
 """
 
 from __future__ import annotations
@@ -27,19 +28,43 @@ import scipy.sparse as sp
 from data import DataSet, load, svmlight_file
 
 Setting = dict[str, Any]
-Fit = tuple[np.ndarray, float, float]
+Fit = tuple[np.ndarray, Any, float]  # w, b (numbers of classes x features and classes, if these are more than two), s
 CORES = len(os.sched_getaffinity(0))
 
 
-def objective(data: DataSet, w: np.ndarray, b: float, C: float) -> float:
-    """F(w, b) in float64, block by block: the one measure for everybody."""
-    w = np.asarray(w, dtype=np.float64).ravel()
-    loss = 0.0
+class Verdict(NamedTuple):
+    """What an answer is worth: F, and the share of the rows that it puts into the wrong class."""
+
+    objective: float
+    error: float
+
+
+def judge(data: DataSet, w: np.ndarray, b: Any, C: float) -> Verdict:
+    """F(w, b) and the error on the rows, in float64, block by block: the one measure for everybody."""
+    w, b = np.asarray(w, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    score = two_class_losses if data.classes == 2 else multi_class_losses
+    loss = wrong = 0.0
     for start in range(0, data.n, 50_000):
         rows = slice(start, start + 50_000)
-        scores = data.X[rows].astype(np.float64) @ w + b
-        loss += np.maximum(0.0, 1.0 - data.y[rows] * scores).sum()
-    return float((w @ w + b * b) / 2 + C * loss)
+        losses, errors = score(data.X[rows].astype(np.float64) @ w.T + b, data.y[rows])
+        loss += losses.sum()
+        wrong += np.count_nonzero(errors)
+    return Verdict(float((np.vdot(w, w) + np.vdot(b, b)) / 2 + C * loss), float(wrong / data.n))
+
+
+def two_class_losses(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The loss of every row, and whether its class is wrong."""
+    margins = y * scores
+    return np.maximum(0.0, 1.0 - margins), margins <= 0
+
+
+def multi_class_losses(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The loss of every row, and whether its class is wrong; a tie is wrong."""
+    own = (np.arange(len(y)), y.astype(int) - 1)
+    rises = scores - scores[own][:, None]
+    rises[own] = -1.0
+    worst = rises.max(axis=1)
+    return np.maximum(0.0, 1.0 + worst), worst >= 0
 
 
 def as_csr(X: Any) -> sp.csr_matrix:
@@ -48,6 +73,14 @@ def as_csr(X: Any) -> sp.csr_matrix:
         return X
     blocks = [sp.csr_matrix(X[start : start + 100_000]) for start in range(0, X.shape[0], 100_000)]
     return sp.csr_matrix(sp.vstack(blocks, format="csr"))
+
+
+def with_ones(data: DataSet, layout: str) -> Any:
+    """X with a constant feature of 1 after the others."""
+    ones = np.ones((data.n, 1), dtype=np.float32)
+    if layout == "csr":
+        return sp.hstack([as_csr(data.X), sp.csr_matrix(ones)], format="csr")
+    return np.hstack([data.X, ones])
 
 
 def layouts(data: DataSet) -> list[str]:
@@ -99,6 +132,7 @@ class Peer:
 # Solvers of cutsvm that have no name there: how they are made.
 MADE: dict[str, tuple[str, dict[str, Any]]] = {"sifting": ("Sifting", {}), "dcd-async": ("DCD", {"asynchronous": True})}
 OWN = ("auto", "ocas", "sifting", "dcd")
+OWN_MULTI = ("auto", "ocas", "sifting")  # those that have more than two classes
 
 
 def own_solver(name: str) -> Any:
@@ -137,7 +171,8 @@ class Ours(Peer):
 
     def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
         layout = layouts(data)[0]
-        return {name: [{"layout": layout, "solver": name, "tol": gap} for gap in gaps] for name in OWN}
+        names = OWN if data.classes == 2 else OWN_MULTI
+        return {name: [{"layout": layout, "solver": name, "tol": gap} for gap in gaps] for name in names}
 
     def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
         from cutsvm import LinearSVC
@@ -145,21 +180,30 @@ class Ours(Peer):
         layout, tol = setting["layout"], setting["tol"]
         solver = own_solver(setting["solver"])
         X = self.form(data, layout)
-        model = LinearSVC(C, tol=tol, solver=solver, intercept="regularized", n_jobs=-1, max_time=limit)
+        fixed: Setting = {"intercept": "regularized", "n_jobs": -1, "max_time": limit}
+        if data.classes > 2:
+            fixed["multi_class"] = "crammer_singer"
+        model = LinearSVC(C, tol=tol, solver=solver, **fixed)
         start = time.perf_counter()
         model.fit(X, data.y)
         seconds = time.perf_counter() - start
         self.claims = {
-            "lower": float(np.max(model.lower_bound_)),
+            "primal": float(model.objective_),
+            "lower": float(model.lower_bound_),
             "iterations": int(np.max(model.n_iter_)),
             "stopped": bool(np.all(model.converged_)),
             "pass_seconds": self.one_pass(data, layout),
             **work(model.history_, data.n),
         }
+        if data.classes > 2:
+            return model.coef_, model.intercept_, seconds
         return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]), seconds
 
     def one_pass(self, data: DataSet, layout: str, rounds: int = 3) -> float:
-        """Seconds for the scores of all rows on all cores, by the kernel that a fit uses: the best so far."""
+        """Seconds for the scores of all rows on all cores, by the kernel that a fit uses: the best so far.
+
+        The scores are those of one class, so with more classes this is the time of reading X, not of their scores.
+        """
         from cutsvm.rows import as_rows
         from cutsvm.threads import count
 
@@ -177,12 +221,13 @@ class SvmOcas(Peer):
     """libocas's command line tool. Seconds: its own `ocas_time`, which leaves out reading the file."""
 
     name = "svmocas"
+    fixed: tuple[str, ...] = ("-b", "1")
     certified = True
     slack = 120.0
 
     @classmethod
     def installed(cls) -> bool:
-        return shutil.which("svmocas") is not None
+        return shutil.which(cls.name) is not None
 
     def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
         threads = sorted({1, CORES})
@@ -195,30 +240,73 @@ class SvmOcas(Peer):
         options = [part for key, value in setting.items() for part in (f"-{key}", str(value))]
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder) / "model"
-            command = ["svmocas", "-c", repr(C), "-b", "1", "-t", str(limit), *options]
+            command = [self.name, "-c", repr(C), *self.fixed, "-t", str(limit), *options]
             command += [str(self.form(data, "")), str(model)]
             done = subprocess.run(command, capture_output=True, text=True, timeout=limit + self.slack - 10)
             if done.returncode != 0 or not model.exists():
                 raise RuntimeError((done.stderr or done.stdout)[-300:])
             weights = np.loadtxt(model)
+        seconds = {key: float(value) for key, value in re.findall(r"(\w+_time)\s*:\s*([.\d]+)", done.stdout)}
+        # A line has Q_P and Q_D, and then their difference and their ratio, whose names end in Q_D and Q_P.
+        primal, lower = zip(*re.findall(r" Q_P=([-+.\deE]+), Q_D=([-+.\deE]+)", done.stdout), strict=True)
         self.claims = {
-            "lower": float(re.findall(r"Q_D=([-+.\deE]+)", done.stdout)[-1]),
-            "iterations": len(re.findall(r"Q_D=", done.stdout)) - 1,
+            "primal": float(primal[-1]),
+            "lower": float(lower[-1]),
+            "iterations": len(primal) - 1,
             "stopped": "<= TolRel" in done.stdout,
+            "standstills": sum(before == after for before, after in pairwise(primal[1:])),
+            "parts": seconds,
         }
+        return *self.answer(data, weights), seconds["ocas_time"]
+
+    def answer(self, data: DataSet, weights: np.ndarray) -> tuple[np.ndarray, Any]:
+        """w and b from the lines of a model file; the last line is b."""
         w = np.zeros(data.X.shape[1])
         w[: len(weights) - 1] = weights[:-1]  # features after the last one in use have no line
-        return w, float(weights[-1]), float(re.findall(r"ocas_time\s*:\s*([.\d]+)", done.stdout)[-1])
+        return w, float(weights[-1])
+
+
+class MultiSvmOcas(SvmOcas):
+    """libocas's tool for more than two classes: one thread, and no intercept of its own, so that X has one more column.
+
+    `ones=False` leaves that column and the intercept out.
+    """
+
+    name = "msvmocas"
+    fixed = ()
+
+    def __init__(self, ones: bool = True) -> None:
+        super().__init__()
+        self.ones = ones
+
+    def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
+        return {"1 thread": [{"r": gap} for gap in gaps]}
+
+    def convert(self, data: DataSet, layout: str) -> Path:
+        if not self.ones:
+            return svmlight_file(data)
+        return svmlight_file(data._replace(name=f"{data.name}-ones", X=with_ones(data, layouts(data)[0])))
+
+    def answer(self, data: DataSet, weights: np.ndarray) -> tuple[np.ndarray, Any]:
+        """W and b from a model file with a line per feature and a column per class."""
+        d, classes = data.X.shape[1], weights.shape[1]
+        W = np.zeros((classes, d + self.ones))
+        W[:, : len(weights)] = weights.T
+        return (W[:, :-1], W[:, -1]) if self.ones else (W, np.zeros(classes))
 
 
 class Liblinear(Peer):
-    """LIBLINEAR -s 3 -B 1. Seconds: its C function `train`; making its sparse rows before is not counted."""
+    """LIBLINEAR -B 1, -s 3 or, with more than two classes, -s 4. Seconds: its C function `train`.
+
+    Making its sparse rows before is not counted.
+    """
 
     name = "LIBLINEAR"
     module = "liblinear"
 
     def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
-        return {"-s 3": [{"e": e} for e in (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)]}
+        s = 3 if data.classes == 2 else 4
+        return {f"-s {s}": [{"s": s, "e": e} for e in (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5)]}
 
     def convert(self, data: DataSet, layout: str) -> Any:
         from liblinear.liblinear import problem
@@ -229,14 +317,19 @@ class Liblinear(Peer):
         from liblinear.liblinear import liblinear, parameter, toPyModel
 
         problem = self.form(data, "")
-        options = parameter(f"-s 3 -c {C!r} -B 1 -e {setting['e']} -q")
+        options = parameter(f"-s {setting['s']} -c {C!r} -B 1 -e {setting['e']} -q")
         liblinear.set_print_string_function(options.print_func)
         ctypes.CDLL(None).srand(1)  # as in a new process: the same answer every time
         start = time.perf_counter()
         pointer = liblinear.train(problem, options)
         seconds = time.perf_counter() - start
-        w, b = toPyModel(pointer).get_decfun()
-        return np.asarray(w), float(b), seconds
+        model = toPyModel(pointer)
+        if data.classes == 2:
+            w, b = model.get_decfun()
+            return np.asarray(w), float(b), seconds
+        shape = (model.nr_feature + 1, model.nr_class)
+        weights = np.ctypeslib.as_array(model.w, shape)[:, np.argsort(model.get_labels())]
+        return weights[:-1].T, weights[-1], seconds
 
 
 class SklearnLinearSVC(Peer):
@@ -283,10 +376,7 @@ class SklearnSGD(Peer):
         return float(setting["max_iter"])
 
     def convert(self, data: DataSet, layout: str) -> Any:
-        ones = np.ones((data.n, 1), dtype=np.float32)
-        if layout == "csr":
-            return sp.hstack([as_csr(data.X), sp.csr_matrix(ones)], format="csr")
-        return np.hstack([data.X, ones])
+        return with_ones(data, layout)
 
     def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
         from sklearn.linear_model import SGDClassifier
@@ -387,8 +477,10 @@ def _dlib_sparse(X: sp.csr_matrix) -> list[Any]:
 
 
 PEERS: dict[str, type[Peer]] = {
-    peer.name: peer for peer in (Ours, SvmOcas, Liblinear, SklearnLinearSVC, SklearnSGD, SnapML, Dlib)
+    peer.name: peer for peer in (Ours, SvmOcas, Liblinear, SklearnLinearSVC, SklearnSGD, SnapML, Dlib, MultiSvmOcas)
 }
+TWO_CLASS = ("svmocas", "LIBLINEAR", "sklearn LinearSVC", "sklearn SGD", "snapml", "dlib")
+MULTI_CLASS = ("msvmocas", "LIBLINEAR")
 
 
 class Answer(NamedTuple):
@@ -397,7 +489,7 @@ class Answer(NamedTuple):
     status: str  # "ok", "limit" or "error"
     seconds: float
     w: np.ndarray | None = None
-    b: float = 0.0
+    b: Any = 0.0
     claims: dict[str, Any] = {}  # noqa: RUF012 - never changed
     message: str = ""
 

@@ -24,9 +24,10 @@ COLOURS = {
     "sklearn SGD": "#CC79A7",
     "snapml": "#009E73",
     "dlib": "#E69F00",
+    "msvmocas": "#D55E00",  # never beside svmocas
 }
 SERIES = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
-MARKERS = "osD^vPh"
+MARKERS = "osD^vPhs"
 # Lines and markers for what stands back.
 BROKEN = [((0, (6, 2)), "s"), ((0, (1, 1.5)), "^"), ((0, (4, 1.5, 1, 1.5)), "v")]
 
