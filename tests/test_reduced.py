@@ -1,5 +1,7 @@
 """The reduced problem, compiled and with LAPACK: against quadprog and against each other, in both forms."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import quadprog
@@ -33,12 +35,32 @@ def odd_planes(rng, m, d, shards, n_free):
     shard[rng.random(m) < 0.1] = 1000 + rng.integers(0, 3)
     if n_free and rng.random() < 0.3:
         slopes[:, d:] = 0.0
+    if n_free > 1:
+        kind = rng.integers(0, 4)
+        if kind == 0:  # a class that no plane mentions
+            slopes[:, d + rng.integers(n_free)] = 0.0
+        elif kind == 1:  # columns that depend on each other
+            slopes[:, d] = slopes[:, d + 1 :] @ rng.normal(size=n_free - 1)
+        elif kind == 2:  # no weights balance
+            slopes[:, d:] = np.abs(slopes[:, d:])
     return slopes, offsets * 10.0 ** rng.uniform(-4, 4), shard
 
 
-def problem_of(form, slopes, offsets, shard, n_free):
+def class_planes(rng, m, d, shards, n_free):
+    """Free coordinates as many classes have them: per plane, rows wrongly given to a class less rows of it."""
+    slopes, offsets, shard = some_planes(rng, m, d, shards, n_free)
+    pairs = rng.integers(0, n_free + 1, size=(m, 30, 2))
+    counts = np.zeros((m, n_free + 1))
+    for wrong, right in pairs.transpose(1, 2, 0):
+        np.add.at(counts, (np.arange(m), wrong), 1.0)
+        np.add.at(counts, (np.arange(m), right), -1.0)
+    slopes[:, d:] = counts[:, :n_free] / 30
+    return slopes, offsets, shard
+
+
+def problem_of(form, slopes, offsets, shard, n_free, reach=100.0):
     A = slopes[:, : slopes.shape[1] - n_free]
-    return ReducedProblem(slopes, offsets, shard, n_free, A @ A.T if form == "planes" else None)
+    return ReducedProblem(slopes, offsets, shard, n_free, A @ A.T if form == "planes" else None, reach)
 
 
 def objective(problem, C, w):
@@ -48,6 +70,39 @@ def objective(problem, C, w):
     heights = problem.slopes.astype(np.longdouble) @ wide + problem.offsets
     risk = sum(max(0.0, heights[problem.shard == p].max()) for p in np.unique(problem.shard))
     return 0.5 * np.sum(wide[:d] ** 2) + C * risk
+
+
+def bound_of(problem, C, x):
+    """The lower bound that x gives for the problem with |b_j| <= reach, exactly."""
+    exact = [Fraction(weight) for weight in x]
+    pull = [sum(Fraction(a) * weight for a, weight in zip(column, exact, strict=True)) for column in problem.slopes.T]
+    gain = sum(Fraction(o) * weight for o, weight in zip(problem.offsets, exact, strict=True))
+    d = len(pull) - problem.n_free
+    off = Fraction(problem.reach) * sum(abs(c) for c in pull[d:])
+    return Fraction(C) * (gain - off) - Fraction(C) ** 2 * sum(a * a for a in pull[:d]) / 2
+
+
+def in_the_box(problem, C):
+    """The objective where quadprog finds it lowest with |b_j| <= reach: above the optimum, and close to it."""
+    size, ids = problem.slopes.shape[1], np.unique(problem.shard)
+    member = (problem.shard[:, None] == ids[None, :]).astype(float)
+    d, f, s = size - problem.n_free, problem.n_free, len(ids)
+    # In w, b / reach and the shards' risks in units of the highest. quadprog wants some curvature everywhere: it is put
+    # around the last solution, five times.
+    high = problem.offsets.max()
+    extra = np.concatenate([np.zeros(d), np.full(f + s, 1e-7 * C * high)])
+    curvature = np.diag(np.concatenate([np.ones(d), np.zeros(f + s)]) + extra)
+    line = np.concatenate([np.zeros(d + f), np.full(s, C * high)])
+    planes = np.hstack([-problem.slopes[:, :d], -problem.reach * problem.slopes[:, d:], high * member])
+    risks = np.hstack([np.zeros((s, size)), np.eye(s)])
+    box = np.hstack([np.zeros((f, d)), np.eye(f), np.zeros((f, s))])
+    constraints = np.vstack([planes, risks, box, -box])
+    sides = np.concatenate([problem.offsets, np.zeros(s), -np.ones(2 * f)])
+    scale = np.abs(constraints).max(axis=1)
+    found = np.zeros(size + s)
+    for _ in range(5):
+        found = quadprog.solve_qp(curvature, extra * found - line, (constraints / scale[:, None]).T, sides / scale)[0]
+    return objective(problem, C, np.concatenate([found[:d], problem.reach * np.clip(found[d:size], -1.0, 1.0)]))
 
 
 def by_quadprog(slopes, offsets, shard, n_free, C):
@@ -102,7 +157,7 @@ def test_solution_and_bound(solver, form, n_free, seed, m, d, shards, C):
         assert abs(reduced.weights @ slopes[:, d]) <= 1e-12 * np.abs(slopes[:, d]).max()
 
 
-@pytest.mark.parametrize("n_free", [0, 1])
+@pytest.mark.parametrize("n_free", [0, 1, 3])
 @pytest.mark.parametrize("form", FORMS)
 @given(
     seed=seeds,
@@ -130,7 +185,7 @@ def test_compiled_is_lapack(form, n_free, seed, m, d, shards, C, loose, warm):
         assert_allclose(ours.weights, twin.weights, atol=1e-4)
 
 
-@pytest.mark.parametrize("n_free", [0, 1])
+@pytest.mark.parametrize("n_free", [0, 1, 2, 5])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("solver", SOLVERS)
 @given(
@@ -140,14 +195,19 @@ def test_compiled_is_lapack(form, n_free, seed, m, d, shards, C, loose, warm):
     shards=st.integers(1, 40),
     C=st.sampled_from([1e-6, 1e-2, 1.0, 1e3, 1e6, 1e9]),
     loose=st.sampled_from([np.inf, 1.0, 1e-3, 0.0]),
+    reach=st.sampled_from([1e-3, 1.0, 1e3, 1e6]),
 )
-def test_bound_is_never_above_the_optimum(solver, form, n_free, seed, m, d, shards, C, loose):
+def test_bound_is_never_above_the_optimum(solver, form, n_free, seed, m, d, shards, C, loose, reach):
     """Whatever the planes, C and the tolerance: the bound is below the objective at every w that any solver finds."""
-    problem = problem_of(form, *odd_planes(rng_of(seed), m, d, shards, n_free), n_free)
+    problem = problem_of(form, *odd_planes(rng_of(seed), m, d, shards, n_free), n_free, reach)
     start = problem.by_lapack(C, np.inf)
     found = SOLVERS[solver](problem, C, loose * start.value)
     best = min(objective(problem, C, other.w) for other in (found, start, problem.compiled(C, 0.0)))
     assert 0.0 <= found.lower <= best
+    assert np.isfinite(found.w).all()
+    if n_free > 1:
+        assert np.abs(found.w[d:]).max() <= reach
+        assert found.lower <= max(0.0, bound_of(problem, C, found.weights))
     round_off = 1e-11 * C * problem.offsets.sum()  # the value, unlike the bound, is not on the safe side of it
     if form == "features" or m <= d:  # more planes than features make a Gram matrix of low rank: not as exact, not used
         assert found.value == pytest.approx(float(objective(problem, C, found.w)), rel=1e-4, abs=round_off)
@@ -156,9 +216,105 @@ def test_bound_is_never_above_the_optimum(solver, form, n_free, seed, m, d, shar
         assert found.weights[problem.shard == p].sum() <= 1 + 1e-12
 
 
+@pytest.mark.parametrize("planes_of", [some_planes, class_planes])
 @pytest.mark.parametrize("form", FORMS)
-def test_compiled_repeats_to_the_last_bit(form):
-    problem = problem_of(form, *some_planes(rng_of(5), 90, 100, 7, 1), 1)
+@pytest.mark.parametrize("solver", SOLVERS)
+@given(
+    seed=seeds,
+    n_free=st.integers(2, 6),
+    m=st.integers(1, 40),
+    d=st.integers(1, 12),
+    shards=st.integers(1, 10),
+    C=st.sampled_from([0.01, 1.0, 100.0]),
+    reach=st.sampled_from([0.1, 10.0, 1e3]),
+)
+def test_several_free_coordinates(solver, form, planes_of, seed, n_free, m, d, shards, C, reach):
+    """The problem with |b_j| <= reach is solved, whether its planes balance or not."""
+    problem = problem_of(form, *planes_of(rng_of(seed), m, d, shards, n_free), n_free, reach)
+    expected = float(in_the_box(problem, C))
+    scale = max(expected, 1e-4 * C * problem.offsets.max())
+    tol = (1e-8 if form == "features" or m <= d else 1e-6) * scale  # a Gram matrix of low rank is not as exact
+    found = SOLVERS[solver](problem, C, tol)
+    assert found.value - found.lower <= tol
+    assert found.lower <= expected
+    assert found.value >= expected - 1e-4 * scale
+    assert found.value == pytest.approx(float(objective(problem, C, found.w)), abs=1e-9 * scale)
+    assert np.abs(found.w[d:]).max() <= reach
+    assert found.lower <= max(0.0, bound_of(problem, C, found.weights))
+    assert np.all(found.weights >= 0)
+    assert np.bincount(problem.shard, weights=found.weights).max() <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", SOLVERS)
+@given(seed=seeds, n_free=st.integers(2, 6), warm=st.booleans())
+def test_a_wide_reach_costs_little(solver, form, seed, n_free, warm):
+    """Weights balance to the last digits, so that a reach of a million still leaves a bound that is tight."""
+    rng = rng_of(seed)
+    slopes, offsets, shard = some_planes(rng, 40, 30, 8, n_free)
+    slopes[:20] = -slopes[20:]  # weights that balance exist
+    slopes[:20, :30] += rng.normal(size=(20, 30))
+    problem = problem_of(form, slopes, offsets, shard, n_free, 1e6)
+    start = rng.random(40) * (rng.random(40) < 0.5) / 40 if warm else None
+    found = SOLVERS[solver](problem, 1.0, 0.0, start)
+    best = float(objective(problem, 1.0, found.w))
+    assert found.lower <= best
+    assert best - found.lower <= 1e-8 * best
+    assert np.abs(found.w[30:]).max() < 1e3
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", SOLVERS)
+@given(seed=seeds, n_free=st.integers(2, 5), C=st.sampled_from([0.01, 1.0, 1e3]))
+def test_idle_and_dependent_free_coordinates(solver, form, seed, n_free, C):
+    """A free coordinate that no plane knows stays 0; one that says the same as others changes no minimum."""
+    rng = rng_of(seed)
+    slopes, offsets, shard = class_planes(rng, 30, 40, 4, n_free)
+    plain = problem_of(form, slopes, offsets, shard, n_free, 1e3)
+    more = np.hstack([slopes, np.zeros((30, 2)), slopes[:, 40:].sum(axis=1, keepdims=True), -slopes[:, 40:41]])
+    odd = problem_of(form, more, offsets, shard, n_free + 4, 1e3)
+    tol = 1e-7 * plain.solve(C, 0.0).value
+    expected, found = SOLVERS[solver](plain, C, tol), SOLVERS[solver](odd, C, tol)
+    assert found.value - found.lower <= tol
+    assert abs(found.value - expected.value) <= 2 * tol
+    assert_array_equal(found.w[40 + n_free : 42 + n_free], 0.0)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("m", [1, 3, 40])
+def test_weights_that_cannot_balance(solver, form, m):
+    """All planes lean one way: the risk goes to 0 with b, and the bound says so."""
+    rng = rng_of(m)
+    slopes, offsets, shard = some_planes(rng, m, 50, 3, 4)
+    slopes[:, 50:] = 0.5 + rng.random((m, 4))
+    found = SOLVERS[solver](problem_of(form, slopes, offsets, shard, 4, 1e6), 1.0, 1e-9)
+    assert np.isfinite(found.w).all()
+    assert np.abs(found.w).max() <= 1e6
+    assert 0.0 <= found.lower <= found.value <= 1e-6
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("m", [2, 30, 150])
+def test_more_free_coordinates_than_planes(solver, form, m):
+    """As in the first rounds with a hundred classes."""
+    problem = problem_of(form, *class_planes(rng_of(m), m, 200, 5, 104), 104, 1e4)
+    found = SOLVERS[solver](problem, 10.0, 1e-6)
+    assert found.value - found.lower <= 1e-6
+    assert found.lower <= float(objective(problem, 10.0, found.w))
+
+
+@pytest.mark.parametrize("reach", [np.inf, 0.0, np.nan])
+def test_several_free_coordinates_need_a_reach(reach):
+    with pytest.raises(ValueError, match="reach: positive and finite expected with n_free = 2"):
+        ReducedProblem(np.ones((1, 3)), np.ones(1), np.zeros(1, dtype=np.int64), 2, None, reach)
+
+
+@pytest.mark.parametrize("n_free", [1, 3])
+@pytest.mark.parametrize("form", FORMS)
+def test_compiled_repeats_to_the_last_bit(form, n_free):
+    problem = problem_of(form, *some_planes(rng_of(5), 90, 100, 7, n_free), n_free)
     first, second = problem.compiled(10.0, 1e-6), problem.compiled(10.0, 1e-6)
     assert_array_equal(first.w, second.w)
     assert_array_equal(first.weights, second.weights)
@@ -179,23 +335,25 @@ def test_size_chooses_the_solver(monkeypatch):
 def test_wrong_shapes_are_refused():
     A, o, shard, gram, none = np.ones((2, 3)), np.ones(2), np.zeros(2, dtype=np.int64), np.empty((0, 0)), np.empty(0)
     w, x = np.empty(3), np.empty(2)
-    assert core.reduced(A, o, shard, 1, gram, 1.0, 1.0, none, RULES, w, x)[1] > 0.0
+    assert core.reduced(A, o, shard, 1, np.inf, gram, 1.0, 1.0, none, RULES, w, x)[1] > 0.0
     for args in [
-        (A[:1], o, shard, 0, gram, 1.0, 1.0, none, RULES, w, x),
-        (A, o, shard[:1], 0, gram, 1.0, 1.0, none, RULES, w, x),
-        (A[:0], o[:0], shard[:0], 0, gram, 1.0, 1.0, none, RULES, w, x[:0]),
-        (A, o, shard, 2, gram, 1.0, 1.0, none, RULES, w, x),
-        (A[:, :1], o, shard, 1, gram, 1.0, 1.0, none, RULES, w[:1], x),
-        (np.ones((3, 2)).T, o, shard, 0, gram, 1.0, 1.0, none, RULES, w, x),
-        (A, o, shard, 0, np.ones((3, 3)), 1.0, 1.0, none, RULES, w, x),
-        (A, o, shard, 0, gram, 1.0, 1.0, o[:1], RULES, w, x),
-        (A, o, shard, 0, gram, 1.0, 1.0, none, RULES, w[:2], x),
-        (A, o, shard, 0, gram, 1.0, 1.0, none, RULES, w, x[:1]),
+        (A[:1], o, shard, 0, np.inf, gram, 1.0, 1.0, none, RULES, w, x),
+        (A, o, shard[:1], 0, np.inf, gram, 1.0, 1.0, none, RULES, w, x),
+        (A[:0], o[:0], shard[:0], 0, np.inf, gram, 1.0, 1.0, none, RULES, w, x[:0]),
+        (A, o, shard, 3, 1.0, gram, 1.0, 1.0, none, RULES, w, x),
+        (A, o, shard, 2, np.inf, gram, 1.0, 1.0, none, RULES, w, x),
+        (A, o, shard, 2, 0.0, gram, 1.0, 1.0, none, RULES, w, x),
+        (A[:, :1], o, shard, 1, np.inf, gram, 1.0, 1.0, none, RULES, w[:1], x),
+        (np.ones((3, 2)).T, o, shard, 0, np.inf, gram, 1.0, 1.0, none, RULES, w, x),
+        (A, o, shard, 0, np.inf, np.ones((3, 3)), 1.0, 1.0, none, RULES, w, x),
+        (A, o, shard, 0, np.inf, gram, 1.0, 1.0, o[:1], RULES, w, x),
+        (A, o, shard, 0, np.inf, gram, 1.0, 1.0, none, RULES, w[:2], x),
+        (A, o, shard, 0, np.inf, gram, 1.0, 1.0, none, RULES, w, x[:1]),
     ]:
         with pytest.raises(ValueError, match="expected"):
             core.reduced(*args)
     with pytest.raises(TypeError):  # a copy made on the way in would lose what the kernel writes
-        core.reduced(A, o, shard, 0, gram, 1.0, 1.0, none, RULES, w.astype(np.float32), x)
+        core.reduced(A, o, shard, 0, np.inf, gram, 1.0, 1.0, none, RULES, w.astype(np.float32), x)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -232,6 +390,22 @@ def test_bundle_drops_only_idle_planes():
     bundle.drop_idle(2)
     assert len(bundle) < 10
     assert bundle.minimise(1.0, 1e-10).lower == pytest.approx(before.lower, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [6, 60])
+def test_bundle_with_several_free_coordinates(size):
+    """Planes over planes: the bound rises to the minimum of what they are under."""
+    slopes, offsets, _ = class_planes(rng_of(3), 40, size, 1, 3)
+    bundle = Bundle(size + 3, 3, reach=1e3)
+    assert bundle.reach == 1e3
+    whole = problem_of("features", slopes, offsets, np.arange(40) % 2, 3, 1e3).solve(1.0, 1e-9)
+    lower = 0.0
+    for start in range(0, 40, 2):
+        bundle.add(Planes(slopes[start : start + 2], offsets[start : start + 2]))
+        now = bundle.minimise(1.0, 1e-9).lower
+        assert lower - 1e-8 <= now <= whole.value
+        lower = now
+    assert lower == pytest.approx(whole.value, rel=1e-7)
 
 
 def test_an_empty_bundle_says_zero():

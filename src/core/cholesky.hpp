@@ -5,7 +5,7 @@
 //                      for each band of TALL rows, from the top
 //                          subtract what the rows above it add up to
 //                          factorise its corner, divide the rest of the band by that
-//   solve          H x = r by R'y = r, R x = y
+//   solve          H x = r by R'y = r (forward), R x = y (backward)
 //
 // Both sums are one kernel: a tile of the matrix stays in registers while row after row is multiplied into it.
 #pragma once
@@ -146,11 +146,32 @@ struct Cholesky {
 
     // H x = r in place: x holds r before.
     void solve(double* x) const {
+        forward(x);
+        backward(x);
+    }
+
+    // R'y = r in place.
+    void forward(double* x) const {
         for (std::size_t i = 0; i < H.n; ++i) {
             x[i] *= inverse[i];
             add_multiple(-x[i], H.row(i) + i + 1, x + i + 1, H.n - i - 1);
         }
+    }
+
+    // R x = y in place.
+    void backward(double* x) const {
         for (std::size_t i = H.n; i-- > 0;) x[i] = (x[i] - dot(H.row(i) + i + 1, x + i + 1, H.n - i - 1)) * inverse[i];
+    }
+
+    // R'Y = X in place, for `width` right sides: X has one row per row of H, side by side.
+    void forward(double* X, std::size_t width) const {
+        std::vector<double> above(H.n);  // a column of -R, whose numbers are far apart
+        for (std::size_t i = 0; i < H.n; ++i) {
+            for (std::size_t k = 0; k < i; ++k) above[k] = -H.row(k)[i];
+            double* to = X + i * width;
+            add_rows(above.data(), [&](std::size_t k) { return X + k * width; }, 0, i, to, width);
+            for (std::size_t j = 0; j < width; ++j) to[j] *= inverse[i];
+        }
     }
 
   private:

@@ -88,6 +88,7 @@ def reduced(
     offsets: Vector,
     shard: Ints,
     n_free: int,
+    reach: float,
     gram: Vector,
     C: float,
     tol: float,

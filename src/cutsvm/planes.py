@@ -24,14 +24,15 @@ class Planes:
 class Bundle:
     """The planes so far: R(w) >= sum_p max(0, max_k slope_pk . w + offset_pk) =: R_B(w).
 
-    Planes do not depend on C, so a bundle serves every C.
+    Planes do not depend on C, so a bundle serves every C. With two free coordinates and more, its bound
+    leans on `reach`: some minimiser of the whole objective has none of them beyond +-reach, for every C in question.
     """
 
     # A plane is idle that adds less than this share of the mean that its shard's planes add to the bound.
     IDLE = 0.02
 
-    def __init__(self, size: int, n_free: int) -> None:
-        self.n_free = n_free
+    def __init__(self, size: int, n_free: int, reach: float = np.inf) -> None:
+        self.n_free, self.reach = n_free, reach
         self._slopes = np.empty((0, size))  # grown by doubling; the first `_used` rows count
         self._offsets: Vector = np.empty(0)
         self._shard: Ints = np.empty(0, dtype=np.int64)
@@ -91,7 +92,9 @@ class Bundle:
         m = self._used
         if m == 0:
             return Reduced(np.zeros(self._slopes.shape[1]), 0.0, 0.0, 0.0, np.empty(0), 0)
-        problem = ReducedProblem(self._slopes[:m], self._offsets[:m], self._shard[:m], self.n_free, self._gram_matrix())
+        problem = ReducedProblem(
+            self._slopes[:m], self._offsets[:m], self._shard[:m], self.n_free, self._gram_matrix(), self.reach
+        )
         solution = problem.solve(C, self._care * tol, self._weights[:m])
         self._weights[:m] = solution.weights
         highest = self._highest[0] if self._highest[1] == C else 0.0
