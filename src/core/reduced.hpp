@@ -151,7 +151,7 @@ struct SortedPlanes {
 inline void guard_diagonal(Symmetric& H, std::size_t first, double guard) {
     for (std::size_t j = first; j < H.n; ++j) {
         double& at = H.row(j)[j];
-        at = at > 0.0 ? (1.0 + guard) * at : 1.0;
+        at = at > 0.0 ? (1.0 + guard * static_cast<double>(H.n)) * at : 1.0;
     }
 }
 

@@ -345,7 +345,7 @@ void check_cholesky(std::mt19937& rng, std::size_t n) {
 // Planes in a random order of shards, in both forms: the bound is below the value, and close to it.
 void check_reduced(std::mt19937& rng, std::size_t m, std::size_t features, std::size_t free) {
     const ReducedRules rules{60,    0.995, 1e-3, 0.9, 0.8,  30,    0.1,  0.95, 0.5,
-                             1e-10, 4e-14, 0.03, 0.3, 1e-3, 1e-20, 1e-13, 3};
+                             1e-10, 4e-14, 0.03, 0.3, 1e-3, 1e-20, 5e-16, 3};
     const std::size_t size = features + free;
     const auto draw = [&] { return static_cast<double>(rng()) / 2147483648.0 - 1.0; };
     std::vector<double> slopes(m * size), offsets(m), warm(m), gram(m * m), w(size), weights(m);
@@ -389,6 +389,9 @@ int main() {
         for (const std::size_t features : {1, 8, 20})
             for (const std::size_t free : {0, 1, 2, 9}) check_reduced(rng, n, features, free);
     }
+    for (const std::size_t n : {1, 2, 9, 65})
+        for (const std::size_t features : {1, 8, 20})
+            for (const std::size_t free : {2, 9}) check_reduced(rng, n, features, free);
     if (failures == 0) std::puts("all kernels agree");
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
