@@ -132,7 +132,7 @@ def test_scalar_weight_scales_C(overlapping):
 
 def test_one_vs_rest():
     X, y = load_iris(return_X_y=True, as_frame=True)
-    model = LinearSVC(tol=1e-4).fit(X, y)
+    model = LinearSVC(tol=1e-4, multi_class="ovr").fit(X, y)
     assert model.coef_.shape == (3, 4)
     assert model.decision_function(X).shape == (150, 3)
     assert model.score(X, y) > 0.9

@@ -15,10 +15,10 @@
 namespace cutsvm {
 
 // Eight numbers that are worked on together: one register of AVX-512, four of SSE2.
-inline constexpr std::int64_t LANES = 8;
-using Lanes [[gnu::vector_size(LANES * sizeof(double))]] = double;
+inline constexpr std::int64_t ABREAST = 8;
+using Abreast [[gnu::vector_size(ABREAST * sizeof(double))]] = double;
 
-inline void load(Lanes& lanes, const double* from) { std::memcpy(&lanes, from, sizeof lanes); }
+inline void load(Abreast& lanes, const double* from) { std::memcpy(&lanes, from, sizeof lanes); }
 
 // W transposed, so that what a feature adds to all outputs lies side by side; columns filled up with 0 to whole lanes.
 struct Transposed {
@@ -26,22 +26,22 @@ struct Transposed {
     std::vector<double> values;
 
     Transposed(const double* W, std::int64_t outputs, std::int64_t features)
-        : d(features), width((outputs + LANES - 1) / LANES * LANES), values(static_cast<std::size_t>(d * width)) {
+        : d(features), width((outputs + ABREAST - 1) / ABREAST * ABREAST), values(static_cast<std::size_t>(d * width)) {
         for (std::int64_t k = 0; k < outputs; ++k)
             for (std::int64_t j = 0; j < d; ++j) values[static_cast<std::size_t>(j * width + k)] = W[k * d + j];
     }
     const double* row(std::int64_t j) const { return values.data() + j * width; }
 };
 
-// GROUPS x LANES outputs, from `column` on, of ROWS rows: sums[r][g] = sum over j of x_(first + r, j) W[column.., j].
+// GROUPS x ABREAST outputs, from `column` on, of ROWS rows: sums[r][g] = sum over j of x_(first + r, j) W[column.., j].
 template <int ROWS, int GROUPS>
 void tile(const DenseRows<double>& rows, std::int64_t first, const Transposed& W, std::int64_t column,
-          Lanes (*sums)[2]) {
-    Lanes own[ROWS][GROUPS] = {};
+          Abreast (*sums)[2]) {
+    Abreast own[ROWS][GROUPS] = {};
     const double* x = rows.data + first * rows.stride;
     for (std::int64_t j = 0; j < rows.d; ++j) {
-        Lanes w[GROUPS];
-        for (int g = 0; g < GROUPS; ++g) load(w[g], W.row(j) + column + g * LANES);
+        Abreast w[GROUPS];
+        for (int g = 0; g < GROUPS; ++g) load(w[g], W.row(j) + column + g * ABREAST);
         for (int r = 0; r < ROWS; ++r)
             for (int g = 0; g < GROUPS; ++g) own[r][g] += x[r * rows.stride + j] * w[g];
     }
@@ -49,16 +49,16 @@ void tile(const DenseRows<double>& rows, std::int64_t first, const Transposed& W
 }
 template <int ROWS, int GROUPS, class T, class I>
 void tile(const SparseRows<T, I>& rows, std::int64_t first, const Transposed& W, std::int64_t column,
-          Lanes (*sums)[2]) {
+          Abreast (*sums)[2]) {
     for (int r = 0; r < ROWS; ++r) {
         // Two sums each: the additions of one chain wait for each other.
-        Lanes even[GROUPS] = {}, odd[GROUPS] = {};
-        const auto add = [&](std::int64_t k, Lanes* to) {
+        Abreast even[GROUPS] = {}, odd[GROUPS] = {};
+        const auto add = [&](std::int64_t k, Abreast* to) {
             const double* row = W.row(static_cast<std::int64_t>(rows.columns[k])) + column;
             const auto value = static_cast<double>(rows.values[k]);
             for (int g = 0; g < GROUPS; ++g) {
-                Lanes w;
-                load(w, row + g * LANES);
+                Abreast w;
+                load(w, row + g * ABREAST);
                 to[g] += value * w;
             }
         };
@@ -104,14 +104,14 @@ void scores_many(const Rows& rows, const double* W, std::span<const double> b, d
     const auto outputs = static_cast<std::int64_t>(b.size());
     const Transposed transposed(W, outputs, rows.d);
     for_blocks(rows.n, threads, [&](std::int64_t begin, std::int64_t end) {
-        Lanes sums[ROWS][2];
+        Abreast sums[ROWS][2];
         FewRows<Rows> few(rows);
         for (std::int64_t i = begin; i < end; i += ROWS) {
             const std::int64_t many = std::min<std::int64_t>(ROWS, end - i);
             std::int64_t first = i;
             const auto& near = few.from(first, many);
-            for (std::int64_t column = 0; column < outputs; column += 2 * LANES) {
-                const bool wide = outputs - column > LANES;
+            for (std::int64_t column = 0; column < outputs; column += 2 * ABREAST) {
+                const bool wide = outputs - column > ABREAST;
                 if (many == ROWS)
                     wide ? tile<ROWS, 2>(near, first, transposed, column, sums)
                          : tile<ROWS, 1>(near, first, transposed, column, sums);
@@ -119,11 +119,11 @@ void scores_many(const Rows& rows, const double* W, std::span<const double> b, d
                     for (std::int64_t r = 0; r < many; ++r)
                         wide ? tile<1, 2>(near, first + r, transposed, column, sums + r)
                              : tile<1, 1>(near, first + r, transposed, column, sums + r);
-                const std::int64_t last = std::min(outputs, column + 2 * LANES);
+                const std::int64_t last = std::min(outputs, column + 2 * ABREAST);
                 for (std::int64_t r = 0; r < many; ++r)
                     for (std::int64_t k = column; k < last; ++k)
                         out[(i + r) * outputs + k] =
-                            sums[r][(k - column) / LANES][(k - column) % LANES] + b[static_cast<std::size_t>(k)];
+                            sums[r][(k - column) / ABREAST][(k - column) % ABREAST] + b[static_cast<std::size_t>(k)];
             }
         }
     });

@@ -163,22 +163,22 @@ struct Fan {
 // At each k, rising: constant and slope of the loss just right of k (the loss is constant + k slope there), and how many
 // rows changed their slope between one k and the next, up to k.
 inline Looks multi_look(const ClassLine& line, const std::array<double, LOOKS>& ks, int threads) {
-    static_assert(LOOKS == LANES);
-    using Order [[gnu::vector_size(LANES * sizeof(std::int64_t))]] = std::int64_t;
+    static_assert(LOOKS == ABREAST);
+    using Order [[gnu::vector_size(ABREAST * sizeof(std::int64_t))]] = std::int64_t;
     const ClassScores& from = line.from;
-    const Lanes none = {}, one = none + 1.0;
-    Lanes at;
+    const Abreast none = {}, one = none + 1.0;
+    Abreast at;
     load(at, ks.data());
     const auto sums = sum_blocks<3 * LOOKS>(from.n, threads, [&](std::int64_t begin, std::int64_t end) {
-        Lanes constant = {}, slope = {}, knots = {};
+        Abreast constant = {}, slope = {}, knots = {};
         Fan fan(from.classes);
         for (std::int64_t i = begin; i < end; ++i) {
             const double s = from.s[static_cast<std::size_t>(i)];
             if (s == 0.0) continue;
             fan.read(line, i);
-            Lanes height = {}, rise = {}, base = {};
+            Abreast height = {}, rise = {}, base = {};
             for (std::size_t j = 1; j < fan.at.size(); ++j) {
-                const Lanes own = Lanes{} + fan.rise[j], start = Lanes{} + fan.at[j], h = start + at * own;
+                const Abreast own = Abreast{} + fan.rise[j], start = Abreast{} + fan.at[j], h = start + at * own;
                 const auto better = (h > height) | ((h == height) & (own > rise));
                 height = better ? h : height;
                 rise = better ? own : rise;
@@ -186,7 +186,7 @@ inline Looks multi_look(const ClassLine& line, const std::array<double, LOOKS>& 
             }
             constant += s * base;
             slope += s * rise;
-            const Lanes before = __builtin_shuffle(rise, Order{0, 0, 1, 2, 3, 4, 5, 6});
+            const Abreast before = __builtin_shuffle(rise, Order{0, 0, 1, 2, 3, 4, 5, 6});
             knots += rise != before ? one : none;
         }
         std::array<double, 3 * LOOKS> sum;

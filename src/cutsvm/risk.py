@@ -207,7 +207,7 @@ class Risk:
 
 
 class _Anchors(NamedTuple):
-    """One row of each class, by weight and length, and the weight of all rows."""
+    """The weight of each class, the length of its mean row, and the weight of all rows."""
 
     weights: Vector
     lengths: Vector
@@ -236,25 +236,20 @@ class MultiRisk(Risk):
 
     @cached_property
     def anchors(self) -> _Anchors:
-        """A row of each class that is not light for its class."""
+        """What `reach` needs to know of the classes; those without weight are left out."""
         assert isinstance(self.rows, RowsInMemory)
-        y, weights, classes = self.loss.y, self.loss.weights, self.outputs
-        mean = self.loss.label_totals() / np.maximum(1, np.bincount(y, minlength=classes))
-        fit = np.flatnonzero((weights > 0.0) & (weights >= 0.5 * mean[y]))[::-1]
-        first = np.full(classes, -1)
-        first[y[fit]] = fit  # the last to be written is the first of its class
-        first = np.sort(first[first >= 0])
-        rows = self.rows.take(first).by_row()
-        squares = np.empty(rows.n)
-        rows.squares(squares)
-        return _Anchors(weights[first], np.sqrt(squares), self.loss.total)
+        sums = np.zeros((self.outputs, self.rows.d + 1))
+        count("visits", self.rows.group_sums(self.loss.weights, self.loss.y, sums))
+        sums = sums[sums[:, -1] > 0.0]
+        means = sums[:, :-1] / sums[:, -1:]
+        return _Anchors(sums[:, -1], np.sqrt((means * means).sum(axis=1)), self.loss.total)
 
     def reach(self, C: float) -> float:
         """No difference of two free intercepts is larger at a minimiser.
 
-        F is at most C S there, S the weight of all rows, so |W|^2 <= 2 C S and row i has a loss of at most S / s_i. But
-        its loss is at least 1 + (w_k - w_y).x_i + b_k - b_y, and |w_k - w_y| <= sqrt(2) |W|. So for any row i of class
-        y and all k:  b_k - b_y <= S / s_i - 1 + 2 sqrt(C S) |x_i|.
+        F is at most C S there, S the weight of all rows, so |W|^2 <= 2 C S and the losses of a class y add up to S at
+        most. But each loss is at least 1 + (w_k - w_y).x_i + b_k - b_y, for all k, and |w_k - w_y| <= sqrt(2) |W|. With
+        S_y and m_y the weight and the mean row of the class:  b_k - b_y <= S / S_y - 1 + 2 sqrt(C S) |m_y|.
         """
         if self.intercept is not Intercept.FREE:
             return np.inf
