@@ -181,7 +181,8 @@ def test_compiled_is_lapack(form, n_free, seed, m, d, shards, C, loose, warm):
     assert twin.lower <= ours.value
     if ours.steps == twin.steps:
         for name in ("value", "lower", "risk"):
-            assert getattr(ours, name) == pytest.approx(getattr(twin, name), rel=1e-5, abs=1e-6 * twin.value)
+            close = 1e-6 * twin.value + 1e-12 * C * problem.offsets.max()  # the optimum may be 0
+            assert getattr(ours, name) == pytest.approx(getattr(twin, name), rel=1e-5, abs=close)
         assert_allclose(ours.weights, twin.weights, atol=1e-4)
 
 

@@ -147,11 +147,12 @@ struct SortedPlanes {
     }
 };
 
-// Makes the diagonal larger from row `first` on, by too little to matter but where rows depend on each other.
-inline void guard_diagonal(Symmetric& H, std::size_t first, double guard) {
+// Makes the diagonal larger from row `first` on, where rows may depend on each other; `added` has one entry for each.
+inline void guard_diagonal(Symmetric& H, std::size_t first, double guard, std::vector<double>& added) {
     for (std::size_t j = first; j < H.n; ++j) {
         double& at = H.row(j)[j];
-        at = at > 0.0 ? (1.0 + guard * static_cast<double>(H.n)) * at : 1.0;
+        added[j - first] = at > 0.0 ? guard * static_cast<double>(H.n) * at : 1.0;
+        at += added[j - first];
     }
 }
 
@@ -169,7 +170,9 @@ class ByPlanes {
           x_(p_.m),
           products_(p_.m),
           b_(p_.width),
-          db_(p_.width) {
+          db_(p_.width),
+          added_(p_.free),
+          again_(p_.free) {
         for (std::size_t i = 0; i < p_.m; ++i) {
             const double* row = p_.given.gram + p_.order[i] * p_.given.gram_stride;
             for (std::size_t j = 0; j < p_.m; ++j) gram_[i * p_.m + j] = C * row[p_.order[j]];
@@ -236,6 +239,10 @@ class ByPlanes {
             add_rows(dx, [&](std::size_t i) { return across(i); }, 0, p_.m, db_.data(), p_.width);
             for (std::size_t j = 0; j < p_.free; ++j) db_[j] -= s[j];
             S_.solve(db_.data());
+            // As if there were no guard, but where rows depend on each other.
+            for (std::size_t j = 0; j < p_.free; ++j) again_[j] = added_[j] * db_[j];
+            S_.solve(again_.data());
+            for (std::size_t j = 0; j < p_.free; ++j) db_[j] += again_[j];
             for (std::size_t i = 0; i < p_.m; ++i) dx[i] -= dot(across(i), db_.data(), p_.width);
             M_.backward(dx);
         } else {
@@ -271,8 +278,8 @@ class ByPlanes {
         M_.forward(across_.data(), p_.width);
         S_.H.clear();
         add_products(S_.H, across_.data(), p_.width, p_.m);
-        guard_diagonal(S_.H, 0, guard_);
         for (std::size_t j = 0; j < p_.free; ++j) S_.H.row(j)[j] += walls[j];
+        guard_diagonal(S_.H, 0, guard_, added_);
         return S_.factorise();
     }
 
@@ -286,7 +293,7 @@ class ByPlanes {
     Cholesky M_, S_;
     std::vector<double> gram_;    // C A A', in the order of the shards
     std::vector<double> across_;  // (1/M) c; or V, if b has a box
-    std::vector<double> x_, products_, kept_, b_, db_, kept_b_;
+    std::vector<double> x_, products_, kept_, b_, db_, kept_b_, added_, again_;
 };
 
 // M = K + B B' with B = sqrt(C) A and K the rest, which inverts shard by shard; then one row per feature, and b's.
@@ -311,7 +318,9 @@ class ByFeatures {
           k_(p_.m),
           total_(p_.shards),
           rest_(p_.shards),
-          left_(p_.m) {
+          left_(p_.m),
+          added_(p_.free),
+          again_(n_) {
         for (std::size_t i = 0; i < p_.m; ++i) {
             const double* slope = p_.slope(i);
             for (std::size_t j = 0; j < d_; ++j) B_[i * width_ + j] = root_ * slope[j];
@@ -370,8 +379,8 @@ class ByFeatures {
         }
         add_products(H_.H, chunk_.data(), width_, used);
         if (p_.boxed) {
-            guard_diagonal(H_.H, d_, guard_);
             for (std::size_t j = 0; j < p_.free; ++j) H_.H.row(d_ + j)[d_ + j] += walls[j];
+            guard_diagonal(H_.H, d_, guard_, added_);
         }
         return H_.factorise();
     }
@@ -381,6 +390,12 @@ class ByFeatures {
         combine(dx, dw_);
         for (std::size_t j = 0; j < p_.free; ++j) dw_[d_ + j] -= s[j];
         H_.solve(dw_.data());
+        if (p_.boxed) {  // as if there were no guard, but where rows depend on each other
+            std::fill(again_.begin(), again_.end(), 0.0);
+            for (std::size_t j = 0; j < p_.free; ++j) again_[d_ + j] = added_[j] * dw_[d_ + j];
+            H_.solve(again_.data());
+            add_multiple(1.0, again_.data(), dw_.data(), n_);
+        }
         for (std::size_t i = 0; i < p_.m; ++i) left_[i] = r[i] - dot(row(i), dw_.data(), width_);
         over_K(left_.data(), dx, sums);
     }
@@ -425,7 +440,7 @@ class ByFeatures {
     std::size_t d_, n_, width_;
     std::vector<double> B_;  // (sqrt(C) A, c), padded with zeros
     Cholesky H_;
-    std::vector<double> chunk_, mean_, w_, dw_, k_, total_, rest_, left_, kept_;
+    std::vector<double> chunk_, mean_, w_, dw_, k_, total_, rest_, left_, kept_, added_, again_;
 };
 
 // x with c.x = 0: the heavier side made lighter, which keeps to every other constraint.
@@ -485,14 +500,18 @@ class Polish {
           rows_(spread_.size() + mean_.size()),
           t_(p_.shards),
           aim_(p_.free),
+          added_(p_.free),
           off_(p_.width),
           fine_(p_.width) {}
 
     void operator()(std::vector<double>& x, const double* t, const double* y_up, const double* y_down) {
         t_.assign(t, t + p_.shards);
         for (std::size_t j = 0; j < p_.free; ++j) aim_[j] = y_down[j] - y_up[j];
-        for (int round = 0; round < rules_.polish && remove(x); ++round) {
+        least_ = INFINITY;
+        best_ = x;
+        for (int times = 0; better(x) && times < rules_.polish && remove(x); ++times) {
         }
+        x = best_;
         double largest = 1.0;
         for (std::size_t p = 0; p < p_.shards; ++p)
             largest = std::max(largest, p_.sum(p, [&](std::size_t i) { return x[i]; }));
@@ -510,19 +529,27 @@ class Polish {
     }
 
   private:
-    // Removes what c'x is off the aim; false if that is not worth it, or cannot be done.
-    bool remove(std::vector<double>& x) {
+    // Whether c'x is nearer to the aim than for all x before.
+    bool better(const std::vector<double>& x) {
         fine_.of(p_, x, off_);
         double total = 0.0;
         for (std::size_t j = 0; j < p_.free; ++j) {
             off_[j] -= aim_[j];
             total += std::abs(off_[j]);
         }
-        if (p_.given.radius * total <= rules_.round_off * dot(p_.o.data(), x.data(), p_.m)) return false;
+        if (!(total < least_)) return false;
+        least_ = total;
+        best_ = x;
+        return true;
+    }
+
+    // Removes what c'x is off the aim; false if that is not worth it, or cannot be done.
+    bool remove(std::vector<double>& x) {
+        if (p_.given.radius * least_ <= rules_.round_off * dot(p_.o.data(), x.data(), p_.m)) return false;
         for (std::size_t p = 0; p < p_.shards; ++p) centre(p, x);
         middle_.H.clear();
         add_products(middle_.H, rows_.data(), p_.width, p_.m + p_.shards);
-        guard_diagonal(middle_.H, 0, rules_.guard);
+        guard_diagonal(middle_.H, 0, rules_.guard, added_);
         if (!middle_.factorise()) return false;
         middle_.solve(off_.data());
         const double* spread = spread_.data();
@@ -557,7 +584,8 @@ class Polish {
     const SortedPlanes& p_;
     const ReducedRules& rules_;
     Cholesky middle_;
-    std::vector<double> spread_, mean_, rows_, t_, aim_, off_;
+    std::vector<double> spread_, mean_, rows_, t_, aim_, added_, off_, best_;
+    double least_ = INFINITY;  // what is off where x is best so far
     FineSums fine_;
 };
 

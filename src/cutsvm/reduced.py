@@ -61,7 +61,7 @@ ROUND_OFF = 4e-14
 # The same for sums whose rounding errors are summed too (c'x, where `reach` makes each digit count).
 FINE = 1e-20
 # Columns of c may depend on each other; then this share of the diagonal, times the number of rows as rounding goes with
-# that, keeps b's equations solvable. More would slow b down near the end (measured: 1e-13 in all leaves a gap of 1e-8).
+# that, keeps b's equations solvable.
 GUARD = 5e-16
 # How often what is left of c'x is removed from x: the first time leaves what x >= 0 forbids, the others round-off.
 POLISH = 3
@@ -391,9 +391,14 @@ def _polished(x: Vector, t: Vector, p: _Sorted, aim: Vector) -> Vector:
     x (1 - (c - mean) v) and t (1 + mean v), with the shard's mean of c, t counting as a plane with c = 0; so the sum of
     x and t stays 1. Where x >= 0 forbids that, all of x is made smaller by one factor, which leaves c'x = 0 as it is.
     """
-    for _ in range(POLISH):
+    least, best = np.inf, x
+    for times in range(POLISH + 1):
         off = _fine_sums(x, p.c) - aim
-        if p.radius * float(np.abs(off).sum()) <= ROUND_OFF * float(p.o @ x):
+        total = float(np.abs(off).sum())
+        if not total < least:
+            break
+        least, best = total, x
+        if times == POLISH or p.radius * total <= ROUND_OFF * float(p.o @ x):
             break
         mean = p.per_shard(x[:, None] * p.c) / (p.per_shard(x) + t)[:, None]
         spread = p.c - mean[p.shard]
@@ -405,7 +410,7 @@ def _polished(x: Vector, t: Vector, p: _Sorted, aim: Vector) -> Vector:
             break
         v = factor.solve(off)
         x, t = x * np.clip(1.0 - spread @ v, 0.0, 2.0), t * np.clip(1.0 + mean @ v, 0.0, 2.0)
-    scaled: Vector = x / max(1.0, float(p.per_shard(x).max()))
+    scaled: Vector = best / max(1.0, float(p.per_shard(best).max()))
     return scaled
 
 
@@ -431,11 +436,13 @@ def _split(values: Vector) -> tuple[Vector, Vector]:
     return high, values - high
 
 
-def _guard(matrix: Array, first: int) -> None:
-    """Makes the diagonal larger from `first` on, by too little to matter but where rows depend on each other."""
+def _guard(matrix: Array, first: int) -> Vector:
+    """Makes the diagonal larger from `first` on, where rows may depend on each other; gives what was added."""
     places = np.arange(first, len(matrix))
-    diagonal = matrix[places, places]
-    matrix[places, places] = np.where(diagonal > 0.0, (1.0 + GUARD * len(matrix)) * diagonal, 1.0)
+    diagonal: Vector = matrix[places, places]
+    added: Vector = np.where(diagonal > 0.0, GUARD * len(matrix) * diagonal, 1.0)
+    matrix[places, places] += added
+    return added
 
 
 class _Cholesky:
@@ -527,8 +534,8 @@ class ByPlanes:
         p = self.problem
         V = factor.forward(p.c)
         middle = V.T @ V
-        _guard(middle, 0)
         middle[np.diag_indices_from(middle)] += walls
+        guard = _guard(middle, 0)
         inner = _cholesky(middle)
         if inner is None:
             return None
@@ -536,6 +543,7 @@ class ByPlanes:
         def newton(r: Vector, s: Vector) -> Direction:
             half = factor.forward(r)
             db = inner.solve(V.T @ half - s)
+            db = db + inner.solve(guard * db)  # as if there were no guard, but where rows depend on each other
             dx = factor.backward(half - V @ db)
             return dx, p.per_shard(dx), None, db
 
@@ -600,8 +608,8 @@ class ByFeatures:
         d = p.features
         H[np.arange(d), np.arange(d)] += 1.0
         if p.boxed:
-            _guard(H, d)
             H[np.arange(d, len(H)), np.arange(d, len(H))] += state.walls
+            guard = _guard(H, d)
         factor = _cholesky(H)
         if factor is None:
             return None
@@ -610,6 +618,8 @@ class ByFeatures:
             right = B.T @ over_K(r)[0]
             right[d:] -= s
             y = factor.solve(right)
+            if p.boxed:  # as if there were no guard, but where rows depend on each other
+                y = y + factor.solve(np.concatenate([np.zeros(d), guard * y[d:]]))
             return *over_K(r - B @ y), y[:d] / self.root, y[d:]
 
         return newton
