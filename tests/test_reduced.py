@@ -366,6 +366,19 @@ def test_does_not_run_in_circles(solver):
     assert reduced.steps < 30
 
 
+@pytest.mark.parametrize("solver", ["compiled", "by_lapack"])
+def test_a_start_far_off_balance(solver):
+    """Weights all on one side, two shards, and a constraint that asks for both."""
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        slopes = rng.uniform(-1.0, 1.0, size=(2, 21))
+        slopes[:, -1] = -0.363, 0.942
+        problem = ReducedProblem(slopes, rng.uniform(1.0, 1.2, size=2), np.array([2, 3]), 1)
+        found = getattr(problem, solver)(3.0, 1e-6, np.array([0.5, 0.0]))
+        assert found.value - found.lower <= 1e-6
+        assert found.steps < 30
+
+
 @given(seed=seeds, tol=st.sampled_from([10.0, 1.0, 0.1]))
 def test_a_loose_tolerance_still_gives_a_bound(seed, tol):
     slopes, offsets, shard = some_planes(rng_of(seed), 20, 4, 3, 0)

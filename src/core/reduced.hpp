@@ -444,7 +444,7 @@ class ByFeatures {
 };
 
 // x with c.x = 0: the heavier side made lighter, which keeps to every other constraint.
-inline void balance(std::vector<double>& x, const std::vector<double>& c) {
+inline void balance(std::span<double> x, const std::vector<double>& c) {
     double up = 0.0, down = 0.0;
     for (std::size_t i = 0; i < x.size(); ++i) (c[i] > 0.0 ? up : down) += x[i] * std::abs(c[i]);
     if (up == down) return;
@@ -641,6 +641,10 @@ class InteriorPoint {
             const double over = std::max(1.0, sum * (1.0 + rules_.floor * equal));
             for (std::size_t i = p_.starts[p]; i < p_.starts[p + 1]; ++i) inside_[i] /= over;
         }
+        // Far off balance the method may go in circles: where both sides have weight, it starts from balance.
+        if (!p_.boxed && p_.free == 1 && std::ranges::any_of(p_.c, [](double c) { return c > 0.0; }) &&
+            std::ranges::any_of(p_.c, [](double c) { return c < 0.0; }))
+            balance(std::span(inside_).first(m_), p_.c);
         // The best multiple of x: the dual is a parabola along it.
         form_.start(inside_.data());
         const double gain = C_ * dot(p_.o.data(), inside_.data(), m_), cost = 2.0 * form_.penalty();

@@ -258,6 +258,10 @@ class _State:
         if warm is not None:
             x = np.maximum(warm, FLOOR * x)
             x = x / np.maximum(1.0, problem.per_shard(x) * (1.0 + FLOOR * equal))[shard]
+        # Far off balance the method may go in circles: where both sides have weight, it starts from balance.
+        c = problem.c
+        if not problem.boxed and c.shape[1] == 1 and c.min() < 0.0 < c.max():
+            x = _balanced(x, c[:, 0])
         # The best multiple of x: the dual is a parabola along it.
         gain, cost = C * float(problem.o @ x), form.cost(x)
         if 0.0 < gain < cost:
