@@ -309,3 +309,12 @@ def test_other_warnings_are_told_in_one_line(run: Run, binary: Path, monkeypatch
     monkeypatch.setattr(LinearSVC, "fit", fit)
     assert "cutsvm: warning: look out\n" in run("train", "--n-jobs", 1, binary).err
     assert run("train", "-q", "--n-jobs", 1, binary).err == ""
+
+
+def test_more_than_two_classes(run: Run, three: Path) -> None:
+    code, out, err = run("train", "--n-jobs", 1, three)
+    assert code == 0 and "certified" in out and "against the rest" not in err
+    code, out, err = run("train", "--n-jobs", 1, "--multi-class", "ovr", "--solver", "dcd", three)
+    assert code == 0 and "certified" in out
+    code, out, err = run("train", "--solver", "dcd", three)
+    assert (code, out) == (2, "") and "here are 3: add --multi-class ovr" in err

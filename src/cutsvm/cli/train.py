@@ -44,6 +44,8 @@ def train(options: argparse.Namespace) -> int:
     classes = np.unique(y)
     if len(classes) < 2:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two classes or more")
+    if len(classes) > 2 and options.solver == "dcd" and options.multi_class != "ovr":
+        raise CommandError(f"--solver dcd knows two classes at a time, here are {len(classes)}: add --multi-class ovr")
     if options.folds is None:
         _check_format(options, data, classes)
     say.note(f"{data.source}: {_facts(data, classes)}, read in {reading:.2f} s")

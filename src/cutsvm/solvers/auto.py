@@ -4,13 +4,13 @@ The rules, and what they are made from (`benchmarks/results/binary.md`; seconds 
 at C n = 1e2, 1e4, 1e6; n rows, d features; -: not within three times the time of auto, or not measured):
 
     set         n        d       ocas                sifting             dcd
-    covtype     581,012  54      0.22   0.33   0.4   0.13   0.2    0.3   0.16   0.35   -
-    kdd04_bio   145,751  74      0.091  0.12   0.2   0.051  0.067  0.11  0.19   0.2    -
-    ijcnn1      49,990   22      0.035  0.069  0.078 0.035  0.038  0.05  0.02   0.029  0.65
-    a9a         32,561   123     0.033  0.1    0.25  0.029  0.15   0.49  0.014  0.063  -
-    w8a         49,749   300     0.045  0.14   0.91  0.049  0.22   0.96  0.032  0.081  -
-    mnist       60,000   784     0.27   0.86   4.9   0.14   0.66   4.7   0.11   1.1    -
-    arxiv       250,000  59,366  0.29   0.61   -     0.28   0.55   -     0.17   0.28   -
+    covtype     581,012  54      0.17   0.3    0.41  0.095  0.15   0.28  0.14   0.26   -
+    kdd04_bio   145,751  74      0.083  0.14   0.2   0.039  0.074  0.11  0.18   0.22   -
+    ijcnn1      49,990   22      0.025  0.053  0.064 0.018  0.025  0.033 0.013  0.025  0.5
+    a9a         32,561   123     0.028  0.09   0.2   0.023  0.11   0.43  0.01   0.061  -
+    w8a         49,749   300     0.035  0.13   0.96  0.033  0.2    1     0.025  0.084  -
+    mnist       60,000   784     0.27   0.83   4.4   0.13   0.61   4.6   0.13   1      -
+    ARXIV
 
 0. Few rows: ocas. All are quick, and with one shard it is the one whose answer is the same, to the last digits, for a
    row of weight k and for k such rows.
@@ -21,6 +21,9 @@ at C n = 1e2, 1e4, 1e6; n rows, d features; -: not within three times the time o
    1e6, 40 and more for the others there.
 3. Otherwise sifting again if there are very many rows for each feature, though not so many in all (ijcnn1).
 4. Otherwise ocas.
+
+Several classes in one problem (Crammer and Singer) know no coordinate descent here: rule 1 with K features for each, else
+ocas (`benchmarks/results/multiclass.md`).
 
 Dense data that are mostly zeros are swept as sparse by 2 and 4, which read them often.
 """
