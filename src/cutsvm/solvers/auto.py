@@ -22,8 +22,8 @@ at C n = 1e2, 1e4, 1e6; n rows, d features; -: not within three times the time o
 3. Otherwise sifting again if there are very many rows for each feature, though not so many in all (ijcnn1).
 4. Otherwise ocas.
 
-Several classes in one problem (Crammer and Singer) know no coordinate descent here: rule 1 with K features for each, else
-ocas (`benchmarks/results/multiclass.md`).
+Several classes in one problem (Crammer and Singer) have no coordinate descent here: rule 1 with K features for each,
+else ocas (`benchmarks/results/multiclass.md`).
 
 Dense data that are mostly zeros are swept as sparse by 2 and 4, which read them often.
 """
