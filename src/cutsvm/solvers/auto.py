@@ -10,7 +10,7 @@ at C n = 1e2, 1e4, 1e6; n rows, d features; -: not within three times the time o
     a9a         32,561   123     0.028  0.09   0.2   0.023  0.11   0.43  0.01   0.061  -
     w8a         49,749   300     0.035  0.13   0.96  0.033  0.2    1     0.025  0.084  -
     mnist       60,000   784     0.27   0.83   4.4   0.13   0.61   4.6   0.13   1      -
-    ARXIV
+    arxiv       250,000  59,366  0.35   0.46   4.2   0.3    0.53   4.4   0.21   0.27   2.4
 
 0. Few rows: ocas. All are quick, and with one shard it is the one whose answer is the same, to the last digits, for a
    row of weight k and for k such rows.
