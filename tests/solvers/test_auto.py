@@ -21,6 +21,7 @@ from cutsvm.solvers.auto import choose
         (20_000, 5, 0.01, DCD, "few epochs"),
         (20_000, 5, 100.0, OCAS, "too much for dcd"),
         (50_000, 5, 100.0, Sifting, "too much for dcd"),
+        (50_000, 60, 1.0, Sifting, "too much for dcd"),
         (50_000, 60, 100.0, OCAS, "too few rows"),
     ],
 )

@@ -19,7 +19,8 @@ at C n = 1e2, 1e4, 1e6; n rows, d features; -: not within three times the time o
 2. Otherwise coordinate descent, as long as C is small enough for it: one step moves alpha_i by about 1 / |x_i|^2 on its
    way to C s_i, so that its epochs grow with C s |x|^2. That is 4.3 for a9a at C n = 1e4, 17 for mnist, 4 for arxiv at
    1e6, 40 and more for the others there.
-3. Otherwise sifting again if there are very many rows for each feature, though not so many in all (ijcnn1).
+3. Otherwise sifting again if there are many rows for each feature, though not so many in all (ijcnn1, mnist at 1e4); and
+   more of them where C |x|^2 is so large that most rows are near the margin (mnist and w8a at 1e6).
 4. Otherwise ocas.
 
 Several classes in one problem (Crammer and Singer) have no coordinate descent here: rule 1 with K features for each,
@@ -49,7 +50,8 @@ from cutsvm.types import Vector
 SHORT = 4_000  # rows up to which it does not matter
 LONG = 100_000  # rows from which sifting pays,
 THIN = 300  # if there are so many of them for each feature;
-MEDIUM, THINNER = 40_000, 1000  # and the same where coordinate descent would be slow
+# The same where coordinate descent would be slow: so many rows, and so many for each feature up to HARD, or beyond it.
+MEDIUM, THINNER, HARD, THINNEST = 40_000, 70, 100.0, 1000
 EASY = 8.0  # the mean of C s_i times the mean of |x_i|^2 up to which coordinate descent is quick
 SAMPLE = 1000  # rows that |x_i|^2 is measured on
 
@@ -83,7 +85,7 @@ def choose(risk: Risk, C: float) -> tuple[Solver, str]:
     hard = C * risk.loss.total / n * mean_square(rows)
     if hard <= EASY:
         return DCD(), f"dcd: C |x|^2 is {hard:.2g} in the mean, so it takes few epochs"
-    if n >= max(MEDIUM, THINNER * d):
+    if n >= max(MEDIUM, (THINNER if hard <= HARD else THINNEST) * d):
         return Sifting(), f"sifting: {n:,} rows of only {d:,} features, and C |x|^2 is {hard:.2g}, too much for dcd"
     return OCAS(), f"ocas: C |x|^2 is {hard:.2g} in the mean, too much for dcd, and too few rows for sifting"
 
