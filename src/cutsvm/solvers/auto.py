@@ -19,8 +19,8 @@ at C n = 1e2, 1e4, 1e6; n rows, d features; -: not within three times the time o
 2. Otherwise coordinate descent, as long as C is small enough for it: one step moves alpha_i by about 1 / |x_i|^2 on its
    way to C s_i, so that its epochs grow with C s |x|^2. That is 4.3 for a9a at C n = 1e4, 17 for mnist, 4 for arxiv at
    1e6, 40 and more for the others there.
-3. Otherwise sifting again if there are many rows for each feature, though not so many in all (ijcnn1, mnist at 1e4); and
-   more of them where C |x|^2 is so large that most rows are near the margin (mnist and w8a at 1e6).
+3. Otherwise sifting again if there are many rows for each feature, though not so many in all (ijcnn1, mnist at 1e4);
+   and more of them where C |x|^2 is so large that most rows are near the margin (mnist and w8a at 1e6).
 4. Otherwise ocas.
 
 Several classes in one problem (Crammer and Singer) have no coordinate descent here: rule 1 with K features for each,
