@@ -7,6 +7,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from scipy import sparse
 
+from cutsvm.solvers import sifting
+
 # The default tries the same examples every time, so that a failure is the change's; "thorough" tries new ones.
 settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60, derandomize=True
@@ -42,3 +44,13 @@ LAYOUTS = {
 def _retyped(X, columns, pointers):
     X.indices, X.indptr = X.indices.astype(columns), X.indptr.astype(pointers)
     return X
+
+
+@pytest.fixture(scope="module")
+def sift_anything():
+    """Sifting steps aside where it does not pay; for some tests it must not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sifting, "FEW", 0)
+        patch.setattr(sifting, "MANY", 0)
+        patch.setattr(sifting, "OF_EACH", 2)
+        yield

@@ -168,4 +168,7 @@ def test_new_figures_for_time(model: LinearSVC) -> None:
 
     plt.switch_backend("agg")
     for models in (model, [model] * 8):
-        plt.close(plot_time_breakdown(models).figure)
+        before = set(plt.get_fignums())
+        plot_time_breakdown(models)
+        (fresh,) = set(plt.get_fignums()) - before
+        plt.close(fresh)

@@ -11,19 +11,11 @@
 #include "core/reduced.hpp"
 #include "core/sweep.hpp"
 
+#include "checks.hpp"
+
 using namespace cutsvm;
 
 namespace {
-
-int failures = 0;
-
-void expect(bool fine, const char* what, long detail) {
-    if (fine) return;
-    std::fprintf(stderr, "FAILED %s (%ld)\n", what, detail);
-    ++failures;
-}
-
-bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * (1.0 + std::abs(a) + std::abs(b)); }
 
 // Values on the heap, so that a read beyond the end is seen.
 template <class T>

@@ -6,19 +6,11 @@
 #include <memory>
 #include <random>
 
+#include "checks.hpp"
+
 using namespace cutsvm;
 
 namespace {
-
-int failures = 0;
-
-void expect(bool fine, const char* what, long detail) {
-    if (fine) return;
-    std::fprintf(stderr, "FAILED %s (%ld)\n", what, detail);
-    ++failures;
-}
-
-bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * (1.0 + std::abs(a) + std::abs(b)); }
 
 // Small integers, so that every sum is exact and ties are many.
 struct Problem {

@@ -13,7 +13,7 @@ from cutsvm.planes import Bundle
 from cutsvm.risk import Intercept, Risk
 from cutsvm.rows import as_rows
 from cutsvm.run import Status, Stop, run
-from cutsvm.solvers import CPA, DCD, OCAS, Auto, Sifting, sifting
+from cutsvm.solvers import CPA, DCD, OCAS, Auto, Sifting
 from reference import svm
 from test_kernels import rng_of, seeds
 
@@ -32,16 +32,7 @@ SOLVERS = {
     "auto": lambda shards: Auto(),
 }
 INTERCEPTS = [i.value for i in Intercept]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def sift_anything():
-    """Sifting steps aside where it does not pay; here it must not."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sifting, "FEW", 0)
-        patch.setattr(sifting, "MANY", 0)
-        patch.setattr(sifting, "OF_EACH", 2)
-        yield
+pytestmark = pytest.mark.usefixtures("sift_anything")
 
 
 def some_problem(rng, n, d):

@@ -15,7 +15,7 @@ from cutsvm.losses import CrammerSinger
 from cutsvm.planes import Bundle
 from cutsvm.run import Status, Stop, run
 from cutsvm.sifted import Sifted
-from cutsvm.solvers import CPA, DCD, OCAS, Auto, Sifting, auto, sifting
+from cutsvm.solvers import CPA, DCD, OCAS, Auto, Sifting, auto
 from reference import multiclass, svm
 from test_kernels import rng_of, seeds
 
@@ -26,16 +26,7 @@ SOLVERS = {
     "sifting": lambda shards: Sifting(inner=OCAS(shards=shards), sample=0.3, band=0.2),
     "auto": lambda shards: Auto(),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def sift_anything():
-    """Sifting steps aside where it does not pay; here it must not."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sifting, "FEW", 0)
-        patch.setattr(sifting, "MANY", 0)
-        patch.setattr(sifting, "OF_EACH", 2)
-        yield
+pytestmark = pytest.mark.usefixtures("sift_anything")
 
 
 def some_problem(rng, n, d, K):

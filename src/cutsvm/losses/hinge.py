@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg.blas import dasum
 
 from cutsvm._native import core
+from cutsvm.losses.line import KnotLine
 from cutsvm.types import Array, Ints, Vector
 
 _NOWHERE = np.empty(0)
-
-
-@dataclass(frozen=True)
-class HingeLook:
-    """See `cutsvm.losses.Look`."""
-
-    values: Vector
-    slopes: Vector
-    knots: Vector
-
-
-class HingeLine:
-    """The hinge loss along a line of scores; see `cutsvm.losses.Line`."""
-
-    def __init__(self, loss: Hinge, scores: Vector, to: Vector | None) -> None:
-        self.n = loss.n
-        self._arrays = (scores, _NOWHERE if to is None else to, loss.signed)
-        self._threads = loss.threads
-
-    def look(self, ks: Vector) -> HingeLook:
-        many = len(ks)
-        at = np.full(core.LOOKS, ks[-1])
-        at[:many] = ks
-        out = np.empty((3, core.LOOKS))
-        core.hinge_look(*self._arrays, at, out, self._threads)
-        constant, slopes, knots = out[:, :many]
-        return HingeLook(constant + ks * slopes, slopes, knots)
-
-    def crossing(self, low: float, high: float, slope: float, curvature: float, level: float) -> float:
-        return core.hinge_crossing(*self._arrays, low, high, slope, curvature, level, self._threads)
 
 
 class Hinge:
@@ -69,8 +38,9 @@ class Hinge:
             return 0.0, min(1.0, -inside / negative)
         return 0.0, 0.0
 
-    def line(self, scores: Vector, to: Vector | None = None) -> HingeLine:
-        return HingeLine(self, scores, to)
+    def line(self, scores: Vector, to: Vector | None = None) -> KnotLine:
+        arrays = (scores, _NOWHERE if to is None else to, self.signed)
+        return KnotLine(self.n, core.hinge_look, core.hinge_crossing, arrays, self.threads)
 
     # What sifting asks for: see `cutsvm.losses.Siftable`. Groups are the rows inside the margin, positive and negative.
 

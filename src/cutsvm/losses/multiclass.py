@@ -5,29 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm.losses.hinge import HingeLook
+from cutsvm.losses.line import KnotLine
 from cutsvm.types import Array, Ints, Vector
-
-
-class MultiLine:
-    """The loss along a line of scores; see `cutsvm.losses.Line`. Each row is the upper envelope of K straight lines."""
-
-    def __init__(self, loss: CrammerSinger, scores: Vector, to: Vector) -> None:
-        self.n = loss.n
-        self._arrays = (scores, to, loss.y, loss.weights)
-        self._threads = loss.threads
-
-    def look(self, ks: Vector) -> HingeLook:
-        many = len(ks)
-        at = np.full(core.LOOKS, ks[-1])
-        at[:many] = ks
-        out = np.empty((3, core.LOOKS))
-        core.multi_look(*self._arrays, at, out, self._threads)
-        constant, slopes, knots = out[:, :many]
-        return HingeLook(constant + ks * slopes, slopes, knots)
-
-    def crossing(self, low: float, high: float, slope: float, curvature: float, level: float) -> float:
-        return core.multi_crossing(*self._arrays, low, high, slope, curvature, level, self._threads)
 
 
 class CrammerSinger:
@@ -58,10 +37,12 @@ class CrammerSinger:
         core.multi_choose(scores, self.y, self.weights, bounds, choice, offsets, pulls, self.threads)
         return choice, offsets, pulls
 
-    def line(self, scores: Vector, to: Vector | None = None) -> MultiLine:
+    def line(self, scores: Vector, to: Vector | None = None) -> KnotLine:
+        """Each row is the upper envelope of K straight lines."""
         if to is None:
             raise ValueError("a line towards other scores expected")
-        return MultiLine(self, scores, to)
+        arrays = (scores, to, self.y, self.weights)
+        return KnotLine(self.n, core.multi_look, core.multi_crossing, arrays, self.threads)
 
     # What sifting asks for: see `cutsvm.losses.Siftable`. A group is one label and one class chosen.
 
