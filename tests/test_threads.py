@@ -1,6 +1,7 @@
 """Threads: how many, and who has the cores."""
 
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -17,6 +18,20 @@ def blas_threads():
 def test_none_is_one_and_all_is_at_least_one():
     assert threads.count(None) == threads.count(1) == 1
     assert threads.count(-1) >= 1
+
+
+def _count(pipe):
+    pipe.send([threads.count(jobs) for jobs in (None, 1, 2, -1)])
+
+
+def test_a_daemon_has_its_threads():
+    """joblib gives a daemonic process one job, since it may not start processes; threads are another matter."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_count, args=(theirs,), daemon=True)
+    process.start()
+    assert ours.recv() == [threads.count(jobs) for jobs in (None, 1, 2, -1)]
+    process.join()
 
 
 def test_blas_gets_its_threads_back():

@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from multiprocessing import current_process
 from threading import current_thread, main_thread
 
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
 from threadpoolctl import ThreadpoolController
 
 from cutsvm._native import core
@@ -29,7 +30,13 @@ def count(n_jobs: int | None) -> int:
     """Threads for `n_jobs`: None is 1 (or what joblib's context says), -1 all cores that we may use."""
     if _forked:
         return 1
-    return int(max(1, min(effective_n_jobs(n_jobs), core.max_threads())))
+    if current_process().daemon:
+        # joblib counts processes, which a daemon (a Dask worker, say) may not start; threads it may.
+        with parallel_config(backend="threading"):
+            jobs = effective_n_jobs(n_jobs)
+    else:
+        jobs = effective_n_jobs(n_jobs)
+    return int(max(1, min(jobs, core.max_threads())))
 
 
 @cache
