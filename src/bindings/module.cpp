@@ -7,6 +7,7 @@ void bind_sweep(nb::module_&);
 void bind_many(nb::module_&);
 void bind_hinge(nb::module_&);
 void bind_multiclass(nb::module_&);
+void bind_pairwise(nb::module_&);
 void bind_dcd(nb::module_&);
 void bind_svmlight(nb::module_&);
 void bind_reduced(nb::module_&);
@@ -34,6 +35,7 @@ NB_MODULE(CUTSVM_MODULE, m) {
     bind_many(m);
     bind_hinge(m);
     bind_multiclass(m);
+    bind_pairwise(m);
     bind_dcd(m);
     bind_svmlight(m);
     bind_reduced(m);

@@ -1,0 +1,29 @@
+// Bindings of core/pairwise.hpp.
+#include "core/pairwise.hpp"
+
+#include "bindings/arrays.hpp"
+#include "bindings/matrices.hpp"
+
+using namespace cutsvm;
+
+void bind_pairwise(nb::module_& m) {
+    // requires: levels[q] is more than every y of query q, which the caller has made sure of.
+    m.def(
+        "pair_slopes",
+        [](const Vector<std::int32_t>& y, const Vector<double>& s, const Vector<std::int64_t>& starts,
+           const Vector<std::int64_t>& levels, const Vector<double>& f, const VectorOut<double>& g,
+           const VectorOut<double>& weights, int threads) {
+            const std::size_t n = y.shape(0);
+            check(s.shape(0) == n && f.shape(0) == n && g.shape(0) == n, "one entry per row expected");
+            check(starts.shape(0) == levels.shape(0) + 1 && weights.shape(0) == levels.shape(0),
+                  "starts, weights: one entry per query expected");
+            const auto edges = view(starts);
+            check(edges.front() == 0 && edges.back() == static_cast<std::int64_t>(n) &&
+                      std::is_sorted(edges.begin(), edges.end()),
+                  "starts: rising from 0 to n expected");
+            const Pairs pairs{view(y), view(s), edges, view(levels)};
+            released([&] { pair_slopes(pairs, view(f), view(g), view(weights), threads); });
+        },
+        "y"_a.noconvert(), "s"_a.noconvert(), "starts"_a.noconvert(), "levels"_a.noconvert(), "f"_a.noconvert(),
+        "g"_a.noconvert(), "weights"_a.noconvert(), "threads"_a);
+}
