@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from cutsvm.io.dataset import Dataset, open_dataset
     from cutsvm.io.model_file import load_model, save_model
     from cutsvm.linear import LinearSVC
+    from cutsvm.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
     from cutsvm.run import Record, Status
 
 __version__ = version("cutsvm")
@@ -20,6 +21,9 @@ __all__ = [
     "DataError",
     "Dataset",
     "LinearSVC",
+    "OrdinalSVC",
+    "ROCAreaSVC",
+    "RankingSVM",
     "Record",
     "Status",
     "__version__",
@@ -35,6 +39,9 @@ _HOMES = {
     "DataError": "cutsvm.errors",
     "Dataset": "cutsvm.io.dataset",
     "LinearSVC": "cutsvm.linear",
+    "OrdinalSVC": "cutsvm.ranking",
+    "ROCAreaSVC": "cutsvm.ranking",
+    "RankingSVM": "cutsvm.ranking",
     "Record": "cutsvm.run",
     "Status": "cutsvm.run",
     "load_model": "cutsvm.io.model_file",

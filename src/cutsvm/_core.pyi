@@ -110,7 +110,16 @@ def multi_strays(f: Vector, y: Array, s: Vector, group: Array, threads: int) -> 
 
 # pairwise.hpp
 def pair_slopes(
-    y: Array, s: Vector, starts: Ints, levels: Ints, f: Vector, g: Vector, weights: Vector, threads: int
+    y: Array,
+    s: Vector,
+    starts: Ints,
+    levels: Ints,
+    f: Vector,
+    margin: float,
+    g: Vector,
+    weights: Vector,
+    losses: Vector,
+    threads: int,
 ) -> None: ...
 
 # hinge.hpp

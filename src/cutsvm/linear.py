@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import ClassifierMixin
 
-from cutsvm import solvers, threads, validation
-from cutsvm.callbacks import Log
-from cutsvm.io.dataset import Dataset, open_dataset
+from cutsvm import threads, validation
+from cutsvm.estimator import Certified
 from cutsvm.losses import CrammerSinger, Hinge
 from cutsvm.risk import Intercept, MultiRisk, Risk
 from cutsvm.rows import Rows, as_rows
-from cutsvm.run import Callback, Record, Result, Solver, Status, Stop, relative_gap, run
+from cutsvm.run import Record, Result, Solver, Status, Stop, run
 from cutsvm.solvers import DCD
 from cutsvm.types import Array, Vector
 
 
-class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     """Linear support vector machine with a proof of how good the answer is.
 
     For two classes it minimises, over w and b,
@@ -107,8 +102,6 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    coef_: Array
-    intercept_: Array
     classes_: Array
 
     def __init__(
@@ -146,26 +139,10 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.callbacks = callbacks
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
-        if isinstance(X, (str, PathLike, Dataset)):
-            X, y = _load(X, y)
-        X, y = self._check_data(X, y)
-        weights = validation.sample_weights(sample_weight, len(y))
-        classes = validation.distinct(y if sample_weight is None else y[weights > 0.0])
-        if not validation.whole_numbers(classes):
-            check_classification_targets(y)
-        if len(classes) < 2:
-            only = classes.tolist()[0]
-            raise ValueError(
-                f"LinearSVC needs rows of at least 2 classes; there is only one class with weight: {only!r}"
-            )
+        X, y, weights, classes = self._labelled(X, y, sample_weight)
         validation.apply_class_weights(weights, self.class_weight, classes, y)
         if len(classes) > 2 and self.multi_class == "crammer_singer":
             solved = self._solve_jointly(solver, X, y, weights, classes)
@@ -173,45 +150,18 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             positives = classes[1:] if len(classes) == 2 else classes
             solved = self._solve(solver, X, y, weights, positives, labelled=len(classes) > 2)
         self.classes_ = classes
-        self._keep(*solved)
-        if not self.converged_:
-            warnings.warn(self._advice(X), ConvergenceWarning, stacklevel=2)
+        results, self.coef_, self.intercept_ = solved
+        self._certify(results)
+        self._warn_unless_converged(X)
         return self
 
     def _check_params(self) -> Solver:
-        """The solver object, once every parameter is known to be legal."""
-        validation.positive("C", self.C)
-        validation.positive("tol", self.tol)
-        validation.whole("max_iter", self.max_iter, least=1)
-        if self.max_time is not None:
-            validation.positive("max_time", self.max_time)
         validation.one_of("intercept", self.intercept, ("free", "regularized"))
         validation.one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
         for name in ("memory_limit", "checkpoint"):
             if getattr(self, name) is not None:
                 raise NotImplementedError(f"{name} is not available yet: leave it None")
-        return solvers.resolve(self.solver)
-
-    def _check_data(self, X: Any, y: Any) -> tuple[Any, Array]:
-        X, y = validate_data(self, X, y, **self._accepted(X))
-        validation.refuse_non_finite(X, threads.count(self.n_jobs))
-        if y.dtype == object and not all(isinstance(label, str) for label in y):
-            raise ValueError(
-                "Unknown label type: y has dtype object; make its labels numbers or strings first, "
-                "as in y.astype(int) or y.astype(str)"
-            )
-        return X, y
-
-    @staticmethod
-    def _accepted(X: Any) -> dict[str, Any]:
-        """What `validate_data` is told; finiteness is ours to check, with the place."""
-        validation.refuse_lazy(X)
-        return {
-            "accept_sparse": "csr",
-            "accept_large_sparse": True,
-            "dtype": validation.float_type(X),
-            "ensure_all_finite": False,
-        }
+        return super()._check_params()
 
     def _solve(
         self, solver: Solver, X: Any, y: Array, weights: Vector, positives: Array, *, labelled: bool
@@ -262,9 +212,6 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _intercept(self) -> Intercept:
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
 
-    def _callbacks(self) -> list[Callback]:
-        return [*(self.callbacks or ()), *([Log()] if self.verbose else ())]
-
     def _time_left(self, began: float) -> float | None:
         return None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - began))
 
@@ -274,49 +221,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return [None] * problems
         return list(np.hstack([self.coef_, self.intercept_[:, None]]) if self.fit_intercept else self.coef_)
 
-    def _keep(self, results: list[Result], W: Array, b: Array) -> None:
-        """The fitted attributes."""
-        self.coef_, self.intercept_ = W, b
-        self.objective_ = sum(result.primal for result in results)
-        self.lower_bound_ = sum(result.lower for result in results)
-        self.gap_ = relative_gap(self.objective_, self.lower_bound_)
-        bad = [result.status for result in results if not result.status.converged]
-        self.status_: Status = bad[0] if bad else results[0].status
-        self.converged_ = not bad
-        self.n_iter_ = max(result.n_iter for result in results)
-        self.history_ = [record for result in results for record in result.history]
-
-    def _advice(self, X: Any) -> str:
-        """What was reached and what to do, for the warning."""
-        advice = {
-            Status.MAX_ITER: "raise max_iter",
-            Status.MAX_TIME: "raise max_time",
-            Status.PRECISION: "raise tol",
-        }.get(self.status_)
-        spread = validation.scale_spread(X)
-        if spread > 1e4:
-            scale = f"scale the features (the largest is {spread:.0e} times the smallest)"
-            advice = f"{advice}, or {scale}" if advice else scale
-        return (
-            f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. The objective is within "
-            f"{100 * self.gap_:.3g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".")
-        )
-
     def decision_function(self, X: Any) -> Vector:
         """X coef_' + intercept_: shape (n,) for two classes (positive means classes_[1]), else (n, n_classes)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._accepted(X))
-        n_threads = threads.count(self.n_jobs)
-        validation.refuse_non_finite(X, n_threads)
-        rows = as_rows(X, n_threads)
-        W = np.ascontiguousarray(self.coef_, dtype=np.float64)
-        if len(W) == 1:
-            scores = np.empty(rows.n)
-            rows.scores(W[0], float(self.intercept_[0]), scores)
-        else:
-            scores = np.empty((rows.n, len(W)))
-            rows.scores_many(W, np.ascontiguousarray(self.intercept_, dtype=np.float64), scores)
-        return scores
+        return self._scores(X)
 
     def predict(self, X: Any) -> Array:
         """The class with the largest score."""
@@ -324,11 +231,3 @@ class LinearSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[chosen]
         return labels
-
-
-def _load(source: Any, y: Any) -> tuple[Any, Array]:
-    """X and y of a data set or of the file at a path."""
-    if y is not None:
-        raise ValueError("a data set has its own labels: leave y out")
-    data = source if isinstance(source, Dataset) else open_dataset(source)
-    return data.X, data.y

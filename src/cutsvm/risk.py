@@ -14,13 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from cutsvm._native import core
 from cutsvm.line_search import lowest
-from cutsvm.losses import CrammerSinger, Hinge, Line, Loss
+from cutsvm.losses import CrammerSinger, KnottedLine, Line, Loss, Pairwise, RowLoss
 from cutsvm.planes import Planes
 from cutsvm.rows import Choices, Rows, RowsInMemory
 from cutsvm.timing import count, timed
@@ -159,7 +159,7 @@ class Risk:
         """The point with b moved to where the loss is lowest."""
         if self.intercept is not Intercept.FREE:
             return point
-        shift = lowest(self.loss.line(point.scores), _FLAT * self.loss.total)
+        shift = lowest(cast("KnottedLine", self.loss.line(point.scores)), _FLAT * self.loss.total)
         point.w[-1] += shift
         np.add(point.scores, shift, out=point.scores)
         return replace(point, swept=False) if shift else point
@@ -181,8 +181,7 @@ class Risk:
         """
         fresh = np.empty(self.rows.n)
         free = self.intercept is Intercept.FREE
-        assert isinstance(self.loss, Hinge)
-        offsets = self.loss.slopes(point.scores, self.bounds, fresh, balanced=free)
+        offsets = cast("RowLoss", self.loss).slopes(point.scores, self.bounds, fresh, balanced=free)
         return self._planes(fresh, offsets)
 
     @timed("planes")
@@ -204,6 +203,20 @@ class Risk:
             if abs(excess) <= _FLAT * self.loss.total:  # round-off; anything larger is left to the bundle
                 slopes[:, -1] -= excess / self.shards
         return Planes(slopes, offsets)
+
+
+class PairRisk(Risk):
+    """R(w) = loss(X w) for a loss over the pairs of queries. An intercept would not change a difference of scores."""
+
+    loss: Pairwise
+
+    def split(self, shards: int) -> None:
+        """Shards are runs of whole queries, as equal as they come."""
+        ends = np.linspace(0, self.rows.n, max(1, shards) + 1)[1:-1]
+        starts = self.loss.starts
+        after = np.searchsorted(starts, ends)
+        nearer = np.where(ends - starts[after - 1] < starts[after] - ends, starts[after - 1], starts[after])
+        self.cut(np.unique(np.concatenate([[0], nearer, [self.rows.n]])).astype(np.int64))
 
 
 class _Anchors(NamedTuple):

@@ -42,17 +42,18 @@ def _facts(model: SavedModel) -> dict[str, Any]:
     names = getattr(estimator, "feature_names_in_", None)
     results = {key: getattr(estimator, f"{key}_", None) for key in ("objective", "lower_bound", "gap", "n_iter")}
     status = getattr(estimator, "status_", None)
-    settings = ("C", "tol", "multi_class", "fit_intercept", "intercept", "class_weight")
+    settings = ("C", "tol", "multi_class", "fit_intercept", "intercept", "class_weight", "threshold_loss")
+    fitted = ("classes", "thresholds", "n_pairs", "n_queries", "n_skipped_queries")
     return {
         "format": model.format,
         "version": model.version,
         "task": model.task,
-        "classes": estimator.classes_,
+        **{key: getattr(estimator, f"{key}_") for key in fitted if hasattr(estimator, f"{key}_")},
         "features": estimator.n_features_in_,
         "nonzero_weights": int(np.count_nonzero(estimator.coef_)),
         "dtype": str(estimator.coef_.dtype),
         "intercepts": estimator.intercept_,
-        **{key: getattr(estimator, key) for key in settings},
+        **{key: getattr(estimator, key) for key in settings if hasattr(estimator, key)},
         "solver": str(estimator.solver),
         **results,
         "converged": getattr(estimator, "converged_", None),
@@ -70,11 +71,16 @@ def _table(path: str, size: int, model: SavedModel) -> list[str]:
         ("file", f"{path} ({size:,} bytes)"),
         ("format", model.format if model.version is None else f"cutsvm, written by version {model.version}"),
         ("task", model.task),
-        ("classes", _some(facts["classes"].tolist())),
+        *([("classes", _some(facts["classes"].tolist()))] if "classes" in facts else []),
         ("features", f"{facts['features']:,}, counted from {_base(model)}"),
         ("weights", f"{facts['nonzero_weights']:,} not zero, {facts['dtype']}"),
-        ("intercept", _intercept(facts)),
     ]
+    if "thresholds" in facts:
+        rows.append(("thresholds", _some(facts["thresholds"].tolist())))
+    elif model.task != "rank":
+        rows.append(("intercept", _intercept(facts)))
+    if "n_pairs" in facts:
+        rows.append(("pairs", _pairs(facts)))
     if facts["feature_names"] is not None:
         rows.append(("names", _some(facts["feature_names"])))
     if model.format == "cutsvm":
@@ -89,7 +95,7 @@ def _fit_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     gap = math.nan if gap is None else float(np.max(gap))
     work = f"{facts['solver']}, {_some(_list(facts['n_iter']))} iterations"
     rows = [("C", f"{facts['C']:g}"), ("solver", work)]
-    if facts["class_weight"]:
+    if facts.get("class_weight"):
         rows.append(("class weight", str(facts["class_weight"])))
     return [
         *rows,
@@ -117,7 +123,16 @@ def _base(model: SavedModel) -> str:
     return f"{0 if model.zero_based else 1}{only}"
 
 
+def _pairs(facts: dict[str, Any]) -> str:
+    text = f"{facts['n_pairs']:,.10g}"
+    if "n_queries" in facts:
+        text += f" of {facts['n_queries']:,} queries, {facts['n_skipped_queries']:,} of them without a pair"
+    return text
+
+
 def _intercept(facts: dict[str, Any]) -> str:
+    if facts.get("fit_intercept") is None:
+        return f"{_some(_list(facts['intercepts']))} (where the training error is lowest)"
     if not facts["fit_intercept"]:
         return "none"
     kind = {"free": "not regularised", "regularized": "regularised"}.get(facts["intercept"], "")

@@ -20,6 +20,7 @@ _TRAIN_EXAMPLES = """examples:
   cutsvm train train.svm                          writes train.svm.model
   cutsvm train -c 0.1 -w1 5 train.svm my.model    class 1 costs five times as much
   cutsvm train -v 5 -c 10 train.svm.gz            accuracy by cross-validation, writes nothing
+  cutsvm train --task rank train.svm              orders the rows of each qid: by their labels
   cutsvm train part1.svm --also part2.svm         rows from several files
   cutsvm train --max-time 60 --json train.svm     the best model after a minute, facts as JSON
 
@@ -31,8 +32,9 @@ _PREDICT_EXAMPLES = """examples:
   cutsvm predict test.svm train.svm.model out.txt     and one label a line in out.txt
   cutsvm predict --scores test.svm train.svm.model -  decision values to standard output
 
-MODEL is a model of cutsvm or LIBLINEAR. Decision values: one per line for two classes (positive: the larger
-label), otherwise one per class in ascending order of the labels.
+MODEL is a model of cutsvm or LIBLINEAR. Models of --task rank and roc write scores, the higher the further up, and
+print the share of pairs in order, or the ROC area; those of ordinal write levels. Decision values: one per line for
+two classes (positive: the larger label), otherwise one per class in ascending order of the labels.
 """
 
 
@@ -124,7 +126,12 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
 def _add_problem(parser: _Parser) -> None:
     group = parser.add_argument_group("problem")
     tasks = ("classify", "rank", "roc", "ordinal", "kernel")
-    group.add_argument("--task", choices=tasks, default="classify", help="only classify is available yet")
+    group.add_argument(
+        "--task",
+        choices=tasks,
+        default="classify",
+        help="what to learn (default: classify); rank goes by qid:, kernel is not available yet",
+    )
     group.add_argument("-c", dest="cost", metavar="C", type=_positive, default=1.0, help="cost (default: 1)")
     group.add_argument(
         "-e", dest="tol", metavar="TOL", type=_positive, default=1e-3, help="relative gap (default: 1e-3)"
@@ -164,8 +171,7 @@ def _add_solver(parser: _Parser) -> None:
         "--multi-class",
         metavar="M",
         choices=("crammer_singer", "ovr"),
-        default="crammer_singer",
-        help="more than two classes: crammer_singer (all in one problem) or ovr (each against the rest)",
+        help="more than two classes: crammer_singer (all in one problem, the default) or ovr (each against the rest)",
     )
     group.add_argument("--n-jobs", metavar="N", type=_jobs, default=-1, help="threads; -1: all cores (default: -1)")
 
@@ -193,7 +199,7 @@ def _add_voice(group: argparse._ActionsContainer) -> None:
 def _add_predict(commands: argparse._SubParsersAction[_Parser]) -> None:
     from cutsvm.cli.predict import predict
 
-    parser = _command(commands, "predict", "predict with a model and measure the accuracy", _PREDICT_EXAMPLES)
+    parser = _command(commands, "predict", "predict with a model, and say how good that is", _PREDICT_EXAMPLES)
     parser.set_defaults(run=predict)
     parser.add_argument("data", metavar="DATA", help="svmlight file")
     parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")

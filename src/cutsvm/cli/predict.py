@@ -1,20 +1,18 @@
-"""`cutsvm predict`: a data file and a model in, predictions and the accuracy out."""
+"""`cutsvm predict`: a data file and a model in, predictions and how good they are out."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cutsvm.cli.data import check_source, check_target, read_like, zero_based
 from cutsvm.cli.messages import CommandError, Messages, failures_in_words, print_json, result
-
-if TYPE_CHECKING:
-    from cutsvm.linear import LinearSVC
+from cutsvm.cli.tasks import Measure, measure, predictions
 
 __all__ = ["predict"]
 
@@ -34,12 +32,12 @@ def predict(options: argparse.Namespace) -> int:
     if data.ignored:
         say.warn(f"{options.data}: {data.ignored} features that the model does not know were ignored")
     with failures_in_words(options.data):
-        predicted = model.estimator.predict(data.X)
-        lines = _score_lines(model.estimator, data.X) if options.scores else _label_lines(predicted)
+        predicted = predictions(model.task, model.estimator, data.X, scores=options.scores)
+        good = measure(model.task, model.estimator, data, say)
+    as_scores = options.scores or model.task in ("rank", "roc")
     if options.out is not None:
-        _write(options.out, lines)
-    correct = _correct(predicted, data.y, model.estimator.classes_, say)
-    _report(options, correct, len(data.y), data.ignored)
+        _write(options.out, _score_lines(predicted) if as_scores else _label_lines(predicted))
+    _report(options, good, len(data.y), data.ignored)
     return 0
 
 
@@ -63,9 +61,8 @@ def _label(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _score_lines(estimator: LinearSVC, X: Any) -> Iterator[bytes]:
+def _score_lines(scores: npt.NDArray[np.float64]) -> Iterator[bytes]:
     """One line of decision values a row, exact to the last bit."""
-    scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
     rows = scores.reshape(len(scores), -1)
     for start in range(0, len(rows), _LINES_PER_PIECE):
         part = rows[start : start + _LINES_PER_PIECE].tolist()
@@ -87,27 +84,12 @@ def _write(out: str, lines: Iterator[bytes]) -> None:
         raise CommandError(f"cannot write the predictions to {out}: {error.strerror}", 1) from error
 
 
-def _correct(
-    predicted: npt.NDArray[Any], y: npt.NDArray[np.float64], classes: npt.NDArray[Any], say: Messages
-) -> int | None:
-    """How many predictions equal the label in the file; None if the model's labels are not numbers."""
-    if classes.dtype.kind not in "biuf":
-        say.warn("the model's labels are text and those of the file are numbers: no accuracy")
-        return None
-    unknown = int(np.sum(~np.isin(y, classes.astype(np.float64))))
-    if unknown:
-        say.warn(f"{unknown} of {len(y)} rows have a label that the model does not know")
-    return int(np.sum(predicted.astype(np.float64) == y))
-
-
-def _report(options: argparse.Namespace, correct: int | None, total: int, ignored: int) -> None:
+def _report(options: argparse.Namespace, good: Measure, total: int, ignored: int) -> None:
     if options.json:
-        accuracy = None if correct is None else correct / total
         files = {"data": options.data, "model": options.model, "out": options.out}
-        print_json({"accuracy": accuracy, "correct": correct, "rows": total, "ignored": ignored, **files})
-    elif correct is not None and not options.quiet:
-        line = f"Accuracy = {100 * correct / total:g}% ({correct}/{total})"
+        print_json({**good.facts, "rows": total, "ignored": ignored, **files})
+    elif good.words is not None and not options.quiet:
         if options.out == "-":
-            Messages(quiet=False).note(line)
+            Messages(quiet=False).note(good.words)
         else:
-            result(line)
+            result(good.words)

@@ -21,10 +21,11 @@ from cutsvm.cli.messages import (
     print_json,
     result,
 )
+from cutsvm.cli.tasks import check_options
 
 if TYPE_CHECKING:
+    from cutsvm.estimator import Certified
     from cutsvm.io.dataset import Dataset
-    from cutsvm.linear import LinearSVC
 
 __all__ = ["fit_with_progress", "train"]
 
@@ -43,31 +44,35 @@ def train(options: argparse.Namespace) -> int:
     y = as_labels(data.y)
     classes = np.unique(y)
     if len(classes) < 2:
-        raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two classes or more")
+        wanted = "two levels" if options.task in ("rank", "ordinal") else "two classes"
+        raise CommandError(f"{data.source}: all labels are {classes[0]}, expected {wanted} or more")
+    if len(classes) > 2 and options.task == "roc":
+        raise CommandError(f"{data.source}: {len(classes)} classes, --task roc takes two; ordinal takes more, in order")
     if len(classes) > 2 and options.solver == "dcd" and options.multi_class != "ovr":
         raise CommandError(f"--solver dcd knows two classes at a time, here are {len(classes)}: add --multi-class ovr")
     if options.folds is None:
         _check_format(options, data, classes)
-    say.note(f"{data.source}: {_facts(data, classes)}, read in {reading:.2f} s")
+    say.note(f"{data.source}: {_facts(options.task, data, classes)}, read in {reading:.2f} s")
     estimator = _estimator(options, classes)
+    extra = {"qid": data.qid} if options.task == "rank" else {}
     if options.folds is not None:
         from cutsvm.cli.validate import cross_validate
 
-        return cross_validate(options, estimator, data.X, y)
-    seconds = fit_with_progress(estimator, data.X, y, say)
+        return cross_validate(options, estimator, data, y)
+    seconds = fit_with_progress(estimator, data.X, y, say, **extra)
     written = _write(estimator, target, data, options)
     _report(options, estimator, data.X, say, written, seconds)
     if options.json:
         files = {"task": options.task, "data": sources, "model": written}
         shape = {"rows": data.X.shape[0], "features": data.X.shape[1], "nonzeros": int(data.X.nnz)}
         times = {"seconds": seconds, "seconds_reading": reading}
-        print_json({**files, **shape, "classes": classes, **_outcome(estimator), **times})
+        labels = {"queries": getattr(estimator, "n_queries_", None)} if options.task == "rank" else {"classes": classes}
+        print_json({**files, **shape, **labels, **_outcome(estimator), **times})
     return 0 if written == target else 1
 
 
 def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
-    if options.task != "classify":
-        raise CommandError(f"--task {options.task} is not available yet, only classify")
+    check_options(options)
     if options.line_search is not None and options.solver == "cpa":
         raise CommandError("--line-search belongs to --solver ocas or sifting, cpa has none")
     if options.line_search is not None and options.solver == "dcd":
@@ -93,26 +98,37 @@ def _check_model_target(target: str, sources: list[str]) -> None:
 def _check_format(options: argparse.Namespace, data: Dataset, classes: npt.NDArray[Any]) -> None:
     """What the format cannot hold is better said before the training than after it."""
     from cutsvm.io.liblinear_model import check_writable
+    from cutsvm.io.model_file import check_task
 
     if options.format == "liblinear":
         with failures_in_words():
+            check_task(options.task)
             check_writable(classes, data.zero_based, data.feature_ids)
 
 
-def _facts(data: Dataset, classes: npt.NDArray[Any]) -> str:
+def _facts(task: str, data: Dataset, classes: npt.NDArray[Any]) -> str:
     rows, features = data.X.shape
     counted = f"{features:,} features (counted from {0 if data.zero_based else 1})"
-    return f"{rows:,} rows, {counted}, {data.X.nnz:,} nonzeros, {len(classes)} classes"
+    labels = f"{len(classes):,} {'levels' if task in ('rank', 'ordinal') else 'classes'}"
+    if task == "rank":
+        queries = 1 if data.qid is None else len(np.unique(data.qid))
+        labels += f", {queries:,} {'query' if queries == 1 else 'queries'}"
+    return f"{rows:,} rows, {counted}, {data.X.nnz:,} nonzeros, {labels}"
 
 
-def _estimator(options: argparse.Namespace, classes: npt.NDArray[Any]) -> LinearSVC:
+def _estimator(options: argparse.Namespace, classes: npt.NDArray[Any]) -> Certified:
     from cutsvm.linear import LinearSVC
+    from cutsvm.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
 
+    if options.task != "classify":
+        kind = {"rank": RankingSVM, "roc": ROCAreaSVC, "ordinal": OrdinalSVC}[options.task]
+        limits = {"max_time": options.max_time, "n_jobs": options.n_jobs}
+        return kind(options.cost, tol=options.tol, solver=_solver(options), **limits)
     return LinearSVC(
         options.cost,
         tol=options.tol,
         solver=_solver(options),
-        multi_class=options.multi_class,
+        multi_class=options.multi_class or "crammer_singer",
         fit_intercept=options.bias != -1,
         intercept="free" if options.bias is None else "regularized",
         class_weight=_class_weight(options.weights, classes),
@@ -144,7 +160,7 @@ def _class_weight(weights: list[tuple[float, float]], classes: npt.NDArray[Any])
     return {known[label]: weight for label, weight in weights} or None
 
 
-def fit_with_progress(estimator: LinearSVC, X: Any, y: npt.NDArray[Any], say: Messages) -> float:
+def fit_with_progress(estimator: Certified, X: Any, y: npt.NDArray[Any], say: Messages, **extra: Any) -> float:
     """Fit, with the gap shown as it falls; returns the seconds it took."""
     from sklearn.exceptions import ConvergenceWarning
 
@@ -152,7 +168,7 @@ def fit_with_progress(estimator: LinearSVC, X: Any, y: npt.NDArray[Any], say: Me
 
     began = time.perf_counter()
     with failures_in_words(), collected_warnings() as caught, ProgressBar() as bar:
-        estimator.set_params(callbacks=None if say.quiet else [bar]).fit(X, y)
+        estimator.set_params(callbacks=None if say.quiet else [bar]).fit(X, y, **extra)
     for warning in caught:
         # That it did not converge is told with the certificate.
         if not issubclass(warning.category, ConvergenceWarning):
@@ -160,7 +176,7 @@ def fit_with_progress(estimator: LinearSVC, X: Any, y: npt.NDArray[Any], say: Me
     return time.perf_counter() - began
 
 
-def _write(estimator: LinearSVC, target: str, data: Dataset, options: argparse.Namespace) -> str:
+def _write(estimator: Certified, target: str, data: Dataset, options: argparse.Namespace) -> str:
     """Write the model and return where it is: if not at `target`, in the folder for temporary files."""
     from cutsvm.io.model_file import save_model
 
@@ -179,7 +195,7 @@ def _write(estimator: LinearSVC, target: str, data: Dataset, options: argparse.N
     return spare
 
 
-def _outcome(estimator: LinearSVC) -> dict[str, Any]:
+def _outcome(estimator: Certified) -> dict[str, Any]:
     """The numbers of a fit, under the names that --json uses."""
     numbers = {name: getattr(estimator, f"{name}_") for name in ("objective", "lower_bound", "gap", "n_iter")}
     settings = {"C": estimator.C, "tol": estimator.tol, "solver": str(estimator.solver)}
@@ -187,7 +203,7 @@ def _outcome(estimator: LinearSVC) -> dict[str, Any]:
     return {**settings, **numbers, **status, "passes": passes(estimator), "chosen": estimator.history_[-1]["note"]}
 
 
-def passes(estimator: LinearSVC) -> float:
+def passes(estimator: Certified) -> float:
     """Passes over the data, of all one-vs-rest problems together."""
     last: dict[str, float] = {}
     for record in estimator.history_:
@@ -196,12 +212,14 @@ def passes(estimator: LinearSVC) -> float:
 
 
 def _report(
-    options: argparse.Namespace, estimator: LinearSVC, X: Any, say: Messages, written: str, seconds: float
+    options: argparse.Namespace, estimator: Certified, X: Any, say: Messages, written: str, seconds: float
 ) -> None:
     """The certificate and where the model is; if it did not converge, what to do."""
     gap = float(np.max(estimator.gap_))
     if chosen := estimator.history_[-1]["note"]:
         say.note(f"solver {chosen}")
+    if skipped := getattr(estimator, "n_skipped_queries_", 0):
+        say.note(f"{skipped:,} of {estimator.n_queries_:,} queries have one level, and make no pair")
     words = f"{certificate(gap, options.tol)}, {passes(estimator):g} passes, {seconds:.2f} s"
     if not estimator.converged_:
         say.warn(f"not converged ({estimator.status_.value}): {words}. {_advice(options, X)}")

@@ -1,46 +1,101 @@
-"""`cutsvm train -v`: accuracy by cross-validation."""
+"""`cutsvm train -v`: how good a model is, by cross-validation."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cutsvm.cli.messages import Messages, collected_warnings, failures_in_words, print_json, result
+from cutsvm.cli.messages import CommandError, Messages, collected_warnings, failures_in_words, print_json, result
+from cutsvm.cli.tasks import measure
 
 if TYPE_CHECKING:
-    from cutsvm.linear import LinearSVC
+    from cutsvm.estimator import Certified
+    from cutsvm.io.dataset import Dataset
 
 __all__ = ["cross_validate"]
 
+_SHARES = {"rank": ("pairs_in_order", "Pairs in order"), "roc": ("roc_area", "ROC area")}
 
-def cross_validate(options: argparse.Namespace, estimator: LinearSVC, X: Any, y: npt.NDArray[Any]) -> int:
-    """Train on all folds but one, predict that one; print the accuracy over all rows as LIBLINEAR does."""
+
+def cross_validate(options: argparse.Namespace, estimator: Certified, data: Dataset, y: npt.NDArray[Any]) -> int:
+    """Train on all folds but one, predict that one.
+
+    Prints the accuracy over all rows as LIBLINEAR does; for ranking and ROC area the mean over the folds.
+    """
     from sklearn.base import clone
-    from sklearn.model_selection import StratifiedKFold
 
     say = Messages(quiet=options.quiet)
-    folds = StratifiedKFold(n_splits=options.folds, shuffle=True, random_state=0)
-    predicted = np.empty_like(y)
-    gaps = []
+    predicted, gaps, shares = np.empty_like(y), [], []
+    ranks = options.task == "rank"
     with failures_in_words(options.data), collected_warnings() as caught:
-        for number, (inside, outside) in enumerate(folds.split(X, y), start=1):
-            model = clone(estimator).fit(X[inside], y[inside])
+        for number, (inside, outside) in enumerate(_folds(options, data, y), start=1):
+            extra = {"qid": _part(data, inside).qid} if ranks else {}
+            model = clone(estimator).fit(data.X[inside], y[inside], **extra)
             if model.status_.name == "INTERRUPTED":
                 # The fit keeps its best model on Ctrl-C; here that must end the whole validation.
                 raise KeyboardInterrupt
-            predicted[outside] = model.predict(X[outside])
             gaps.append(float(np.max(model.gap_)))
-            share = 100 * np.mean(predicted[outside] == y[outside])
-            say.note(f"fold {number} of {options.folds}: accuracy {share:.4g}%, gap {gaps[-1]:.1e}")
+            part = replace(
+                data, X=data.X[outside], y=data.y[outside], qid=None if data.qid is None else data.qid[outside]
+            )
+            good = measure(options.task, model, part, say)
+            if options.task in _SHARES:
+                shares.append(good.facts[_SHARES[options.task][0]])
+            else:
+                predicted[outside] = model.predict(part.X)
+            say.note(f"fold {number} of {options.folds}: {good.words}, gap {gaps[-1]:.1e}")
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         say.warn(text)
-    correct = int(np.sum(predicted == y))
-    if options.json:
-        facts = {"rows": len(y), "correct": correct, "folds": options.folds, "gaps": gaps, "C": options.cost}
-        print_json({"cross_validation_accuracy": correct / len(y), **facts, "data": options.data})
+    facts = {"rows": len(y), "folds": options.folds, "gaps": gaps, "C": options.cost, "data": options.data}
+    if options.task in _SHARES:
+        words, outcome = _mean_share(options.task, shares)
     else:
-        result(f"Cross Validation Accuracy = {100 * correct / len(y):g}%")
+        words, outcome = _all_rows(options.task, predicted, y)
+    if options.json:
+        print_json({**outcome, **facts})
+    else:
+        result(words)
     return 0
+
+
+def _part(data: Dataset, rows: npt.NDArray[Any]) -> Dataset:
+    """Some of the rows."""
+    return replace(data, X=data.X[rows], y=data.y[rows], qid=None if data.qid is None else data.qid[rows])
+
+
+def _folds(options: argparse.Namespace, data: Dataset, y: npt.NDArray[Any]) -> Any:
+    """Pairs of rows to train on and rows to predict: queries stay whole, classes keep their shares."""
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
+    if options.task != "rank":
+        return StratifiedKFold(n_splits=options.folds, shuffle=True, random_state=0).split(data.X, y)
+    if data.qid is None:
+        return KFold(n_splits=options.folds, shuffle=True, random_state=0).split(data.X, y)
+    queries = len(np.unique(data.qid))
+    if queries < options.folds:
+        raise CommandError(f"-v {options.folds}: {data.source} has only {queries} queries, which stay whole")
+    return GroupKFold(n_splits=options.folds).split(data.X, y, data.qid)
+
+
+def _mean_share(task: str, shares: list[float | None]) -> tuple[str, dict[str, Any]]:
+    name, words = _SHARES[task]
+    known = [share for share in shares if share is not None]
+    if not known:
+        raise CommandError("no fold has a pair to measure")
+    mean = float(np.mean(known))
+    return f"Cross Validation {words} = {100 * mean:g}%", {f"cross_validation_{name}": mean, "of_folds": shares}
+
+
+def _all_rows(task: str, predicted: npt.NDArray[Any], y: npt.NDArray[Any]) -> tuple[str, dict[str, Any]]:
+    correct = int(np.sum(predicted == y))
+    words = f"Cross Validation Accuracy = {100 * correct / len(y):g}%"
+    facts: dict[str, Any] = {"cross_validation_accuracy": correct / len(y), "correct": correct}
+    if task == "ordinal":
+        levels = np.unique(y)
+        away = float(np.abs(np.searchsorted(levels, predicted) - np.searchsorted(levels, y)).mean())
+        words, facts["mean_absolute_error"] = f"{words}, {away:.4g} levels away in the mean", away
+    return words, facts

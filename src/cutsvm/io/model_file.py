@@ -6,6 +6,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +18,7 @@ from cutsvm.io.liblinear_model import HEADER_WORDS, LinearWeights, check_writabl
 from cutsvm.io.model_format import MAGIC, ModelFileError, pack, read_bytes, unpack
 
 if TYPE_CHECKING:
-    from cutsvm.linear import LinearSVC
+    from cutsvm.estimator import Certified
 
 __all__ = ["ModelFileError", "SavedModel", "is_model_file", "load_model", "package_version", "save_model"]
 
@@ -32,8 +33,17 @@ _PARAMETERS = (
     "class_weight",
     "max_iter",
     "max_time",
+    "threshold_loss",
 )
 _RESULTS = ("objective", "lower_bound", "gap", "n_iter")
+_COUNTS = ("n_pairs", "n_queries", "n_skipped_queries")  # of those that have pairs
+# The estimator of each task, and the module that it is in.
+_TASKS = {
+    "classify": ("LinearSVC", "cutsvm.linear"),
+    "rank": ("RankingSVM", "cutsvm.ranking"),
+    "roc": ("ROCAreaSVC", "cutsvm.ranking"),
+    "ordinal": ("OrdinalSVC", "cutsvm.ranking"),
+}
 _CLASS_KINDS = "biufU"
 # A label array is as wide as its longest label: a short file could ask for a very large one.
 _LARGEST_CLASS_TEXT = 1 << 26
@@ -45,15 +55,15 @@ class SavedModel:
 
     Attributes
     ----------
-    estimator : the fitted estimator.
+    estimator : the fitted estimator: `LinearSVC`, `RankingSVM`, `ROCAreaSVC` or `OrdinalSVC`.
     zero_based : whether the training file counted features from 0; None if it was not trained from a file.
     feature_ids : the feature that each column stands for, if only the features seen in training were kept.
-    task : "classify".
+    task : "classify", "rank", "roc" or "ordinal".
     format : "cutsvm" or "liblinear".
     version : of the package that wrote the file, None if another program did.
     """
 
-    estimator: LinearSVC
+    estimator: Any
     zero_based: bool | None = None
     feature_ids: npt.NDArray[np.int64] | None = None
     task: str = "classify"
@@ -62,23 +72,24 @@ class SavedModel:
 
 
 def save_model(
-    estimator: LinearSVC,
+    estimator: Certified,
     path: str | os.PathLike[str],
     *,
     format: Literal["cutsvm", "liblinear"] = "cutsvm",
     zero_based: bool | None = None,
     feature_ids: npt.ArrayLike | None = None,
-    task: str = "classify",
 ) -> None:
     """Write a fitted estimator to `path`, all of it or nothing.
 
     Parameters
     ----------
     format : "cutsvm" keeps everything; "liblinear" is LIBLINEAR's text, for integer labels.
-    zero_based, feature_ids, task : see `SavedModel`.
+    zero_based, feature_ids : see `SavedModel`.
     """
     ids = None if feature_ids is None else np.asarray(feature_ids, dtype=np.int64)
+    task = task_of(estimator)
     if format == "liblinear":
+        check_task(task)
         weights = _weights(estimator)
         check_writable(weights.classes, zero_based, ids)
         write_atomically(path, text_pieces(weights, ids))
@@ -115,7 +126,23 @@ def _kind(start: bytes) -> str | None:
     return "liblinear" if start.split(None, 1)[:1] in [[word] for word in HEADER_WORDS] else None
 
 
-def _weights(estimator: LinearSVC) -> LinearWeights:
+def task_of(estimator: Any) -> str:
+    """The task that the estimator is for."""
+    kinds = [kind.__name__ for kind in type(estimator).__mro__]
+    for task, (name, _) in _TASKS.items():
+        if name in kinds:
+            return task
+    known = ", ".join(name for name, _ in _TASKS.values())
+    raise ModelFileError(f"{kinds[0]} cannot be written; expected one of {known}")
+
+
+def check_task(task: str) -> None:
+    """LIBLINEAR's text has classes, and no thresholds."""
+    if task not in ("classify", "roc"):
+        raise ModelFileError(f"a LIBLINEAR model holds classes, not those of --task {task}: use the format cutsvm")
+
+
+def _weights(estimator: Any) -> LinearWeights:
     """The weights as float64, checked."""
     if not hasattr(estimator, "coef_"):
         raise ModelFileError("the estimator is not fitted: there is no model to write")
@@ -124,13 +151,12 @@ def _weights(estimator: LinearSVC) -> LinearWeights:
     intercept = np.broadcast_to(np.asarray(estimator.intercept_, dtype=np.float64), (len(coef),))
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         raise ModelFileError("the model has weights that are not finite")
-    has_intercept = bool(estimator.fit_intercept or intercept.any())
-    return LinearWeights(np.asarray(estimator.classes_), coef.astype(np.float64), intercept if has_intercept else None)
+    has_intercept = bool(getattr(estimator, "fit_intercept", False) or intercept.any())
+    classes = np.asarray(getattr(estimator, "classes_", []))
+    return LinearWeights(classes, coef.astype(np.float64), intercept if has_intercept else None)
 
 
-def _parts(
-    estimator: LinearSVC, ids: npt.NDArray[np.int64] | None
-) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+def _parts(estimator: Any, ids: npt.NDArray[np.int64] | None) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Header and arrays of the native format."""
     weights = _weights(estimator)
     kept = np.float32 if estimator.coef_.dtype == np.float32 else np.float64
@@ -138,13 +164,16 @@ def _parts(
     arrays["intercept"] = np.zeros(len(weights.coef)) if weights.intercept is None else np.array(weights.intercept)
     if ids is not None:
         arrays["feature_ids"] = ids
+    if hasattr(estimator, "thresholds_"):
+        arrays["thresholds"] = np.asarray(estimator.thresholds_, dtype=np.float64)
     names = getattr(estimator, "feature_names_in_", None)
     fitted = {name: _plain(getattr(estimator, name + "_", None)) for name in _RESULTS}
+    fitted |= {name: _plain(getattr(estimator, name + "_")) for name in _COUNTS if hasattr(estimator, name + "_")}
     status = getattr(estimator, "status_", None)
     header = {
         "cutsvm": package_version(),
         "estimator": type(estimator).__name__,
-        "params": {name: _parameter(getattr(estimator, name)) for name in _PARAMETERS},
+        "params": {name: _parameter(getattr(estimator, name)) for name in _PARAMETERS if hasattr(estimator, name)},
         "classes": _pack_classes(weights.classes),
         "n_features": weights.coef.shape[1],
         "feature_names": None if names is None else [str(name) for name in names],
@@ -197,7 +226,7 @@ def _pack_classes(classes: npt.NDArray[Any]) -> dict[str, Any]:
 
 def _from_liblinear(name: str, text: bytes) -> SavedModel:
     weights = read_text(name, text)
-    estimator = _estimator({"fit_intercept": weights.intercept is not None})
+    estimator = _estimator("classify", {"fit_intercept": weights.intercept is not None})
     _set_weights(estimator, weights.classes, weights.coef, weights.intercept)
     return SavedModel(estimator, zero_based=False, format="liblinear")
 
@@ -206,10 +235,11 @@ def _from_parts(name: str, header: dict[str, Any], arrays: dict[str, npt.NDArray
     """The model that a header and its arrays describe, every claim checked against the arrays."""
     expect = _Expect(name)
     task = header.get("task")
-    expect.that(task == "classify", f"a task that this version knows, got {str(task)[:40]!r}")
-    classes = _unpack_classes(expect, header.get("classes"))
+    expect.that(isinstance(task, str) and task in _TASKS, f"a task that this version knows, got {str(task)[:40]!r}")
+    assert isinstance(task, str)
+    classes = None if task == "rank" else _unpack_classes(expect, header.get("classes"), ordered=task != "ordinal")
     coef, intercept, ids = arrays.get("coef"), arrays.get("intercept"), arrays.get("feature_ids")
-    rows = 1 if len(classes) == 2 else len(classes)
+    rows = len(classes) if task == "classify" and classes is not None and len(classes) > 2 else 1
     width = header.get("n_features")
     if coef is None or intercept is None or coef.dtype.kind != "f" or intercept.dtype != np.float64:
         raise ModelFileError(f"{name}: expected arrays of weights")
@@ -221,11 +251,22 @@ def _from_parts(name: str, header: dict[str, Any], arrays: dict[str, npt.NDArray
         expect.that(ascending and (width == 0 or ids[0] >= 0), "an ascending feature id for every column")
     zero_based = header.get("zero_based")
     expect.that(zero_based is None or isinstance(zero_based, bool), "zero_based to be true, false or null")
-    estimator = _estimator(_unpack_params(expect, header.get("params")))
+    estimator = _estimator(task, _unpack_params(expect, header.get("params")))
     _set_weights(estimator, classes, coef, intercept)
+    if task == "ordinal":
+        assert classes is not None
+        estimator.thresholds_ = _thresholds(expect, arrays.get("thresholds"), len(classes))
+        estimator.levels = None if np.all(classes[:-1] < classes[1:]) else classes.tolist()
     _set_results(expect, estimator, header)
     written_by = header.get("cutsvm")
-    return SavedModel(estimator, zero_based, ids, str(task), version=str(written_by)[:40])
+    return SavedModel(estimator, zero_based, ids, task, version=str(written_by)[:40])
+
+
+def _thresholds(expect: _Expect, stored: npt.NDArray[Any] | None, classes: int) -> npt.NDArray[np.float64]:
+    legal = stored is not None and stored.dtype == np.float64 and stored.shape == (classes - 1,)
+    expect.that(legal and not np.any(np.isnan(stored)) and bool(np.all(np.diff(stored) >= 0.0)), "rising thresholds")
+    assert stored is not None
+    return stored
 
 
 class _Expect:
@@ -239,8 +280,8 @@ class _Expect:
             raise ModelFileError(f"{self.name}: expected {what}")
 
 
-def _unpack_classes(expect: _Expect, packed: Any) -> npt.NDArray[Any]:
-    """The labels with the dtype they had; nothing in the file can make them wide."""
+def _unpack_classes(expect: _Expect, packed: Any, *, ordered: bool) -> npt.NDArray[Any]:
+    """The labels with the dtype they had, ascending if `ordered`; nothing in the file can make them wide."""
     expect.that(isinstance(packed, dict) and isinstance(packed.get("values"), list), "a list of classes")
     values, kind = packed["values"], packed.get("dtype")
     letter = kind.lstrip("<|")[:1] if isinstance(kind, str) else ""
@@ -256,8 +297,9 @@ def _unpack_classes(expect: _Expect, packed: Any) -> npt.NDArray[Any]:
         classes = np.array(values, dtype=dtype.newbyteorder("="))
     except (TypeError, ValueError, OverflowError):
         classes = np.empty(0)
-    ascending = len(classes) >= 2 and bool(np.all(classes[:-1] < classes[1:]))
-    expect.that(ascending, "two or more classes in ascending order")
+    line = classes if ordered or not len(classes) else np.sort(classes)
+    ascending = len(classes) >= 2 and bool(np.all(line[:-1] < line[1:]))
+    expect.that(ascending, "two or more classes in ascending order" if ordered else "two or more different classes")
     return classes
 
 
@@ -295,33 +337,35 @@ def _solver(packed: Mapping[str, Any]) -> Any:
         return None
 
 
-def _estimator(params: dict[str, Any]) -> LinearSVC:
-    # Here and not at the top: the estimator's module may import this one.
-    from cutsvm.linear import LinearSVC
-
-    return LinearSVC(**params)
+def _estimator(task: str, params: dict[str, Any]) -> Any:
+    # Here and not at the top: the estimators' modules may import this one.
+    name, home = _TASKS[task]
+    kind = getattr(import_module(home), name)
+    known = kind().get_params()
+    return kind(**{key: value for key, value in params.items() if key in known})
 
 
 def _set_weights(
-    estimator: LinearSVC,
-    classes: npt.NDArray[Any],
+    estimator: Any,
+    classes: npt.NDArray[Any] | None,
     coef: npt.NDArray[Any],
     intercept: npt.NDArray[np.float64] | None,
 ) -> None:
-    estimator.classes_ = classes
+    if classes is not None:
+        estimator.classes_ = classes
     estimator.coef_ = coef
     estimator.intercept_ = np.zeros(len(coef)) if intercept is None else intercept
     estimator.n_features_in_ = coef.shape[1]
 
 
-def _set_results(expect: _Expect, estimator: LinearSVC, header: dict[str, Any]) -> None:
+def _set_results(expect: _Expect, estimator: Any, header: dict[str, Any]) -> None:
     """What is known about the fit: objective, bounds, status, feature names."""
     from cutsvm.run import Status
 
     fitted, names = header.get("fitted"), header.get("feature_names")
     expect.that(isinstance(fitted, dict), "an object of results")
     assert isinstance(fitted, dict)
-    for key in _RESULTS:
+    for key in (*_RESULTS, *(name for name in _COUNTS if name in fitted)):
         value = fitted.get(key)
         items = value if isinstance(value, list) else [value]
         numbers = all(item is None or type(item) in (int, float) for item in items)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from cutsvm.line_search.approximate import GCA, GCA2, TCA, Curve
-from cutsvm.line_search.knots import Exact, exact, lowest
-from cutsvm.losses import Line
+from cutsvm.line_search.knots import exact, lowest
+from cutsvm.line_search.tangents import by_tangents
+from cutsvm.losses import KnottedLine, Line
 
-__all__ = ["GCA", "GCA2", "SEARCHES", "TCA", "Curve", "Exact", "Search", "exact", "lowest"]
+__all__ = ["GCA", "GCA2", "SEARCHES", "TCA", "Curve", "Exact", "Search", "by_tangents", "exact", "lowest"]
 
 
 class Search(Protocol):
@@ -19,6 +20,18 @@ class Search(Protocol):
 
         With base = |w|^2 / (2 C) at k = 0, f is F / C.
         """
+
+
+class Exact:
+    """The exact search, or where kinks are too many to count one as good; each begins where the last one ended."""
+
+    def __init__(self) -> None:
+        self.last = 1.0
+
+    def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
+        find = exact if isinstance(line, KnottedLine) else by_tangents
+        self.last = find(line, tilt, curvature, self.last)  # type: ignore[arg-type]
+        return self.last
 
 
 SEARCHES: dict[str, type[Search]] = {"exact": Exact, "gca": GCA, "gca2": GCA2, "tca": TCA}

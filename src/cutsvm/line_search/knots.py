@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cutsvm.losses import Line
+from cutsvm.losses import KnottedLine
 from cutsvm.types import Vector
 
 # Where the first sweep looks, in units of the guess.
@@ -24,24 +24,13 @@ _ROUNDS = 4
 FURTHEST = 100.0
 
 
-def exact(line: Line, tilt: float, curvature: float, guess: float = 1.0) -> float:
+def exact(line: KnottedLine, tilt: float, curvature: float, guess: float = 1.0) -> float:
     """argmin over k in [0, 100] of loss(f + k t) + tilt k + curvature k^2 / 2."""
     guess = min(max(guess, 1e-6), FURTHEST / _AHEAD[-1])
     return min(FURTHEST, _cross(line, tilt, curvature, 0.0, guess * _AHEAD, floor=True))
 
 
-class Exact:
-    """The exact search; each begins where the last one ended."""
-
-    def __init__(self) -> None:
-        self.last = 1.0
-
-    def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
-        self.last = exact(line, tilt, curvature, self.last)
-        return self.last
-
-
-def lowest(line: Line, flat: float) -> float:
+def lowest(line: KnottedLine, flat: float) -> float:
     """argmin over all k of loss(f + k t), in the middle where slopes within +-flat make it a plateau."""
     left = _cross(line, 0.0, 0.0, -flat, _AROUND)
     if line.look(np.array([left])).slopes[0] > flat:
@@ -49,7 +38,7 @@ def lowest(line: Line, flat: float) -> float:
     return 0.5 * (left + _cross(line, 0.0, 0.0, flat, left + _AROUND))
 
 
-def _cross(line: Line, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False) -> float:
+def _cross(line: KnottedLine, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False) -> float:
     """The smallest k where h' reaches level. With floor: not left of ks[0]."""
     low, high, slope_low = -np.inf, np.inf, 0.0
     rounds = 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from cutsvm.losses.hinge import Hinge
 from cutsvm.losses.multiclass import CrammerSinger
+from cutsvm.losses.pairwise import Pairwise
 from cutsvm.types import Array, Ints, Vector
 
-__all__ = ["CrammerSinger", "Hinge", "Line", "Look", "Loss", "Siftable"]
+__all__ = ["CrammerSinger", "Hinge", "KnottedLine", "Line", "Look", "Loss", "Pairwise", "RowLoss", "Siftable"]
 
 
 class Look(Protocol):
@@ -20,7 +21,11 @@ class Look(Protocol):
 
     @property
     def slopes(self) -> Vector:
-        """Its slope just right of each k."""
+        """A slope at each k; just right of it, where kinks are counted."""
+
+
+class KnottedLook(Look, Protocol):
+    """One that counts kinks, too."""
 
     @property
     def knots(self) -> Vector:
@@ -33,7 +38,15 @@ class Line(Protocol):
     n: int
 
     def look(self, ks: Vector) -> Look:
-        """The loss at up to `looks` points, rising, in one sweep."""
+        """The loss at up to `core.LOOKS` points, rising."""
+
+
+@runtime_checkable
+class KnottedLine(Line, Protocol):
+    """One whose kinks are few enough, a few for each row, to find the one that matters."""
+
+    def look(self, ks: Vector) -> KnottedLook:
+        """The loss at up to `core.LOOKS` points, rising, in one sweep."""
 
     def crossing(self, low: float, high: float, slope: float, curvature: float, level: float) -> float:
         """The smallest k in (low, high] where slope + curvature k + (slope gained since low) reaches level."""
@@ -50,6 +63,16 @@ class Loss(Protocol):
 
     def line(self, scores: Vector, to: Vector | None = None) -> Line:
         """The loss along the line from `scores` towards `to` (at k = 1), or with k added to all scores."""
+
+
+class RowLoss(Loss, Protocol):
+    """A loss with one score, and so one slope, for each row."""
+
+    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
+        """out = slopes g at the scores; returns the offsets of the ranges between bounds: loss = offset + g . scores.
+
+        balanced: they sum to 0, if the scores are those of the best intercept.
+        """
 
 
 Own = TypeVar("Own", bound="Siftable")

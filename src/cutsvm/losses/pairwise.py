@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from cutsvm._native import core
 from cutsvm.types import Array, Ints, Vector
 
+_ABOVE_ZERO = 5e-324  # the smallest margin: a difference below it is 0 or less
+
+
+class Counted(NamedTuple):
+    """By query: the weight of the pairs that are closer than a margin or in the wrong order, and their loss."""
+
+    weights: Vector
+    losses: Vector
+
 
 @dataclass(frozen=True)
 class PairLook:
-    """See `cutsvm.losses.Look`; kinks are too many to count."""
+    """See `cutsvm.losses.Look`."""
 
     values: Vector
     slopes: Vector
 
 
 class PairLine:
-    """The loss along a line of scores. A look is a sort and two sweeps for each point."""
+    """The loss along a line of scores. It has a kink for each pair, so they are not counted: a look sorts at each k."""
 
     def __init__(self, loss: Pairwise, scores: Vector, to: Vector) -> None:
         self.n = loss.n
@@ -27,11 +37,12 @@ class PairLine:
 
     def look(self, ks: Vector) -> PairLook:
         slopes, values = np.empty(len(ks)), np.empty(len(ks))
-        g = np.empty(self.n)
+        g, scores = np.empty(self.n), np.empty(self.n)
         for m, k in enumerate(ks):
-            f = self._scores + k * self._direction
-            values[m] = self._loss.slopes_at(f, g).sum() + float(g @ f)
-            slopes[m] = float(g @ self._direction)
+            np.multiply(self._direction, k, out=scores)
+            np.add(self._scores, scores, out=scores)
+            values[m] = self._loss.evaluate(scores, g).losses.sum()
+            slopes[m] = g @ self._direction
         return PairLook(values, slopes)
 
 
@@ -44,49 +55,49 @@ class Pairwise:
     def __init__(self, y: Array, weights: Vector, starts: Ints, threads: int = 1) -> None:
         self.n, self.weights, self.threads = len(y), weights, threads
         self.starts: Ints = np.ascontiguousarray(starts, dtype=np.int64)
-        self.levels_of_rows, self.levels = _levels(y, self.starts)
-        # At zero scores every pair counts, with a loss of 1: their weight is that of all pairs.
-        self.total = float(self.slopes_at(np.zeros(self.n), np.empty(self.n)).sum())
+        self.ranks, self.levels = _levels(y, self.starts)
+        # At zero scores every pair counts, with a loss of 1.
+        self.pairs = self.evaluate(np.zeros(self.n), np.empty(self.n)).weights
+        self.total = float(self.pairs.sum())
 
-    def slopes_at(self, scores: Vector, out: Vector) -> Vector:
-        """out = the slopes; returns the weight of each query's pairs that count. loss_q = weight_q + out . scores."""
-        weights = np.empty(len(self.levels))
+    def evaluate(self, scores: Vector, out: Vector, margin: float = 1.0) -> Counted:
+        """out = the slopes g, in O(n log n). A query's loss is margin x weight + g . scores."""
+        counted = Counted(np.empty(len(self.levels)), np.empty(len(self.levels)))
         core.pair_slopes(
-            self.levels_of_rows, self.weights, self.starts, self.levels, scores, out, weights, self.threads
+            self.ranks, self.weights, self.starts, self.levels, scores, margin, out, *counted, self.threads
         )
-        return weights
+        return counted
 
     def value(self, scores: Vector) -> float:
-        g = np.empty(self.n)
-        return float(self.slopes_at(scores, g).sum() + g @ scores)
+        return float(self.evaluate(scores, np.empty(self.n)).losses.sum())
 
     def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
-        """See `Hinge.slopes`; bounds lie between queries."""
-        weights = self.slopes_at(scores, out)
-        first = np.searchsorted(self.starts, bounds[:-1])
-        return np.add.reduceat(np.append(weights, 0.0), first) * (np.diff(bounds) > 0)
+        """See `Hinge.slopes`. Bounds lie between queries; slopes sum to 0 in each, so they are always balanced."""
+        weights = np.append(0.0, np.cumsum(self.evaluate(scores, out).weights))
+        return np.diff(weights[np.searchsorted(self.starts, bounds)])
 
     def line(self, scores: Vector, to: Vector | None = None) -> PairLine:
-        if to is None:
-            raise ValueError("a line towards other scores expected")
-        return PairLine(self, scores, to)
+        return PairLine(self, scores, scores + 1.0 if to is None else to)
+
+    def misordered(self, scores: Vector) -> Vector:
+        """By query: the weight of the pairs in the wrong order, those with equal scores at one half."""
+        g = np.empty(self.n)
+        wrong, ties = self.evaluate(scores, g, 0.0).weights, self.evaluate(scores, g, _ABOVE_ZERO).weights
+        return 0.5 * (wrong + ties)
 
 
 def _levels(y: Array, starts: Ints) -> tuple[Array, Ints]:
     """y as 0, 1, ... within each query, and how many of them each query has."""
     query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     order = np.lexsort((y, query))
-    rises = np.empty(len(y), dtype=bool)
-    fresh = np.empty(len(y), dtype=bool)
-    if len(y):
-        ys, qs = y[order], query[order]
-        fresh[0] = rises[0] = True
-        fresh[1:] = qs[1:] != qs[:-1]
-        rises[1:] = fresh[1:] | (ys[1:] != ys[:-1])
+    sorted_y, sorted_query = y[order], query[order]
+    first = np.ones(len(y), dtype=bool)  # of a query
+    first[1:] = sorted_query[1:] != sorted_query[:-1]
+    rises = first.copy()
+    rises[1:] |= sorted_y[1:] != sorted_y[:-1]
     counted = np.cumsum(rises)
-    base = np.maximum.accumulate(np.where(fresh, counted, 0))
     ranks = np.empty(len(y), dtype=np.int32)
-    ranks[order] = counted - base
-    levels = np.zeros(len(starts) - 1, dtype=np.int64)
+    ranks[order] = counted - np.maximum.accumulate(np.where(first, counted, 0))
+    levels: Ints = np.zeros(len(starts) - 1, dtype=np.int64)
     np.maximum.at(levels, query, ranks + 1)
     return ranks, levels

@@ -1,0 +1,151 @@
+"""What all estimators share: the parameters of a fit and their checks, the certificate, the scores of rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cutsvm import solvers, threads, validation
+from cutsvm.callbacks import Log
+from cutsvm.io.dataset import Dataset, open_dataset
+from cutsvm.rows import as_rows
+from cutsvm.run import Callback, Record, Result, Solver, Status, relative_gap
+from cutsvm.types import Array, Vector
+
+
+class Certified(BaseEstimator):  # type: ignore[misc]
+    """A linear estimator whose fit has a lower bound of its objective."""
+
+    C: float
+    tol: float
+    solver: str | Solver
+    max_iter: int
+    max_time: float | None
+    n_jobs: int | None
+    warm_start: bool
+    callbacks: Sequence[Callable[[Record], object]] | None
+    verbose: int
+
+    coef_: Array
+    intercept_: Array
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_params(self) -> Solver:
+        """The solver object, once every parameter is known to be legal."""
+        validation.positive("C", self.C)
+        validation.positive("tol", self.tol)
+        validation.whole("max_iter", self.max_iter, least=1)
+        if self.max_time is not None:
+            validation.positive("max_time", self.max_time)
+        return solvers.resolve(self.solver)
+
+    @staticmethod
+    def _accepted(X: Any) -> dict[str, Any]:
+        """What `validate_data` is told; finiteness is ours to check, with the place."""
+        validation.refuse_lazy(X)
+        return {
+            "accept_sparse": "csr",
+            "accept_large_sparse": True,
+            "dtype": validation.float_type(X),
+            "ensure_all_finite": False,
+        }
+
+    def _check_data(self, X: Any, y: Any, **more: Any) -> tuple[Any, Array]:
+        X, y = validate_data(self, X, y, **more, **self._accepted(X))
+        validation.refuse_non_finite(X, threads.count(self.n_jobs))
+        return X, y
+
+    def _labelled(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> tuple[Any, Array, Vector, Array]:
+        """X, y, the weights, and the classes that have some, at least two."""
+        if is_source(X):
+            data = open_source(X, y)
+            X, y = data.X, data.y
+        X, y = self._check_data(X, y, **more)
+        if y.dtype == object and not all(isinstance(label, str) for label in y):
+            raise ValueError(
+                "Unknown label type: y has dtype object; make its labels numbers or strings first, "
+                "as in y.astype(int) or y.astype(str)"
+            )
+        weights = validation.sample_weights(sample_weight, len(y))
+        classes = validation.distinct(y if sample_weight is None else y[weights > 0.0])
+        if not validation.whole_numbers(classes):
+            check_classification_targets(y)
+        if len(classes) < 2:
+            name, only = type(self).__name__, classes.tolist()[0]
+            raise ValueError(f"{name} needs rows of at least 2 classes; there is only one class with weight: {only!r}")
+        return X, y, weights, classes
+
+    def _callbacks(self) -> list[Callback]:
+        return [*(self.callbacks or ()), *([Log()] if self.verbose else ())]
+
+    def _certify(self, results: list[Result]) -> None:
+        """The attributes that say how good the answer is; of several problems they are for all together."""
+        self.objective_ = sum(result.primal for result in results)
+        self.lower_bound_ = sum(result.lower for result in results)
+        self.gap_ = relative_gap(self.objective_, self.lower_bound_)
+        bad = [result.status for result in results if not result.status.converged]
+        self.status_: Status = bad[0] if bad else results[0].status
+        self.converged_ = not bad
+        self.n_iter_ = max(result.n_iter for result in results)
+        self.history_ = [record for result in results for record in result.history]
+
+    def _warn_unless_converged(self, X: Any) -> None:
+        if not self.converged_:
+            warnings.warn(self._advice(X), ConvergenceWarning, stacklevel=3)
+
+    def _advice(self, X: Any) -> str:
+        """What was reached and what to do, for the warning."""
+        advice = {
+            Status.MAX_ITER: "raise max_iter",
+            Status.MAX_TIME: "raise max_time",
+            Status.PRECISION: "raise tol",
+        }.get(self.status_)
+        spread = validation.scale_spread(X)
+        if spread > 1e4:
+            scale = f"scale the features (the largest is {spread:.0e} times the smallest)"
+            advice = f"{advice}, or {scale}" if advice else scale
+        return (
+            f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. The objective is within "
+            f"{100 * self.gap_:.3g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".")
+        )
+
+    def _scores(self, X: Any) -> Vector:
+        """X coef_' + intercept_: shape (n,) for one row of weights, else (n, number of rows)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **self._accepted(X))
+        n_threads = threads.count(self.n_jobs)
+        validation.refuse_non_finite(X, n_threads)
+        rows = as_rows(X, n_threads)
+        W = np.ascontiguousarray(self.coef_, dtype=np.float64)
+        b = np.ascontiguousarray(self.intercept_, dtype=np.float64)
+        if len(W) == 1:
+            scores = np.empty(rows.n)
+            rows.scores(W[0], float(b[0]), scores)
+        else:
+            scores = np.empty((rows.n, len(W)))
+            rows.scores_many(W, b, scores)
+        return scores
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is a data set or the name of one, and not a matrix."""
+    return isinstance(X, (str, PathLike, Dataset))
+
+
+def open_source(source: Any, y: Any) -> Dataset:
+    """The data set, or that in the file at a path."""
+    if y is not None:
+        raise ValueError("a data set has its own labels: leave y out")
+    return source if isinstance(source, Dataset) else open_dataset(source)

@@ -1,0 +1,383 @@
+"""RankingSVM, ROCAreaSVC, OrdinalSVC: linear machines that learn to put rows in order, with a certificate.
+
+All three minimise, over w,
+
+    F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over the pairs of one query with y_i > y_j
+
+where m is the sum of s_i s_j over these pairs: without weights, their number.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from cutsvm import queries, threads, validation
+from cutsvm.estimator import Certified, is_source, open_source
+from cutsvm.losses import Pairwise
+from cutsvm.risk import PairRisk
+from cutsvm.rows import as_rows
+from cutsvm.run import Record, Solver, Stop, run
+from cutsvm.solvers import DCD
+from cutsvm.thresholds import COSTS, best_thresholds, level_of
+from cutsvm.types import Array, Ints, Vector
+
+
+class _PairwiseSVM(Certified):
+    """What the three share: parameters, and the fit once rows stand query by query."""
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        solver: str | Solver = "auto",
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callable[[Record], object]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    def _check_params(self) -> Solver:
+        solver = super()._check_params()
+        if isinstance(getattr(solver, "inner", solver), DCD):
+            raise ValueError(f'{solver!r} has no pairs of rows: use "auto", "ocas" or "cpa"')
+        return solver
+
+    def _fit_pairs(self, solver: Solver, X: Any, y: Array, starts: Ints, weights: Vector) -> Pairwise:
+        """The fit; `starts` says where queries start."""
+        n_threads = threads.count(self.n_jobs)
+        loss = Pairwise(y, weights, starts, n_threads)
+        if not loss.total > 0.0:
+            raise ValueError(
+                f"there is no pair to learn from: y is the same for all rows of a query, in all {len(loss.levels)} "
+                "queries (rows of weight 0 left out)"
+            )
+        risk = PairRisk(as_rows(X, n_threads), loss, threads=n_threads)
+        warm = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, risk.rows.d)
+        stop = Stop(self.tol, self.max_iter, self.max_time)
+        with threads.one_blas_thread():
+            start = np.asarray(self.coef_[0], dtype=np.float64) if warm else None
+            result = run(solver, risk, self.C / loss.total, stop, self._callbacks(), start=start)
+        self.coef_, self.intercept_ = result.w[None], np.zeros(1)
+        self.n_pairs_ = loss.total
+        self._certify([result])
+        return loss
+
+
+class RankingSVM(_PairwiseSVM):
+    """Ranking SVM: learns scores that put the rows of each query in the order of y.
+
+    It minimises, over w,
+
+        F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over the pairs of one query with y_i > y_j
+
+    m being the number of these pairs (with sample_weight: the sum of s_i s_j), until a lower bound of F is within the
+    relative gap `tol`. One evaluation takes O(n log n) for any number of levels of y; pairs are never made.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the *mean* loss of a pair against the margin.
+    tol, max_iter, max_time, n_jobs, warm_start, callbacks, verbose
+        As in `LinearSVC`.
+    solver : {"auto", "ocas", "cpa"} or a solver object, default="auto"
+        "auto" is "ocas", optimised cutting planes with as many planes per pass as pay; "cpa" is the paper's algorithm.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    n_pairs_ : float
+        The number of pairs m, or the sum of their weights.
+    n_queries_, n_skipped_queries_ : int
+        Queries, and how many of them make no pair since all their rows have one y.
+    objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
+        As in `LinearSVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cutsvm import RankingSVM
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> y, qid = X @ [1.0, -2.0, 0.5], np.repeat(np.arange(6), 10)
+    >>> model = RankingSVM(C=10.0).fit(X, y, qid=qid)
+    >>> model.score(X, y, qid=qid) > 0.95
+    True
+    """
+
+    def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVM:
+        """Fits the model to rows X with values y to be ordered by, within each query.
+
+        qid: one id per row, of any kind, in any order; None is one query. In place of X and y: a data set, or the name
+        of a file with `qid:`. A query's rows are put side by side if they are not, which takes a copy of X.
+        """
+        solver = self._check_params()
+        if is_source(X):
+            data = open_source(X, y)
+            if qid is not None and data.qid is not None:
+                raise ValueError("the data set has its own queries: leave qid out")
+            X, y, qid = data.X, data.y, data.qid if qid is None else qid
+        X, y = self._check_data(X, y, y_numeric=True, ensure_min_samples=2)
+        refuse_text(y)
+        weights = validation.sample_weights(sample_weight, len(y))
+        kept = np.flatnonzero(weights > 0.0)
+        codes = queries.encode(qid, len(y))
+        if len(kept) < len(y):  # a row without weight makes no pair, and no level either
+            X, y, codes, weights = X[kept], y[kept], codes[kept], weights[kept]
+        order, starts = queries.query_by_query(codes)
+        if order is not None:
+            X, y, weights = X[order], y[order], weights[order]
+        loss = self._fit_pairs(solver, X, y, starts, weights)
+        self.n_queries_ = len(loss.levels)
+        self.n_skipped_queries_ = int(np.count_nonzero(loss.levels < 2))
+        self._warn_unless_converged(X)
+        return self
+
+    def predict(self, X: Any) -> Vector:
+        """X coef_': the higher, the further up. Scores are compared within a query."""
+        return self._scores(X)
+
+    def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
+        """The share of the pairs of one query with y_i > y_j that are in order; equal scores count half."""
+        return pair_accuracy(self.predict(X), y, qid, sample_weight)
+
+
+class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
+    """Two classes, trained for the area under the ROC curve.
+
+    It minimises, over w,
+
+        F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over i of the second class, j of the first
+
+    m being the number of these pairs (with sample_weight: the sum of s_i s_j). The mean bounds from above the share of
+    pairs in the wrong order, which is 1 - area. An intercept changes no order; it is set afterwards to where the
+    training error is lowest.
+
+    Parameters
+    ----------
+    C, tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose
+        As in `RankingSVM`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    classes_ : ndarray of shape (2,)
+    n_pairs_ : float
+        The number of pairs m, or the sum of their weights.
+    objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
+        As in `LinearSVC`.
+
+    Examples
+    --------
+    >>> from cutsvm import ROCAreaSVC
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.metrics import roc_auc_score
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> model = ROCAreaSVC(C=10.0).fit(X, y)
+    >>> roc_auc_score(y, model.decision_function(X)) > 0.99
+    True
+    """
+
+    classes_: Array
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ROCAreaSVC:
+        """Fits the model to rows X with labels y of two classes, or to a data set: `fit("train.svm")`."""
+        solver = self._check_params()
+        X, y, weights, classes = self._labelled(X, y, sample_weight, ensure_min_samples=2)
+        if len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported: ROCAreaSVC takes two classes, "
+                f"y has {len(classes)}; OrdinalSVC takes more, in order"
+            )
+        levels = (y == classes[1]).astype(np.int64)
+        self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)
+        self.classes_ = classes
+        scores = self._scores(X)
+        self.intercept_ = -best_thresholds(scores, levels, weights, 2, "zero_one")
+        self._warn_unless_converged(X)
+        return self
+
+    def decision_function(self, X: Any) -> Vector:
+        """X coef_' + intercept_; the order of rows is what was learned, its sign is that of the predicted class."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Array:
+        """classes_[1] where the score is above 0."""
+        labels: Array = self.classes_[(self.decision_function(X) > 0.0).astype(int)]
+        return labels
+
+
+class OrdinalSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
+    """Ordinal regression: classes that have an order, as marks and grades do.
+
+    It minimises, over w,
+
+        F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over the pairs with y_i > y_j
+
+    m being the number of these pairs (with sample_weight: the sum of s_i s_j). Then it puts thresholds between the
+    levels where the training error is lowest; of all thresholds, no others are better.
+
+    Parameters
+    ----------
+    C, tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose
+        As in `RankingSVM`.
+    threshold_loss : {"absolute", "zero_one"}, default="absolute"
+        The error that the thresholds minimise: how many levels a prediction is away, or whether it is wrong.
+    levels : sequence of labels, default=None
+        The labels from the lowest to the highest. None: in ascending order; an ordered pandas categorical has its own.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    thresholds_ : ndarray of shape (n_classes - 1,)
+        Rising. A row's level is how many of them its score exceeds.
+    classes_ : ndarray of shape (n_classes,)
+        The labels in their order.
+    n_pairs_ : float
+        The number of pairs m, or the sum of their weights.
+    objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
+        As in `LinearSVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cutsvm import OrdinalSVC
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = np.digitize(X @ [1.0, -2.0, 0.5], [-2.0, 0.0, 2.0])
+    >>> model = OrdinalSVC(C=100.0).fit(X, y)
+    >>> float(np.abs(model.predict(X) - y).mean()) < 0.1
+    True
+    """
+
+    classes_: Array
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        solver: str | Solver = "auto",
+        threshold_loss: Literal["absolute", "zero_one"] = "absolute",
+        levels: Sequence[Any] | None = None,
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        callbacks: Sequence[Callable[[Record], object]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            C,
+            tol=tol,
+            solver=solver,
+            max_iter=max_iter,
+            max_time=max_time,
+            n_jobs=n_jobs,
+            warm_start=warm_start,
+            callbacks=callbacks,
+            verbose=verbose,
+        )
+        self.threshold_loss = threshold_loss
+        self.levels = levels
+
+    def _check_params(self) -> Solver:
+        validation.one_of("threshold_loss", self.threshold_loss, tuple(COSTS))
+        return super()._check_params()
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrdinalSVC:
+        """Fits the model to rows X with levels y, or to a data set: `fit("train.svm")`."""
+        solver = self._check_params()
+        stated = _stated_order(y) if self.levels is None else np.asarray(self.levels)
+        X, y, weights, classes = self._labelled(X, y, sample_weight, ensure_min_samples=2)
+        order = _in_stated_order(classes, stated)
+        levels = np.argsort(order)[np.minimum(np.searchsorted(classes, y), len(classes) - 1)]
+        self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)
+        self.classes_ = classes[order]
+        self.thresholds_ = best_thresholds(self._scores(X), levels, weights, len(classes), self.threshold_loss)
+        self._warn_unless_converged(X)
+        return self
+
+    def decision_function(self, X: Any) -> Vector:
+        """X coef_': one score per row, the higher the higher its level."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Array:
+        """The level: classes_[number of thresholds that the score exceeds]."""
+        check_is_fitted(self)
+        labels: Array = self.classes_[level_of(self.decision_function(X), self.thresholds_)]
+        return labels
+
+
+def pair_accuracy(scores: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
+    """The share of the pairs of one query with y_i > y_j whose scores are in that order; equal scores count half."""
+    scores = np.ascontiguousarray(scores, dtype=np.float64)
+    y = np.asarray(y)
+    if y.shape != scores.shape:
+        raise ValueError(f"y has the shape {y.shape}: expected one value for each of the {len(scores)} scores")
+    refuse_text(y)
+    weights = validation.sample_weights(sample_weight, len(y))
+    order, starts = queries.query_by_query(queries.encode(qid, len(y)))
+    if order is not None:
+        scores, y, weights = scores[order], y[order], weights[order]
+    loss = Pairwise(y, weights, starts)
+    if not loss.total > 0.0:
+        raise ValueError("there is no pair to score: y is the same for all rows of a query, in all queries")
+    return float(1.0 - loss.misordered(scores).sum() / loss.total)
+
+
+def refuse_text(y: Array) -> None:
+    """Values to order by are numbers: text would be put in order by its letters."""
+    if y.dtype.kind not in "iufb":
+        raise ValueError(f"y has dtype {y.dtype}: expected numbers, the higher the further up")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError(f"y[{int(np.argmin(np.isfinite(y)))}] is {y[np.argmin(np.isfinite(y))]}: expected numbers")
+
+
+def _stated_order(y: Any) -> Array | None:
+    """The order that a pandas categorical states."""
+    dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", None) and getattr(dtype, "categories", None) is not None:
+        return np.asarray(dtype.categories)
+    return None
+
+
+def _in_stated_order(classes: Array, stated: Array | None) -> Ints:
+    """The order of the classes, which are ascending: their places among the stated labels, or as they are."""
+    if stated is None:
+        if classes.dtype.kind not in "iufb":
+            shown = " < ".join(map(repr, classes.tolist()[:5])) + (" < ..." if len(classes) > 5 else "")
+            warnings.warn(
+                f"OrdinalSVC: the labels are text, taken in alphabetical order, {shown}; levels= states another order",
+                stacklevel=3,
+            )
+        return np.arange(len(classes))
+    place = {label: k for k, label in enumerate(stated.tolist())}
+    if len(place) < len(stated):
+        raise ValueError(f"levels={stated.tolist()!r}: expected each label once")
+    missing = [label for label in classes.tolist() if label not in place]
+    if missing:
+        raise ValueError(f"y has the label {missing[0]!r}, which is not among levels={stated.tolist()!r}")
+    return np.argsort([place[label] for label in classes.tolist()])

@@ -1,0 +1,66 @@
+"""Thresholds between levels: the best that there are for given scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from cutsvm.types import Array, Ints, Vector
+
+# The cost of a row of some level (an array of them) that is put at another one.
+COSTS: dict[str, Callable[[Ints, int], Vector]] = {
+    "absolute": lambda levels, at: np.abs(levels - at).astype(np.float64),
+    "zero_one": lambda levels, at: (levels != at).astype(np.float64),
+}
+
+
+def best_thresholds(scores: Vector, levels: Ints, weights: Vector, count: int, loss: str) -> Vector:
+    """`count` - 1 rising thresholds with the lowest sum of weight x cost; a row's level is how many its score exceeds.
+
+    Dynamic programming over the sorted scores, in O(n count) after the sort. A cut is a place between two different
+    scores, or an end. With P_r(t) the cost of all rows before cut t at level r, and A_r(t) the lowest cost of these
+    rows at levels up to r in rising order:
+
+        A_0(t) = P_0(t),    A_r(t) = P_r(t) + min over u <= t of (A_{r-1}(u) - P_r(u))
+
+    and level r begins at the minimiser u. A threshold stands halfway between the scores beside its cut, or 1 beyond the
+    last one.
+    """
+    some = np.flatnonzero(weights > 0.0)
+    order = some[np.argsort(scores[some], kind="stable")]
+    f, y, s = scores[order], levels[order], weights[order]
+    cuts = np.concatenate([[0], np.flatnonzero(np.diff(f) > 0.0) + 1, [len(f)]])
+    best, begins = _prefix(COSTS[loss](y, 0), s, cuts), []
+    for r in range(1, count):
+        ahead = _prefix(COSTS[loss](y, r), s, cuts)
+        change = best - ahead
+        lowest = np.minimum.accumulate(change)
+        begins.append(np.packbits(change == lowest))  # where level r may begin
+        best = ahead + lowest
+    at, chosen = len(cuts) - 1, []
+    for packed in reversed(begins):
+        at = int(np.flatnonzero(np.unpackbits(packed, count=len(cuts))[: at + 1])[-1])
+        chosen.append(_between(f, int(cuts[at])))
+    return np.array(chosen[::-1])
+
+
+def _prefix(costs: Vector, weights: Vector, cuts: Ints) -> Vector:
+    """The sum of weight x cost before each cut."""
+    sums: Vector = np.concatenate([[0.0], np.cumsum(costs * weights)])[cuts]
+    return sums
+
+
+def _between(f: Vector, cut: int) -> float:
+    """A number that f[cut - 1] does not exceed and f[cut] does."""
+    if cut == 0:
+        return float(f[0]) - 1.0
+    if cut == len(f):
+        return float(f[-1]) + 1.0
+    middle = 0.5 * float(f[cut - 1]) + 0.5 * float(f[cut])
+    return middle if middle < f[cut] else float(f[cut - 1])
+
+
+def level_of(scores: Vector, thresholds: Vector) -> Array:
+    """How many of the rising thresholds each score exceeds."""
+    return np.asarray(np.searchsorted(thresholds, scores, side="left"))
