@@ -238,6 +238,7 @@ def _from_parts(name: str, header: dict[str, Any], arrays: dict[str, npt.NDArray
     expect.that(isinstance(task, str) and task in _TASKS, f"a task that this version knows, got {str(task)[:40]!r}")
     assert isinstance(task, str)
     classes = None if task == "rank" else _unpack_classes(expect, header.get("classes"), ordered=task != "ordinal")
+    expect.that(task != "roc" or (classes is not None and len(classes) == 2), "two classes")
     coef, intercept, ids = arrays.get("coef"), arrays.get("intercept"), arrays.get("feature_ids")
     rows = len(classes) if task == "classify" and classes is not None and len(classes) > 2 else 1
     width = header.get("n_features")

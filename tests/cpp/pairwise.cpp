@@ -1,0 +1,93 @@
+// The pairwise loss under the sanitizers, on heap memory of exactly the right size, against all pairs.
+#include "core/pairwise.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "checks.hpp"
+
+using namespace cutsvm;
+
+namespace {
+
+// Halves, so that every sum is exact and ties are many.
+struct Problem {
+    std::vector<double> f, s;
+    std::vector<std::int32_t> y;
+    std::vector<std::int64_t> starts, levels;
+
+    Problem(std::mt19937& rng, std::int64_t n, std::int64_t queries, std::int64_t top) : starts(1, 0) {
+        for (std::int64_t q = 1; q < queries; ++q)
+            starts.push_back(static_cast<std::int64_t>(rng() % static_cast<unsigned>(n + 1)));
+        starts.push_back(n);
+        std::sort(starts.begin(), starts.end());
+        levels.assign(static_cast<std::size_t>(queries), top);
+        for (std::int64_t i = 0; i < n; ++i) {
+            f.push_back(static_cast<int>(rng() % 9) / 2.0);
+            s.push_back(static_cast<int>(rng() % 4) / 2.0);
+            y.push_back(static_cast<std::int32_t>(rng() % static_cast<unsigned>(top)));
+        }
+    }
+
+    void check(int threads, double margin) const {
+        const std::size_t n = f.size(), queries = levels.size();
+        std::vector<double> g(n), weights(queries), losses(queries), expected(n);
+        pair_slopes({y, s, starts, levels, margin}, f, g, weights, losses, threads);
+        for (std::size_t q = 0; q < queries; ++q) {
+            double weight = 0.0, loss = 0.0;
+            for (auto i = static_cast<std::size_t>(starts[q]); i < static_cast<std::size_t>(starts[q + 1]); ++i)
+                for (auto j = static_cast<std::size_t>(starts[q]); j < static_cast<std::size_t>(starts[q + 1]); ++j) {
+                    if (y[i] <= y[j] || f[i] - f[j] >= margin) continue;
+                    weight += s[i] * s[j];
+                    loss += s[i] * s[j] * (margin - (f[i] - f[j]));
+                    expected[i] -= s[i] * s[j];
+                    expected[j] += s[i] * s[j];
+                }
+            expect(near(weight, weights[q]), "weight of the pairs that count", static_cast<long>(q));
+            expect(near(loss, losses[q]), "loss", static_cast<long>(q));
+        }
+        for (std::size_t i = 0; i < n; ++i) expect(near(g[i], expected[i]), "slope", static_cast<long>(i));
+    }
+};
+
+void level_sums(std::mt19937& rng) {
+    LevelSums sums;
+    for (const std::int64_t levels : {1, 2, 31, 32, 33, 1023, 1024, 1025, 40000}) {
+        sums.clear(levels);
+        std::vector<double> plain(static_cast<std::size_t>(levels));
+        for (int k = 0; k < 300; ++k) {
+            const auto level = static_cast<std::int32_t>(rng() % static_cast<unsigned>(levels));
+            sums.add(level, k);
+            plain[static_cast<std::size_t>(level)] += k;
+            const auto at = static_cast<std::int32_t>(rng() % static_cast<unsigned>(levels));
+            double below = 0.0, above = 0.0;
+            for (std::int64_t j = 0; j < at; ++j) below += plain[static_cast<std::size_t>(j)];
+            for (std::int64_t j = at + 1; j < levels; ++j) above += plain[static_cast<std::size_t>(j)];
+            expect(near(sums.below(at), below), "sum of the levels below", at);
+            expect(near(sums.above(at), above), "sum of the levels above", at);
+        }
+    }
+}
+
+}  // namespace
+
+int main() {
+    std::mt19937 rng(7);
+    level_sums(rng);
+    for (int round = 0; round < 150; ++round) {
+        const auto n = static_cast<std::int64_t>(1 + rng() % 40), queries = static_cast<std::int64_t>(1 + rng() % 20);
+        const Problem problem(rng, n, queries, 1 + static_cast<std::int64_t>(rng() % 40));
+        for (const int threads : {1, 2, 3})
+            for (const double margin : {0.0, 0.5, 1.0}) problem.check(threads, margin);
+    }
+    // Enough rows of one query for a sort on several threads.
+    Problem(rng, 2 * BLOCK + 11, 1, 5000).check(3, 1.0);
+    Problem broken(rng, 5, 1, 3);
+    broken.f[2] = std::numeric_limits<double>::infinity();
+    std::vector<double> g(5), weights(1), losses(1);
+    pair_slopes({broken.y, broken.s, broken.starts, broken.levels, 1.0}, broken.f, g, weights, losses, 2);
+    expect(std::isnan(losses[0]), "a score that is not finite", 0);
+    std::printf("%d failures\n", failures);
+    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}
