@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import cutsvm.linear
+import cutsvm.ranking
 
 ROOT = Path(__file__).parent.parent
 
@@ -21,8 +22,10 @@ def test_example(example, tmp_path, monkeypatch):
     assert list(tmp_path.glob("*.png"))
 
 
-def test_docstrings():
-    assert doctest.testmod(cutsvm.linear).failed == 0
+@pytest.mark.parametrize("module", [cutsvm.linear, cutsvm.ranking], ids=lambda module: module.__name__)
+def test_docstrings(module):
+    found = doctest.testmod(module)
+    assert found.attempted > 0 and found.failed == 0
 
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda path: path.stem)

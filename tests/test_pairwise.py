@@ -45,10 +45,9 @@ problems = {
 @given(**problems, margin=st.sampled_from([1.0, 0.0, 0.5]), threads=st.integers(1, 3))
 def test_evaluation(seed, n, levels, n_queries, margin, threads):
     f, y, s, starts = problem(rng_of(seed), n, levels, n_queries)
-    g, loss = np.empty(n), Pairwise(y, s, starts, threads)
-    weights, losses = loss.evaluate(f, g, margin)
+    loss = Pairwise(y, s, starts, threads)
     expected = pairwise.evaluate(f, y, s, starts, margin)
-    for found, wanted in zip((g, weights, losses), expected, strict=True):
+    for found, wanted in zip(loss.count(f, margin), expected, strict=True):
         assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
     assert loss.value(f) == pytest.approx(pairwise.evaluate(f, y, s, starts)[2].sum(), abs=1e-12)
     assert loss.total == pytest.approx(sum(s[i] * s[j] for query in pairwise.pairs(y, starts) for i, j in query))
@@ -61,20 +60,27 @@ def test_many_rows_and_levels(levels):
     f, y = np.round(rng.normal(size=n), 3), rng.integers(0, levels, size=n)
     results = []
     for threads in (1, 2, 5):
-        g = np.empty(n)
-        results.append((g, *Pairwise(y, np.ones(n), np.array([0, n]), threads).evaluate(f, g)))
+        results.append(Pairwise(y, np.ones(n), np.array([0, n]), threads).evaluate(f))
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             assert_array_equal(a, b)
-    g, weights, losses = results[0]
     expected, loss = np.zeros(n), 0.0
     for rows in np.array_split(np.arange(n), 50):
         counts = (y[rows, None] > y) & (f[rows, None] - f < 1.0)
         expected[rows] -= counts.sum(axis=1)
         expected += counts.sum(axis=0)
         loss += ((1.0 - (f[rows, None] - f)) * counts).sum()
-    assert_array_equal(g, expected)
-    assert losses[0] == pytest.approx(loss)
+    assert_array_equal(results[0].slopes, expected)
+    assert results[0].losses[0] == pytest.approx(loss)
+
+
+def test_what_is_kept_is_for_the_same_scores_only():
+    """Arrays of scores are used again and again by solvers, with other numbers in them."""
+    f, y, s, starts = problem(np.random.default_rng(3), 30, 4, 2)
+    loss = Pairwise(y, s, starts)
+    first = loss.value(f)
+    f[7] += 1.5
+    assert loss.value(f) == pytest.approx(pairwise.evaluate(f, y, s, starts)[2].sum()) != first
 
 
 def test_counts_are_exact_beyond_32_bits():

@@ -13,9 +13,10 @@ from cutsvm.types import Array, Ints, Vector
 _ABOVE_ZERO = 5e-324  # the smallest margin: a difference below it is 0 or less
 
 
-class Counted(NamedTuple):
-    """By query: the weight of the pairs that are closer than a margin or in the wrong order, and their loss."""
+class Evaluation(NamedTuple):
+    """Slopes by row; by query the weight of the pairs that count, and their loss."""
 
+    slopes: Vector
     weights: Vector
     losses: Vector
 
@@ -36,13 +37,12 @@ class PairLine:
         self._loss, self._scores, self._direction = loss, scores, to - scores
 
     def look(self, ks: Vector) -> PairLook:
-        slopes, values = np.empty(len(ks)), np.empty(len(ks))
-        g, scores = np.empty(self.n), np.empty(self.n)
+        slopes, values, scores = np.empty(len(ks)), np.empty(len(ks)), np.empty(self.n)
         for m, k in enumerate(ks):
             np.multiply(self._direction, k, out=scores)
             np.add(self._scores, scores, out=scores)
-            values[m] = self._loss.evaluate(scores, g).losses.sum()
-            slopes[m] = g @ self._direction
+            here = self._loss.evaluate(scores)
+            values[m], slopes[m] = here.losses.sum(), here.slopes @ self._direction
         return PairLook(values, slopes)
 
 
@@ -56,24 +56,32 @@ class Pairwise:
         self.n, self.weights, self.threads = len(y), weights, threads
         self.starts: Ints = np.ascontiguousarray(starts, dtype=np.int64)
         self.ranks, self.levels = _levels(y, self.starts)
+        self._last: tuple[Vector, Evaluation] | None = None
         # At zero scores every pair counts, with a loss of 1.
-        self.pairs = self.evaluate(np.zeros(self.n), np.empty(self.n)).weights
+        self.pairs = self.count(np.zeros(self.n), 1.0).weights
         self.total = float(self.pairs.sum())
 
-    def evaluate(self, scores: Vector, out: Vector, margin: float = 1.0) -> Counted:
-        """out = the slopes g, in O(n log n). A query's loss is margin x weight + g . scores."""
-        counted = Counted(np.empty(len(self.levels)), np.empty(len(self.levels)))
-        core.pair_slopes(
-            self.ranks, self.weights, self.starts, self.levels, scores, margin, out, *counted, self.threads
-        )
-        return counted
+    def count(self, scores: Vector, margin: float) -> Evaluation:
+        """Of the pairs with f_i - f_j < margin, in O(n log n). A query's loss is margin x weight + slopes . scores."""
+        queries = len(self.levels)
+        found = Evaluation(np.empty(self.n), np.empty(queries), np.empty(queries))
+        core.pair_slopes(self.ranks, self.weights, self.starts, self.levels, scores, margin, *found, self.threads)
+        return found
+
+    def evaluate(self, scores: Vector) -> Evaluation:
+        """At a margin of 1. Solvers ask for value, slopes and a line at the same scores: the last ones are kept."""
+        if self._last is None or not np.array_equal(self._last[0], scores):
+            self._last = scores.copy(), self.count(scores, 1.0)
+        return self._last[1]
 
     def value(self, scores: Vector) -> float:
-        return float(self.evaluate(scores, np.empty(self.n)).losses.sum())
+        return float(self.evaluate(scores).losses.sum())
 
     def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
-        """See `Hinge.slopes`. Bounds lie between queries; slopes sum to 0 in each, so they are always balanced."""
-        weights = np.append(0.0, np.cumsum(self.evaluate(scores, out).weights))
+        """See `RowLoss.slopes`. Bounds lie between queries; slopes sum to 0 in each, so they are always balanced."""
+        here = self.evaluate(scores)
+        np.copyto(out, here.slopes)
+        weights = np.append(0.0, np.cumsum(here.weights))
         return np.diff(weights[np.searchsorted(self.starts, bounds)])
 
     def line(self, scores: Vector, to: Vector | None = None) -> PairLine:
@@ -81,8 +89,7 @@ class Pairwise:
 
     def misordered(self, scores: Vector) -> Vector:
         """By query: the weight of the pairs in the wrong order, those with equal scores at one half."""
-        g = np.empty(self.n)
-        wrong, ties = self.evaluate(scores, g, 0.0).weights, self.evaluate(scores, g, _ABOVE_ZERO).weights
+        wrong, ties = self.count(scores, 0.0).weights, self.count(scores, _ABOVE_ZERO).weights
         return 0.5 * (wrong + ties)
 
 
