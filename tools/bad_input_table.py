@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from cutsvm import LinearSVC
+from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
 from cutsvm.cli import main
 
 GOOD = "1 1:1 2:0.5\n-1 1:-1\n1 1:2\n-1 2:-1\n"
@@ -78,6 +78,9 @@ def command_line(folder: Path) -> list[tuple[str, str, str]]:
     zero, wide, torn = folder / "zero.svm", folder / "wide.svm", folder / "torn.model"
     zero.write_text("1 0:1\n")
     wide.write_text(GOOD + "1 1:1 99:3\n")
+    alone, grades = folder / "alone.svm", folder / "grades.svm"
+    alone.write_text("1 qid:1 1:1\n2 qid:2 1:2\n")
+    grades.write_text("1 1:1\n2 1:2\n3 1:3\n")
     torn.write_bytes(model.read_bytes()[:-5])
     cases = {
         "train: a file that is not there": ["train", str(folder / "nothing")],
@@ -89,6 +92,10 @@ def command_line(folder: Path) -> list[tuple[str, str, str]]:
         "train: -w7 2 without a class 7": ["train", "-w7", "2", str(good)],
         "train: an option that does not exist": ["train", "--fast", str(good)],
         "train: --memory 2GB (not yet)": ["train", "--memory", "2GB", str(good)],
+        "train --task rank: queries of one row": ["train", "--task", "rank", str(alone)],
+        "train --task rank: -B": ["train", "--task", "rank", "-B", "1", str(good)],
+        "train --task roc: three classes": ["train", "--task", "roc", str(grades)],
+        "train --task ordinal: --solver dcd": ["train", "--task", "ordinal", "--solver", "dcd", str(grades)],
         "predict: index 0, model counted from 1": ["predict", str(zero), str(model)],
         "predict: features the model does not know": ["predict", str(wide), str(model)],
         "predict: a model cut short": ["predict", str(good), str(torn)],
@@ -120,6 +127,15 @@ def python() -> list[tuple[str, str]]:
         "unknown solver": lambda: LinearSVC(solver="sgd").fit(X, y),
         "another width at predict": lambda: LinearSVC().fit(X, y).predict(X[:, :1]),
         "CSR with a column index out of range": lambda: LinearSVC().fit(_broken(X), y),
+        "ranking: qid of another length": lambda: RankingSVM().fit(X, y, qid=[1, 1, 2]),
+        "ranking: a qid that is missing": lambda: RankingSVM().fit(X, y, qid=[1, 1, np.nan, 2]),
+        "ranking: no pair": lambda: RankingSVM().fit(X, y, qid=[1, 2, 3, 4]),
+        "ranking: NaN in y": lambda: RankingSVM().fit(X, [1.0, np.nan, 2.0, 3.0]),
+        "ranking: text in y": lambda: RankingSVM().fit(X, ["low", "high", "low", "high"]),
+        "ranking: negative weight": lambda: RankingSVM().fit(X, y, sample_weight=[1, 1, -1, 1]),
+        "ROC area: three classes": lambda: ROCAreaSVC().fit(X, [0, 1, 2, 1]),
+        "ordinal: text without an order": lambda: OrdinalSVC().fit(X, ["low", "high", "low", "high"]),
+        "ordinal: a label that levels do not name": lambda: OrdinalSVC(levels=[0, 2]).fit(X, y),
         "max_iter = 1": lambda: LinearSVC(max_iter=1).fit(X * [1e6, 1e-3], y),
     }
     rows = []

@@ -2,16 +2,17 @@
 //
 // T. Joachims: Training linear SVMs in linear time, KDD 2006, Algorithm 2, with any number of levels in O(n log n).
 //
-// Row i has a score f_i, a level y_i (0, 1, ...; only their order counts) and a weight s_i >= 0. The loss is the sum over
-// all pairs of a query with y_i > y_j of  s_i s_j max(0, margin - (f_i - f_j)); a pair counts if f_i - f_j < margin. With
+// Row i has a score f_i, a level y_i (0, 1, ...; only their order counts) and a weight s_i >= 0. The loss is the sum
+// over all pairs of a query with y_i > y_j of  s_i s_j max(0, margin - (f_i - f_j)); a pair counts if
+// f_i - f_j < margin. With
 //   above_i = weight of the rows j of lower level with f_i - f_j < margin     (the paper's c+)
 //   below_j = weight of the rows i of higher level with f_i - f_j < margin    (the paper's c-)
 // row i's slope is g_i = s_i (below_i - above_i), the weight of the pairs that count is sum_i s_i above_i, and the loss
 // is margin times that weight + g.f.
 //
 //   sort the rows by score
-//   sweep i down from the highest: every row j with f_i - f_j < margin joins sums by level; above_i = sum of levels < y_i
-//   sweep j up from the lowest:    every row i with f_i - f_j < margin joins;               below_j = sum of levels > y_j
+//   sweep i down from the highest: rows j with f_i - f_j < margin join sums by level; above_i = sum of levels < y_i
+//   sweep j up from the lowest:    rows i with f_i - f_j < margin join;               below_j = sum of levels > y_j
 #pragma once
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "core/score_order.hpp"
 
 namespace cutsvm {
 
@@ -82,18 +84,17 @@ struct Pairs {
     std::int64_t queries() const { return static_cast<std::int64_t>(levels.size()); }
 };
 
+// A row in its place among the sorted ones.
 struct Ranked {
-    double score;
+    double score, weight;
     std::int32_t row, level;  // the row within its query
-    bool operator<(const Ranked& other) const {
-        return score < other.score || (score == other.score && row < other.row);
-    }
 };
 
 // Memory that one query after the other uses.
 struct PairScratch {
+    ScoreOrder order;
     std::vector<Ranked> rows;
-    std::vector<double> above;
+    std::vector<double> above, below;
     LevelSums down, up;
 };
 
@@ -102,50 +103,30 @@ struct PairSums {
     double loss = 0.0;
 };
 
-// Sorts on several threads: pieces first, then pairs of them are merged. The order is one and the same for any number.
-inline void sort_ranked(std::vector<Ranked>& rows, int threads) {
-    const auto n = static_cast<std::int64_t>(rows.size());
-    if (threads <= 1 || n < 2 * BLOCK) {
-        std::sort(rows.begin(), rows.end());
-        return;
-    }
-    std::int64_t pieces = 1;
-    while (pieces < threads) pieces *= 2;
-    const auto edge = [&](std::int64_t k) { return rows.begin() + n * k / pieces; };
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (std::int64_t k = 0; k < pieces; ++k) std::sort(edge(k), edge(k + 1));
-    for (std::int64_t width = 1; width < pieces; width *= 2) {
-#pragma omp parallel for schedule(static) num_threads(threads)
-        for (std::int64_t k = 0; k < pieces; k += 2 * width)
-            std::inplace_merge(edge(k), edge(k + width), edge(k + 2 * width));
-    }
-}
-
-// above, by row; returns the weight of the pairs that count.
-inline double sweep_down(const std::vector<Ranked>& rows, const double* s, std::int64_t levels, double margin,
-                         LevelSums& sums, std::vector<double>& above) {
+// above, in the order of the rows; returns the weight of the pairs that count.
+inline double sweep_down(const std::vector<Ranked>& rows, std::int64_t levels, double margin, LevelSums& sums,
+                         std::vector<double>& above) {
     sums.clear(levels);
     double weight = 0.0;
     std::size_t next = rows.size();
     for (std::size_t k = rows.size(); k-- > 0;) {
-        const auto [score, row, level] = rows[k];
-        for (; next > 0 && score - rows[next - 1].score < margin; --next)
-            sums.add(rows[next - 1].level, s[rows[next - 1].row]);
-        above[static_cast<std::size_t>(row)] = sums.below(level);
-        weight += s[row] * above[static_cast<std::size_t>(row)];
+        for (; next > 0 && rows[k].score - rows[next - 1].score < margin; --next)
+            sums.add(rows[next - 1].level, rows[next - 1].weight);
+        above[k] = sums.below(rows[k].level);
+        weight += rows[k].weight * above[k];
     }
     return weight;
 }
 
-// below, by row.
-inline void sweep_up(const std::vector<Ranked>& rows, const double* s, std::int64_t levels, double margin,
-                     LevelSums& sums, double* below) {
+// below, in the order of the rows.
+inline void sweep_up(const std::vector<Ranked>& rows, std::int64_t levels, double margin, LevelSums& sums,
+                     std::vector<double>& below) {
     sums.clear(levels);
     std::size_t next = 0;
-    for (const auto& [score, row, level] : rows) {
-        for (; next < rows.size() && rows[next].score - score < margin; ++next)
-            sums.add(rows[next].level, s[rows[next].row]);
-        below[row] = sums.above(level);
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+        for (; next < rows.size() && rows[next].score - rows[k].score < margin; ++next)
+            sums.add(rows[next].level, rows[next].weight);
+        below[k] = sums.above(rows[k].level);
     }
 }
 
@@ -158,35 +139,41 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
     g += begin;
     std::fill(g, g + n, 0.0);
     if (levels < 2) return {};
+    if (!std::all_of(f, f + n, [](double score) { return std::isfinite(score); }))
+        return {0.0, std::numeric_limits<double>::quiet_NaN()};
     const std::int32_t* y = p.y.data() + begin;
     const double* s = p.s.data() + begin;
+    const auto size = static_cast<std::size_t>(n);
     auto& rows = scratch.rows;
-    rows.resize(static_cast<std::size_t>(n));
-    bool finite = true;
-    for (std::int64_t i = 0; i < n; ++i) {
-        finite &= std::isfinite(f[i]);
-        rows[static_cast<std::size_t>(i)] = {f[i], static_cast<std::int32_t>(i), y[i]};
-    }
-    if (!finite) return {0.0, std::numeric_limits<double>::quiet_NaN()};
-    sort_ranked(rows, threads);
-    scratch.above.resize(static_cast<std::size_t>(n));
+    rows.resize(size);
+    scratch.above.resize(size);
+    scratch.below.resize(size);
+    const auto& order = scratch.order({f, size}, threads);
+    for_blocks(n, threads, [&](std::int64_t first, std::int64_t last) {
+        for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k)
+            rows[k] = {f[order[k]], s[order[k]], order[k], y[order[k]]};
+    });
     PairSums sums;
     // The two sweeps are apart from each other: one thread each.
-#pragma omp parallel sections num_threads(2) if (threads > 1)
+#pragma omp parallel sections num_threads(2) if (threads > 1 && n > BLOCK)
     {
 #pragma omp section
-        sums.weight = sweep_down(rows, s, levels, p.margin, scratch.down, scratch.above);
+        sums.weight = sweep_down(rows, levels, p.margin, scratch.down, scratch.above);
 #pragma omp section
-        sweep_up(rows, s, levels, p.margin, scratch.up, g);
+        sweep_up(rows, levels, p.margin, scratch.up, scratch.below);
     }
     // The slopes sum to 0, so scores may be counted from any place; from their middle the sum is exact to more digits.
-    const double middle = rows[rows.size() / 2].score;
-    double dot = 0.0;
-    for (std::int64_t i = 0; i < n; ++i) {
-        g[i] = s[i] * (g[i] - scratch.above[static_cast<std::size_t>(i)]);
-        dot += g[i] * (f[i] - middle);
-    }
-    sums.loss = std::max(0.0, p.margin * sums.weight + dot);
+    const double middle = rows[size / 2].score;
+    const auto dot = sum_blocks<1>(n, threads, [&](std::int64_t first, std::int64_t last) {
+        double sum = 0.0;
+        for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k) {
+            const double slope = rows[k].weight * (scratch.below[k] - scratch.above[k]);
+            g[rows[k].row] = slope;
+            sum += slope * (rows[k].score - middle);
+        }
+        return std::array{sum};
+    });
+    sums.loss = std::max(0.0, p.margin * sums.weight + dot[0]);
     return sums;
 }
 

@@ -70,11 +70,35 @@ void level_sums(std::mt19937& rng) {
     }
 }
 
+// Long and short lists; ties, both zeros, numbers that share their upper bits, very large and very small ones.
+void orders(std::mt19937& rng) {
+    ScoreOrder sorted;
+    for (const std::size_t n : {0, 1, 2, 100, 2047, 2048, 2049, 9000})
+        for (const int kind : {0, 1, 2, 3}) {
+            std::vector<double> f(n);
+            for (double& score : f) {
+                const double plain = static_cast<double>(rng()) / 4294967296.0 - 0.5;
+                if (kind == 0) score = plain;
+                if (kind == 1) score = std::round(plain * 6.0) / 2.0;
+                if (kind == 2) score = 1.0 + plain * 1e-12;
+                if (kind == 3) score = rng() % 3 ? std::ldexp(plain, static_cast<int>(rng() % 2000) - 1000) : -0.0;
+            }
+            std::vector<std::int32_t> expected(n);
+            for (std::size_t i = 0; i < n; ++i) expected[i] = static_cast<std::int32_t>(i);
+            std::stable_sort(expected.begin(), expected.end(), [&](std::int32_t a, std::int32_t b) {
+                return f[static_cast<std::size_t>(a)] < f[static_cast<std::size_t>(b)];
+            });
+            for (const int threads : {1, 2, 3})
+                expect(sorted(f, threads) == expected, "order of the scores", static_cast<long>(n));
+        }
+}
+
 }  // namespace
 
 int main() {
     std::mt19937 rng(7);
     level_sums(rng);
+    orders(rng);
     for (int round = 0; round < 150; ++round) {
         const auto n = static_cast<std::int64_t>(1 + rng() % 40), queries = static_cast<std::int64_t>(1 + rng() % 20);
         const Problem problem(rng, n, queries, 1 + static_cast<std::int64_t>(rng() % 40));

@@ -58,8 +58,7 @@ class Pairwise:
         self.ranks, self.levels = _levels(y, self.starts)
         self._last: tuple[Vector, Evaluation] | None = None
         # At zero scores every pair counts, with a loss of 1.
-        self.pairs = self.count(np.zeros(self.n), 1.0).weights
-        self.total = float(self.pairs.sum())
+        self.total = float(self.count(np.zeros(self.n), 1.0).weights.sum())
 
     def count(self, scores: Vector, margin: float) -> Evaluation:
         """Of the pairs with f_i - f_j < margin, in O(n log n). A query's loss is margin x weight + slopes . scores."""
