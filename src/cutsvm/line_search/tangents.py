@@ -29,7 +29,7 @@ def by_tangents(line: Line, tilt: float, curvature: float, guess: float = 1.0) -
         if right.rise(tilt, curvature) < 0.0:
             if right.k >= FURTHEST:
                 break
-            left, k = right, min(FURTHEST, max(2.0 * right.k, _bottom(right, tilt, curvature)))
+            left, k = right, min(FURTHEST, max(2.0 * right.k, min(10.0 * right.k, _bottom(right, tilt, curvature))))
         else:
             k, low = _between(left, right, tilt, curvature)
             gained = start - best.height(tilt, curvature)
@@ -61,7 +61,8 @@ class _Tangent:
 
 def _bottom(tangent: _Tangent, tilt: float, curvature: float) -> float:
     """Where the tangent with tilt and curvature is lowest."""
-    return -(tangent.slope + tilt) / curvature if curvature > 0.0 else np.inf
+    rise = tangent.slope + tilt
+    return -rise / curvature if curvature > 0.0 else float(np.copysign(np.inf, -rise))
 
 
 def _between(left: _Tangent, right: _Tangent, tilt: float, curvature: float) -> tuple[float, float]:
