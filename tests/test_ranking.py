@@ -73,7 +73,7 @@ def test_certificate_and_order(ranked):
     loss = pairwise.evaluate(X @ w, y, np.ones(600), np.arange(0, 601, 20))[2].sum() / model.n_pairs_
     assert model.objective_ == pytest.approx(0.5 * w @ w + 10.0 * loss)
     assert model.score(X, y, qid=qid) > 0.8
-    assert_array_equal(model.predict(X), X @ w + 0.0 * model.intercept_)
+    assert_allclose(model.predict(X), X @ w, rtol=1e-12, atol=1e-12)
     assert {"iteration", "seconds", "primal", "lower", "gap", "planes", "passes"} <= set(model.history_[-1])
 
 
@@ -319,8 +319,10 @@ def test_levels_and_thresholds(graded):
     model = OrdinalSVC(C=10.0).fit(X, y)
     assert model.gap_ <= 1e-3 and model.thresholds_.shape == (4,) and np.all(np.diff(model.thresholds_) > 0)
     assert mean_absolute_error(y, model.predict(X)) < 0.3
-    assert model.score(X, y) == pytest.approx(np.mean(model.predict(X) == y))
+    assert model.score(X, y) == pytest.approx(pair_accuracy(model.decision_function(X), y))
     assert_array_equal(model.classes_, [1, 2, 3, 4, 5])
+    with pytest.raises(ValueError, match="y has the label 9, which the model does not know"):
+        model.score(X, np.where(y == 2, 9, y))
 
 
 def test_each_threshold_loss_is_best_at_its_own(graded):
@@ -348,6 +350,7 @@ def test_text_needs_an_order(graded):
     assert_array_equal(stated.predict(X), words[plain.predict(X) - 1])
     assert_array_equal(categorical.predict(X), stated.predict(X))
     assert_array_equal(stated.classes_, words)
+    assert stated.score(X, words[y - 1]) == plain.score(X, y)
     assert_array_equal(stated.coef_, plain.coef_)
 
 

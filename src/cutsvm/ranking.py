@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from cutsvm import queries, threads, validation
 from cutsvm.estimator import Certified, is_source, open_source
@@ -226,11 +225,12 @@ class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """classes_[1] where the score is above 0."""
-        labels: Array = self.classes_[(self.decision_function(X) > 0.0).astype(int)]
+        positive = self.decision_function(X) > 0.0
+        labels: Array = self.classes_[positive.astype(int)]
         return labels
 
 
-class OrdinalSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
+class OrdinalSVC(_PairwiseSVM):
     """Ordinal regression: classes that have an order, as marks and grades do.
 
     It minimises, over w,
@@ -239,6 +239,9 @@ class OrdinalSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
 
     m being the number of these pairs (with sample_weight: the sum of s_i s_j). Then it puts thresholds between the
     levels where the training error is lowest; of all thresholds, no others are better.
+
+    It predicts classes but has one score per row, so for scikit-learn it is not a classifier: `score` is the share of
+    pairs in order, and cross-validation does not stratify by itself (`cv=StratifiedKFold(5)` does).
 
     Parameters
     ----------
@@ -326,9 +329,20 @@ class OrdinalSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """The level: classes_[number of thresholds that the score exceeds]."""
-        check_is_fitted(self)
-        labels: Array = self.classes_[level_of(self.decision_function(X), self.thresholds_)]
+        scores = self.decision_function(X)
+        labels: Array = self.classes_[level_of(scores, self.thresholds_)]
         return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the pairs with y_i > y_j that are in order; equal scores count half."""
+        scores = self.decision_function(X)
+        labels = np.asarray(y)
+        order = np.argsort(self.classes_, kind="stable")
+        at = np.searchsorted(self.classes_, labels, sorter=order).clip(max=len(order) - 1)
+        unknown = self.classes_[order[at]] != labels
+        if np.any(unknown):
+            raise ValueError(f"y has the label {labels[unknown].tolist()[0]!r}, which the model does not know")
+        return pair_accuracy(scores, order[at], None, sample_weight)
 
 
 def pair_accuracy(scores: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:

@@ -10,6 +10,8 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.types import Array, Ints, Vector
 
+# A pair as close as this to the margin is on it, and does not count: round-off must not choose among slopes.
+_TIE = 1e-12
 _ABOVE_ZERO = 5e-324  # the smallest margin: a difference below it is 0 or less
 
 
@@ -70,7 +72,8 @@ class Pairwise:
     def evaluate(self, scores: Vector) -> Evaluation:
         """At a margin of 1. Solvers ask for value, slopes and a line at the same scores: the last ones are kept."""
         if self._last is None or not np.array_equal(self._last[0], scores):
-            self._last = scores.copy(), self.count(scores, 1.0)
+            slopes, weights, losses = self.count(scores, 1.0 - _TIE)
+            self._last = scores.copy(), Evaluation(slopes, weights, losses + _TIE * weights)
         return self._last[1]
 
     def value(self, scores: Vector) -> float:
