@@ -168,7 +168,7 @@ def test_share_in_order(seed, n, levels, n_queries):
     f, y, s, starts = problem(rng_of(seed), n, levels, n_queries)
     qid = np.repeat(np.arange(n_queries), np.diff(starts))
     if not any(s[i] * s[j] for query in pairwise.pairs(y, starts) for i, j in query):
-        with pytest.raises(ValueError, match="no pair|zero for every row"):
+        with pytest.raises(ValueError, match=r"no pair|zero for every row"):
             pair_accuracy(f, y, qid, s)
         return
     shuffled = rng_of(seed).permutation(n)

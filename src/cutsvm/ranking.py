@@ -372,10 +372,8 @@ def refuse_text(y: Array) -> None:
 
 def _stated_order(y: Any) -> Array | None:
     """The order that a pandas categorical states."""
-    dtype = getattr(y, "dtype", None)
-    if getattr(dtype, "ordered", None) and getattr(dtype, "categories", None) is not None:
-        return np.asarray(dtype.categories)
-    return None
+    dtype: Any = getattr(y, "dtype", None)
+    return np.asarray(dtype.categories) if getattr(dtype, "ordered", None) else None
 
 
 def _in_stated_order(classes: Array, stated: Array | None) -> Ints:

@@ -40,8 +40,8 @@ def test_rank(run: Run, ranking: Path, tmp_path: Path) -> None:
     assert code == 0 and "certified" in out and "3 levels, 20 queries" in err
     model = load_model(f"{ranking}.model")
     assert model.task == "rank" and model.estimator.n_queries_ == 20
-    code, out, err = run("predict", ranking, f"{ranking}.model", tmp_path / "scores")
-    assert code == 0 and out.startswith("Pairs in order = 8") and out.endswith("%\n")
+    code, out, _ = run("predict", ranking, f"{ranking}.model", tmp_path / "scores")
+    assert code == 0 and out.startswith("Pairs in order = 9") and out.endswith("%\n")
     assert len(np.loadtxt(tmp_path / "scores")) == 200
     facts = json.loads(run("predict", "--json", ranking, f"{ranking}.model").out)
     assert facts["rows"] == 200 and 0.8 < facts["pairs_in_order"] < 1.0
@@ -59,14 +59,14 @@ def test_rank_with_queries_named_by_text(run: Run, ranking: Path) -> None:
 
 
 def test_rank_without_queries_is_one_query(run: Run, graded: Path) -> None:
-    code, out, err = run("train", "--task", "rank", graded)
+    code, _, err = run("train", "--task", "rank", graded)
     assert code == 0 and "4 levels, 1 query" in err
 
 
 def test_queries_without_a_pair_are_counted(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "few.svm"
     path.write_text("1 qid:1 1:1\n2 qid:1 1:2\n1 qid:2 1:1\n1 qid:2 1:3\n")
-    code, out, err = run("train", "--task", "rank", path)
+    code, _, err = run("train", "--task", "rank", path)
     assert code == 0 and "1 of 2 queries have one level, and make no pair" in err
 
 
@@ -76,7 +76,7 @@ def test_no_pair_at_all(run: Run, tmp_path: Path) -> None:
     code, out, err = run("train", "--task", "rank", path)
     assert code == 2 and "there is no pair to learn from" in err and out == ""
     path.write_text("1 qid:1 1:1\n1 qid:1 1:2\n")
-    code, out, err = run("train", "--task", "rank", path)
+    code, _, err = run("train", "--task", "rank", path)
     assert code == 2 and "all labels are 1, expected two levels or more" in err
 
 

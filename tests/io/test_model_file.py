@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from cutsvm.io import atomic, model_file
 from cutsvm.io.atomic import write_atomically
 from cutsvm.io.model_file import ModelFileError, is_model_file, load_model, save_model
 from cutsvm.io.model_format import pack
 from cutsvm.linear import LinearSVC
+from cutsvm.ranking import OrdinalSVC
 from cutsvm.run import Status
 from cutsvm.solvers import OCAS
 
@@ -260,6 +262,42 @@ def test_hostile_headers(tmp_path: Path, case: str) -> None:
     path = tamper(tmp_path, HOSTILE[case])
     with pytest.raises(ModelFileError, match=str(path)):
         load_model(path)
+
+
+ORDINAL = {
+    "no thresholds": lambda h: h["arrays"].pop(),
+    "task of two classes": lambda h: h.update(task="roc"),
+    "same class twice": lambda h: h["classes"].update(values=[1, 2, 2]),
+    "one class less": lambda h: h["classes"].update(values=[1, 2]),
+}
+
+
+def ordinal() -> OrdinalSVC:
+    X = np.arange(12.0).reshape(6, 2)
+    return OrdinalSVC().fit(X, [1, 1, 2, 2, 3, 3])
+
+
+@pytest.mark.parametrize("case", ORDINAL)
+def test_hostile_headers_of_thresholds(tmp_path: Path, case: str) -> None:
+    path = tamper(tmp_path, ORDINAL[case], ordinal())
+    with pytest.raises(ModelFileError, match=str(path)):
+        load_model(path)
+
+
+@pytest.mark.parametrize("thresholds", [[2.0, 1.0], [np.nan, 1.0]])
+def test_thresholds_that_do_not_rise(tmp_path: Path, thresholds: list[float]) -> None:
+    model = ordinal()
+    model.thresholds_ = np.array(thresholds)
+    save_model(model, tmp_path / "m")
+    with pytest.raises(ModelFileError, match="rising thresholds"):
+        load_model(tmp_path / "m")
+
+
+def test_estimators_of_others_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="LinearRegression cannot be written; expected one of LinearSVC"):
+        save_model(LinearRegression(), tmp_path / "m")
+    with pytest.raises(ModelFileError, match="a LIBLINEAR model holds classes"):
+        save_model(ordinal(), tmp_path / "m", format="liblinear")
 
 
 def test_text_labels_ignore_the_stated_width(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ __all__ = ["NAMES", "Measure", "check_options", "measure", "predictions"]
 
 NAMES = ("classify", "rank", "roc", "ordinal")
 # Options that only classes without an order have: name, where it is, what it is when not given.
-_OF_CLASSES = (
+_OF_CLASSES: tuple[tuple[str, str, Any], ...] = (
     ("-B", "bias", None),
     ("-wLABEL", "weights", []),
     ("--multi-class", "multi_class", None),

@@ -264,9 +264,9 @@ def _from_parts(name: str, header: dict[str, Any], arrays: dict[str, npt.NDArray
 
 
 def _thresholds(expect: _Expect, stored: npt.NDArray[Any] | None, classes: int) -> npt.NDArray[np.float64]:
-    legal = stored is not None and stored.dtype == np.float64 and stored.shape == (classes - 1,)
-    expect.that(legal and not np.any(np.isnan(stored)) and bool(np.all(np.diff(stored) >= 0.0)), "rising thresholds")
-    assert stored is not None
+    if stored is None or stored.dtype != np.float64 or stored.shape != (classes - 1,):
+        raise ModelFileError(f"{expect.name}: expected a threshold between every two classes")
+    expect.that(bool(np.isfinite(stored).all() and np.all(np.diff(stored) >= 0.0)), "rising thresholds")
     return stored
 
 
