@@ -109,13 +109,13 @@ def test_scores_that_are_not_finite(bad):
 
 def test_arrays_that_do_not_fit_are_refused():
     y, s, starts, levels = np.zeros(3, np.int32), np.ones(3), np.array([0, 3]), np.array([1])
-    f, g, one = np.zeros(3), np.empty(3), np.empty(1)
+    f, g, one, memory = np.zeros(3), np.empty(3), np.empty(1), core.PairMemory()
     with pytest.raises(ValueError, match="one entry per row"):
-        core.pair_slopes(y, s, starts, levels, np.zeros(2), 1.0, g, one, one, 1)
+        core.pair_slopes(y, s, starts, levels, np.zeros(2), 1.0, g, one, one, memory, 1)
     with pytest.raises(ValueError, match="one entry per query"):
-        core.pair_slopes(y, s, np.array([0, 1, 3]), levels, f, 1.0, g, one, one, 1)
+        core.pair_slopes(y, s, np.array([0, 1, 3]), levels, f, 1.0, g, one, one, memory, 1)
     with pytest.raises(ValueError, match="rising from 0 to n"):
-        core.pair_slopes(y, s, np.array([0, 2]), levels, f, 1.0, g, one, one, 1)
+        core.pair_slopes(y, s, np.array([0, 2]), levels, f, 1.0, g, one, one, memory, 1)
 
 
 @given(**problems, shards=st.integers(1, 30))

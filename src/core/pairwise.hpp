@@ -27,13 +27,33 @@
 
 namespace cutsvm {
 
-// Weights by level: add one, ask for the sum of all levels below one. A tree of WIDE branches whose nodes hold the sums
-// of the branches before each branch, side by side: a question reads one number per depth; four depths are a million.
-class LevelSums {
+// Weights by level: add one, ask for the sums of all levels below and above one. Few levels: the sums below each.
+class FewLevels {
+  public:
+    static constexpr std::int64_t MOST = 16;
+
+    void clear(std::int64_t levels) {
+        levels_ = static_cast<std::size_t>(levels);
+        below_.fill(0.0);
+    }
+    void add(std::int32_t level, double weight) {
+        for (auto k = static_cast<std::size_t>(level) + 1; k <= levels_; ++k) below_[k] += weight;
+    }
+    double below(std::int32_t level) const { return below_[static_cast<std::size_t>(level)]; }
+    double above(std::int32_t level) const { return below_[levels_] - below_[static_cast<std::size_t>(level) + 1]; }
+
+  private:
+    std::size_t levels_ = 0;
+    std::array<double, MOST + 1> below_{};  // the last: all of them
+};
+
+// Any number of levels: a tree of WIDE branches whose nodes hold the sums of the branches before each branch, side by
+// side: a question reads one number per depth; four depths are a million.
+class ManyLevels {
   public:
     void clear(std::int64_t levels) {
         std::size_t depth = 0;
-        for (std::int64_t size = levels;; size = (size + WIDE - 1) / WIDE) {
+        for (std::int64_t size = levels + 1;; size = (size + WIDE - 1) / WIDE) {
             if (depth == depths_.size()) depths_.emplace_back();
             depths_[depth++].assign(static_cast<std::size_t>(size), 0.0);
             if (size <= WIDE) break;
@@ -41,7 +61,6 @@ class LevelSums {
         depths_.resize(depth);
         total_ = 0.0;
     }
-
     void add(std::int32_t level, double weight) {
         total_ += weight;
         auto at = static_cast<std::size_t>(level);
@@ -51,7 +70,6 @@ class LevelSums {
             at /= WIDE;
         }
     }
-
     double below(std::int32_t level) const {
         double sum = 0.0;
         auto at = static_cast<std::size_t>(level);
@@ -61,15 +79,11 @@ class LevelSums {
         }
         return sum;
     }
-
-    double above(std::int32_t level) const {
-        const auto next = static_cast<std::size_t>(level) + 1;
-        return next < depths_.front().size() ? total_ - below(level + 1) : 0.0;
-    }
+    double above(std::int32_t level) const { return total_ - below(level + 1); }
 
   private:
     static constexpr std::int64_t WIDE = 32;
-    std::vector<std::vector<double>> depths_;  // the leaves first
+    std::vector<LargeVector<double>> depths_;  // the leaves first
     double total_ = 0.0;
 };
 
@@ -84,18 +98,13 @@ struct Pairs {
     std::int64_t queries() const { return static_cast<std::int64_t>(levels.size()); }
 };
 
-// A row in its place among the sorted ones.
-struct Ranked {
-    double score, weight;
-    std::int32_t row, level;  // the row within its query
-};
-
 // Memory that one query after the other uses.
 struct PairScratch {
-    ScoreOrder order;
-    std::vector<Ranked> rows;
-    std::vector<double> above, below;
-    LevelSums down, up;
+    ScoreOrder put_in_order;
+    LargeVector<Ranked> rows;
+    LargeVector<double> weights, above, below;  // in the order of the rows
+    std::array<FewLevels, 2> few;
+    std::array<ManyLevels, 2> many;
 };
 
 struct PairSums {
@@ -104,30 +113,48 @@ struct PairSums {
 };
 
 // above, in the order of the rows; returns the weight of the pairs that count.
-inline double sweep_down(const std::vector<Ranked>& rows, std::int64_t levels, double margin, LevelSums& sums,
-                         std::vector<double>& above) {
+template <class Sums>
+double sweep_down(PairScratch& scratch, std::int64_t levels, double margin, Sums& sums) {
+    const auto& rows = scratch.rows;
+    const auto& weights = scratch.weights;
     sums.clear(levels);
     double weight = 0.0;
     std::size_t next = rows.size();
     for (std::size_t k = rows.size(); k-- > 0;) {
         for (; next > 0 && rows[k].score - rows[next - 1].score < margin; --next)
-            sums.add(rows[next - 1].level, rows[next - 1].weight);
-        above[k] = sums.below(rows[k].level);
-        weight += rows[k].weight * above[k];
+            sums.add(rows[next - 1].level, weights[next - 1]);
+        scratch.above[k] = sums.below(rows[k].level);
+        weight += weights[k] * scratch.above[k];
     }
     return weight;
 }
 
 // below, in the order of the rows.
-inline void sweep_up(const std::vector<Ranked>& rows, std::int64_t levels, double margin, LevelSums& sums,
-                     std::vector<double>& below) {
+template <class Sums>
+void sweep_up(PairScratch& scratch, std::int64_t levels, double margin, Sums& sums) {
+    const auto& rows = scratch.rows;
+    const auto& weights = scratch.weights;
     sums.clear(levels);
     std::size_t next = 0;
     for (std::size_t k = 0; k < rows.size(); ++k) {
         for (; next < rows.size() && rows[next].score - rows[k].score < margin; ++next)
-            sums.add(rows[next].level, rows[next].weight);
-        below[k] = sums.above(rows[k].level);
+            sums.add(rows[next].level, weights[next]);
+        scratch.below[k] = sums.above(rows[k].level);
     }
+}
+
+// Both sweeps, which are apart from each other: one thread each.
+template <class Sums>
+double sweep(PairScratch& scratch, std::int64_t levels, double margin, std::array<Sums, 2>& sums, int threads) {
+    double weight = 0.0;
+#pragma omp parallel sections num_threads(2) if (threads > 1 && static_cast<std::int64_t>(scratch.rows.size()) > BLOCK)
+    {
+#pragma omp section
+        weight = sweep_down(scratch, levels, margin, sums[0]);
+#pragma omp section
+        sweep_up(scratch, levels, margin, sums[1]);
+    }
+    return weight;
 }
 
 // One query: its rows' slopes g, the weight of the pairs that count, and the loss; NaN if a score is not finite.
@@ -138,36 +165,30 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
     f += begin;
     g += begin;
     std::fill(g, g + n, 0.0);
-    if (levels < 2) return {};
+    if (n < 2 || levels < 2) return {};
     if (!std::all_of(f, f + n, [](double score) { return std::isfinite(score); }))
         return {0.0, std::numeric_limits<double>::quiet_NaN()};
     const std::int32_t* y = p.y.data() + begin;
     const double* s = p.s.data() + begin;
-    const auto size = static_cast<std::size_t>(n);
     auto& rows = scratch.rows;
-    rows.resize(size);
-    scratch.above.resize(size);
-    scratch.below.resize(size);
-    const auto& order = scratch.order({f, size}, threads);
+    rows.resize(static_cast<std::size_t>(n));
+    for (auto* sorted : {&scratch.weights, &scratch.above, &scratch.below}) sorted->resize(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i)
+        rows[static_cast<std::size_t>(i)] = {f[i], static_cast<std::int32_t>(i), y[i]};
+    scratch.put_in_order(rows, threads);
     for_blocks(n, threads, [&](std::int64_t first, std::int64_t last) {
         for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k)
-            rows[k] = {f[order[k]], s[order[k]], order[k], y[order[k]]};
+            scratch.weights[k] = s[rows[k].row];
     });
     PairSums sums;
-    // The two sweeps are apart from each other: one thread each.
-#pragma omp parallel sections num_threads(2) if (threads > 1 && n > BLOCK)
-    {
-#pragma omp section
-        sums.weight = sweep_down(rows, levels, p.margin, scratch.down, scratch.above);
-#pragma omp section
-        sweep_up(rows, levels, p.margin, scratch.up, scratch.below);
-    }
+    sums.weight = levels <= FewLevels::MOST ? sweep(scratch, levels, p.margin, scratch.few, threads)
+                                            : sweep(scratch, levels, p.margin, scratch.many, threads);
     // The slopes sum to 0, so scores may be counted from any place; from their middle the sum is exact to more digits.
-    const double middle = rows[size / 2].score;
+    const double middle = rows[static_cast<std::size_t>(n / 2)].score;
     const auto dot = sum_blocks<1>(n, threads, [&](std::int64_t first, std::int64_t last) {
         double sum = 0.0;
         for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k) {
-            const double slope = rows[k].weight * (scratch.below[k] - scratch.above[k]);
+            const double slope = scratch.weights[k] * (scratch.below[k] - scratch.above[k]);
             g[rows[k].row] = slope;
             sum += slope * (rows[k].score - middle);
         }
@@ -178,25 +199,23 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
 }
 
 // g = slopes of all rows; weights[q] and losses[q] = those of query q. Many queries run side by side; of few each one
-// runs on all threads.
+// runs on all threads. `memory` has a scratch for each thread, and keeps it for the next call.
 inline void pair_slopes(const Pairs& p, std::span<const double> f, std::span<double> g, std::span<double> weights,
-                        std::span<double> losses, int threads) {
+                        std::span<double> losses, std::vector<PairScratch>& memory, int threads) {
     const auto one = [&](std::int64_t q, PairScratch& scratch, int inside) {
         const PairSums sums = query_slopes(p, q, f.data(), g.data(), scratch, inside);
         weights[static_cast<std::size_t>(q)] = sums.weight;
         losses[static_cast<std::size_t>(q)] = sums.loss;
     };
-    if (threads <= 1 || p.queries() < 4 * threads) {
-        PairScratch scratch;
-        for (std::int64_t q = 0; q < p.queries(); ++q) one(q, scratch, threads);
+    const bool side_by_side = threads > 1 && p.queries() >= 4 * threads;
+    const auto size = static_cast<std::size_t>(side_by_side ? threads : 1);
+    if (memory.size() < size) memory.resize(size);
+    if (!side_by_side) {
+        for (std::int64_t q = 0; q < p.queries(); ++q) one(q, memory[0], threads);
         return;
     }
-#pragma omp parallel num_threads(threads)
-    {
-        PairScratch scratch;
-#pragma omp for schedule(dynamic, 4)
-        for (std::int64_t q = 0; q < p.queries(); ++q) one(q, scratch, 1);
-    }
+#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
+    for (std::int64_t q = 0; q < p.queries(); ++q) one(q, memory[static_cast<std::size_t>(omp_get_thread_num())], 1);
 }
 
 }  // namespace cutsvm

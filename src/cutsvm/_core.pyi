@@ -109,6 +109,9 @@ def multi_sift(f: Vector, y: Array, s: Vector, band: float, group: Array, thread
 def multi_strays(f: Vector, y: Array, s: Vector, group: Array, threads: int) -> Ints: ...
 
 # pairwise.hpp
+class PairMemory:
+    def __init__(self) -> None: ...
+
 def pair_slopes(
     y: Array,
     s: Vector,
@@ -119,6 +122,7 @@ def pair_slopes(
     g: Vector,
     weights: Vector,
     losses: Vector,
+    memory: PairMemory,
     threads: int,
 ) -> None: ...
 

@@ -33,7 +33,8 @@ struct Problem {
     void check(int threads, double margin) const {
         const std::size_t n = f.size(), queries = levels.size();
         std::vector<double> g(n), weights(queries), losses(queries), expected(n);
-        pair_slopes({y, s, starts, levels, margin}, f, g, weights, losses, threads);
+        std::vector<PairScratch> memory;
+        pair_slopes({y, s, starts, levels, margin}, f, g, weights, losses, memory, threads);
         for (std::size_t q = 0; q < queries; ++q) {
             double weight = 0.0, loss = 0.0;
             for (auto i = static_cast<std::size_t>(starts[q]); i < static_cast<std::size_t>(starts[q + 1]); ++i)
@@ -51,9 +52,10 @@ struct Problem {
     }
 };
 
-void level_sums(std::mt19937& rng) {
-    LevelSums sums;
-    for (const std::int64_t levels : {1, 2, 31, 32, 33, 1023, 1024, 1025, 40000}) {
+template <class Sums>
+void level_sums(std::mt19937& rng, std::initializer_list<std::int64_t> sizes) {
+    Sums sums;
+    for (const std::int64_t levels : sizes) {
         sums.clear(levels);
         std::vector<double> plain(static_cast<std::size_t>(levels));
         for (int k = 0; k < 300; ++k) {
@@ -83,13 +85,18 @@ void orders(std::mt19937& rng) {
                 if (kind == 2) score = 1.0 + plain * 1e-12;
                 if (kind == 3) score = rng() % 3 ? std::ldexp(plain, static_cast<int>(rng() % 2000) - 1000) : -0.0;
             }
-            std::vector<std::int32_t> expected(n);
-            for (std::size_t i = 0; i < n; ++i) expected[i] = static_cast<std::int32_t>(i);
-            std::stable_sort(expected.begin(), expected.end(), [&](std::int32_t a, std::int32_t b) {
-                return f[static_cast<std::size_t>(a)] < f[static_cast<std::size_t>(b)];
-            });
-            for (const int threads : {1, 2, 3})
-                expect(sorted(f, threads) == expected, "order of the scores", static_cast<long>(n));
+            LargeVector<Ranked> rows(n), expected;
+            for (std::size_t i = 0; i < n; ++i) rows[i] = {f[i], static_cast<std::int32_t>(i), 0};
+            expected = rows;
+            std::stable_sort(expected.begin(), expected.end(),
+                             [](const Ranked& a, const Ranked& b) { return a.score < b.score; });
+            for (const int threads : {1, 2, 3}) {
+                LargeVector<Ranked> again = rows;
+                sorted(again, threads);
+                const bool same = std::equal(again.begin(), again.end(), expected.begin(),
+                                             [](const Ranked& a, const Ranked& b) { return a.row == b.row; });
+                expect(same, "order of the scores", static_cast<long>(n));
+            }
         }
 }
 
@@ -97,7 +104,8 @@ void orders(std::mt19937& rng) {
 
 int main() {
     std::mt19937 rng(7);
-    level_sums(rng);
+    level_sums<FewLevels>(rng, {1, 2, 15, 16});
+    level_sums<ManyLevels>(rng, {1, 2, 31, 32, 33, 1023, 1024, 1025, 40000});
     orders(rng);
     for (int round = 0; round < 150; ++round) {
         const auto n = static_cast<std::int64_t>(1 + rng() % 40), queries = static_cast<std::int64_t>(1 + rng() % 20);
@@ -105,12 +113,16 @@ int main() {
         for (const int threads : {1, 2, 3})
             for (const double margin : {0.0, 0.5, 1.0}) problem.check(threads, margin);
     }
-    // Enough rows of one query for a sort on several threads.
+    // Enough rows of one query for a sort on several threads; and for large pages.
     Problem(rng, 2 * BLOCK + 11, 1, 5000).check(3, 1.0);
+    LargeVector<double> large(3 * LargePages<double>::PAGE / sizeof(double));
+    large.assign(large.size(), 1.0);
+    expect(near(large.back(), 1.0), "large pages", 0);
     Problem broken(rng, 5, 1, 3);
     broken.f[2] = std::numeric_limits<double>::infinity();
     std::vector<double> g(5), weights(1), losses(1);
-    pair_slopes({broken.y, broken.s, broken.starts, broken.levels, 1.0}, broken.f, g, weights, losses, 2);
+    std::vector<PairScratch> memory;
+    pair_slopes({broken.y, broken.s, broken.starts, broken.levels, 1.0}, broken.f, g, weights, losses, memory, 2);
     expect(std::isnan(losses[0]), "a score that is not finite", 0);
     std::printf("%d failures\n", failures);
     return failures ? EXIT_FAILURE : EXIT_SUCCESS;

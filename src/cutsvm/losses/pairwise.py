@@ -58,6 +58,7 @@ class Pairwise:
         self.n, self.weights, self.threads = len(y), weights, threads
         self.starts: Ints = np.ascontiguousarray(starts, dtype=np.int64)
         self.ranks, self.levels = _levels(y, self.starts)
+        self._memory = core.PairMemory()
         self._last: tuple[Vector, Evaluation] | None = None
         # At zero scores every pair counts, with a loss of 1.
         self.total = float(self.count(np.zeros(self.n), 1.0).weights.sum())
@@ -66,7 +67,8 @@ class Pairwise:
         """Of the pairs with f_i - f_j < margin, in O(n log n). A query's loss is margin x weight + slopes . scores."""
         queries = len(self.levels)
         found = Evaluation(np.empty(self.n), np.empty(queries), np.empty(queries))
-        core.pair_slopes(self.ranks, self.weights, self.starts, self.levels, scores, margin, *found, self.threads)
+        rows = (self.ranks, self.weights, self.starts, self.levels)
+        core.pair_slopes(*rows, scores, margin, *found, self._memory, self.threads)
         return found
 
     def evaluate(self, scores: Vector) -> Evaluation:
