@@ -38,7 +38,7 @@ FILES: dict[str, str | bytes] = {
     "a number too large for float64": "1 1:1\n-1 1:1e999\n",
     "the same index twice": "1 1:1\n-1 7:1 7:2\n",
     "an index over 2^63": "1 1:1\n-1 99999999999999999999:1\n",
-    "qid that is no number": "1 qid:a 1:1\n",
+    "qid without an id": "1 qid: 1:1\n",
     "qid on some lines only": "1 qid:1 1:1\n-1 1:1\n",
     "one class": "1 1:1\n1 1:2\n",
     "labels that are measurements": "0.3 1:1\n1.7 1:2\n2.2 1:3\n",
@@ -48,6 +48,7 @@ FILES: dict[str, str | bytes] = {
     "numbers that overflow": "1 1:1e300\n-1 1:-1e300\n",
     "Windows line ends, tabs, no last newline, unsorted": GOOD.replace("\n", "\r\n").replace(" ", "\t") + "1 2:1 1:1",
     "empty lines and label-only lines": GOOD + "\n\n1\n-1\n",
+    "query ids that are words": "1 qid:cats 1:1\n-1 qid:dogs 1:-1\n",
     "indices beyond 2^31": "1 1:1 9000000000:1\n-1 9000000000:-1 12000000000:1\n",
 }
 

@@ -4,6 +4,7 @@
 #include "bindings/arrays.hpp"
 
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 namespace {
@@ -31,14 +32,23 @@ std::vector<std::tuple<std::int64_t, std::string>> feed(Reader<Value>& reader, c
     return lines;
 }
 
-// labels, qid or None, indptr, indices (int32 or int64), values
+// The id of each row, the rows whose id is text, and the distinct texts: in those rows the id is a place among them.
+template <class Value>
+nb::tuple take_queries(Reader<Value>& reader) {
+    nb::list texts;
+    for (std::string_view text : reader.query_texts()) texts.append(nb::bytes(text.data(), text.size()));
+    return nb::make_tuple(adopt(reader.release_queries(), reader.rows()),
+                          adopt(reader.release_text_rows(), reader.n_text_rows()), texts);
+}
+
+// labels, queries or None, indptr, indices (int32 or int64), values
 template <class Value>
 nb::tuple take(Reader<Value>& used) {
     Reader<Value> reader = std::exchange(used, Reader<Value>(Options{}));  // a second call finds it empty
     const std::int64_t rows = reader.rows();
     const std::int64_t entries = reader.entries();
     nb::object queries = nb::none();
-    if (reader.has_query()) queries = nb::cast(adopt(reader.release_queries(), rows));
+    if (reader.has_query()) queries = take_queries(reader);
     nb::object indices = reader.wide() ? nb::cast(adopt(reader.release_wide_indices(), entries))
                                        : nb::cast(adopt(reader.release_narrow_indices(), entries));
     return nb::make_tuple(adopt(reader.release_labels(), rows), queries, adopt(reader.release_pointers(), rows + 1),

@@ -1,8 +1,11 @@
-// Reads svmlight/libsvm text, `<label> [qid:<int>] <index>:<value> ... [# comment]`, into compressed rows.
+// Reads svmlight/libsvm text, `<label> [qid:<id>] <index>:<value> ... [# comment]`, into compressed rows.
 //
 // A block of whole lines is cut at newlines into chunks. One quick pass counts the newlines and colons of each
 // chunk, which bounds its rows and entries; then every chunk is parsed straight into its own place in the result,
 // and the gaps left by comments and empty lines are closed. What comes out does not depend on the number of threads.
+//
+// A query id is a 64-bit integer or any other text. The queries are integers in both cases: for a text, its place in
+// a list of the distinct texts, and the row is noted. So data whose ids are all integers pay nothing for texts.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +24,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -31,7 +35,8 @@ enum class Problem : std::uint8_t {
     label_not_finite,
     missing_label,
     multi_label,
-    bad_query,
+    empty_query,
+    zero_in_query,
     missing_query,
     unexpected_query,
     misplaced_query,
@@ -259,7 +264,8 @@ inline std::string describe(const BadLine& bad) {
         case Problem::label_not_finite: return "expected a finite label, " + found;
         case Problem::missing_label: return "expected a label before the first index:value, " + found;
         case Problem::multi_label: return "expected one label, " + found + " (multi-label files are not supported)";
-        case Problem::bad_query: return "expected a 64-bit integer after 'qid:', " + found;
+        case Problem::empty_query: return "expected an id after 'qid:', " + found;
+        case Problem::zero_in_query: return "expected an id without zero bytes after 'qid:', " + found;
         case Problem::missing_query: return "expected 'qid:' after the label as in the first sample, " + found;
         case Problem::unexpected_query: return "expected no 'qid:' as in the first sample, " + found;
         case Problem::misplaced_query: return "expected 'qid:' only right after the label, " + found + " further on";
@@ -336,7 +342,7 @@ inline std::optional<bool> first_has_query(std::span<const char> chunk) {
 template <class Index, class Value>
 struct Place {
     std::span<double> labels;
-    std::span<std::int64_t> queries;  // empty if the data have none
+    std::span<std::int64_t> queries;  // empty if the data have none; see ChunkResult for ids that are text
     std::span<std::int64_t> ends;     // entries of the chunk up to the end of each row
     std::span<Index> indices;
     std::span<Value> values;
@@ -348,8 +354,10 @@ struct ChunkResult {
     std::int64_t min_index = std::numeric_limits<std::int64_t>::max();
     std::int64_t max_index = -1;
     std::int64_t n_bad = 0;
-    std::vector<BadLine> bad;  // the first ones, lines counted from the start of the chunk
-    bool too_wide = false;     // an index does not fit the type Index: parse again with a wider one
+    std::vector<BadLine> bad;                   // the first ones, lines counted from the start of the chunk
+    std::vector<std::int64_t> text_rows;        // good rows whose id is text: the query is its place in query_texts
+    std::vector<std::string_view> query_texts;  // distinct, in order of appearance; they look into the chunk
+    bool too_wide = false;                      // an index does not fit the type Index: parse again with a wider one
     bool out_of_memory = false;
 };
 
@@ -401,10 +409,18 @@ class ChunkParser {
         const std::string_view token = token_at(p);
         if (!is_query) return fail(Problem::missing_query, token);
         if (!has_query_) return fail(Problem::unexpected_query, token);
-        const auto query = parse_integer(token.substr(4));
-        if (!query) return fail(Problem::bad_query, token);
-        place_.queries[row] = *query;
-        return token.data() + token.size();
+        const std::string_view id = token.substr(4);
+        const char* end = token.data() + token.size();
+        text_query_ = {};
+        if (const auto number = parse_integer(id)) {
+            place_.queries[row] = *number;
+            return end;
+        }
+        if (id.empty()) return fail(Problem::empty_query, token);
+        // NumPy's text drops zeros at the end, which would make two ids one.
+        if (id.find('\0') != id.npos) return fail(Problem::zero_in_query, token);
+        text_query_ = id;
+        return end;
     }
 
     const char* parse_entries(const char* p, std::size_t row) {
@@ -471,6 +487,15 @@ class ChunkParser {
         place_.ends[row] = static_cast<std::int64_t>(end);
         result_.entries = static_cast<std::int64_t>(end);
         ++result_.rows;
+        if (!text_query_.empty()) note_text(row);
+    }
+
+    // Only here, where the row is known to be good: a text of bad lines alone is no id of the data.
+    void note_text(std::size_t row) {
+        const auto [found, is_new] = text_places_.try_emplace(text_query_, std::ssize(result_.query_texts));
+        if (is_new) result_.query_texts.push_back(text_query_);
+        place_.queries[row] = found->second;
+        result_.text_rows.push_back(static_cast<std::int64_t>(row));
     }
 
     const char* fail(Problem problem, std::string_view token) {
@@ -483,6 +508,8 @@ class ChunkParser {
     Place<Index, Value> place_;
     ChunkResult result_;
     BadLine bad_;
+    std::string_view text_query_;                                     // the row's id if it is text, else empty
+    std::unordered_map<std::string_view, std::int64_t> text_places_;  // in result_.query_texts
     std::vector<std::pair<Index, Value>> scratch_;
 };
 
@@ -565,11 +592,20 @@ class Reader {
     std::int64_t max_index() const { return max_index_; }  // -1 if there is no entry
     std::int64_t n_bad() const { return n_bad_; }
     bool has_query() const { return has_query_.value_or(false); }
-    bool wide() const { return wide_; }  // indices are int64; else int32
+    bool wide() const { return wide_; }                        // indices are int64; else int32
+    std::int64_t n_text_rows() const { return n_text_rows_; }  // rows whose id is text
+
+    // ensures: the distinct ids that are text, by their places; they look into the reader
+    std::vector<std::string_view> query_texts() const {
+        std::vector<std::string_view> texts(text_places_.size());
+        for (const auto& [text, place] : text_places_) texts[static_cast<std::size_t>(place)] = text;
+        return texts;
+    }
 
     // Memory of the result, each to be called once, after the last feed; free it with std::free.
     double* release_labels() { return labels_.release(rows_); }
     std::int64_t* release_queries() { return queries_.release(rows_); }
+    std::int64_t* release_text_rows() { return text_rows_.release(n_text_rows_); }
     std::int64_t* release_pointers() { return ends_.release(rows_ + 1); }
     std::int32_t* release_narrow_indices() { return narrow_indices_.release(entries_); }
     std::int64_t* release_wide_indices() { return wide_indices_.release(entries_); }
@@ -652,6 +688,7 @@ class Reader {
             const ChunkResult& r = results[c];
             move_down(labels_, row, rows_, r.rows);
             if (has_query()) move_down(queries_, row, rows_, r.rows);
+            if (!r.text_rows.empty()) join_texts(r);
             for (std::int64_t i = 1; i <= r.rows; ++i) ends_.data()[rows_ + i] = ends_.data()[row + i] + entries_;
             if (wide_) move_down(wide_indices_, entry, entries_, r.entries);
             if (!wide_) move_down(narrow_indices_, entry, entries_, r.entries);
@@ -662,6 +699,20 @@ class Reader {
             max_index_ = std::max(max_index_, r.max_index);
             row += counts[c].lines;
             entry += counts[c].colons;
+        }
+    }
+
+    // From places in the chunk's list of texts to places in the list of all.
+    // requires: the chunk's queries have been moved down to rows_
+    void join_texts(const ChunkResult& r) {
+        std::vector<std::int64_t> places;
+        for (std::string_view text : r.query_texts)
+            places.push_back(text_places_.try_emplace(std::string(text), std::ssize(text_places_)).first->second);
+        text_rows_.reserve(n_text_rows_ + std::ssize(r.text_rows));
+        for (std::int64_t row : r.text_rows) {
+            std::int64_t& query = queries_.data()[rows_ + row];
+            query = places[static_cast<std::size_t>(query)];
+            text_rows_.data()[n_text_rows_++] = rows_ + row;
         }
     }
 
@@ -679,13 +730,16 @@ class Reader {
 
     Options options_;
     Buffer<double> labels_;
-    Buffer<std::int64_t> queries_;
-    Buffer<std::int64_t> ends_;  // one more than rows, the first is 0
+    Buffer<std::int64_t> queries_;    // integers; in the text rows, places of texts
+    Buffer<std::int64_t> text_rows_;  // increasing
+    Buffer<std::int64_t> ends_;       // one more than rows, the first is 0
     Buffer<std::int32_t> narrow_indices_;
     Buffer<std::int64_t> wide_indices_;
     Buffer<Value> values_;
     std::optional<bool> has_query_;  // what the first sample of all says
     bool wide_ = false;
+    std::unordered_map<std::string, std::int64_t> text_places_;  // of each text, in order of appearance
+    std::int64_t n_text_rows_ = 0;
     std::int64_t rows_ = 0;
     std::int64_t entries_ = 0;
     std::int64_t line_ = 0;

@@ -31,6 +31,14 @@ def test_check(run: Run, binary: Path, tmp_path: Path) -> None:
     assert run("check", bad).code == 2
 
 
+def test_queries_that_are_words(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.write_text("1 qid:cats 1:1\n-1 qid:cats 1:-1\n1 qid:3 1:2\n")
+    code, out, err = run("check", data)
+    assert (code, err) == (0, "") and "queries      2\n" in out
+    assert run("train", "-q", "--n-jobs", 1, data).code == 0
+
+
 def test_info_of_our_model(run: Run, binary: Path) -> None:
     run("train", "-c", 2, "-w1", 3, "-B", "--n-jobs", 1, binary)
     code, out, err = run("info", f"{binary}.model")

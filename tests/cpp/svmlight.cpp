@@ -23,6 +23,8 @@ void check(bool ok, const char* what, std::source_location at = std::source_loca
 struct Outcome {
     std::vector<double> labels;
     std::vector<std::int64_t> queries;
+    std::vector<std::int64_t> text_rows;
+    std::vector<std::string> texts;
     std::vector<std::int64_t> pointers;
     std::vector<std::int64_t> indices;
     std::vector<double> values;
@@ -45,6 +47,8 @@ Outcome outcome_of(Reader<Value>& reader, const std::vector<BadLine>& bad) {
     const std::int64_t rows = reader.rows();
     const std::int64_t entries = reader.entries();
     take(out.labels, reader.release_labels(), rows);
+    for (std::string_view text : reader.query_texts()) out.texts.emplace_back(text);
+    take(out.text_rows, reader.release_text_rows(), reader.n_text_rows());
     if (reader.has_query()) take(out.queries, reader.release_queries(), rows);
     take(out.pointers, reader.release_pointers(), rows + 1);
     if (reader.wide()) take(out.indices, reader.release_wide_indices(), entries);
@@ -71,9 +75,26 @@ void check_valid() {
     check(out.pointers == std::vector<std::int64_t>{0, 2, 2, 3}, "pointers");
     check(out.indices == std::vector<std::int64_t>{1, 3, 4000000000}, "indices, sorted and wide");
     check(out.values == std::vector<double>{-0.2, 0.5, 7}, "values");
+    check(out.text_rows.empty() && out.texts.empty(), "no query is text");
     check(read("").pointers == std::vector<std::int64_t>{0}, "empty text");
     check(read("\n \n#").labels.empty(), "no samples");
     check(read<float>("1 1:0.1").values == std::vector<double>{0.1F}, "float32");
+}
+
+// Ids that are no integers: the query is a place among the texts, which are those of good rows only.
+void check_text_queries() {
+    const std::string text = "1 qid:7\n1 qid:a:b 1:1\n1 qid:bad 1:x\n\n1 qid:+07\n1 qid:9223372036854775808\n1 qid:a:b";
+    for (const std::int64_t bytes : {1, 20, 1000}) {
+        const Outcome out = read(text, 2, {.keep_bad = 5, .chunk_bytes = bytes});
+        check(out.n_bad == 1 && out.bad[0].first == 3, "the bad line");
+        check(out.queries == std::vector<std::int64_t>{7, 0, 7, 1, 0}, "integers and places");
+        check(out.text_rows == std::vector<std::int64_t>{1, 3, 4}, "rows of texts");
+        check(out.texts == std::vector<std::string>{"a:b", "9223372036854775808"}, "distinct texts, in order");
+    }
+    const Outcome wide = read("1 qid:b 1:1\n1 qid:a 4000000000:1", 1, {.chunk_bytes = 1});
+    check(wide.texts == std::vector<std::string>{"b", "a"} && wide.text_rows.size() == 2, "parsed again for int64");
+    check(read("1 qid:\xff\xfe").texts == std::vector<std::string>{"\xff\xfe"}, "any bytes");
+    check(read("1 qid:-").texts == std::vector<std::string>{"-"}, "a sign alone");
 }
 
 void check_invalid() {
@@ -100,7 +121,9 @@ void check_invalid() {
             check(out.bad.size() == 1 && out.bad[0].first == 3 && out.bad[0].second == message, message.c_str());
         }
     }
-    const Outcome queries = read("1 qid:1\n1\n1 qid:x\n1 qid:2 2:2", 1, {.keep_bad = 5});
+    const Outcome queries = read("1 qid:1\n1\n1 qid:\n1 qid:2 2:2", 1, {.keep_bad = 5});
+    check(queries.bad[1].second == "expected an id after 'qid:', found 'qid:'", "an id is needed");
+    check(read("1 qid:a\0"s).bad[0].second.starts_with("expected an id without zero bytes"), "no zero in an id");
     check(queries.n_bad == 2 && queries.bad[0].first == 2 && queries.bad[1].first == 3, "queries are checked");
     check(queries.labels.size() == 2 && queries.queries.back() == 2, "good lines are kept");
     check(read("1 1:1\n1 0:1", 1, {.min_index = 1}).bad[0].first == 2, "index below the base");
@@ -124,9 +147,9 @@ void check_numbers() {
     }
 }
 
-std::string random_line(std::mt19937& random) {
+std::string random_line(std::mt19937& random, bool with_query) {
     std::string line = std::to_string(static_cast<int>(random() % 5) - 2);
-    if (random() % 8 == 0) line += " qid:" + std::to_string(random() % 9);
+    if ((random() % 8 == 0) != with_query) line += " qid:" + (random() % 2 ? "q"s : ""s) + std::to_string(random() % 9);
     for (unsigned i = random() % 6, index = 0; i > 0; --i) {
         index += 1 + random() % (random() % 50 == 0 ? 2'000'000'000U : 20U);
         line += " " + std::to_string(index) + ":" + std::to_string(static_cast<int>(random() % 2000) - 1000);
@@ -141,7 +164,9 @@ void check_mutations() {
     const std::string alphabet = "0123456789:.,+-eE# \t\r\nqidnaf\0\x7f\xff"s;
     for (int round = 0; round < 6'000; ++round) {
         std::string text;
-        for (unsigned i = random() % 6; i > 0; --i) text += random_line(random) + (random() % 9 ? "\n" : "\r\n\n");
+        const bool with_query = random() % 3 == 0;
+        for (unsigned i = random() % 6; i > 0; --i)
+            text += random_line(random, with_query) + (random() % 9 ? "\n" : "\r\n\n");
         for (unsigned i = random() % 5; i > 0 && !text.empty(); --i) {
             const std::size_t at = random() % text.size();
             if (random() % 3 == 0) text.erase(at, 1 + random() % 4);
@@ -171,12 +196,20 @@ void check_files() {
     const Outcome out = outcome_of(reader, bad);
     check(out.indices == std::vector<std::int64_t>{1, 4000000000, 2}, "indices widen in a later block");
     check(out.n_bad == 3, "bad lines add up");
+
+    Reader<double> ranked({});
+    ranked.feed(std::string_view("1 qid:1\n1 qid:b\n"), 1);
+    ranked.start_file();
+    const Outcome queries = outcome_of(ranked, ranked.feed(std::string_view("1 qid:a\n1 qid:2\n1 qid:b"), 1));
+    check(queries.queries == std::vector<std::int64_t>{1, 0, 1, 2, 0}, "a text is one query in all blocks");
+    check(queries.text_rows == std::vector<std::int64_t>{1, 2, 4}, "rows of texts go on");
 }
 
 }  // namespace
 
 int main() {
     check_valid();
+    check_text_queries();
     check_invalid();
     check_numbers();
     check_mutations();

@@ -83,6 +83,7 @@ def test_bad_lines_of_several_files(tmp_path: Path) -> None:
         ("# nothing\n", "no samples"),
         ("1 1:1\n2 4000000000:1\n", "the columns will be the 2 features seen"),
         ("1 qid:1 1:1\n2 qid:2 1:2\n", "nothing to rank"),
+        ("1 qid:a 1:1\n2 qid:b 1:2\n", "nothing to rank"),
         ("1 1:1\n" * 5 + "2 1:1\n", "most rows are duplicates"),
     ],
 )
@@ -109,6 +110,16 @@ def test_many_classes_are_cut(tmp_path: Path) -> None:
 def test_rows_that_differ_only_in_query_or_label_are_no_duplicates(tmp_path: Path) -> None:
     report = examine(write(tmp_path, "1 qid:1 1:1\n1 qid:2 1:1\n2 qid:1 1:1\n1 qid:1 1:1 2:0\n"))
     assert report.duplicate_rows == 1
+
+
+def test_queries_that_are_text(tmp_path: Path) -> None:
+    text = "1 qid:1 1:1\n1 qid:{0} 1:1\n2 qid:1 1:1\n1 qid:{0} 1:1 2:0\n2 qid:{1} 2:1\n2 qid:9 x\n"
+    numbers = examine(write(tmp_path, text.format(2, 3)))
+    words = examine(write(tmp_path, text.format("a", "\udcff").encode("utf-8", "surrogateescape")))
+    assert (words.queries, words.duplicate_rows, words.n_bad_lines) == (3, 1, 1)
+    assert words == numbers
+    assert str(words) == str(numbers)
+    assert json.loads(json.dumps(words.to_dict()))["queries"] == 3
 
 
 @given(st.integers(0, 2**32 - 1))

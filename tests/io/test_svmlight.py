@@ -44,7 +44,7 @@ def assert_same(text: bytes, *, min_index: int = 0, **options: int) -> None:
     labels, queries, indptr, indices, values = arrays
     assert bad == expected.bad
     assert labels.tobytes() == np.array(expected.labels).tobytes()
-    assert ([] if queries is None else queries.tolist()) == expected.queries
+    assert ([] if queries is None else svmlight.query_ids(*queries).tolist()) == expected.queries
     assert np.diff(indptr).tolist() == [len(row) for row in expected.rows]
     assert indices.tolist() == [index for row in expected.rows for index, _ in row]
     assert values.tobytes() == np.array([value for row in expected.rows for _, value in row]).tobytes()
@@ -60,6 +60,15 @@ numbers = st.one_of(
 )
 indices = st.one_of(st.integers(0, 50), st.integers(0, 2**63 - 1))
 blanks = st.sampled_from([" ", "  ", "\t", " \t "])
+# As bytes in latin-1: the texts are put together as such.
+words = st.one_of(
+    st.sampled_from("a b a:b qid:1 qid 7 07 +7 -7 - + -0 7.0 1e3 9223372036854775808 -9223372036854775809".split()),
+    st.text(st.characters(exclude_characters=" \t\r\v\f\n#", exclude_categories=["Cs"]), min_size=1, max_size=40).map(
+        lambda word: word.encode().decode("latin-1")
+    ),
+    st.sampled_from(["\xff", "\xfe", "\xc3", "a\xff", "a\0", "\0", "\xed\xb3\xbf"]),
+)
+queries = st.one_of(st.integers(-(2**63), 2**63 - 1).map(str), st.integers(0, 3).map(str), words)
 odd_tokens = st.one_of(
     st.sampled_from(
         (
@@ -77,7 +86,7 @@ def lines(draw: st.DrawFn, *, odd: bool) -> str:
     tokens = [draw(numbers)]
     tokens += [f"{draw(indices)}:{draw(numbers)}" for _ in range(draw(st.integers(0, 5)))]
     if draw(st.booleans()):
-        tokens.insert(1, f"qid:{draw(st.integers(-(2**63), 2**63 - 1))}")
+        tokens.insert(1, f"qid:{draw(queries)}")
     if odd and draw(st.booleans()):
         tokens.insert(draw(st.integers(0, len(tokens))), draw(odd_tokens))
     before, after = draw(st.sampled_from(["", " ", "\t"])), draw(st.sampled_from(["", " ", "\r"]))
@@ -96,6 +105,12 @@ def test_twin_agrees(text: bytes, n_threads: int, chunk_bytes: int, min_index: i
 @given(st.binary(max_size=200), st.integers(1, 60))
 def test_twin_agrees_on_any_bytes(text: bytes, chunk_bytes: int) -> None:
     assert_same(text, chunk_bytes=chunk_bytes)
+
+
+@given(st.lists(queries, max_size=12), st.integers(1, 2), st.integers(1, 60), st.integers(0, 4))
+def test_twin_agrees_on_queries(ids: list[str], n_threads: int, chunk_bytes: int, every: int) -> None:
+    lines = [f"1 qid:{word} 1:{'x' if every and place % every == 0 else 1}" for place, word in enumerate(ids)]
+    assert_same("\n".join(lines).encode("latin-1"), n_threads=n_threads, chunk_bytes=chunk_bytes)
 
 
 @given(texts, st.integers(1, 60))
@@ -178,6 +193,53 @@ def test_plain_file(tmp_path: Path) -> None:
 
 def test_no_queries_is_none(tmp_path: Path) -> None:
     assert read_svmlight(write(tmp_path, "1 1:1\n")).qid is None
+
+
+def assert_text(qid: np.ndarray, expected: list[str]) -> None:
+    assert qid.dtype.kind == "U"
+    assert qid.tolist() == expected
+
+
+def test_one_query_that_is_no_integer_makes_all_text(tmp_path: Path) -> None:
+    text = "1 qid:007 1:1\n1 qid:7 1:1\n1 qid:q-1 1:1\n1 qid:+7\n1 qid:q-1#x\n1 qid:-0\n1 qid:a:b 1:1\n"
+    data = read_svmlight(write(tmp_path, text))
+    assert_text(data.qid, ["7", "7", "q-1", "7", "q-1", "0", "a:b"])
+    assert data.X.nnz == 4
+
+
+def test_integers_beyond_64_bits_are_text(tmp_path: Path) -> None:
+    low, high = -(2**63), 2**63 - 1
+    path = write(tmp_path, f"1 qid:{low}\n1 qid:{high}\n")
+    assert read_svmlight(path).qid.tolist() == [low, high]
+    path = write(tmp_path, f"1 qid:{low}\n1 qid:{high}\n1 qid:{high + 1}\n1 qid:0{high + 1}\n")
+    assert_text(read_svmlight(path).qid, [str(low), str(high), str(high + 1), f"0{high + 1}"])
+
+
+def test_queries_in_any_encoding_stay_distinct(tmp_path: Path) -> None:
+    words = ["ä".encode(), "ä".encode("latin-1"), b"\xff", b"\xfe", "漢字".encode(), b"\xed\xb3\xbf", b"\x01"]
+    qid = read_svmlight(write(tmp_path, b"".join(b"1 qid:%s 1:1\n" % word for word in words))).qid
+    assert_text(qid, ["ä", "\udce4", "\udcff", "\udcfe", "漢字", "\udced\udcb3\udcbf", "\x01"])
+    assert np.unique(qid).size == len(words)
+
+
+@pytest.mark.parametrize("block_bytes", [1, 20, 1000])
+def test_one_rule_for_queries_of_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
+    monkeypatch.setattr(svmlight, "BLOCK_BYTES", block_bytes)
+    first = write(tmp_path, "1 qid:01 1:1\n\n1 qid:2 1:1\n", "a.svm")
+    second = write(tmp_path, "1 qid:b 1:1\n# gap\n1 qid:1 1:1\n1 qid:a 1:1\n1 qid:b 9000000000:1", "b.svm")
+    third = write(tmp_path, "1 qid:a 1:1\n1 qid:2 1:1\n", "c.svm")
+    assert_text(read_svmlight([first, second, third]).qid, ["1", "2", "b", "1", "a", "b", "a", "2"])
+    assert read_svmlight(first).qid.dtype == np.int64
+
+
+def test_a_query_of_a_bad_line_is_none_of_the_data(tmp_path: Path) -> None:
+    path = write(tmp_path, "1 qid:1 1:1\n1 qid:a 1:x\n1 qid:2 1:1\n")
+    raw = svmlight.load(path, keep_bad=5)
+    assert (raw.n_bad, raw.qid.dtype, raw.qid.tolist()) == (1, np.int64, [1, 2])
+    path = write(tmp_path, f"1 qid:1 1:1\n1 qid:{'a' * 99} 1:x\n1 qid:b 1:1\n1 qid:a 2\n1 qid:c\n")
+    raw = svmlight.load(path, keep_bad=5)
+    assert_text(raw.qid, ["1", "b", "c"])
+    assert raw.qid.dtype == "U1"
 
 
 def test_unsorted_indices_are_sorted(tmp_path: Path) -> None:
@@ -286,13 +348,11 @@ def test_bad_line(tmp_path: Path, line: str, message: str) -> None:
     [
         ("1 1:2", "expected 'qid:' after the label as in the first sample, found '1:2'"),
         ("1", "expected 'qid:' after the label as in the first sample, found the end of the line"),
-        ("1 qid:x 1:2", "expected a 64-bit integer after 'qid:', found 'qid:x'"),
-        ("1 qid: 1:2", "expected a 64-bit integer after 'qid:', found 'qid:'"),
-        ("1 qid:2.5", "expected a 64-bit integer after 'qid:', found 'qid:2.5'"),
-        (
-            "1 qid:9223372036854775808",
-            "expected a 64-bit integer after 'qid:', found 'qid:9223372036854775808'",
-        ),
+        ("1 qid: 1:2", "expected an id after 'qid:', found 'qid:'"),
+        ("1 qid:", "expected an id after 'qid:', found 'qid:'"),
+        ("1 qid:#a 1:2", "expected an id after 'qid:', found 'qid:'"),
+        ("1 1:2 qid:a", "expected 'qid:' after the label as in the first sample, found '1:2'"),
+        ("1 qid:a qid:b", "expected 'qid:' only right after the label, found 'qid:b' further on"),
         ("1 qid:1 qid:2", "expected 'qid:' only right after the label, found 'qid:2' further on"),
     ],
 )
@@ -301,6 +361,16 @@ def test_bad_query(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(DataError) as caught:
         read_svmlight(path)
     assert str(caught.value) == f"{path}:2: {message}"
+
+
+@pytest.mark.parametrize("word", ["a\0", "\0", "a\0b"])
+def test_zero_byte_in_a_query(tmp_path: Path, word: str) -> None:
+    # NumPy would take "a\0" for "a". A file that has zeros near its start is not read at all.
+    path = write(tmp_path, "1 qid:a 1:1\n" * 400 + f"1 qid:{word} 1:1\n")
+    found = word.replace("\0", "?")
+    with pytest.raises(DataError) as caught:
+        read_svmlight(path)
+    assert str(caught.value) == f"{path}:401: expected an id without zero bytes after 'qid:', found 'qid:{found}'"
 
 
 def test_first_bad_line_of_many_threads(tmp_path: Path) -> None:

@@ -23,9 +23,14 @@ class BadLineError(Exception):
 @dataclass
 class Samples:
     labels: list[float] = field(default_factory=list)
-    queries: list[int] = field(default_factory=list)
+    ids: list[int | str] = field(default_factory=list)
     rows: list[list[tuple[int, float]]] = field(default_factory=list)
     bad: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def queries(self) -> list[int] | list[str]:
+        """The ids as they are if all are integers, else all as text."""
+        return self.ids if all(isinstance(query, int) for query in self.ids) else [str(query) for query in self.ids]
 
 
 def parse(text: bytes, *, min_index: int = 0) -> Samples:
@@ -46,13 +51,13 @@ def parse(text: bytes, *, min_index: int = 0) -> Samples:
         samples.labels.append(label)
         samples.rows.append(row)
         if query is not None:
-            samples.queries.append(query)
+            samples.ids.append(query)
     return samples
 
 
 def parse_line(
     tokens: list[str], *, has_query: bool, min_index: int
-) -> tuple[float, int | None, list[tuple[int, float]]]:
+) -> tuple[float, int | str | None, list[tuple[int, float]]]:
     label = parse_label(tokens[0])
     rest = tokens[1:]
     query = None
@@ -78,13 +83,17 @@ def parse_label(token: str) -> float:
     complain("a finite label" if not_finite(token) else "a number as label", token)
 
 
-def parse_query(token: str, *, has_query: bool) -> int:
+def parse_query(token: str, *, has_query: bool) -> int | str:
     if not has_query:
         complain("no 'qid:' as in the first sample", token)
     query = token.removeprefix("qid:")
-    if not INTEGER.fullmatch(query) or not -LARGEST - 1 <= int(query) <= LARGEST:
-        complain("a 64-bit integer after 'qid:'", token)
-    return int(query)
+    if not query:
+        complain("an id after 'qid:'", token)
+    if "\0" in query:
+        complain("an id without zero bytes after 'qid:'", token)
+    if INTEGER.fullmatch(query) and -LARGEST - 1 <= int(query) <= LARGEST:
+        return int(query)
+    return query.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
 def parse_entry(token: str, *, min_index: int) -> tuple[int, float]:

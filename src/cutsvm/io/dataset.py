@@ -38,7 +38,7 @@ class Dataset:
     y
         One label per sample.
     qid
-        The query of each sample, if the file has queries.
+        The query of each sample, if the file has queries: int64, or text if any id is no 64-bit integer.
     zero_based
         Whether index 0 of the file is the first column; else index 1 is.
     feature_ids

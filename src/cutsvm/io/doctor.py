@@ -86,7 +86,8 @@ def examine(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_threads: 
     raw = load(path_or_paths, zero_based=zero_based, n_threads=n_threads, keep_bad=MOST_BAD_LINES)
     first = 0 if raw.zero_based else 1
     sizes = _column_sizes(raw)
-    entries = _entry_facts(raw)
+    queries = _query_numbers(raw)
+    entries = _entry_facts(raw, queries)
     labels, counts = np.unique(raw.y, return_counts=True)
     facts: dict[str, Any] = {
         "source": raw.source,
@@ -102,7 +103,7 @@ def examine(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_threads: 
         "n_classes": labels.size,
         "classes": tuple(zip(labels.tolist()[:MOST_CLASSES], counts.tolist()[:MOST_CLASSES], strict=True)),
         "continuous_labels": _look_continuous(labels, raw.y.size),
-        "queries": None if raw.qid is None else np.unique(raw.qid).size,
+        "queries": None if queries is None else np.unique(queries).size,
         "zero_rows": entries.zero_rows,
         "duplicate_rows": raw.y.size - np.unique(entries.hashes).size,
         "scale_ratio": _scale_ratio(sizes),
@@ -127,7 +128,14 @@ def _row_blocks(rows: int) -> Iterator[slice]:
         yield slice(start, min(start + _ROWS, rows))
 
 
-def _entry_facts(raw: RawSamples) -> _EntryFacts:
+def _query_numbers(raw: RawSamples) -> NDArray[Any] | None:
+    """A 64-bit integer for each row, the same for the same query; None if there are no queries."""
+    if raw.qid is None or raw.qid.dtype == np.int64:
+        return raw.qid
+    return np.unique(raw.qid, return_inverse=True)[1].astype(np.int64, copy=False)
+
+
+def _entry_facts(raw: RawSamples, queries: NDArray[Any] | None) -> _EntryFacts:
     """Counts of values that are not zero, and a hash of each row, block by block."""
     hashes = np.empty(raw.y.size, dtype=np.uint64)
     nonzeros = zero_rows = 0
@@ -145,8 +153,8 @@ def _entry_facts(raw: RawSamples) -> _EntryFacts:
         running = np.concatenate((np.zeros(1, np.uint64), np.cumsum(np.where(filled, mixed, np.uint64(0)))))
         hashes[block] = np.diff(running[bounds])
         hashes[block] += _mix((raw.y[block] + 0.0).view(np.uint64))
-        if raw.qid is not None:
-            hashes[block] ^= _mix(raw.qid[block].view(np.uint64))
+        if queries is not None:
+            hashes[block] ^= _mix(queries[block].view(np.uint64))
     return _EntryFacts(nonzeros, zero_rows, hashes)
 
 

@@ -1,4 +1,4 @@
-"""Reading svmlight/libsvm text: `<label> [qid:<int>] <index>:<value> ... [# comment]`.
+"""Reading svmlight/libsvm text: `<label> [qid:<id>] <index>:<value> ... [# comment]`.
 
 Files become blocks of whole lines (mapped, or decompressed as they are needed), the blocks go through the
 compiled parser into arrays that grow in place, and the arrays become a `Dataset` once the base of the indices
@@ -71,6 +71,12 @@ def read_svmlight(
         What to do with features beyond `n_features` or not in `feature_ids`: "error", or "ignore" to drop and
         count them.
 
+    Returns
+    -------
+    Dataset
+        Its `qid` is int64 if every query id of the files is a 64-bit integer. Else it is text: the integers in
+        decimal (007 is 7), the others as they stand; bytes that are no UTF-8 become surrogates.
+
     Raises
     ------
     DataError
@@ -92,7 +98,7 @@ class RawSamples:
     """What the files say, with indices as written."""
 
     y: NDArray[np.float64]
-    qid: NDArray[np.int64] | None
+    qid: NDArray[np.int64] | NDArray[np.str_] | None
     indptr: NDArray[np.int64]
     indices: NDArray[Any]
     values: NDArray[Any]
@@ -129,10 +135,30 @@ def load(
             bad_lines += found[: keep_bad - len(bad_lines)]
     has_zero = reader.min_index == 0
     max_index, n_bad = reader.max_index, reader.n_bad
-    y, qid, indptr, indices, values = reader.take()
+    y, queries, indptr, indices, values = reader.take()
+    qid = None if queries is None else query_ids(*queries)
     base = has_zero if zero_based == "auto" else bool(zero_based)
     source = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     return RawSamples(y, qid, indptr, indices, values, base, has_zero, max_index, source, bad_lines, n_bad)
+
+
+def query_ids(
+    ids: NDArray[np.int64], text_rows: NDArray[np.int64], texts: list[bytes]
+) -> NDArray[np.int64] | NDArray[np.str_]:
+    """The query of each row: int64 if every id is an integer, else all ids as text.
+
+    In `text_rows`, which are the rows whose id is no integer, `ids` holds the place of the id in `texts`. It is
+    written over.
+    """
+    if not text_rows.size:
+        return ids
+    is_number = np.ones(ids.size, dtype=np.bool_)
+    is_number[text_rows] = False
+    numbers, places = np.unique(ids[is_number], return_inverse=True)
+    ids[is_number] = len(texts) + places
+    # Bytes that are no UTF-8 become surrogates, so that distinct ids stay distinct.
+    names = [text.decode("utf-8", "surrogateescape") for text in texts] + [str(number) for number in numbers.tolist()]
+    return np.array(names, dtype=np.str_)[ids]
 
 
 def _make_reader(
