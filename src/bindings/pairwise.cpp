@@ -8,14 +8,14 @@ using namespace cutsvm;
 
 void bind_pairwise(nb::module_& m) {
     // What calls leave for the next one.
-    nb::class_<std::vector<PairScratch>>(m, "PairMemory").def(nb::init<>());
+    nb::class_<PairMemory>(m, "PairMemory").def(nb::init<>());
     // requires: levels[q] is more than every y of query q, which the caller has made sure of.
     m.def(
         "pair_slopes",
         [](const Vector<std::int32_t>& y, const Vector<double>& s, const Vector<std::int64_t>& starts,
            const Vector<std::int64_t>& levels, const Vector<double>& f, double margin, const VectorOut<double>& g,
            const VectorOut<double>& weights, const VectorOut<double>& losses,
-           std::vector<PairScratch>& memory, int threads) {
+           PairMemory& memory, int threads) {
             const std::size_t n = y.shape(0), queries = levels.shape(0);
             check(s.shape(0) == n && f.shape(0) == n && g.shape(0) == n, "one entry per row expected");
             check(starts.shape(0) == queries + 1 && weights.shape(0) == queries && losses.shape(0) == queries,

@@ -107,6 +107,11 @@ struct PairScratch {
     std::array<ManyLevels, 2> many;
 };
 
+// A scratch for each thread.
+struct PairMemory {
+    std::vector<PairScratch> of_threads;
+};
+
 struct PairSums {
     double weight = 0.0;  // of the pairs that count
     double loss = 0.0;
@@ -199,23 +204,24 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
 }
 
 // g = slopes of all rows; weights[q] and losses[q] = those of query q. Many queries run side by side; of few each one
-// runs on all threads. `memory` has a scratch for each thread, and keeps it for the next call.
+// runs on all threads. `memory` is kept for the next call.
 inline void pair_slopes(const Pairs& p, std::span<const double> f, std::span<double> g, std::span<double> weights,
-                        std::span<double> losses, std::vector<PairScratch>& memory, int threads) {
-    const auto one = [&](std::int64_t q, PairScratch& scratch, int inside) {
-        const PairSums sums = query_slopes(p, q, f.data(), g.data(), scratch, inside);
+                        std::span<double> losses, PairMemory& memory, int threads) {
+    const auto one = [&](std::int64_t q, PairScratch& own, int inside) {
+        const PairSums sums = query_slopes(p, q, f.data(), g.data(), own, inside);
         weights[static_cast<std::size_t>(q)] = sums.weight;
         losses[static_cast<std::size_t>(q)] = sums.loss;
     };
     const bool side_by_side = threads > 1 && p.queries() >= 4 * threads;
     const auto size = static_cast<std::size_t>(side_by_side ? threads : 1);
-    if (memory.size() < size) memory.resize(size);
+    auto& scratch = memory.of_threads;
+    if (scratch.size() < size) scratch.resize(size);
     if (!side_by_side) {
-        for (std::int64_t q = 0; q < p.queries(); ++q) one(q, memory[0], threads);
+        for (std::int64_t q = 0; q < p.queries(); ++q) one(q, scratch[0], threads);
         return;
     }
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
-    for (std::int64_t q = 0; q < p.queries(); ++q) one(q, memory[static_cast<std::size_t>(omp_get_thread_num())], 1);
+    for (std::int64_t q = 0; q < p.queries(); ++q) one(q, scratch[static_cast<std::size_t>(omp_get_thread_num())], 1);
 }
 
 }  // namespace cutsvm

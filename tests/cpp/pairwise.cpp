@@ -33,7 +33,7 @@ struct Problem {
     void check(int threads, double margin) const {
         const std::size_t n = f.size(), queries = levels.size();
         std::vector<double> g(n), weights(queries), losses(queries), expected(n);
-        std::vector<PairScratch> memory;
+        PairMemory memory;
         pair_slopes({y, s, starts, levels, margin}, f, g, weights, losses, memory, threads);
         for (std::size_t q = 0; q < queries; ++q) {
             double weight = 0.0, loss = 0.0;
@@ -121,7 +121,7 @@ int main() {
     Problem broken(rng, 5, 1, 3);
     broken.f[2] = std::numeric_limits<double>::infinity();
     std::vector<double> g(5), weights(1), losses(1);
-    std::vector<PairScratch> memory;
+    PairMemory memory;
     pair_slopes({broken.y, broken.s, broken.starts, broken.levels, 1.0}, broken.f, g, weights, losses, memory, 2);
     expect(std::isnan(losses[0]), "a score that is not finite", 0);
     std::printf("%d failures\n", failures);

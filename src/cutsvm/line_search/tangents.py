@@ -1,8 +1,9 @@
-"""The minimum of h(k) = loss(f + k t) + tilt k + curvature k^2 / 2 from values and slopes alone, a few at a time.
+"""The minimum of h(k) = loss(f + k t) + tilt k + curvature k^2 / 2 from values and slopes alone, one at a time.
 
-For losses whose kinks cannot be counted in one sweep. The loss is convex, so it lies above its tangents: with the
-nearest points left and right of the minimum, the tangents give the next point and a lower bound of h. It ends when the
-best value is within a small share of what has been gained.
+For losses that have a kink for every pair of rows: too many to count, and so many that h is nearly smooth. With the
+nearest points left and right of the minimum, the cubic through their values and slopes says where to look next; the
+tangents there say how low h can be at all. It ends when the slope is a small share of what it was at 0, or when the best
+value is within a small share of what can be gained. Mostly that takes two or three looks.
 """
 
 from __future__ import annotations
@@ -12,63 +13,90 @@ import numpy as np
 from cutsvm.line_search.knots import FURTHEST
 from cutsvm.losses import Line
 
-SHARE = 1e-3  # of what the search has gained so far; more would not be seen in the iterations
+FLAT = 0.05  # of the slope at 0: then what is left to gain is about its square, 0.25 %
+SHARE = 1e-3  # of what the search has gained so far
 MOST = 20  # looks
+INSIDE = 0.05  # of the bracket: a cubic's minimum is not believed nearer than this to its ends
 
 
 def by_tangents(line: Line, tilt: float, curvature: float, guess: float = 1.0) -> float:
-    """argmin over k in [0, 100] of h(k), to SHARE of h(0) - min h; never worse than k = 0."""
-    first = min(max(guess, 1e-6), FURTHEST)
-    look = line.look(np.array([0.0, first]))
-    left, right = _Tangent(0.0, look.values[0], look.slopes[0]), _Tangent(first, look.values[1], look.slopes[1])
-    if left.slope + tilt >= 0.0:
+    """A k in [0, 100] where h(k) is nearly at its minimum; never worse than k = 0."""
+    at = _Looks(line, tilt, curvature)
+    start = left = at(0.0)
+    if start.rise >= 0.0:
         return 0.0
-    start = left.value
-    best = min((left, right), key=lambda point: point.height(tilt, curvature))
+    best = right = at(min(max(guess, 1e-6), FURTHEST))
+    width, narrowed = np.inf, True
     for _ in range(MOST):
-        if right.rise(tilt, curvature) < 0.0:
+        if best.height < start.height and abs(best.rise) <= -FLAT * start.rise:
+            break
+        if right.rise < 0.0:
             if right.k >= FURTHEST:
                 break
-            left, k = right, min(FURTHEST, max(2.0 * right.k, min(10.0 * right.k, _bottom(right, tilt, curvature))))
+            left, k = right, min(FURTHEST, max(2.0 * right.k, min(10.0 * right.k, right.bottom)))
         else:
-            k, low = _between(left, right, tilt, curvature)
-            gained = start - best.height(tilt, curvature)
-            if best.height(tilt, curvature) - low <= SHARE * gained or not left.k < k < right.k:
+            k, low = _meeting(left, right)
+            if best.height - low <= SHARE * (start.height - best.height) or not left.k < k < right.k:
                 break
-        look = line.look(np.array([k]))
-        here = _Tangent(k, look.values[0], look.slopes[0])
-        best = min((best, here), key=lambda point: point.height(tilt, curvature))
-        if here.rise(tilt, curvature) < 0.0:
+            if narrowed:
+                k = _cubic(left, right)
+            narrowed, width = right.k - left.k <= 0.5 * width or not narrowed, right.k - left.k
+        here = at(k)
+        best = min((best, here), key=lambda point: point.height)
+        if here.rise < 0.0 and right.k > here.k:
             left = here
-            right = here if right.k < here.k else right
         else:
             right = here
-    return best.k
+    return best.k if best.height <= start.height else 0.0
+
+
+class _Looks:
+    """h at one k after the other."""
+
+    def __init__(self, line: Line, tilt: float, curvature: float) -> None:
+        self._line, self._tilt, self._curvature = line, tilt, curvature
+
+    def __call__(self, k: float) -> _Tangent:
+        look = self._line.look(np.array([k]))
+        return _Tangent(k, float(look.values[0]), float(look.slopes[0]), self._tilt, self._curvature)
 
 
 class _Tangent:
-    """The loss at k: its value and slope."""
+    """h at k, and the tangent of the loss there with tilt and curvature: a parabola below h that touches it."""
 
-    def __init__(self, k: float, value: float, slope: float) -> None:
-        self.k, self.value, self.slope = float(k), float(value), float(slope)
+    def __init__(self, k: float, value: float, slope: float, tilt: float, curvature: float) -> None:
+        self.k, self._value, self._slope, self._tilt, self._curvature = k, value, slope, tilt, curvature
+        self.height = self.below(k)
+        self.rise = slope + tilt + curvature * k
 
-    def height(self, tilt: float, curvature: float) -> float:
-        return self.value + tilt * self.k + 0.5 * curvature * self.k**2
+    def below(self, k: float) -> float:
+        """The parabola at k."""
+        return self._value + self._slope * (k - self.k) + k * (self._tilt + 0.5 * self._curvature * k)
 
-    def rise(self, tilt: float, curvature: float) -> float:
-        return self.slope + tilt + curvature * self.k
+    @property
+    def bottom(self) -> float:
+        """Where the parabola is lowest."""
+        rise = self._slope + self._tilt
+        return -rise / self._curvature if self._curvature > 0.0 else float(np.copysign(np.inf, -rise))
+
+    def meets(self, other: _Tangent) -> float:
+        """Where both parabolas are equally high; the other's slope is larger."""
+        turn = other._slope - self._slope
+        ahead = self._value - self._slope * self.k - other._value + other._slope * other.k
+        return ahead / turn if turn > 0.0 else other.k
 
 
-def _bottom(tangent: _Tangent, tilt: float, curvature: float) -> float:
-    """Where the tangent with tilt and curvature is lowest."""
-    rise = tangent.slope + tilt
-    return -rise / curvature if curvature > 0.0 else float(np.copysign(np.inf, -rise))
+def _meeting(left: _Tangent, right: _Tangent) -> tuple[float, float]:
+    """The lowest point of the higher of the two parabolas between their points, and its height: h is not below."""
+    meet = np.clip(left.meets(right), right.bottom, left.bottom)
+    k = float(np.clip(meet, left.k, right.k))
+    return k, max(left.below(k), right.below(k))
 
 
-def _between(left: _Tangent, right: _Tangent, tilt: float, curvature: float) -> tuple[float, float]:
-    """The lowest point of the higher of two tangents, with tilt and curvature, and its height."""
-    turn = right.slope - left.slope
-    meet = (left.value - left.slope * left.k - right.value + right.slope * right.k) / turn if turn > 0.0 else right.k
-    k = float(np.clip(np.clip(meet, _bottom(right, tilt, curvature), _bottom(left, tilt, curvature)), left.k, right.k))
-    tangent = max(left.value + left.slope * (k - left.k), right.value + right.slope * (k - right.k))
-    return k, tangent + tilt * k + 0.5 * curvature * k * k
+def _cubic(left: _Tangent, right: _Tangent) -> float:
+    """The minimum of the cubic that has both points' heights and rises, within the bracket."""
+    width = right.k - left.k
+    bend = left.rise + right.rise - 3.0 * (right.height - left.height) / width
+    root = np.sqrt(max(0.0, bend * bend - left.rise * right.rise))
+    share = (right.rise + root - bend) / max(right.rise - left.rise + 2.0 * root, np.finfo(float).tiny)
+    return right.k - width * float(np.clip(share, INSIDE, 1.0 - INSIDE))

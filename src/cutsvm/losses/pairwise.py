@@ -36,13 +36,12 @@ class PairLine:
 
     def __init__(self, loss: Pairwise, scores: Vector, to: Vector) -> None:
         self.n = loss.n
-        self._loss, self._scores, self._direction = loss, scores, to - scores
+        self._loss, self._scores, self._to, self._direction = loss, scores, to, to - scores
 
     def look(self, ks: Vector) -> PairLook:
         slopes, values, scores = np.empty(len(ks)), np.empty(len(ks)), np.empty(self.n)
         for m, k in enumerate(ks):
-            np.multiply(self._direction, k, out=scores)
-            np.add(self._scores, scores, out=scores)
+            core.blend(self._scores, self._to, k, scores, self._loss.threads)  # as the solver's next point will be
             here = self._loss.evaluate(scores)
             values[m], slopes[m] = here.losses.sum(), here.slopes @ self._direction
         return PairLook(values, slopes)
@@ -59,7 +58,7 @@ class Pairwise:
         self.starts: Ints = np.ascontiguousarray(starts, dtype=np.int64)
         self.ranks, self.levels = _levels(y, self.starts)
         self._memory = core.PairMemory()
-        self._last: tuple[Vector, Evaluation] | None = None
+        self._last: list[tuple[Vector, Evaluation]] = []
         # At zero scores every pair counts, with a loss of 1.
         self.total = float(self.count(np.zeros(self.n), 1.0).weights.sum())
 
@@ -72,11 +71,14 @@ class Pairwise:
         return found
 
     def evaluate(self, scores: Vector) -> Evaluation:
-        """At a margin of 1. Solvers ask for value, slopes and a line at the same scores: the last ones are kept."""
-        if self._last is None or not np.array_equal(self._last[0], scores):
-            slopes, weights, losses = self.count(scores, 1.0 - _TIE)
-            self._last = scores.copy(), Evaluation(slopes, weights, losses + _TIE * weights)
-        return self._last[1]
+        """At a margin of 1. Solvers ask for value, slopes and a line at the same scores: the last two are kept."""
+        for k, (known, found) in enumerate(self._last):
+            if np.array_equal(known, scores):
+                self._last.insert(0, self._last.pop(k))
+                return found
+        slopes, weights, losses = self.count(scores, 1.0 - _TIE)
+        self._last = [(scores.copy(), Evaluation(slopes, weights, losses + _TIE * weights)), *self._last[:1]]
+        return self._last[0][1]
 
     def value(self, scores: Vector) -> float:
         return float(self.evaluate(scores).losses.sum())

@@ -84,10 +84,10 @@ class OCAS:
                 centre = risk.between(centre, trial, step, spare=spare)
             else:
                 centre = risk.between(centre, trial, k, spare=centre)
+            here = objective(risk, centre, C)
             cut = risk.between(centre, trial, self.cut_at, spare=trial)
             bundle.add(risk.planes(cut))
             bundle.drop_idle(PATIENCE)
-            here = objective(risk, centre, C)
             if risk.n_free and objective(risk, cut, C) < here:
                 again = search(risk, centre, cut, C, SEARCHES[self.line_search]())
                 centre = risk.between(centre, cut, again, spare=centre)
