@@ -139,7 +139,7 @@ def growth(rows: list[Row], experiment: str, x: str, what: str, paper: dict[str,
         at = {row[x]: bracket(row, f"{row[what]:{form}}") for row in group}
         cells = [name, task, LABELS[solver], *(at.get(place, "") for place in places)]
         slopes = [number(slope(group, x, what, upper)) for upper in (False, True)]
-        lines.append([*cells, *slopes, paper.get(task, "") if solver == PAPER else ""])
+        lines.append([*cells, *slopes, paper.get(task, "") if (name, solver) == ("covtype", PAPER) else ""])
     head = ["set", "task", "solver", *(f"{place:,g}" if x == "n" else f"{place:g}" for place in places)]
     return markdown([*head, "slope", "upper half", "paper"], lines)
 
@@ -286,6 +286,10 @@ def grid_picture(rows: list[Row], path: Path, experiment: str, x: str, plan: Pla
     handles = [Line2D([], [], marker=plots.MARKERS[1 + i], label=name, **style(1 + i)) for i, name in enumerate(names)]
     for label, line in (("the paper's algorithm", "-"), ("default", ":"), ("slope in the paper", "--")):
         handles.append(Line2D([], [], color="#888888", linestyle=line, label=label))
+    if not all(row["ended"] for group in groups.values() for row in group):
+        handles.append(
+            Line2D([], [], color="#888888", marker="o", markerfacecolor="white", linestyle="", label="limit")
+        )
     plots.legend_on_top(figure, handles, len(handles))
     plots.save(figure, path)
 
