@@ -287,9 +287,8 @@ def grid_picture(rows: list[Row], path: Path, experiment: str, x: str, plan: Pla
     for label, line in (("the paper's algorithm", "-"), ("default", ":"), ("slope in the paper", "--")):
         handles.append(Line2D([], [], color="#888888", linestyle=line, label=label))
     if not all(row["ended"] for group in groups.values() for row in group):
-        handles.append(
-            Line2D([], [], color="#888888", marker="o", markerfacecolor="white", linestyle="", label="limit")
-        )
+        hollow = {"marker": "o", "markerfacecolor": "white", "linestyle": ""}
+        handles.append(Line2D([], [], color="#888888", label="time limit", **hollow))
     plots.legend_on_top(figure, handles, len(handles))
     plots.save(figure, path)
 
