@@ -17,8 +17,8 @@ from data import DEFAULT_FOLDER, unit_range
 LETOR = ("letor_mq2008", "mslr_sample")
 # Ordinal sets, as one query. NAME-10 has ten levels, NAME-2 its lower and its upper half.
 ORDINAL = (
-    *("stock", "winequality-red", "abalone", "bank8FM", "bank32nh", "cpu_small", "california", "house8L"),
-    *("pyrimidines", "triazines", "wisconsin", "machine_cpu", "boston"),
+    *("stock", "winequality-red", "abalone", "bank32nh", "cpu_small", "house8L"),
+    *("bank8FM", "california", "pyrimidines", "triazines", "wisconsin", "machine_cpu", "boston"),
 )
 # Rows of a query, queries, levels.
 SYNTHETIC = {

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 import binary_report
 import plots
-from binary_report import OURS, Best, Line, markdown, number, peers, problems, ratio, summary
+from binary_report import OURS, Best, Line, markdown, nearness, number, own_solvers, peers, problems, ratio, summary
 
 Row = dict[str, Any]
 HEADER = [
@@ -67,14 +67,13 @@ def cell(found: Best | None) -> str:
     return binary_report.cell(found)
 
 
-def line_cells(line: Line, rows: list[Row], names: list[str]) -> list[str]:
+def line_cells(line: Line, rows: list[Row], own: list[str], names: list[str]) -> list[str]:
     first = rows[0]
     cells = [line.key[0], *(count(first[key]) for key in ("n", "queries", "levels", "pairs"))]
-    cells += [f"{line.key[1]:g}", f"{line.gap:g}", cell(line.ours)]
-    cells += [cell(line.found.get(name)) for name in names]
+    cells += [f"{line.key[1]:g}", f"{line.gap:g}", *(cell(line.found.get(name)) for name in (*own, *names))]
     cells += [number(ratio(line.ours, line.found.get(name))) for name in names]
     wrong = line.ours.typical("error") if line.ours else math.nan
-    return [*cells, number(100 * wrong, ".2f")]
+    return [*cells, *([number(line.to_own)] if len(own) > 1 else []), number(100 * wrong, ".2f")]
 
 
 def count(value: float) -> str:
@@ -83,10 +82,11 @@ def count(value: float) -> str:
 
 def race(rows: list[Row], gaps: list[float]) -> list[str]:
     """The table of all problems and gaps, and what it comes to."""
-    names = peers(rows)
+    own, names = own_solvers(rows), peers(rows)
     lines = [(Line(key, gap, group), group) for key, group in problems(rows).items() for gap in gaps]
-    head = ["set", "rows", "queries", "levels", "pairs", "C", "gap", OURS, *names]
-    head += [*(f"ours / {name}" for name in names), "pairs out of order, %"]
+    head = ["set", "rows", "queries", "levels", "pairs", "C", "gap", *(f"{OURS}, {name}" for name in own), *names]
+    head += [f"{own[0]} / {name}" for name in (*names, *(["best own"] if len(own) > 1 else []))]
+    head.append("pairs out of order, %")
     text = [f"Below our bound, which cannot be: {entry}." for entry in below(rows)]
     text = text or ["No answer lies below our bound."]
     text.append(f"Against the best peer of each line: {summary([line.to_peer for line, _ in lines])}.")
@@ -94,8 +94,10 @@ def race(rows: list[Row], gaps: list[float]) -> list[str]:
         text.append(f"Against {name}: {summary([ratio(line.ours, line.found.get(name)) for line, _ in lines])}.")
         tried = [line.found[name] for line, _ in lines if name in line.found]
         text.append(f"{name} did not get there in {sum(not best.reached for best in tried)} of {len(tried)} lines.")
+    if len(own) > 1:
+        text.append(nearness(own[0], [line for line, _ in lines]))
     sentences = [part for sentence in text for part in (sentence, "")]
-    return [*sentences, *markdown(head, [line_cells(line, group, names) for line, group in lines])]
+    return [*sentences, *markdown(head, [line_cells(line, group, own, names) for line, group in lines])]
 
 
 def below(rows: list[Row]) -> list[str]:

@@ -137,10 +137,17 @@ def growth(rows: list[Row], experiment: str, x: str, what: str, paper: dict[str,
     lines = []
     for (name, task, solver), group in groups.items():
         at = {row[x]: bracket(row, f"{row[what]:{form}}") for row in group}
-        cells = [name, task, LABELS[solver], *(at.get(place, "") for place in places)]
+        size = [] if x == "n" else [f"{group[0]['n']:,.0f}"]
+        cells = [name, *size, task, LABELS[solver], *(at.get(place, "") for place in places)]
         slopes = [number(slope(group, x, what, upper)) for upper in (False, True)]
         lines.append([*cells, *slopes, paper.get(task, "") if (name, solver) == ("covtype", PAPER) else ""])
-    head = ["set", "task", "solver", *(f"{place:,g}" if x == "n" else f"{place:g}" for place in places)]
+    head = [
+        "set",
+        *([] if x == "n" else ["rows"]),
+        "task",
+        "solver",
+        *(f"{place:,g}" if x == "n" else f"{place:g}" for place in places),
+    ]
     return markdown([*head, "slope", "upper half", "paper"], lines)
 
 
