@@ -95,7 +95,7 @@ def race(rows: list[Row], gaps: list[float]) -> list[str]:
         tried = [line.found[name] for line, _ in lines if name in line.found]
         text.append(f"{name} did not get there in {sum(not best.reached for best in tried)} of {len(tried)} lines.")
     if len(own) > 1:
-        text.append(nearness(own[0], [line for line, _ in lines]))
+        text.append(nearness(own[0], [line for line, _ in lines]).replace("C n =", "C ="))
     sentences = [part for sentence in text for part in (sentence, "")]
     return [*sentences, *markdown(head, [line_cells(line, group, own, names) for line, group in lines])]
 
