@@ -88,11 +88,15 @@ class Dlib(Peer):
         X = data.X if dense else as_csr(data.X)
         problems = dlib.ranking_pairs() if dense else dlib.sparse_ranking_pairs()
         for start, end in pairwise(data.starts):
-            for upper, lower in ranking_data.steps(data.y[start:end]):
-                problem = dlib.ranking_pair() if dense else dlib.sparse_ranking_pair()
-                problem.relevant = vectors(X, start + upper, dense)
-                problem.nonrelevant = vectors(X, start + lower, dense)
-                problems.append(problem)
+            levels = np.unique(data.y[start:end])
+            below = vectors(X, np.arange(0), dense)
+            for k, level in enumerate(levels):
+                rows = vectors(X, start + np.flatnonzero(data.y[start:end] == level), dense)
+                if k:
+                    problem = dlib.ranking_pair() if dense else dlib.sparse_ranking_pair()
+                    problem.relevant, problem.nonrelevant = rows, below
+                    problems.append(problem)
+                below.extend(rows)
         return problems
 
     def fit(self, data: Any, C: float, setting: Setting, limit: float) -> Fit:

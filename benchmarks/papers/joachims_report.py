@@ -260,7 +260,7 @@ def panel(axes: Axes, groups: dict[tuple[str, str, str], list[Row]], x: str, wha
         for row in group:
             face = look["color"] if row["ended"] else "white"
             axes.plot(row[x], row[what], marker, color=look["color"], markerfacecolor=face)
-        points += [(row[x], row[what]) for row in group if solver == PAPER]
+        points += [(row[x], row[what]) for row in group if (name, solver) == ("covtype", PAPER)]
     if exponent is not None and points:
         guide(axes, points, exponent)
     axes.set(xscale="log", yscale="log")
@@ -268,7 +268,7 @@ def panel(axes: Axes, groups: dict[tuple[str, str, str], list[Row]], x: str, wha
 
 
 def guide(axes: Axes, points: list[tuple[float, float]], exponent: float) -> None:
-    """Dashed: the paper's slope, through the middle of our points."""
+    """Dashed: the paper's slope, through the middle of our points on its own set."""
     x, y = np.array(points).T
     ends = np.array([x.min(), x.max()])
     middle = np.exp(np.mean(np.log(y)) - exponent * np.mean(np.log(x)))
