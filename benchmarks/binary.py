@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import binary_report
 import data
-from peers import OWN, PEERS, TWO_CLASS, Answer, Setting, Worker, judge, layouts
+from peers import OWN, PEERS, TWO_CLASS, Answer, Peer, Setting, Verdict, Worker, judge, layouts
 
 OURS = "cutsvm"
 OWN_PATIENCE = 3.0  # our other solvers get this many times the first one's seconds at a gap, and at least 1 s
@@ -71,6 +72,9 @@ def parser(about: str) -> argparse.ArgumentParser:
 class Problem:
     """One data set and one C: runs the solvers and keeps a row for each run."""
 
+    kinds: Mapping[str, type[Peer]] = PEERS
+    fields: Sequence[str] = FIELDS
+
     def __init__(self, dataset: data.DataSet, Cn: float, workers: dict[str, Worker], options: Any) -> None:
         self.data, self.Cn, self.C = dataset, Cn, Cn / dataset.n
         self.workers, self.options = workers, options
@@ -121,7 +125,7 @@ class Problem:
 
         The margin is for solvers whose answer differs from run to run.
         """
-        peer = PEERS[name]()
+        peer = self.kinds[name]()
         for variant, ladder in peer.ladders(self.data, self.gaps).items():
             last: Row = {"objective": None, "seconds": 0.0}
             work = [peer.effort(setting) for setting in ladder]
@@ -171,7 +175,7 @@ class Problem:
         row = self.row(answer) | {"solver": solver, "variant": variant, "phase": phase, "round": turn}
         row["limit"] = limit
         row["setting"] = json.dumps(setting)
-        row["target"] = setting.get("tol" if solver == OURS else "r", "") if PEERS[solver].certified else ""
+        row["target"] = setting.get("tol" if solver == OURS else "r", "") if self.kinds[solver].certified else ""
         self.rows.append(row)
         show = f"{row['gap']:9.1e}" if row["gap"] != "" else "        -"
         what = f"{self.data.name} {self.Cn:g} {solver} [{variant}] {setting}"
@@ -183,13 +187,13 @@ class Problem:
 
     def row(self, answer: Answer) -> Row:
         """What one run gave, by the common measure."""
-        row: Row = dict.fromkeys(FIELDS, "")
+        row: Row = dict.fromkeys(self.fields, "")
         n, d = self.data.X.shape
         row |= {"set": self.data.name, "n": n, "d": d, "Cn": self.Cn, "C": self.C}
         row |= {"status": answer.status, "seconds": answer.seconds, "message": answer.message}
         if answer.w is None:
             return row
-        value, row["error"] = judge(self.data, answer.w, answer.b, self.C)
+        value, row["error"] = self.judge(answer)
         claimed = answer.claims.get("lower", "")
         row |= self.measured(value)
         row |= {key: answer.claims.get(key, "") for key in CLAIMS}
@@ -198,15 +202,19 @@ class Problem:
             row |= {"claimed_lower": claimed, "claimed_gap": (value - claimed) / value}
         return row
 
+    def judge(self, answer: Answer) -> Verdict:
+        assert answer.w is not None
+        return judge(self.data, answer.w, answer.b, self.C)
+
     def measured(self, value: Any) -> Row:
         """An objective, if there is one, beside our best lower bound."""
         return {} if value == "" else {"objective": value, "lower": self.lower, "gap": (value - self.lower) / value}
 
 
-def write(rows: list[Row], path: Path) -> None:
+def write(rows: list[Row], path: Path, fields: Sequence[str] = FIELDS) -> None:
     """All runs, one line each."""
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
+        writer = csv.DictWriter(file, fields)
         writer.writeheader()
         writer.writerows(rows)
 

@@ -18,6 +18,8 @@ import subprocess
 import tempfile
 import time
 import warnings
+from collections.abc import Mapping
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -440,7 +442,7 @@ class Dlib(Peer):
             if layout == "dense":
                 rows.extend([dlib.vector(row) for row in block.tolist()])
             else:
-                rows.extend(_dlib_sparse(sp.csr_matrix(block)))
+                rows.extend(dlib_sparse(sp.csr_matrix(block)))
         return rows, dlib.array(data.y.tolist())
 
     def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
@@ -463,7 +465,7 @@ class Dlib(Peer):
         return w, -float(model.bias), seconds  # dlib's function is w.x - bias
 
 
-def _dlib_sparse(X: sp.csr_matrix) -> list[Any]:
+def dlib_sparse(X: sp.csr_matrix) -> list[Any]:
     """dlib's sparse vectors for a block of rows."""
     import dlib
 
@@ -497,9 +499,11 @@ class Answer(NamedTuple):
 class Worker:
     """A process that holds one solver and one data set, and is ended when a fit takes too long."""
 
+    kinds: Mapping[str, type[Peer]] = PEERS
+
     def __init__(self, peer: str, set_name: str, folder: Path) -> None:
         self.arguments = (peer, set_name, folder)
-        self.slack = PEERS[peer].slack
+        self.slack = self.kinds[peer].slack
         self.process: Any = None
 
     def fit(self, C: float, setting: Setting, limit: float) -> Answer:
@@ -520,10 +524,15 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, end = context.Pipe()
-        self.process = context.Process(target=_serve, args=(end, *self.arguments), daemon=True)
+        self.process = context.Process(target=self.work, args=(end, *self.arguments), daemon=True)
         self.process.start()
         end.close()
         self.pipe.recv()  # imports, loading and the warm-up are done
+
+    @staticmethod
+    def work(pipe: Any, name: str, set_name: str, folder: Path) -> None:
+        """What the process does."""
+        serve(pipe, PEERS[name](), load(set_name, folder))
 
     def stop(self) -> None:
         """End the process, at once."""
@@ -533,16 +542,16 @@ class Worker:
             self.process = None
 
 
-def _serve(pipe: Any, name: str, set_name: str, folder: Path) -> None:
-    """The worker: load, warm up on a few rows, then fit whatever is asked for."""
+def serve(pipe: Any, peer: Peer, data: Any, few: int = 2000) -> None:
+    """The worker: warm up on a few rows, then fit whatever is asked for."""
     warnings.simplefilter("ignore")
-    peer, data = PEERS[name](), load(set_name, folder)
-    small = data.subset(2000)
+    small = data.subset(few)
     for ladder in peer.ladders(small, [0.1]).values():
         _answer(peer, small, (1.0 / small.n, ladder[0], 5.0))
     pipe.send("ready")
     while job := _next(pipe):
-        peer.form(data, job[1].get("layout", ""))
+        with suppress(Exception):  # a peer that cannot have the data says so when it is to fit them
+            peer.form(data, job[1].get("layout", ""))
         pipe.send("go")
         pipe.send(_answer(peer, data, job))
 

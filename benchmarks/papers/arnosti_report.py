@@ -375,14 +375,14 @@ PICTURES = {
 }
 
 
-def fill(page: Path, tables: dict[str, list[str]]) -> None:
+def fill(page: Path, tables: dict[str, list[str]], pictures: dict[str, Picture]) -> None:
     """Put tables and pictures into their places on the page: between `<!-- NAME -->` and `<!-- end -->`."""
     text = page.read_text()
     for name, lines in tables.items():
         before, mark, rest = text.partition(f"<!-- {name} -->\n")
         if not mark:
             continue
-        shown = [f"![{PICTURES[name].about}](../images/{PICTURES[name].file})", ""] if name in PICTURES else []
+        shown = [f"![{pictures[name].about}](../images/{pictures[name].file})", ""] if name in pictures else []
         _, end, after = rest.partition("<!-- end -->")
         text = "\n".join([before + mark, *shown, *lines, end + after])
     page.write_text(text)
@@ -400,7 +400,7 @@ def make(path: Path, docs: Path) -> None:
     path.with_suffix(".md").write_text("\n".join(text).rstrip() + "\n")
     page, images = docs / "papers" / "arnosti.md", docs / "images"
     if page.exists():
-        fill(page, tables)
+        fill(page, tables, PICTURES)
     images.mkdir(parents=True, exist_ok=True)
     for name, picture in PICTURES.items():
         if name in there:
