@@ -27,6 +27,8 @@
 
 namespace cutsvm {
 
+inline constexpr std::int64_t FEW_ROWS = 96;
+
 // Weights by level: add one, ask for the sums of all levels below and above one. Few levels: the sums below each.
 class FewLevels {
   public:
@@ -152,7 +154,12 @@ void sweep_up(PairScratch& scratch, std::int64_t levels, double margin, Sums& su
 template <class Sums>
 double sweep(PairScratch& scratch, std::int64_t levels, double margin, std::array<Sums, 2>& sums, int threads) {
     double weight = 0.0;
-#pragma omp parallel sections num_threads(2) if (threads > 1 && static_cast<std::int64_t>(scratch.rows.size()) > BLOCK)
+    if (threads <= 1 || static_cast<std::int64_t>(scratch.rows.size()) <= BLOCK) {
+        weight = sweep_down(scratch, levels, margin, sums[0]);
+        sweep_up(scratch, levels, margin, sums[1]);
+        return weight;
+    }
+#pragma omp parallel sections num_threads(2)
     {
 #pragma omp section
         weight = sweep_down(scratch, levels, margin, sums[0]);
@@ -160,6 +167,31 @@ double sweep(PairScratch& scratch, std::int64_t levels, double margin, std::arra
         sweep_up(scratch, levels, margin, sums[1]);
     }
     return weight;
+}
+
+// The same for few rows, for which it is faster to look at every pair than to sort.
+inline PairSums few_slopes(const std::int32_t* y, const double* s, const double* f, double* g, std::int64_t n,
+                           double margin) {
+    // Whole vectors: the rows that fill them up weigh nothing.
+    const auto size = static_cast<std::size_t>(n), padded = (size + 7) / 8 * 8;
+    std::array<double, FEW_ROWS> level, score, mass;
+    for (auto* values : {&level, &score, &mass}) std::fill(values->begin() + n, values->begin() + padded, 0.0);
+    std::copy(y, y + n, level.begin());
+    std::copy(f, f + n, score.begin());
+    std::copy(s, s + n, mass.begin());
+    double weight = 0.0, dot = 0.0;
+    for (std::size_t i = 0; i < size; ++i) {
+        double above = 0.0, below = 0.0;
+#pragma omp simd reduction(+ : above, below)
+        for (std::size_t j = 0; j < padded; ++j) {
+            above += (level[j] < level[i]) & (score[i] - score[j] < margin) ? mass[j] : 0.0;
+            below += (level[j] > level[i]) & (score[j] - score[i] < margin) ? mass[j] : 0.0;
+        }
+        g[i] = mass[i] * (below - above);
+        weight += mass[i] * above;
+        dot += g[i] * (score[i] - score[0]);
+    }
+    return {weight, std::max(0.0, margin * weight + dot)};
 }
 
 // One query: its rows' slopes g, the weight of the pairs that count, and the loss; NaN if a score is not finite.
@@ -175,6 +207,7 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
         return {0.0, std::numeric_limits<double>::quiet_NaN()};
     const std::int32_t* y = p.y.data() + begin;
     const double* s = p.s.data() + begin;
+    if (n <= FEW_ROWS) return few_slopes(y, s, f, g, n, p.margin);
     auto& rows = scratch.rows;
     rows.resize(static_cast<std::size_t>(n));
     for (auto* sorted : {&scratch.weights, &scratch.above, &scratch.below}) sorted->resize(static_cast<std::size_t>(n));
@@ -212,7 +245,7 @@ inline void pair_slopes(const Pairs& p, std::span<const double> f, std::span<dou
         weights[static_cast<std::size_t>(q)] = sums.weight;
         losses[static_cast<std::size_t>(q)] = sums.loss;
     };
-    const bool side_by_side = threads > 1 && p.queries() >= 4 * threads;
+    const bool side_by_side = threads > 1 && p.queries() >= 4 * threads && static_cast<std::int64_t>(f.size()) > 2 * BLOCK;
     const auto size = static_cast<std::size_t>(side_by_side ? threads : 1);
     auto& scratch = memory.of_threads;
     if (scratch.size() < size) scratch.resize(size);

@@ -25,6 +25,7 @@ inline std::int64_t count_blocks(std::int64_t n) { return (n + BLOCK - 1) / BLOC
 template <class Work>
 void for_blocks(std::int64_t n, int threads, const Work& work, std::int64_t few = 1) {
     const std::int64_t blocks = count_blocks(n);
+    if (blocks == 1) return work(0, n);  // without a team of threads, which takes longer to call than few rows
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && blocks > few)
     for (std::int64_t b = 0; b < blocks; ++b) work(b * BLOCK, std::min(n, (b + 1) * BLOCK));
 }
@@ -33,6 +34,7 @@ void for_blocks(std::int64_t n, int threads, const Work& work, std::int64_t few 
 template <std::size_t K, class Work>
 std::array<double, K> sum_blocks(std::int64_t n, int threads, const Work& work, std::int64_t few = 1) {
     const std::int64_t blocks = count_blocks(n);
+    if (blocks == 1) return work(0, n);
     std::vector<std::array<double, K>> partial(static_cast<std::size_t>(blocks));
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && blocks > few)
     for (std::int64_t b = 0; b < blocks; ++b)

@@ -108,7 +108,7 @@ int main() {
     level_sums<ManyLevels>(rng, {1, 2, 31, 32, 33, 1023, 1024, 1025, 40000});
     orders(rng);
     for (int round = 0; round < 150; ++round) {
-        const auto n = static_cast<std::int64_t>(1 + rng() % 40), queries = static_cast<std::int64_t>(1 + rng() % 20);
+        const auto n = static_cast<std::int64_t>(1 + rng() % (round % 5 ? 40 : 400)), queries = static_cast<std::int64_t>(1 + rng() % 20);
         const Problem problem(rng, n, queries, 1 + static_cast<std::int64_t>(rng() % 40));
         for (const int threads : {1, 2, 3})
             for (const double margin : {0.0, 0.5, 1.0}) problem.check(threads, margin);
