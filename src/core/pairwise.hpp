@@ -245,7 +245,8 @@ inline void pair_slopes(const Pairs& p, std::span<const double> f, std::span<dou
         weights[static_cast<std::size_t>(q)] = sums.weight;
         losses[static_cast<std::size_t>(q)] = sums.loss;
     };
-    const bool side_by_side = threads > 1 && p.queries() >= 4 * threads && static_cast<std::int64_t>(f.size()) > 2 * BLOCK;
+    const bool enough = static_cast<std::int64_t>(f.size()) > 2 * BLOCK;
+    const bool side_by_side = threads > 1 && enough && p.queries() >= 4 * threads;
     const auto size = static_cast<std::size_t>(side_by_side ? threads : 1);
     auto& scratch = memory.of_threads;
     if (scratch.size() < size) scratch.resize(size);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, cast
 
 from cutsvm.line_search.approximate import GCA, GCA2, TCA, Curve
 from cutsvm.line_search.knots import exact, lowest
@@ -29,8 +29,10 @@ class Exact:
         self.last = 1.0
 
     def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
-        find = exact if isinstance(line, KnottedLine) else by_tangents
-        self.last = find(line, tilt, curvature, self.last)  # type: ignore[arg-type]
+        if hasattr(line, "crossing"):  # isinstance of a protocol takes as long as a sweep over few rows
+            self.last = exact(cast("KnottedLine", line), tilt, curvature, self.last)
+        else:
+            self.last = by_tangents(line, tilt, curvature, self.last)
         return self.last
 
 

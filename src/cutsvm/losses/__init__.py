@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar
 
 from cutsvm.losses.hinge import Hinge
 from cutsvm.losses.multiclass import CrammerSinger
@@ -41,7 +41,6 @@ class Line(Protocol):
         """The loss at up to `core.LOOKS` points, rising."""
 
 
-@runtime_checkable
 class KnottedLine(Line, Protocol):
     """One whose kinks are few enough, a few for each row, to find the one that matters."""
 

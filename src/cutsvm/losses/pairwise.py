@@ -109,8 +109,10 @@ def _levels(y: Array, starts: Ints) -> tuple[Array, Ints]:
     rises = first.copy()
     rises[1:] |= sorted_y[1:] != sorted_y[:-1]
     counted = np.cumsum(rises)
+    sorted_ranks = counted - np.maximum.accumulate(np.where(first, counted, 0))
     ranks = np.empty(len(y), dtype=np.int32)
-    ranks[order] = counted - np.maximum.accumulate(np.where(first, counted, 0))
+    ranks[order] = sorted_ranks
     levels: Ints = np.zeros(len(starts) - 1, dtype=np.int64)
-    np.maximum.at(levels, query, ranks + 1)
+    some = np.diff(starts) > 0
+    levels[some] = sorted_ranks[starts[1:][some] - 1] + 1  # the last row of a query has its highest level
     return ranks, levels
