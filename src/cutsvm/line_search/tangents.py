@@ -2,8 +2,8 @@
 
 For losses that have a kink for every pair of rows: too many to count, and so many that h is nearly smooth. With the
 nearest points left and right of the minimum, the cubic through their values and slopes says where to look next; the
-tangents there say how low h can be at all. It ends when the slope is a small share of what it was at 0, or when the best
-value is within a small share of what can be gained. Mostly that takes two or three looks.
+tangents there say how low h can be at all. It ends when the slope is a small share of what it was at 0, or when the
+best value is within a small share of what can be gained. Mostly that takes two or three looks.
 """
 
 from __future__ import annotations

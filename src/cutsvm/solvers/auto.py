@@ -4,13 +4,13 @@ The rules, and what they are made from (`benchmarks/results/binary.md`; seconds 
 at C n = 1e2, 1e4, 1e6; n rows, d features; -: not within three times the time of auto, or not measured):
 
     set         n        d       ocas                sifting             dcd
-    covtype     581,012  54      0.17   0.3    0.41  0.095  0.15   0.28  0.14   0.26   -
-    kdd04_bio   145,751  74      0.083  0.14   0.2   0.039  0.074  0.11  0.18   0.22   -
-    ijcnn1      49,990   22      0.025  0.053  0.064 0.018  0.025  0.033 0.013  0.025  0.5
-    a9a         32,561   123     0.028  0.09   0.2   0.023  0.11   0.43  0.01   0.061  -
-    w8a         49,749   300     0.035  0.13   0.96  0.033  0.2    1     0.025  0.084  -
-    mnist       60,000   784     0.27   0.83   4.4   0.13   0.61   4.6   0.13   1      -
-    arxiv       250,000  59,366  0.35   0.46   4.2   0.3    0.53   4.4   0.21   0.27   2.4
+    covtype     581,012  54      0.16   0.25   0.28  0.087  0.16   0.21  0.13   0.36   -
+    kdd04_bio   145,751  74      0.11   0.13   0.18  0.047  0.07   0.13  0.12   0.18   -
+    ijcnn1      49,990   22      0.023  0.051  0.059 0.02   0.034  0.038 0.011  0.021  0.45
+    a9a         32,561   123     0.026  0.079  0.21  0.024  0.15   0.48  0.009  0.047  -
+    w8a         49,749   300     0.032  0.12   0.76  0.048  0.34   1.28  0.024  0.081  -
+    mnist       60,000   784     0.19   0.5    2.7   0.12   0.52   4.3   0.12   0.81   -
+    arxiv       250,000  59,366  0.21   0.31   2.6   0.22   0.31   2.7   0.16   0.2    2
 
 0. Few rows: ocas. All are quick, and with one shard it is the one whose answer is the same, to the last digits, for a
    row of weight k and for k such rows.
