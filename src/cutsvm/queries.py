@@ -43,7 +43,7 @@ def query_by_query(codes: Ints) -> tuple[Ints | None, Ints]:
     """The order that puts the rows of a query side by side (None: they are), and where each query then starts."""
     order: Ints | None = None
     runs = _starts(codes)
-    if len(runs) - 1 > len(np.unique(codes)):
+    if len(runs) > 2 and len(runs) - 1 > len(np.unique(codes)):
         order = np.argsort(codes, kind="stable")
         runs = _starts(codes[order])
     return order, runs

@@ -56,11 +56,9 @@ class Pairwise:
     def __init__(self, y: Array, weights: Vector, starts: Ints, threads: int = 1) -> None:
         self.n, self.weights, self.threads = len(y), weights, threads
         self.starts: Ints = np.ascontiguousarray(starts, dtype=np.int64)
-        self.ranks, self.levels = _levels(y, self.starts)
+        self.ranks, self.levels, self.total = _levels(y, weights, self.starts)
         self._memory = core.PairMemory()
         self._last: list[tuple[Vector, Evaluation]] = []
-        # At zero scores every pair counts, with a loss of 1.
-        self.total = float(self.count(np.zeros(self.n), 1.0).weights.sum())
 
     def count(self, scores: Vector, margin: float) -> Evaluation:
         """Of the pairs with f_i - f_j < margin, in O(n log n). A query's loss is margin x weight + slopes . scores."""
@@ -99,10 +97,10 @@ class Pairwise:
         return 0.5 * (wrong + ties)
 
 
-def _levels(y: Array, starts: Ints) -> tuple[Array, Ints]:
-    """y as 0, 1, ... within each query, and how many of them each query has."""
+def _levels(y: Array, weights: Vector, starts: Ints) -> tuple[Array, Ints, float]:
+    """y as 0, 1, ... within each query, how many of them each query has, and the weight of all pairs."""
     query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    order = np.lexsort((y, query))
+    order = np.lexsort((y, query)) if len(starts) > 2 else np.argsort(y, kind="stable")
     sorted_y, sorted_query = y[order], query[order]
     first = np.ones(len(y), dtype=bool)  # of a query
     first[1:] = sorted_query[1:] != sorted_query[:-1]
@@ -115,4 +113,8 @@ def _levels(y: Array, starts: Ints) -> tuple[Array, Ints]:
     levels: Ints = np.zeros(len(starts) - 1, dtype=np.int64)
     some = np.diff(starts) > 0
     levels[some] = sorted_ranks[starts[1:][some] - 1] + 1  # the last row of a query has its highest level
-    return ranks, levels
+    # Weight before each row's level, less that before its query: that of the lower levels.
+    mass = weights[order]
+    before = np.cumsum(mass) - mass
+    lower = before[np.flatnonzero(rises)][counted - 1] - before[starts[:-1][sorted_query]]
+    return ranks, levels, float(mass @ lower)
