@@ -105,7 +105,7 @@ def available(names: list[str], folder: Path) -> tuple[list[str], list[str]]:
 
 
 def loss(options: argparse.Namespace) -> None:
-    """Seconds of one value of the loss, of one query, against rows, levels and threads; the rounds take turns."""
+    """Seconds of one evaluation of the loss, of one query, against rows, levels and threads; the rounds take turns."""
     from cutsvm.losses import Pairwise
 
     sizes = (1_000, 10_000, 100_000) if options.quick else (10_000, 100_000, 1_000_000)
@@ -113,12 +113,12 @@ def loss(options: argparse.Namespace) -> None:
     rows: list[Row] = []
     for n, levels in product(sizes, (2, 10, 0)):
         y = rng.permutation(n).astype(np.float64) if levels == 0 else rng.integers(levels, size=n).astype(np.float64)
-        scores = rng.standard_normal((2, n))  # in turn, for the loss keeps its last answer
+        scores = rng.standard_normal((2, n))
         losses = {k: Pairwise(y, np.ones(n), np.array([0, n]), k) for k in sorted({1, CORES})}
         seconds: dict[int, list[float]] = {k: [] for k in losses}
         for turn, k in product(range(2 + options.loss_repeat), losses):  # the first two rounds warm up
             start = perf_counter()
-            losses[k].value(scores[turn % 2])
+            losses[k].count(scores[turn % 2], 1.0)
             seconds[k].append(perf_counter() - start)
         for k, times in seconds.items():
             place = {"n": n, "levels": levels or n, "each": levels == 0, "threads": k}

@@ -29,7 +29,8 @@ HEADER = [
 LOSS = [
     "## One value of the loss",
     "",
-    "Milliseconds of `Pairwise.value`, one query; medians. The slope is the p of n^p from the first size to the last:",
+    "Milliseconds of one evaluation (`Pairwise.count`: the loss and its slopes), one query; medians. The slope is",
+    "the p of n^p from the first size to the last:",
     "n log n from 1e4 to 1e6 would be 1.09.",
     "",
 ]
