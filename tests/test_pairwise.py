@@ -53,9 +53,19 @@ def test_evaluation(seed, n, levels, n_queries, margin, threads):
     assert loss.total == pytest.approx(sum(s[i] * s[j] for query in pairwise.pairs(y, starts) for i, j in query))
 
 
+@pytest.mark.parametrize("levels", [2, 10, 150_000])
+def test_threads_do_not_change_a_bit(levels):
+    """Enough rows of one query for several threads."""
+    rng, n = np.random.default_rng(levels), 150_000
+    f, y, s = np.round(rng.normal(size=n), 4), rng.integers(0, levels, size=n), rng.random(n)
+    one, two = (Pairwise(y, s, np.array([0, n]), threads).count(f, 1.0) for threads in (1, 2))
+    for a, b in zip(one, two, strict=True):
+        assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("levels", [2, 10, 33, 1025, 20_000])
 def test_many_rows_and_levels(levels):
-    """Trees of several depths, and a sort on several threads, against one thread and pairs in blocks."""
+    """Trees of several depths, and an order found by counting, against pairs in blocks."""
     rng, n = np.random.default_rng(levels), 20_000
     f, y = np.round(rng.normal(size=n), 3), rng.integers(0, levels, size=n)
     results = []

@@ -29,6 +29,7 @@
 namespace cutsvm {
 
 inline constexpr std::int64_t FEW_ROWS = 96;
+inline constexpr std::int64_t MANY_ROWS = 32 * BLOCK;  // of one query: up to here waking threads takes what they bring
 
 // Weights by level: add one, ask for the sums of all levels below and above one. Few levels: the sums below each.
 class FewLevels {
@@ -105,7 +106,8 @@ struct Pairs {
 struct PairScratch {
     ScoreOrder put_in_order;
     LargeVector<Ranked> rows;
-    LargeVector<double> weights, above, below;  // in the order of the rows
+    LargeVector<double> weights, above, below;           // in the order of the rows
+    std::array<LargeVector<std::uint32_t>, 2> of_level;  // with two levels: the places of each one's rows
     std::array<FewLevels, 2> few;
     std::array<ManyLevels, 2> many;
 };
@@ -151,23 +153,66 @@ void sweep_up(PairScratch& scratch, std::int64_t levels, double margin, Sums& su
     }
 }
 
-// Both sweeps, which are apart from each other: one thread each.
-template <class Sums>
-double sweep(PairScratch& scratch, std::int64_t levels, double margin, std::array<Sums, 2>& sums, int threads) {
+// The same for two levels: the rows of each, in order, with one pointer into the other. Both by the places of the rows.
+inline double sweep_down(PairScratch& scratch, double margin) {
+    const auto& rows = scratch.rows;
+    const auto& lower = scratch.of_level[0];
+    double weight = 0.0, sum = 0.0;
+    std::size_t next = lower.size();
+    for (auto place = scratch.of_level[1].rbegin(); place != scratch.of_level[1].rend(); ++place) {
+        for (; next > 0 && rows[*place].score - rows[lower[next - 1]].score < margin; --next)
+            sum += scratch.weights[lower[next - 1]];
+        scratch.above[*place] = sum;
+        weight += scratch.weights[*place] * sum;
+    }
+    for (const std::uint32_t place : lower) scratch.above[place] = 0.0;
+    return weight;
+}
+
+inline void sweep_up(PairScratch& scratch, double margin) {
+    const auto& rows = scratch.rows;
+    const auto& upper = scratch.of_level[1];
+    double sum = 0.0;
+    std::size_t next = 0;
+    for (const std::uint32_t place : scratch.of_level[0]) {
+        for (; next < upper.size() && rows[upper[next]].score - rows[place].score < margin; ++next)
+            sum += scratch.weights[upper[next]];
+        scratch.below[place] = sum;
+    }
+    for (const std::uint32_t place : upper) scratch.below[place] = 0.0;
+}
+
+// Both sweeps, which are apart from each other: one thread each. Returns what the first returns.
+template <class Down, class Up>
+double sweep(const Down& down, const Up& up, int threads) {
     double weight = 0.0;
-    if (threads <= 1 || static_cast<std::int64_t>(scratch.rows.size()) <= BLOCK) {
-        weight = sweep_down(scratch, levels, margin, sums[0]);
-        sweep_up(scratch, levels, margin, sums[1]);
+    if (threads <= 1) {
+        weight = down();
+        up();
         return weight;
     }
 #pragma omp parallel sections num_threads(2)
     {
 #pragma omp section
-        weight = sweep_down(scratch, levels, margin, sums[0]);
+        weight = down();
 #pragma omp section
-        sweep_up(scratch, levels, margin, sums[1]);
+        up();
     }
     return weight;
+}
+
+// above and below of all rows, by the way that is the fastest for so many levels; returns the weight.
+inline double sweep(PairScratch& scratch, std::int64_t levels, double margin, int threads) {
+    const auto with = [&](auto& sums) {
+        return sweep([&] { return sweep_down(scratch, levels, margin, sums[0]); },
+                     [&] { sweep_up(scratch, levels, margin, sums[1]); }, threads);
+    };
+    if (levels > FewLevels::MOST) return with(scratch.many);
+    if (levels > 2) return with(scratch.few);
+    for (auto& places : scratch.of_level) places.clear();
+    for (std::size_t k = 0; k < scratch.rows.size(); ++k)
+        scratch.of_level[static_cast<std::size_t>(scratch.rows[k].level)].push_back(static_cast<std::uint32_t>(k));
+    return sweep([&] { return sweep_down(scratch, margin); }, [&] { sweep_up(scratch, margin); }, threads);
 }
 
 // The same for few rows, for which it is faster to look at every pair than to sort.
@@ -209,19 +254,22 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
     const std::int32_t* y = p.y.data() + begin;
     const double* s = p.s.data() + begin;
     if (n <= FEW_ROWS) return few_slopes(y, s, f, g, n, p.margin);
+    if (n <= MANY_ROWS) threads = 1;
     auto& rows = scratch.rows;
     rows.resize(static_cast<std::size_t>(n));
     for (auto* sorted : {&scratch.weights, &scratch.above, &scratch.below}) sorted->resize(static_cast<std::size_t>(n));
     for (std::int64_t i = 0; i < n; ++i)
         rows[static_cast<std::size_t>(i)] = {f[i], static_cast<std::int32_t>(i), y[i]};
     scratch.put_in_order(rows, threads);
-    for_blocks(n, threads, [&](std::int64_t first, std::int64_t last) {
-        for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k)
-            scratch.weights[k] = s[rows[k].row];
-    });
+    if (std::all_of(s, s + n, [&](double weight) { return weight == s[0]; }))  // mostly so: nothing to look up
+        std::fill(scratch.weights.begin(), scratch.weights.end(), s[0]);
+    else
+        for_blocks(n, threads, [&](std::int64_t first, std::int64_t last) {
+            for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k)
+                scratch.weights[k] = s[rows[k].row];
+        });
     PairSums sums;
-    sums.weight = levels <= FewLevels::MOST ? sweep(scratch, levels, p.margin, scratch.few, threads)
-                                            : sweep(scratch, levels, p.margin, scratch.many, threads);
+    sums.weight = sweep(scratch, levels, p.margin, threads);
     // The slopes sum to 0, so scores may be counted from any place; from their middle the sum is exact to more digits.
     const double middle = rows[static_cast<std::size_t>(n / 2)].score;
     const auto dot = sum_blocks<1>(n, threads, [&](std::int64_t first, std::int64_t last) {

@@ -100,6 +100,20 @@ void orders(std::mt19937& rng) {
         }
 }
 
+// A query that is long enough for several threads: the slopes of one, bit for bit.
+void threads_agree(std::mt19937& rng) {
+    for (const std::int64_t levels : {2, 9, 1000}) {
+        const Problem problem(rng, MANY_ROWS + 7, 1, levels);
+        const std::size_t n = problem.f.size();
+        std::vector<double> one(n), other(n), weights(1), losses(1), again(1);
+        PairMemory memory;
+        const Pairs pairs{problem.y, problem.s, problem.starts, problem.levels, 1.0};
+        pair_slopes(pairs, problem.f, one, weights, losses, memory, 1);
+        pair_slopes(pairs, problem.f, other, weights, again, memory, 3);
+        expect(one == other && losses == again, "slopes on several threads", static_cast<long>(levels));
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -108,13 +122,16 @@ int main() {
     level_sums<ManyLevels>(rng, {1, 2, 31, 32, 33, 1023, 1024, 1025, 40000});
     orders(rng);
     for (int round = 0; round < 150; ++round) {
-        const auto n = static_cast<std::int64_t>(1 + rng() % (round % 5 ? 40 : 400)), queries = static_cast<std::int64_t>(1 + rng() % 20);
-        const Problem problem(rng, n, queries, 1 + static_cast<std::int64_t>(rng() % 40));
+        const auto n = static_cast<std::int64_t>(1 + rng() % (round % 5 ? 40 : 400));
+        const auto queries = static_cast<std::int64_t>(1 + rng() % 20), levels = static_cast<std::int64_t>(1 + rng() % 40);
+        Problem problem(rng, n, queries, levels);
+        if (round % 3 == 0) problem.s.assign(problem.s.size(), 1.5);
         for (const int threads : {1, 2, 3})
             for (const double margin : {0.0, 0.5, 1.0}) problem.check(threads, margin);
     }
-    // Enough rows of one query for a sort on several threads; and for large pages.
-    Problem(rng, 2 * BLOCK + 11, 1, 5000).check(3, 1.0);
+    // Enough rows of one query to be put in order by counting; those for several threads are too many to look at pairs.
+    for (const std::int64_t levels : {2, 3, 5000}) Problem(rng, 4000, 1, levels).check(3, 1.0);
+    threads_agree(rng);
     LargeVector<double> large(3 * LargePages<double>::PAGE / sizeof(double));
     large.assign(large.size(), 1.0);
     expect(near(large.back(), 1.0), "large pages", 0);

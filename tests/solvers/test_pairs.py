@@ -105,16 +105,17 @@ def test_the_papers_stopping_rule():
     assert tight.primal - tight.lower <= 100.0 * 1e-4 * 1.01
 
 
-@pytest.mark.parametrize("n_queries", [1, 40])
-@pytest.mark.parametrize("shards", [1, 8])
-def test_threads_do_not_change_a_bit(n_queries, shards):
+@pytest.mark.parametrize(
+    ("n", "n_queries", "shards"), [(140_000, 1, 1), (12_000, 1, 8), (12_000, 40, 1), (12_000, 40, 8)]
+)
+def test_threads_do_not_change_a_bit(n, n_queries, shards):
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(12_000, 6))
-    y = X @ rng.normal(size=6) + rng.normal(size=12_000)
-    starts = np.linspace(0, 12_000, n_queries + 1).astype(np.int64)
+    X = rng.normal(size=(n, 6))
+    y = X @ rng.normal(size=6) + rng.normal(size=n)
+    starts = np.linspace(0, n, n_queries + 1).astype(np.int64)
     results = []
     for threads in (1, 2, 3):
-        risk = risk_of(X, y, np.ones(12_000), starts, threads=threads)
+        risk = risk_of(X, y, np.ones(n), starts, threads=threads)
         results.append(run(OCAS(shards=shards), risk, 10.0 / risk.loss.total, Stop(tol=1e-3)))
     for other in results[1:]:
         assert np.array_equal(results[0].w, other.w)
