@@ -35,7 +35,12 @@ class ScoreOrder {
             return;
         }
         spare_.resize(n);
-        for (unsigned shift = 0; shift < 32; shift += DIGIT) round(rows, shift, threads);
+        const std::int64_t pieces = std::max(1, threads);
+        for (unsigned r = 0; r < ROUNDS; ++r) {
+            // The pieces of several threads hold other rows in each round; one piece is counted once and for all.
+            if (pieces > 1 || r == 0) count(rows, r, pieces > 1 ? r + 1 : ROUNDS, pieces);
+            put(rows, r, pieces);
+        }
         const auto at = [&](std::size_t k) { return rows.begin() + static_cast<std::ptrdiff_t>(k); };
         for (std::size_t begin = 0, end; begin < n; begin = end) {
             const std::uint32_t bits = upper_bits(rows[begin].score);
@@ -45,8 +50,9 @@ class ScoreOrder {
     }
 
   private:
-    static constexpr unsigned DIGIT = 11;  // bits a round
+    static constexpr unsigned DIGIT = 11, ROUNDS = 3;  // bits a round
     static constexpr std::size_t VALUES = std::size_t{1} << DIGIT;
+    using Counts = std::array<std::array<std::uint32_t, VALUES>, ROUNDS>;
     static constexpr std::size_t SHORT = 2048;
 
     // Unsigned numbers in the order of the scores; -0 is 0.
@@ -56,32 +62,48 @@ class ScoreOrder {
         return static_cast<std::uint32_t>((bits ^ flips) >> 32);
     }
 
-    // Puts the rows in the order of one digit; those with the same stay in the order that they have.
-    void round(LargeVector<Ranked>& rows, unsigned shift, int threads) {
-        const auto n = static_cast<std::int64_t>(rows.size()), pieces = static_cast<std::int64_t>(std::max(1, threads));
-        const auto edge = [&](std::int64_t t) { return static_cast<std::size_t>(n * t / pieces); };
-        const auto digit = [&](const Ranked& row) { return upper_bits(row.score) >> shift & (VALUES - 1); };
+    static std::size_t digit(const Ranked& row, unsigned r) {
+        return upper_bits(row.score) >> r * DIGIT & (VALUES - 1);
+    }
+
+    // How many rows of each piece have each digit, for some of the rounds.
+    void count(const LargeVector<Ranked>& rows, unsigned first, unsigned last, std::int64_t pieces) {
         places_.assign(static_cast<std::size_t>(pieces), {});
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
-        for (std::int64_t t = 0; t < pieces; ++t)
-            for (std::size_t k = edge(t); k < edge(t + 1); ++k) ++places_[static_cast<std::size_t>(t)][digit(rows[k])];
+        over_pieces(rows, pieces, [&](std::size_t t, std::size_t k) {
+            for (unsigned r = first; r < last; ++r) ++places_[t][r][digit(rows[k], r)];
+        });
+    }
+
+    // Puts the rows in the order of one digit; those with the same stay in the order that they have.
+    void put(LargeVector<Ranked>& rows, unsigned r, std::int64_t pieces) {
         std::uint32_t next = 0;
         for (std::size_t value = 0; value < VALUES; ++value)
             for (auto& piece : places_) {
-                const std::uint32_t many = piece[value];
-                piece[value] = next;
+                const std::uint32_t many = piece[r][value];
+                piece[r][value] = next;
                 next += many;
             }
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
-        for (std::int64_t t = 0; t < pieces; ++t) {
-            auto& place = places_[static_cast<std::size_t>(t)];
-            for (std::size_t k = edge(t); k < edge(t + 1); ++k) spare_[place[digit(rows[k])]++] = rows[k];
-        }
+        over_pieces(rows, pieces, [&](std::size_t t, std::size_t k) {
+            spare_[places_[t][r][digit(rows[k], r)]++] = rows[k];
+        });
         rows.swap(spare_);
     }
 
+    // Calls work(t, k) for all rows k of piece t, each piece on a thread of its own.
+    template <class Work>
+    static void over_pieces(const LargeVector<Ranked>& rows, std::int64_t pieces, const Work& work) {
+        const auto n = static_cast<std::int64_t>(rows.size());
+        const auto piece = [&](std::int64_t t) {
+            for (std::int64_t k = n * t / pieces; k < n * (t + 1) / pieces; ++k)
+                work(static_cast<std::size_t>(t), static_cast<std::size_t>(k));
+        };
+        if (pieces == 1) return piece(0);
+#pragma omp parallel for schedule(static) num_threads(static_cast<int>(pieces))
+        for (std::int64_t t = 0; t < pieces; ++t) piece(t);
+    }
+
     LargeVector<Ranked> spare_;
-    std::vector<std::array<std::uint32_t, VALUES>> places_;  // by piece: how many of each digit, then where they go
+    std::vector<Counts> places_;  // by piece and round: how many rows have each digit, then where they go
 };
 
 }  // namespace cutsvm

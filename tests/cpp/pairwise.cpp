@@ -123,7 +123,8 @@ int main() {
     orders(rng);
     for (int round = 0; round < 150; ++round) {
         const auto n = static_cast<std::int64_t>(1 + rng() % (round % 5 ? 40 : 400));
-        const auto queries = static_cast<std::int64_t>(1 + rng() % 20), levels = static_cast<std::int64_t>(1 + rng() % 40);
+        const auto queries = static_cast<std::int64_t>(1 + rng() % 20);
+        const auto levels = static_cast<std::int64_t>(1 + rng() % 40);
         Problem problem(rng, n, queries, levels);
         if (round % 3 == 0) problem.s.assign(problem.s.size(), 1.5);
         for (const int threads : {1, 2, 3})
