@@ -20,6 +20,7 @@ from test_kernels import rng_of, seeds
 # By shards, or by what else makes one run differ from another.
 SOLVERS = {
     "ocas": lambda shards: OCAS(shards=shards),
+    "ocas, cuts at the best point": lambda shards: OCAS(shards=shards, cut_at=0.0),
     "ocas, not nudged": lambda shards: OCAS(shards=shards, nudge=0.0),
     "ocas, gca": lambda shards: OCAS(shards=shards, line_search="gca"),
     "ocas, gca2": lambda shards: OCAS(shards=shards, line_search="gca2"),

@@ -18,6 +18,7 @@ from test_kernels import rng_of, seeds
 
 SOLVERS = {
     "ocas": lambda shards: OCAS(shards=shards),
+    "ocas, cuts at the best point": lambda shards: OCAS(shards=shards, cut_at=0.0),
     "ocas, gca": lambda shards: OCAS(shards=shards, line_search="gca"),
     "ocas, gca2": lambda shards: OCAS(shards=shards, line_search="gca2"),
     "ocas, tca": lambda shards: OCAS(shards=shards, line_search="tca"),

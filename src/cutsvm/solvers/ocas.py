@@ -41,11 +41,15 @@ from cutsvm.types import Vector
 
 # So many searches in a row that find no step are a stall: with one score per row, and with several.
 STALL, STALL_OF_MANY = 10, 3
+ASIDE = 0.1  # where to cut with cut_at = 0 after a step of 0: w_b has its planes already
 
 
 @dataclass(frozen=True, kw_only=True)
 class OCAS:
-    """Optimised cutting planes; `cut_at` is the paper's lambda, `nudge` the step out of a stall (0: none is made)."""
+    """Optimised cutting planes; `cut_at` is the paper's lambda, `nudge` the step out of a stall (0: none is made).
+
+    cut_at = 0 cuts at w_b itself, where the loss is known already.
+    """
 
     line_search: Literal["exact", "gca", "gca2", "tca"] = "exact"
     shards: int | Literal["auto"] = "auto"
@@ -55,7 +59,8 @@ class OCAS:
     def __post_init__(self) -> None:
         validation.one_of("line_search", self.line_search, tuple(SEARCHES))
         check_shards(self.shards)
-        validation.positive("cut_at", self.cut_at)
+        if self.cut_at != 0.0:
+            validation.positive("cut_at", self.cut_at)
         if self.cut_at > 1.0:
             raise ValueError(f"cut_at={self.cut_at!r}: expected at most 1")
         if self.nudge != 0.0:
@@ -68,24 +73,27 @@ class OCAS:
     ) -> Iterator[Iterate]:
         bundle, centre, primal = begin(risk, C, bundle, shards=self.shards, start=start)
         find = SEARCHES[self.line_search]()
-        lower, still, cut = 0.0, 0, None
+        lower, still = 0.0, 0
+        spare: Point | None = None
         stall = STALL if risk.outputs == 1 else STALL_OF_MANY
         kept: Point | None = None  # the best point, as long as the centre is worse
         yield Iterate(centre.w, primal, lower, len(bundle))
         while True:
             reduced = bundle.minimise(C, tol=QP_SHARE * (primal - lower))
             lower = max(lower, reduced.lower)
-            trial = risk.at(reduced.w, spare=cut)
+            trial = risk.at(reduced.w, spare=spare)
             k = search(risk, centre, trial, C, find)
             still = still + 1 if k == 0.0 else 0
             if still >= stall and self.nudge > 0.0:
                 step = uphill(risk, centre, trial, C, self.nudge, rise=primal - lower)
-                spare, kept = (centre, kept) if kept else (None, centre)
-                centre = risk.between(centre, trial, step, spare=spare)
+                unused, kept = (centre, kept) if kept else (None, centre)
+                centre = risk.between(centre, trial, step, spare=unused)
             else:
                 centre = risk.between(centre, trial, k, spare=centre)
             here = objective(risk, centre, C)
-            cut = risk.between(centre, trial, self.cut_at, spare=trial)
+            cut_at = self.cut_at or (ASIDE if k == 0.0 else 0.0)
+            cut = risk.between(centre, trial, cut_at, spare=trial) if cut_at else centre
+            spare = trial
             bundle.add(risk.planes(cut))
             bundle.drop_idle(PATIENCE)
             if risk.n_free and objective(risk, cut, C) < here:
