@@ -26,8 +26,8 @@ at C n = 1e2, 1e4, 1e6; n rows, d features; -: not within three times the time o
 Several classes in one problem (Crammer and Singer) have no coordinate descent here: rule 1 with K features for each,
 else ocas (`benchmarks/results/multiclass.md`). Pairs: ocas that cuts at its best point. An evaluation takes a sort, and
 there the search has made it already; iterations are about as many as with the paper's 0.1, or fewer (bank32nh, two
-levels, C = 1e4, gap 1e-3: 18 for 36, and 28 evaluations for 97). With few rows that point is a kink, where round-off would
-choose the plane.
+levels, C = 1e4, gap 1e-3: 18 for 36, and 28 evaluations for 97). With few rows that point is a kink, where round-off
+would choose the plane.
 
 Dense data that are mostly zeros are swept as sparse by 2 and 4, which read them often.
 """
