@@ -388,21 +388,28 @@ def fill(page: Path, tables: dict[str, list[str]], pictures: dict[str, Picture])
     page.write_text(text)
 
 
+def publish(
+    path: Path, docs: Path, title: str, tables: dict[str, list[str]], pictures: dict[str, Picture], rows: list[Row]
+) -> None:
+    """Tables beside the CSV and on the page of the documentation that has its name; the pictures that have a table."""
+    text = [f"# {title}: tables", "", f"[The page about them](../../../docs/papers/{path.stem}.md).", ""]
+    for name, lines in tables.items():
+        text += [f"## {name}", "", *lines]
+    path.with_suffix(".md").write_text("\n".join(text).rstrip() + "\n")
+    page, images = docs / "papers" / f"{path.stem}.md", docs / "images"
+    if page.exists():
+        fill(page, tables, pictures)
+    images.mkdir(parents=True, exist_ok=True)
+    for name, picture in pictures.items():
+        if name in tables:
+            picture.draw(rows, images / picture.file)
+    print(f"Written: {path}, {path.with_suffix('.md').name}, {page}, {images}")
+
+
 def make(path: Path, docs: Path) -> None:
     """Tables beside the CSV and on the page of the documentation, pictures in its folder."""
     rows = read(path)
     there = {row["experiment"] for row in rows}
     needs = {"errors-covtype": "fig2", "errors-mnist": "fig3"}
     tables = {name: table(rows) for name, table in TABLES.items() if needs.get(name, name) in there}
-    text = ["# Arnosti (2010): tables", "", "[The page about them](../../../docs/papers/arnosti.md).", ""]
-    for name, lines in tables.items():
-        text += [f"## {name}", "", *lines]
-    path.with_suffix(".md").write_text("\n".join(text).rstrip() + "\n")
-    page, images = docs / "papers" / "arnosti.md", docs / "images"
-    if page.exists():
-        fill(page, tables, PICTURES)
-    images.mkdir(parents=True, exist_ok=True)
-    for name, picture in PICTURES.items():
-        if name in there:
-            picture.draw(rows, images / picture.file)
-    print(f"Written: {path}, {path.with_suffix('.md').name}, {page}, {images}")
+    publish(path, docs, "Arnosti (2010)", tables, PICTURES, rows)

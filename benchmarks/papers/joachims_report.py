@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 import plots
-from arnosti_report import Picture, fill, style
+from arnosti_report import Picture, publish, style
 from binary_report import markdown
 
 Row = dict[str, Any]
@@ -324,15 +324,4 @@ def make(path: Path, docs: Path) -> None:
     rows = read(path)
     there = {row["experiment"] for row in rows if row["iterations"] != ""}
     tables = {name: table(rows) for name, (experiment, table) in TABLES.items() if experiment in there}
-    text = ["# Joachims (2006): tables", "", "[The page about them](../../../docs/papers/joachims.md).", ""]
-    for name, lines in tables.items():
-        text += [f"## {name}", "", *lines]
-    path.with_suffix(".md").write_text("\n".join(text).rstrip() + "\n")
-    page, images = docs / "papers" / "joachims.md", docs / "images"
-    if page.exists():
-        fill(page, tables, PICTURES)
-    images.mkdir(parents=True, exist_ok=True)
-    for name, picture in PICTURES.items():
-        if TABLES[name][0] in there:
-            picture.draw(rows, images / picture.file)
-    print(f"Written: {path}, {path.with_suffix('.md').name}, {page}, {images}")
+    publish(path, docs, "Joachims (2006)", tables, PICTURES, rows)
