@@ -3,8 +3,8 @@
 P. Bialon: A linear Support Vector Machine solver for a large number of training examples, Control and Cybernetics 38
 (2009), Algorithm 1, after Yu. Nesterov's method of 1995.
 
-Minimises F(w) = |w|^2/2 + C R(w), written as (I1), (I2) or (E) (`cutsvm.solvers.oracles`), over x = (w, b) or (w, b, z).
-A solution is known to be within R of 0. Repeat:
+Minimises F(w) = |w|^2/2 + C R(w), written as (I1), (I2) or (E) (`cutsvm.solvers.oracles`), over x = (w, b) or
+(w, b, z). A solution is known to be within some distance of 0. Repeat:
 
     1. now and then: dispatch the rows into buckets (`cutsvm.solvers.buckets`)
     2. gamma = oracle(x): the solution has gamma.(y - x) <= 0
@@ -13,15 +13,15 @@ A solution is known to be within R of 0. Repeat:
 until the distances of x from its cuts are epsilon in the (geometric) mean: the paper stops at exp(-12) = 6e-6.
 `epsilon=None` leaves the end to the certified gap.
 
-The bounds, which the paper has not: what an oracle sums up is a plane under R wherever it stopped reading, so it goes into
-the bundle, and the bundle's minimum is a lower bound of F. The larger the bundle, the less often it is asked. The upper
-bound is F at the best x where all of R was known: with (I1) at every x, with (I2) where no constraint was violated early,
-with (E) where none was.
+The bounds, which the paper has not: what an oracle sums up is a plane under R wherever it stopped reading, so it goes
+into the bundle, and the bundle's minimum is a lower bound of F. The larger the bundle, the less often it is asked. The
+upper bound is F at the best x where all of R was known: with (I1) at every x, with (I2) where all rows were read, with
+(E) where no row was inside the margin.
 
-What the paper leaves open. R: strong duality has |w*|^2 <= C S with S the weight of all rows, some solution has a row on
-the margin and so |b*| <= 1 + |w*| max |x_i|, and z* <= S. Each kind of coordinate is measured in its own of these, so that
-all are about 1; with `start` given they are counted from there. Intercepts: b is a coordinate of x as in the paper,
-regularised with w or free. If it is free, planes have a slope in b, and the bundle balances them.
+What the paper leaves open. The distance: by strong duality |w*|^2 <= C S with S the weight of all rows; some solution
+has a row on the margin and so |b*| <= 1 + |w*| max |x_i|; and z* <= S. Each kind of coordinate is measured in its own
+of these, so that all are 1 at most; with `start` given they are counted from there. Intercepts: b is a coordinate of x
+as in the paper, regularised with w or free. If it is free, planes have a slope in b, and the bundle balances them.
 
 (E) has the same solution only if the rows can be separated and C is large enough. If not, the best separating w is
 provably worse than some other w, and that is an error.
@@ -168,8 +168,8 @@ class _State:
         if least > self.primal * (1.0 + 1e-9):
             raise ValueError(
                 f'formulation="E": no plane that separates the classes is a solution. |w|^2/2 is at least {least:.6g} '
-                f"for any that does, and an objective of {self.primal:.6g} is known. The classes overlap, or C={self.C:g} "
-                'is too small for so thin a margin: use formulation="I1" or "I2"'
+                f"for any that does, and an objective of {self.primal:.6g} is known. The classes overlap, or "
+                f'C={self.C:g} is too small for so thin a margin: use formulation="I1" or "I2"'
             )
 
     def iterate(self, *, satisfied: bool = False, pending: bool = False) -> Iterate:

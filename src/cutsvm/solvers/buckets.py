@@ -11,16 +11,17 @@ By Cauchy and Schwarz its score cannot have crossed the margin at a w with |(w, 
     v_i <= -|(w, b) - (w', b')|    inside the margin at w: its loss is s_i (1 - y_i (w.x_i + b)). With `both_sides` the
                                    bucket's sum of these, made once, stands for its rows: they need not be read either
 
-The first line is the paper's, but for a sign in its v_i and for the 1 in |(x_i, 1)|, which b needs; the second is ours.
-A dispatch costs n rows read and n written. It is done when 2 K n rows were read since the last one (Remark 1, K = 3), so
-it makes the whole at most (K + 1) / K times slower. `count=1` means no dispatch at all.
+The first line is the paper's, but for a sign in its v_i and for the 1 in |(x_i, 1)|, which b needs; the second is
+ours. A dispatch costs n rows read and n written. It is done when 2 K n rows were read since the last one (Remark 1,
+K = 3), so it makes the whole at most (K + 1) / K times slower. `count=1` means no dispatch at all.
 
 The paper does not say where buckets begin. Here half of them hold the rows on either side of the margin, the k-th of h
 from it those up to the (k/h)^2 quantile of their side: late in a run moves are small, and the small buckets matter.
 
-Before the first dispatch parts are runs of rows in their order: one, or, where a solver may stop reading early, runs that
-are short at first. A part is a `Risk` over rows of its own, so its planes are kept up to date by the rows that changed
-sides. All that is asked of the rows is `part`, `take` and `squares`: rows in files can serve as well as those in memory.
+Before the first dispatch parts are runs of rows in their order: one, or, where a solver may stop reading early, runs
+that are short at first. A part is a `Risk` over rows of its own, so its planes are kept up to date by the rows that
+changed sides. All that is asked of the rows is `part`, `take` and `squares`: rows in files can serve as well as those
+in memory.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -82,8 +84,8 @@ class Buckets:
         self.count, self.both_sides = count, both_sides
         self.place: Vector | None = None  # where the last dispatch was
         self.read = 0  # rows since then
-        ends = _runs(self.rows.n) if runs else [self.rows.n]
-        self.parts = [self._run(begin, end) for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
+        ends = _runs(self.rows.n) if runs else [0, self.rows.n]
+        self.parts = [self._run(begin, end) for begin, end in pairwise(ends)]
 
     def _run(self, begin: int, end: int) -> Part:
         loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
@@ -172,12 +174,12 @@ class Buckets:
 
 
 def _runs(n: int) -> list[int]:
-    """Where runs end that double in length up to n / LONG."""
+    """Where runs begin and end that double in length up to n / LONG."""
     ends, length = [0], max(1, n // SHORT)
     while ends[-1] < n:
         ends.append(min(n, ends[-1] + length))
         length = min(2 * length, -(-n // LONG))
-    return ends[1:]
+    return ends
 
 
 def _ranges(inside: int, n: int, count: int) -> list[tuple[int, int]]:
@@ -186,4 +188,4 @@ def _ranges(inside: int, n: int, count: int) -> list[tuple[int, int]]:
     squares = (np.arange(half + 1) / half) ** 2
     edges = np.concatenate([inside - inside * squares[::-1], inside + (n - inside) * squares])
     whole = np.unique(np.rint(edges).astype(np.int64)).tolist()
-    return list(zip(whole[:-1], whole[1:], strict=True))
+    return list(pairwise(whole))

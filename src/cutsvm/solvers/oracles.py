@@ -8,9 +8,9 @@ P. Bialon: A linear Support Vector Machine solver for a large number of training
     (E)   x = (w, b)       min |w|^2/2         subject to  1 - y_j f_j <= 0 for all j
 
 An oracle returns the gradient of a constraint that x violates, or that of the goal if there is none: where it rises,
-the solution is not. "Mechanism 1", `early`, stops reading at the first constraint found violated. Rows are read in parts
-(`cutsvm.solvers.buckets`), so it stops at the end of a part: (I2) returns the last constraint that it has read, which
-implies those before, and (E) the one of the part that is violated most.
+the solution is not. "Mechanism 1", `early`, stops reading at the first constraint found violated. Rows are read in
+parts (`cutsvm.solvers.buckets`), so it stops at the end of a part: (I2) returns the last constraint that it has read,
+which implies those before, and (E) the one of the part that is violated most.
 
 Beside the cut an answer has what it says of the risk: a plane under R, whatever was read of it; and R, if all was.
 
