@@ -42,7 +42,7 @@ from cutsvm.risk import Risk
 from cutsvm.run import Iterate
 from cutsvm.solvers.buckets import Buckets
 from cutsvm.solvers.centre import Centre
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, new_bundle
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, new_bundle, objective
 from cutsvm.solvers.oracles import ORACLES, Answer, Separating
 from cutsvm.types import Vector
 
@@ -109,7 +109,7 @@ class _State:
         if self.separating and len(bundle):
             raise ValueError(f"{settings!r} begins without planes")
         self.best = start
-        self.primal = risk.penalty(start) + C * risk.value(risk.score(start))
+        self.primal = objective(risk, risk.score(start), C)
         self.lower, self.fresh = 0.0, 0
         if len(bundle):
             self.certify(tol=QP_SHARE * self.primal)
@@ -163,8 +163,10 @@ class _State:
             return
         least = self.oracle.bound(self.bundle, tol=QP_SHARE * gap)
         if self.primal - least < OWN * gap:
-            point = self.risk.at(reduced.w.copy())
-            self._compare(point.w, self.risk.penalty(point.w) + self.C * self.risk.value(point))
+            # Towards the solution for the rows cut with F falls, until rows that were not cut with say no.
+            here, there = self.risk.at(self.best.copy()), self.risk.at(reduced.w.copy())
+            point, _, _ = better(self.risk, here, there, self.C, goal=0.0)
+            self._compare(point.w, objective(self.risk, point, self.C))
         if least > self.primal * (1.0 + 1e-9):
             raise ValueError(
                 f'formulation="E": no plane that separates the classes is a solution. |w|^2/2 is at least {least:.6g} '
