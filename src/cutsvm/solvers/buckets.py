@@ -48,10 +48,12 @@ SAFE = 1.0 + 1e-9  # moves are taken this much longer, for rounding
 
 
 class Part:
-    """Some rows: their risk, their numbers among all rows, and the range of their v_i."""
+    """Some of the rows: their numbers among all, their risk, and the range of their v_i."""
 
-    def __init__(self, risk: Risk, numbers: Ints, low: float = -np.inf, high: float = np.inf) -> None:
-        self.risk, self.numbers, self.low, self.high = risk, numbers, low, high
+    def __init__(self, whole: Risk, rows: RowsInMemory, loss: Hinge, numbers: Ints) -> None:
+        self.rows, self.loss, self.numbers = rows, loss, numbers
+        self.risk = whole.over(rows, loss)
+        self.low, self.high = -np.inf, np.inf
         self.inside: Planes | None = None  # the plane with all rows inside the margin
         self._spare: Point | None = None
 
@@ -89,7 +91,7 @@ class Buckets:
 
     def _run(self, begin: int, end: int) -> Part:
         loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
-        return Part(self.risk.over(self.rows.part(begin, end), loss), np.arange(begin, end))
+        return Part(self.risk, self.rows.part(begin, end), loss, np.arange(begin, end))
 
     @cached_property
     def lengths(self) -> Vector:
@@ -122,11 +124,10 @@ class Buckets:
         for begin, end in _ranges(inside, self.rows.n, self.count):
             numbers = np.sort(order[begin:end])  # as they were: neighbours stay close
             tally("rows_written", len(numbers))
-            loss = self.loss.take(numbers)
-            risk = self.risk.over(self.rows.take(numbers), loss)
-            part = Part(risk, numbers, float(v[order[begin]]), float(v[order[end - 1]]))
+            part = Part(self.risk, self.rows.take(numbers), self.loss.take(numbers), numbers)
+            part.low, part.high = float(v[order[begin]]), float(v[order[end - 1]])
             if self.both_sides and part.high < 0.0:
-                part.inside = risk.plane_of(-loss.signed)
+                part.inside = part.risk.plane_of(-part.loss.signed)
             self.parts.append(part)
 
     def near(self, w: Vector, *, both_sides: bool = False) -> tuple[list[Part], list[Part]]:
@@ -164,12 +165,12 @@ class Buckets:
         self._passed(near)
 
     def _read(self, part: Part, w: Vector) -> Point:
-        self.read += part.risk.rows.n
+        self.read += part.rows.n
         return part.read(w)
 
     def _passed(self, near: list[Part]) -> None:
         """Parts say nothing of passes over all rows."""
-        if self.risk.whole and sum(part.risk.rows.n for part in near) == self.rows.n:
+        if self.risk.whole and sum(part.rows.n for part in near) == self.rows.n:
             tally("passes")
 
 

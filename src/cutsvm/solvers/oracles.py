@@ -87,8 +87,8 @@ class Separating:
     def __call__(self, x: Vector) -> Answer:
         worst, where = 0.0, None
         for part, point in self.buckets.scores(x):
-            signed = self.buckets.loss.signed[part.numbers]
-            slacks = np.where(signed == 0.0, 0.0, 1.0 - np.sign(signed) * point.scores)
+            y = np.sign(part.loss.signed)
+            slacks = np.where(y == 0.0, 0.0, 1.0 - y * point.scores)
             i = int(slacks.argmax())
             if slacks[i] > worst:
                 worst, where = float(slacks[i]), (part, i)
@@ -100,9 +100,9 @@ class Separating:
 
     def _row(self, part: Part, i: int) -> Answer:
         """The constraint of one row, and the plane under its loss, unless that is known."""
-        just = np.array([i])
-        loss = self.buckets.loss.take(part.numbers[just])
-        plane = self.buckets.risk.over(part.risk.rows.take(just), loss).plane_of(-loss.signed)  # type: ignore[attr-defined]
+        only = np.array([i])
+        loss = part.loss.take(only)
+        plane = part.risk.over(part.rows.take(only), loss).plane_of(-loss.signed)
         gradient: Vector = plane.slopes[0] / plane.offsets[0]
         number = int(part.numbers[i])
         if number in self.shards:
@@ -126,8 +126,11 @@ class Separating:
         return problem.solve(FAR * self.ratio * self.C, tol).lower
 
 
-ORACLES = {"I1": Inexact1, "I2": Inexact2, "E": Separating}
-Oracle = Inexact1 | Inexact2 | Separating
+ORACLES: dict[str, type[Inexact1] | type[Inexact2] | type[Separating]] = {
+    "I1": Inexact1,
+    "I2": Inexact2,
+    "E": Separating,
+}
 
 
 def _last(sums: Iterable[Sums], above: float = np.inf) -> Sums:
