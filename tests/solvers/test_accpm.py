@@ -17,10 +17,11 @@ from cutsvm.run import Status, Stop, run
 from cutsvm.solvers import ACCPM, CPA, OCAS, Sifting, buckets
 from cutsvm.solvers.buckets import Buckets
 from cutsvm.solvers.centre import Centre, lowest
+from cutsvm.solvers.moves import Plain, Whitened
 from cutsvm.solvers.oracles import ORACLES
 from cutsvm.timing import clock
 from reference import hinge, svm
-from test_kernels import rng_of, seeds
+from test_kernels import rng_of, seeds, some_rows
 
 INTERCEPTS = ["none", "regularized", "free"]
 
@@ -105,6 +106,7 @@ def everything(X, a, w):
     return hinge.value(f, a), f
 
 
+@pytest.mark.parametrize("whiten", [False, True])
 @pytest.mark.parametrize("both_sides", [False, True])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @given(
@@ -114,11 +116,11 @@ def everything(X, a, w):
     count=st.integers(2, 20),
     layout=st.sampled_from(["float64", "fortran", "csr", "csr_long", "strided"]),
 )
-def test_rows_that_are_skipped_do_not_matter(intercept, both_sides, seed, n, d, count, layout):
+def test_rows_that_are_skipped_do_not_matter(intercept, both_sides, whiten, seed, n, d, count, layout):
     rng = rng_of(seed)
     X, a = some_problem(rng, n, d)
     risk = risk_of(X, a, intercept, layout)
-    kept = Buckets(risk, count=count, both_sides=both_sides)
+    kept = Buckets(risk, count=count, both_sides=both_sides, whiten=whiten)
     at = rng.normal(size=risk.size)
     kept.dispatch(at)
     assert_array_equal(np.sort(np.concatenate([part.numbers for part in kept.parts])), np.arange(n))
@@ -158,6 +160,51 @@ def test_near_the_last_dispatch_few_rows_are_read(intercept):
     inside = np.count_nonzero(hinge.losses(everything(X, a, at)[1], a))
     assert inside < reads[False] < inside + 0.1 * len(a)
     assert reads[True] < 0.1 * len(a)
+
+
+@pytest.mark.parametrize("kind", [Plain, Whitened])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@given(seed=seeds, n=st.integers(2, 40), d=st.integers(1, 6), layout=st.sampled_from(["float64", "fortran32", "csr"]))
+def test_no_score_moves_further(kind, intercept, seed, n, d, layout):
+    rng = rng_of(seed)
+    X = some_rows(rng, n, d) * 10.0 ** rng.integers(-3, 4, size=d) + rng.integers(-2, 3)
+    X[:, rng.random(d) < 0.3] = 7.0  # features that are the same for all rows
+    X = X.astype(np.float32).astype(np.float64)
+    risk = risk_of(X, np.ones(n), intercept, layout)
+    moves = kind(risk, risk.rows)
+    for _ in range(5):
+        change = rng.normal(size=risk.size) * 10.0 ** rng.integers(-3, 4, size=risk.size)
+        moved = np.abs(X @ change[:d] + (change[d] if risk.size > d else 0.0))
+        scale = np.abs(X).max() * np.abs(change).max()
+        assert (moved <= moves.move(change) * moves.lengths * (1 + 1e-9) + 1e-9 * scale).all()
+
+
+def test_whitened_moves_see_that_rows_hardly_differ():
+    """A move across the rows' plane changes no score by much."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    X = np.hstack([X, X[:, :1] + 1e-3 * rng.normal(size=(500, 1)) + 5.0])
+    risk = risk_of(X, np.ones(500), "regularized")
+    change = np.array([1.0, 0.0, 0.0, -1.0, 5.0])
+    moved = np.abs(X @ change[:4] + 5.0).max()
+    bounds = [(kind(risk, risk.rows), kind) for kind in (Plain, Whitened)]
+    plain, whitened = ((moves.move(change) * moves.lengths).mean() for moves, _ in bounds)
+    assert moved <= whitened < 0.01 * plain
+
+
+def test_a_dispatch_that_does_not_pay_is_put_off():
+    X, a = long_data(1000)
+    kept = Buckets(risk_of(X, a), count=8)
+    rng, when = np.random.default_rng(0), []
+    for sweep in range(100):
+        before = kept.place
+        w = 100.0 * rng.normal(size=6)  # far from anywhere: no row can be spared
+        kept.dispatch_if_due(w)
+        if kept.place is not before:
+            when.append(sweep)
+        list(kept.sums(w + 100.0 * rng.normal(size=6)))
+    assert when == [6, 12, 24, 48, 96]
+    assert kept.wait == 2 * buckets.K * 1000 * 16
 
 
 def test_rows_are_dispatched_by_the_rule_of_remark_1():
@@ -384,8 +431,8 @@ def test_buckets_do_not_change_the_answer(form, intercept, overlapping):
     """Without them and with them the cuts are the same but for rounding (I1), and so is the objective."""
     X, y = overlapping
     found = []
-    for count, both_sides in ((1, False), (16, False), (16, True)):
-        solver = ACCPM(formulation=form, buckets=count, both_sides=both_sides)
+    for more in ({"buckets": 1}, {}, {"both_sides": True}, {"both_sides": True, "whiten": True}):
+        solver = ACCPM(formulation=form, **more)
         found.append(run(solver, risk_of(X, y.astype(float), intercept), 0.01, Stop(tol=1e-5)))
     assert_allclose([result.primal for result in found], found[0].primal, rtol=1e-5)
     if form == "I1":

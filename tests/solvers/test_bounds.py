@@ -31,7 +31,7 @@ SOLVERS = {
     "sifting, dcd": lambda shards: Sifting(inner=DCD(seed=shards), sample=0.3, band=0.2),
     "auto": lambda shards: Auto(),
     "accpm": lambda shards: ACCPM(buckets=shards, both_sides=shards % 2 == 0),
-    "accpm, I2": lambda shards: ACCPM(formulation="I2", buckets=shards, both_sides=shards % 2 == 0),
+    "accpm, I2": lambda shards: ACCPM(formulation="I2", buckets=shards, both_sides=shards % 2 == 0, whiten=True),
 }
 INTERCEPTS = [i.value for i in Intercept]
 pytestmark = pytest.mark.usefixtures("sift_anything")

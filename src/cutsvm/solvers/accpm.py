@@ -54,12 +54,16 @@ OWN = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class ACCPM:
-    """Analytic centres; `epsilon` is the mean distance from the cuts to stop at, `both_sides` ours (see `buckets`)."""
+    """Analytic centres; `epsilon` is the mean distance from the cuts to stop at.
+
+    `both_sides` and `whiten` are not the paper's: they make buckets spare more rows (`cutsvm.solvers.buckets`).
+    """
 
     formulation: Literal["I1", "I2", "E"] = "I1"
     buckets: int = 16
     early_return: bool = True
     both_sides: bool = False
+    whiten: bool = False
     epsilon: float | None = None
 
     def __post_init__(self) -> None:
@@ -103,7 +107,9 @@ class _State:
     def __init__(self, settings: ACCPM, risk: Risk, C: float, bundle: Bundle, start: Vector, aim: float) -> None:
         self.risk, self.C, self.bundle, self.aim = risk, C, bundle, aim
         early = settings.early_return and settings.formulation != "I1"
-        self.buckets = Buckets(risk, count=settings.buckets, both_sides=settings.both_sides, runs=early)
+        self.buckets = Buckets(
+            risk, count=settings.buckets, both_sides=settings.both_sides, whiten=settings.whiten, runs=early
+        )
         self.oracle = ORACLES[settings.formulation](self.buckets, C, early=early)
         self.separating = isinstance(self.oracle, Separating)
         if self.separating and len(bundle):
@@ -123,7 +129,7 @@ class _State:
         far = min(float(np.linalg.norm(start[:d])) + longest, float(np.sqrt(2.0 * max(0.0, self.primal - self.lower))))
         units = [np.full(d, max(far, 1e-12 * longest))]
         if risk.n_free:
-            wide = 1.0 + longest * float(self.buckets.lengths[self.buckets.loss.signed != 0.0].max())
+            wide = 1.0 + longest * float(self.buckets.plain.lengths[self.buckets.loss.signed != 0.0].max())
             units.append(np.full(risk.n_free, abs(float(start[-1])) + wide))
         if self.oracle.extra:
             units.append(np.full(1, total))

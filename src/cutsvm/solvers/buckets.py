@@ -3,25 +3,26 @@
 P. Bialon: A linear Support Vector Machine solver for a large number of training examples, Control and Cybernetics 38
 (2009), section 6, "mechanism 2". Now and then all rows are dispatched: at a point w', row i goes into a bucket by
 
-    v_i = (y_i (w'.x_i + b') - 1) / |(x_i, 1)|
+    v_i = (y_i (w'.x_i + b') - 1) / length_i
 
-By Cauchy and Schwarz its score cannot have crossed the margin at a w with |(w, b) - (w', b')| <= |v_i|. So
+At another w no score has changed by more than move((w, b) - (w', b')) length_i (`cutsvm.solvers.moves`). So
 
-    v_i >= |(w, b) - (w', b')|     no loss at w: the row need not be read
-    v_i <= -|(w, b) - (w', b')|    inside the margin at w: its loss is s_i (1 - y_i (w.x_i + b)). With `both_sides` the
-                                   bucket's sum of these, made once, stands for its rows: they need not be read either
+    v_i >= move     no loss at w: the row need not be read
+    v_i <= -move    inside the margin at w: its loss is s_i (1 - y_i (w.x_i + b)). With `both_sides` the bucket's sum of
+                    these, made once, stands for its rows: they need not be read either
 
-The first line is the paper's, but for a sign in its v_i and for the 1 in |(x_i, 1)|, which b needs; the second is
-ours. A dispatch costs n rows read and n written. It is done when 2 K n rows were read since the last one (Remark 1,
-K = 3), so it makes the whole at most (K + 1) / K times slower. `count=1` means no dispatch at all.
+The first line is the paper's, with lengths |(x_i, 1)|, but for a sign in its v_i and for the 1, which b needs. The
+second is ours, and so are the lengths of `whiten`. A dispatch costs n rows read and n written. It is done when 2 K n
+rows were read since the last one (Remark 1, K = 3), so it makes the whole at most (K + 1) / K times slower; and as long
+as it saves less than it costs, after twice as many rows each time. `count=1` means no dispatch at all.
 
 The paper does not say where buckets begin. Here half of them hold the rows on either side of the margin, the k-th of h
 from it those up to the (k/h)^2 quantile of their side: late in a run moves are small, and the small buckets matter.
 
 Before the first dispatch parts are runs of rows in their order: one, or, where a solver may stop reading early, runs
 that are short at first. A part is a `Risk` over rows of its own, so its planes are kept up to date by the rows that
-changed sides. All that is asked of the rows is `part`, `take` and `squares`: rows in files can serve as well as those
-in memory.
+changed sides. All that is asked of the rows is `part`, `take`, `squares` and scores: rows in files can serve as well as
+those in memory.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ import numpy as np
 
 from cutsvm.losses import Hinge
 from cutsvm.planes import Planes
-from cutsvm.risk import Intercept, Point, Risk
+from cutsvm.risk import Point, Risk
 from cutsvm.rows import RowsInMemory
+from cutsvm.solvers.moves import WIDE, Plain, Whitened
 from cutsvm.timing import count as tally
 from cutsvm.timing import timed
 from cutsvm.types import Ints, Vector
@@ -79,13 +81,16 @@ class Sums:
 class Buckets:
     """The rows of a risk in parts; `runs`: they are cut into runs from the start, for a reader that may stop early."""
 
-    def __init__(self, risk: Risk, *, count: int, both_sides: bool = False, runs: bool = False) -> None:
+    def __init__(
+        self, risk: Risk, *, count: int, both_sides: bool = False, whiten: bool = False, runs: bool = False
+    ) -> None:
         if not isinstance(risk.loss, Hinge) or not isinstance(risk.rows, RowsInMemory):
             raise TypeError("accpm: a hinge loss of rows in memory expected")
         self.risk, self.rows, self.loss = risk, risk.rows, risk.loss
-        self.count, self.both_sides = count, both_sides
+        self.count, self.both_sides, self.whiten = count, both_sides, whiten
         self.place: Vector | None = None  # where the last dispatch was
-        self.read = 0  # rows since then
+        self.read, self.spared = 0, 0  # rows since then
+        self.wait = 2 * K * self.rows.n
         ends = _runs(self.rows.n) if runs else [0, self.rows.n]
         self.parts = [self._run(begin, end) for begin, end in pairwise(ends)]
 
@@ -94,16 +99,19 @@ class Buckets:
         return Part(self.risk, self.rows.part(begin, end), loss, np.arange(begin, end))
 
     @cached_property
-    def lengths(self) -> Vector:
-        """|(x_i, 1)|, or |x_i| if there is no b."""
-        squares = np.empty(self.rows.n)
-        self.rows.by_row().squares(squares)
-        tally("visits", self.rows.n)
-        return np.sqrt(squares + (self.risk.intercept is not Intercept.NONE))
+    def plain(self) -> Plain:
+        return Plain(self.risk, self.rows)
+
+    @cached_property
+    def moves(self) -> Plain | Whitened:
+        return Whitened(self.risk, self.rows) if self.whiten and self.rows.d <= WIDE else self.plain
 
     def dispatch_if_due(self, w: Vector) -> None:
         """The K-rule of Remark 1."""
-        if self.count > 1 and self.read >= 2 * K * self.rows.n:
+        if self.count > 1 and self.read >= self.wait:
+            if self.place is not None:
+                pays = self.spared >= 2 * self.rows.n
+                self.wait = max(2 * K * self.rows.n, self.wait // 2) if pays else 2 * self.wait
             self.dispatch(w)
 
     def dispatch(self, w: Vector) -> None:
@@ -111,13 +119,13 @@ class Buckets:
         self.parts = []  # their memory is needed
         point = self.risk.score(w.copy())
         self._fill(point)
-        self.place, self.read = point.w, 0
+        self.place, self.read, self.spared = point.w, 0, 0
 
     @timed("sift")
     def _fill(self, point: Point) -> None:
         signed = self.loss.signed
         with np.errstate(divide="ignore"):
-            v = (np.sign(signed) * point.scores - 1.0) / self.lengths
+            v = (np.sign(signed) * point.scores - 1.0) / self.moves.lengths
         v[signed == 0.0] = np.inf  # never of any use
         order = np.argsort(v, kind="stable")
         inside = int(np.searchsorted(v[order], 0.0))
@@ -134,10 +142,12 @@ class Buckets:
         """The parts to be read at w, and those that are inside the margin for sure."""
         if self.place is None:
             return self.parts, []
-        move = SAFE * float(np.linalg.norm(w - self.place))
+        move = SAFE * self.moves.move(w - self.place)
         left = [part for part in self.parts if part.low < move]
         sure = [part for part in left if both_sides and part.inside is not None and part.high <= -move]
-        return [part for part in left if part not in sure], sure
+        near = [part for part in left if part not in sure]
+        self.spared += self.rows.n - sum(part.rows.n for part in near)
+        return near, sure
 
     def scores(self, w: Vector) -> Iterator[tuple[Part, Point]]:
         """The parts whose rows may be inside the margin at w, with their scores, the surest first."""
