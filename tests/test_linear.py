@@ -271,7 +271,6 @@ BAD_PARAMS = [
     ({"intercept": "both"}, "'free', 'regularized'"),
     ({"multi_class": "all"}, "multi_class='all'"),
     ({"solver": "sgd"}, "'ocas', 'cpa'"),
-    ({"solver": "accpm"}, "not available yet"),
     ({"class_weight": {7: 1.0}}, "7, which is not a class"),
     ({"class_weight": {1: -1.0}}, "above 0"),
     ({"class_weight": "heavy"}, "'heavy'"),
@@ -378,7 +377,7 @@ def test_fit_from_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("tol", [1.0, 5.0])
-@pytest.mark.parametrize("solver", ["ocas", "sifting", "dcd", "auto"])
+@pytest.mark.parametrize("solver", ["ocas", "sifting", "dcd", "accpm", "auto"])
 def test_a_large_tol_is_no_trouble(tol, solver, overlapping):
     X, y = overlapping
     assert LinearSVC(tol=tol, solver=solver).fit(X, y).converged_

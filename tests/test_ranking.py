@@ -23,7 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from conftest import LAYOUTS
 from cutsvm import OrdinalSVC, RankingSVM, ROCAreaSVC, load_model, save_model
 from cutsvm.ranking import pair_accuracy
-from cutsvm.solvers import CPA, DCD, OCAS, Sifting
+from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Sifting
 from reference import pairwise
 
 ESTIMATORS = [RankingSVM(), ROCAreaSVC(), OrdinalSVC(), OrdinalSVC(threshold_loss="zero_one"), RankingSVM(solver="cpa")]
@@ -161,7 +161,7 @@ def test_bad_parameters(bad, ranked):
         RankingSVM(**bad).fit(X, y, qid=qid)
 
 
-@pytest.mark.parametrize("solver", ["dcd", DCD(), Sifting(inner=DCD())])
+@pytest.mark.parametrize("solver", ["dcd", DCD(), Sifting(inner=DCD()), "accpm", ACCPM()])
 def test_solvers_without_pairs_are_refused(solver, ranked):
     with pytest.raises(ValueError, match='has no pairs of rows: use "auto", "ocas" or "cpa"'):
         RankingSVM(solver=solver).fit(*ranked)

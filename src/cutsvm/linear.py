@@ -16,7 +16,7 @@ from cutsvm.losses import CrammerSinger, Hinge
 from cutsvm.risk import Intercept, MultiRisk, Risk
 from cutsvm.rows import Rows, as_rows
 from cutsvm.run import Record, Result, Solver, Status, Stop, run
-from cutsvm.solvers import DCD
+from cutsvm.solvers import ACCPM, DCD
 from cutsvm.types import Array, Vector
 
 
@@ -41,10 +41,10 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     tol : float, default=1e-3
         Relative gap (objective - lower bound) / objective at which to stop. The answer is then proven to be within
         that share of the best possible objective.
-    solver : {"auto", "ocas", "sifting", "dcd", "cpa"} or a solver object, default="auto"
+    solver : {"auto", "ocas", "sifting", "dcd", "cpa", "accpm"} or a solver object, default="auto"
         "ocas" is optimised cutting planes, "sifting" the same on the rows that matter, "dcd" dual coordinate descent,
-        "cpa" plain cutting planes; "auto" chooses one of the first three and says why. `cutsvm.solvers` has them all
-        with their settings.
+        "cpa" plain cutting planes, "accpm" those at analytic centres; "auto" chooses one of the first three and says
+        why. `cutsvm.solvers` has them all with their settings.
     multi_class : {"crammer_singer", "ovr"}, default="crammer_singer"
         More than two classes: all in one problem, or each against the rest.
     fit_intercept : bool, default=True
@@ -88,8 +88,9 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         Iterations; the most of any one-vs-rest problem.
     history_ : list of dict
         One record per iteration: iteration, seconds, primal, lower, gap, planes, passes (sweeps over all rows),
-        visits (rows visited in all), note (what "auto" chose, and why), and the seconds spent so far in scores,
-        planes, line search, reduced problem (qp), descent and sift. `cutsvm.plotting` draws it.
+        visits (rows visited in all), rows_read (those that planes were made of), rows_written (those put into buckets),
+        note (what "auto" chose, and why), and the seconds spent so far in scores, planes, line search, reduced problem
+        (qp), descent, sift and centre. `cutsvm.plotting` draws it.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
     Examples
@@ -193,7 +194,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         self, solver: Solver, X: Any, y: Array, weights: Vector, classes: Array
     ) -> tuple[list[Result], Array, Array]:
         """The result for all classes in one problem, as a list of one; weights and intercepts."""
-        if isinstance(getattr(solver, "inner", solver), DCD):
+        if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
             raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
         n_threads = threads.count(self.n_jobs)
         # A class without weight is none: its rows, which weigh nothing either, may have any label.

@@ -31,6 +31,7 @@ _PHASES = {
     "qp": ("reduced problem", "#E69F00"),
     "descent": ("coordinate descent", "#009E73"),
     "sift": ("sifting", "#CC79A7"),
+    "centre": ("analytic centre", "#F0E442"),
     "other": ("other", "#BBBBBB"),
 }
 

@@ -22,7 +22,7 @@ from cutsvm.losses import Pairwise
 from cutsvm.risk import PairRisk
 from cutsvm.rows import as_rows
 from cutsvm.run import Record, Solver, Stop, run
-from cutsvm.solvers import DCD
+from cutsvm.solvers import ACCPM, DCD
 from cutsvm.thresholds import COSTS, best_thresholds, level_of
 from cutsvm.types import Array, Ints, Vector
 
@@ -55,7 +55,7 @@ class _PairwiseSVM(Certified):
 
     def _check_params(self) -> Solver:
         solver = super()._check_params()
-        if isinstance(getattr(solver, "inner", solver), DCD):
+        if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
             raise ValueError(f'{solver!r} has no pairs of rows: use "auto", "ocas" or "cpa"')
         return solver
 

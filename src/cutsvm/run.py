@@ -19,7 +19,7 @@ class Status(Enum):
     """How a fit ended; the value is a sentence for people."""
 
     CONVERGED = "the certified gap is within tol"
-    EPSILON = "no constraint is violated by more than the solver's epsilon"
+    EPSILON = "the solver's own stop test, its epsilon, is met"
     MAX_ITER = "the limit on iterations was reached"
     MAX_TIME = "the time limit was reached"
     INTERRUPTED = "interrupted; the best model so far is kept"
@@ -66,13 +66,15 @@ class Record:
     step: float
     label: str  # which one-vs-rest problem; "" if there is only one
     note: str  # what was chosen, and why
-    rows_read: int  # rows that planes were made of
+    rows_read: int  # rows that planes were made of; visits - rows_read is what the rows' scores took
+    rows_written: int  # rows that were put elsewhere, to be read or skipped in groups
     seconds_scores: float
     seconds_planes: float
     seconds_line_search: float
     seconds_qp: float
     seconds_descent: float
     seconds_sift: float
+    seconds_centre: float
 
     def to_dict(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -201,5 +203,6 @@ def _record(iterate: Iterate, iteration: int, time: Clock, tol: float, label: st
         label=label,
         note=iterate.note,
         rows_read=time.counts["rows_read"],
+        rows_written=time.counts["rows_written"],
         **{f"seconds_{phase}": time.spent[phase] for phase in PHASES},
     )

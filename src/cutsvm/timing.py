@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-PHASES = ("scores", "planes", "line_search", "qp", "descent", "sift")
+PHASES = ("scores", "planes", "line_search", "qp", "descent", "sift", "centre")
 
 
 class Clock:

@@ -314,7 +314,8 @@ def test_other_warnings_are_told_in_one_line(run: Run, binary: Path, monkeypatch
 def test_more_than_two_classes(run: Run, three: Path) -> None:
     code, out, err = run("train", "--n-jobs", 1, three)
     assert code == 0 and "certified" in out and "against the rest" not in err
-    code, out, err = run("train", "--n-jobs", 1, "--multi-class", "ovr", "--solver", "dcd", three)
-    assert code == 0 and "certified" in out
-    code, out, err = run("train", "--solver", "dcd", three)
-    assert (code, out) == (2, "") and "here are 3: add --multi-class ovr" in err
+    for solver in ("dcd", "accpm"):
+        code, out, err = run("train", "--n-jobs", 1, "--multi-class", "ovr", "--solver", solver, three)
+        assert code == 0 and "certified" in out
+        code, out, err = run("train", "--solver", solver, three)
+        assert (code, out) == (2, "") and f"--solver {solver} knows two classes at a time, here are 3: add" in err

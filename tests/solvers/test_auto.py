@@ -61,7 +61,7 @@ def test_history_and_log_say_what_was_chosen(caplog):
     assert LinearSVC(C=0.01, solver="ocas").fit(X, y).history_[0]["note"] == ""
 
 
-@pytest.mark.parametrize("solver", ["ocas", "sifting", "dcd", "cpa", "auto"])
+@pytest.mark.parametrize("solver", ["ocas", "sifting", "dcd", "cpa", "accpm", "auto"])
 def test_every_name_fits(solver):
     X, y = long_data(6000)
     model = LinearSVC(C=0.001, solver=solver, n_jobs=2).fit(X, y)

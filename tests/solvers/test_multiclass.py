@@ -15,7 +15,7 @@ from cutsvm.losses import CrammerSinger
 from cutsvm.planes import Bundle
 from cutsvm.run import Status, Stop, run
 from cutsvm.sifted import Sifted
-from cutsvm.solvers import CPA, DCD, OCAS, Auto, Sifting, auto
+from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting, auto
 from reference import multiclass, svm
 from test_kernels import rng_of, seeds
 
@@ -249,8 +249,8 @@ def test_one_against_the_rest_is_still_there():
     assert {record["label"] for record in model.history_} == {"0", "1", "2", "3"}
 
 
-@pytest.mark.parametrize("solver", ["dcd", DCD(), Sifting(inner=DCD())])
-def test_coordinate_descent_says_what_to_use(solver):
+@pytest.mark.parametrize("solver", ["dcd", DCD(), Sifting(inner=DCD()), "accpm", ACCPM(formulation="I2")])
+def test_solvers_of_two_classes_say_what_to_use(solver):
     with pytest.raises(ValueError, match='multi_class="ovr"'):
         LinearSVC(0.05, solver=solver).fit(*many_classes(300))
 

@@ -159,7 +159,7 @@ def _add_base(group: argparse._ActionsContainer) -> None:
 def _add_solver(parser: _Parser) -> None:
     group = parser.add_argument_group("solver")
     group.add_argument(
-        "--solver", choices=("auto", "ocas", "sifting", "dcd", "cpa"), default="auto", help="(default: auto)"
+        "--solver", choices=("auto", "ocas", "sifting", "dcd", "cpa", "accpm"), default="auto", help="(default: auto)"
     )
     group.add_argument(
         "--line-search",

@@ -48,8 +48,10 @@ def train(options: argparse.Namespace) -> int:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected {wanted} or more")
     if len(classes) > 2 and options.task == "roc":
         raise CommandError(f"{data.source}: {len(classes)} classes, --task roc takes two; ordinal takes more, in order")
-    if len(classes) > 2 and options.solver == "dcd" and options.multi_class != "ovr":
-        raise CommandError(f"--solver dcd knows two classes at a time, here are {len(classes)}: add --multi-class ovr")
+    if len(classes) > 2 and options.solver in ("dcd", "accpm") and options.multi_class != "ovr":
+        raise CommandError(
+            f"--solver {options.solver} knows two classes at a time, here are {len(classes)}: add --multi-class ovr"
+        )
     if options.folds is None:
         _check_format(options, data, classes)
     say.note(f"{data.source}: {_facts(options.task, data, classes)}, read in {reading:.2f} s")
@@ -73,12 +75,12 @@ def train(options: argparse.Namespace) -> int:
 
 def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
     check_options(options)
-    if options.line_search is not None and options.solver == "cpa":
-        raise CommandError("--line-search belongs to --solver ocas or sifting, cpa has none")
+    if options.line_search is not None and options.solver in ("cpa", "accpm"):
+        raise CommandError(f"--line-search belongs to --solver ocas or sifting, {options.solver} has none")
     if options.line_search is not None and options.solver == "dcd":
         raise CommandError("--line-search belongs to --solver ocas or sifting, that of dcd is always exact")
-    if options.shards is not None and options.solver == "dcd":
-        raise CommandError("--shards belongs to --solver ocas, sifting or cpa, dcd has none")
+    if options.shards is not None and options.solver in ("dcd", "accpm"):
+        raise CommandError(f"--shards belongs to --solver ocas, sifting or cpa, {options.solver} has none")
     if options.report is not None:
         raise CommandError("--report is not available yet")
 

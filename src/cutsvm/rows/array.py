@@ -72,6 +72,10 @@ class DenseRows:
         core.dense_take(self.X, rows, copy, self.threads)
         return DenseRows(copy, self.threads)
 
+    def part(self, begin: int, end: int) -> DenseRows:
+        """The rows from begin to end, read where they are."""
+        return DenseRows(self.X[begin:end], self.threads)
+
     def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
         core.dense_scores_many(self.X, W, b, out, self.threads)
 
@@ -141,6 +145,13 @@ class SparseRows:
         to_values, to_columns = np.empty(fresh[-1], dtype=values.dtype), np.empty(fresh[-1], dtype=columns.dtype)
         core.sparse_take(*self.arrays, rows, fresh, to_values, to_columns, self.threads)
         return SparseRows.of((to_values, to_columns, fresh), self.d, self.threads, in_order=self.sorted)
+
+    def part(self, begin: int, end: int) -> SparseRows:
+        """The rows from begin to end, read where they are."""
+        values, columns, pointers = self.arrays
+        some = SparseRows.of((values, columns, pointers[begin : end + 1]), self.d, self.threads, in_order=self.sorted)
+        some.entries = int(pointers[end] - pointers[begin])
+        return some
 
     @classmethod
     def of(cls, arrays: tuple[Array, Array, Array], d: int, threads: int, *, in_order: bool = True) -> SparseRows:
@@ -221,6 +232,11 @@ class StackedRows:
     def take(self, rows: Ints) -> StackedRows:
         parts = [(part, rows[(rows >= mine.start) & (rows < mine.stop)] - mine.start) for part, mine in self._each()]
         return StackedRows([part.take(own) for part, own in parts if len(own)])
+
+    def part(self, begin: int, end: int) -> StackedRows:
+        """The rows from begin to end, read where they are."""
+        ranges = [(part, *np.clip([begin - mine.start, end - mine.start], 0, part.n)) for part, mine in self._each()]
+        return StackedRows([part.part(int(low), int(high)) for part, low, high in ranges if low < high])
 
     def fast(self) -> StackedRows:
         return StackedRows([part.fast() for part in self.parts])

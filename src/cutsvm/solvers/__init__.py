@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from cutsvm.run import Solver
+from cutsvm.solvers.accpm import ACCPM
 from cutsvm.solvers.auto import Auto
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.sifting import Sifting
 
-__all__ = ["CPA", "DCD", "OCAS", "Auto", "Sifting", "resolve"]
+__all__ = ["ACCPM", "CPA", "DCD", "OCAS", "Auto", "Sifting", "resolve"]
 
-REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting}
-PLANNED = ("accpm",)
+REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting, "accpm": ACCPM}
 
 
 def resolve(solver: str | Solver) -> Solver:
@@ -25,5 +25,4 @@ def resolve(solver: str | Solver) -> Solver:
         fresh: Solver = REGISTRY[solver]()
         return fresh
     names = ", ".join(map(repr, REGISTRY))
-    hint = " (not available yet)" if solver in PLANNED else ""
-    raise ValueError(f"solver={solver!r}{hint}: expected one of {names}, or a solver object")
+    raise ValueError(f"solver={solver!r}: expected one of {names}, or a solver object")

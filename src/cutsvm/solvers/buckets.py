@@ -1,0 +1,202 @@
+"""The rows in parts, so that a solver reads only those that may matter where it is.
+
+P. Bialon: A linear Support Vector Machine solver for a large number of training examples, Control and Cybernetics 38
+(2009), section 6, "mechanism 2". Now and then all rows are dispatched: at a point w', row i goes into a bucket by
+
+    v_i = (y_i (w'.x_i + b') - 1) / length_i
+
+At another w no score has changed by more than move((w, b) - (w', b')) length_i (`cutsvm.solvers.moves`). So
+
+    v_i >= move     no loss at w: the row need not be read
+    v_i <= -move    inside the margin at w: its loss is s_i (1 - y_i (w.x_i + b)). With `both_sides` the bucket's sum of
+                    these, made once, stands for its rows: they need not be read either
+
+The first line is the paper's, with lengths |(x_i, 1)|, but for a sign in its v_i and for the 1, which b needs. The
+second is ours, and so are the lengths of `whiten`. A dispatch costs n rows read and n written. It is done when 2 K n
+rows were read since the last one (Remark 1, K = 3), so it makes the whole at most (K + 1) / K times slower; and as long
+as it saves less than it costs, after twice as many rows each time. `count=1` means no dispatch at all.
+
+The paper does not say where buckets begin. Here half of them hold the rows on either side of the margin, the k-th of h
+from it those up to the (k/h)^2 quantile of their side: late in a run moves are small, and the small buckets matter.
+
+Before the first dispatch parts are runs of rows in their order: one, or, where a solver may stop reading early, runs
+that are short at first. A part is a `Risk` over rows of its own, so its planes are kept up to date by the rows that
+changed sides. All that is asked of the rows is `part`, `take`, `squares` and scores: rows in files can serve as well as
+those in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from cutsvm.losses import Hinge
+from cutsvm.planes import Planes
+from cutsvm.risk import Point, Risk
+from cutsvm.rows import RowsInMemory
+from cutsvm.solvers.moves import WIDE, Plain, Whitened
+from cutsvm.timing import count as tally
+from cutsvm.timing import timed
+from cutsvm.types import Ints, Vector
+
+K = 3  # of Remark 1
+# Runs of rows double from n / SHORT to n / LONG.
+SHORT, LONG = 1024, 8
+SAFE = 1.0 + 1e-9  # moves are taken this much longer, for rounding
+
+
+class Part:
+    """Some of the rows: their numbers among all, their risk, and the range of their v_i."""
+
+    def __init__(self, whole: Risk, rows: RowsInMemory, loss: Hinge, numbers: Ints) -> None:
+        self.rows, self.loss, self.numbers = rows, loss, numbers
+        self.risk = whole.over(rows, loss)
+        self.low, self.high = -np.inf, np.inf
+        self.inside: Planes | None = None  # the plane with all rows inside the margin
+        self._spare: Point | None = None
+
+    def read(self, w: Vector) -> Point:
+        """The point w with the scores of these rows."""
+        self._spare = self.risk.score(w, spare=self._spare)
+        return self._spare
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Of the rows so far: the loss, and a plane under it that touches it at w; `whole`: those were all rows."""
+
+    loss: float
+    slope: Vector
+    offset: float
+    whole: bool
+
+    def planes(self) -> Planes:
+        return Planes(self.slope[None], np.array([self.offset]))
+
+
+class Buckets:
+    """The rows of a risk in parts; `runs`: they are cut into runs from the start, for a reader that may stop early."""
+
+    def __init__(
+        self, risk: Risk, *, count: int, both_sides: bool = False, whiten: bool = False, runs: bool = False
+    ) -> None:
+        if not isinstance(risk.loss, Hinge) or not isinstance(risk.rows, RowsInMemory):
+            raise TypeError("accpm: a hinge loss of rows in memory expected")
+        self.risk, self.rows, self.loss = risk, risk.rows, risk.loss
+        self.count, self.both_sides, self.whiten = count, both_sides, whiten
+        self.place: Vector | None = None  # where the last dispatch was
+        self.read, self.spared = 0, 0  # rows since then
+        self.wait = 2 * K * self.rows.n
+        ends = _runs(self.rows.n) if runs else [0, self.rows.n]
+        self.parts = [self._run(begin, end) for begin, end in pairwise(ends)]
+
+    def _run(self, begin: int, end: int) -> Part:
+        loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
+        return Part(self.risk, self.rows.part(begin, end), loss, np.arange(begin, end))
+
+    @cached_property
+    def plain(self) -> Plain:
+        return Plain(self.risk, self.rows)
+
+    @cached_property
+    def moves(self) -> Plain | Whitened:
+        return Whitened(self.risk, self.rows) if self.whiten and self.rows.d <= WIDE else self.plain
+
+    def dispatch_if_due(self, w: Vector) -> None:
+        """The K-rule of Remark 1."""
+        if self.count > 1 and self.read >= self.wait:
+            if self.place is not None:
+                pays = self.spared >= 2 * self.rows.n
+                self.wait = max(2 * K * self.rows.n, self.wait // 2) if pays else 2 * self.wait
+            self.dispatch(w)
+
+    def dispatch(self, w: Vector) -> None:
+        """Every row goes into the bucket of its v_i at w."""
+        self.parts = []  # their memory is needed
+        point = self.risk.score(w.copy())
+        self._fill(point)
+        self.place, self.read, self.spared = point.w, 0, 0
+
+    @timed("sift")
+    def _fill(self, point: Point) -> None:
+        signed = self.loss.signed
+        with np.errstate(divide="ignore"):
+            v = (np.sign(signed) * point.scores - 1.0) / self.moves.lengths
+        v[signed == 0.0] = np.inf  # never of any use
+        order = np.argsort(v, kind="stable")
+        inside = int(np.searchsorted(v[order], 0.0))
+        for begin, end in _ranges(inside, self.rows.n, self.count):
+            numbers = np.sort(order[begin:end])  # as they were: neighbours stay close
+            tally("rows_written", len(numbers))
+            part = Part(self.risk, self.rows.take(numbers), self.loss.take(numbers), numbers)
+            part.low, part.high = float(v[order[begin]]), float(v[order[end - 1]])
+            if self.both_sides and part.high < 0.0:
+                part.inside = part.risk.plane_of(-part.loss.signed)
+            self.parts.append(part)
+
+    def near(self, w: Vector, *, both_sides: bool = False) -> tuple[list[Part], list[Part]]:
+        """The parts to be read at w, and those that are inside the margin for sure."""
+        if self.place is None:
+            return self.parts, []
+        move = SAFE * self.moves.move(w - self.place)
+        left = [part for part in self.parts if part.low < move]
+        sure = [part for part in left if both_sides and part.inside is not None and part.high <= -move]
+        near = [part for part in left if part not in sure]
+        self.spared += self.rows.n - sum(part.rows.n for part in near)
+        return near, sure
+
+    def scores(self, w: Vector) -> Iterator[tuple[Part, Point]]:
+        """The parts whose rows may be inside the margin at w, with their scores, the surest first."""
+        near, _ = self.near(w)
+        for part in near:
+            yield part, self._read(part, w)
+        self._passed(near)
+
+    def sums(self, w: Vector) -> Iterator[Sums]:
+        """Loss and plane at w of the rows read so far, after each part; at first of those that need no reading."""
+        near, sure = self.near(w, both_sides=self.both_sides)
+        slope, offset, loss = np.zeros(self.risk.size), 0.0, 0.0
+        for part in sure:
+            assert part.inside is not None
+            slope, offset = slope + part.inside.slopes[0], offset + float(part.inside.offsets[0])
+        if sure:
+            loss = float(slope @ w) + offset
+        yield Sums(loss, slope, offset, whole=not near)
+        for part in near:
+            point = self._read(part, w)
+            planes = part.risk.planes(point)
+            slope, offset = slope + planes.slopes[0], offset + float(planes.offsets[0])
+            loss += part.risk.value(point)
+            yield Sums(loss, slope, offset, whole=part is near[-1])
+        self._passed(near)
+
+    def _read(self, part: Part, w: Vector) -> Point:
+        self.read += part.rows.n
+        return part.read(w)
+
+    def _passed(self, near: list[Part]) -> None:
+        """Parts say nothing of passes over all rows."""
+        if self.risk.whole and sum(part.rows.n for part in near) == self.rows.n:
+            tally("passes")
+
+
+def _runs(n: int) -> list[int]:
+    """Where runs begin and end that double in length up to n / LONG."""
+    ends, length = [0], max(1, n // SHORT)
+    while ends[-1] < n:
+        ends.append(min(n, ends[-1] + length))
+        length = min(2 * length, -(-n // LONG))
+    return ends
+
+
+def _ranges(inside: int, n: int, count: int) -> list[tuple[int, int]]:
+    """Ranges of the rows in the order of v: those inside the margin, then those outside, both in squares from it."""
+    half = max(1, count // 2)
+    squares = (np.arange(half + 1) / half) ** 2
+    edges = np.concatenate([inside - inside * squares[::-1], inside + (n - inside) * squares])
+    whole = np.unique(np.rint(edges).astype(np.int64)).tolist()
+    return list(pairwise(whole))

@@ -1,0 +1,148 @@
+"""The oracles of the analytic-centre solver: what is known of the problem at a point x, as a cut.
+
+P. Bialon: A linear Support Vector Machine solver for a large number of training examples, Control and Cybernetics 38
+(2009), Algorithms 2 to 4, for three forms of the problem min |w|^2/2 + C R(w, b), R = sum_i s_i max(0, 1 - y_i f_i):
+
+    (I1)  x = (w, b)       min |w|^2/2 + C R
+    (I2)  x = (w, b, z)    min |w|^2/2 + C z   subject to  R_j - z <= 0 for all j, R_j the loss of the first j rows
+    (E)   x = (w, b)       min |w|^2/2         subject to  1 - y_j f_j <= 0 for all j
+
+An oracle returns the gradient of a constraint that x violates, or that of the goal if there is none: where it rises,
+the solution is not. "Mechanism 1", `early`, stops reading at the first constraint found violated. Rows are read in
+parts (`cutsvm.solvers.buckets`), so it stops at the end of a part: (I2) returns the last constraint that it has read,
+which implies those before, and (E) the one of the part that is violated most.
+
+Beside the cut an answer has what it says of the risk: a plane under R, whatever was read of it; and R, if all was.
+
+Mended: (I2) needs R_j - z <= 0 for j = 0 too, that is z >= 0. On data that can be separated the paper's oracle may
+otherwise return the gradient of the goal at a point with z < R = 0, and so cut off the solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cutsvm.planes import Bundle, Planes
+from cutsvm.reduced import ReducedProblem
+from cutsvm.risk import Risk
+from cutsvm.solvers.buckets import Buckets, Part, Sums
+from cutsvm.types import Vector
+
+FAR = 4.0  # see `Separating.bound`
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The gradient of the cut at x, planes under the risk (one per shard), and the risk at x if it is known."""
+
+    gradient: Vector
+    planes: Planes | None
+    risk: float | None
+
+
+class Inexact1:
+    """Algorithm 3, for (I1): every call reads all rows."""
+
+    extra = 0  # coordinates beside (w, b)
+
+    def __init__(self, buckets: Buckets, C: float, *, early: bool) -> None:
+        self.buckets, self.C = buckets, C
+
+    def __call__(self, x: Vector) -> Answer:
+        sums = _last(self.buckets.sums(x))
+        return Answer(_goal(self.buckets.risk, x) + self.C * sums.slope, sums.planes(), sums.loss)
+
+
+class Inexact2:
+    """Algorithm 4, for (I2)."""
+
+    extra = 1
+
+    def __init__(self, buckets: Buckets, C: float, *, early: bool) -> None:
+        self.buckets, self.C, self.early = buckets, C, early
+
+    def __call__(self, x: Vector) -> Answer:
+        w, z = x[:-1], x[-1]
+        sums = _last(self.buckets.sums(w), above=z if self.early else np.inf)
+        known = sums.loss if sums.whole else None
+        if sums.loss > z:
+            return Answer(np.append(sums.slope, -1.0), sums.planes(), known)
+        return Answer(np.append(_goal(self.buckets.risk, w), self.C), sums.planes(), known)
+
+
+class Separating:
+    """Algorithm 2, for (E). Every row that was cut with is a shard of its own: the bundle is the SVM of those rows."""
+
+    extra = 0
+
+    def __init__(self, buckets: Buckets, C: float, *, early: bool) -> None:
+        self.buckets, self.C, self.early = buckets, C, early
+        self.shards: dict[int, int] = {}  # of the rows cut with, by their number
+        weights = np.abs(buckets.loss.signed)
+        self.ratio = float(buckets.loss.total / weights[weights > 0.0].min())
+
+    def __call__(self, x: Vector) -> Answer:
+        worst, where = 0.0, None
+        for part, point in self.buckets.scores(x):
+            y = np.sign(part.loss.signed)
+            slacks = np.where(y == 0.0, 0.0, 1.0 - y * point.scores)
+            i = int(slacks.argmax())
+            if slacks[i] > worst:
+                worst, where = float(slacks[i]), (part, i)
+            if self.early and where is not None:
+                break
+        if where is None:
+            return Answer(_goal(self.buckets.risk, x), None, 0.0)
+        return self._row(*where)
+
+    def _row(self, part: Part, i: int) -> Answer:
+        """The constraint of one row, and the plane under its loss, unless that is known."""
+        only = np.array([i])
+        loss = part.loss.take(only)
+        plane = part.risk.over(part.rows.take(only), loss).plane_of(-loss.signed)
+        gradient: Vector = plane.slopes[0] / plane.offsets[0]
+        number = int(part.numbers[i])
+        if number in self.shards:
+            return Answer(gradient, None, None)
+        shard = self.shards[number] = len(self.shards)
+        slopes, offsets = np.zeros((shard + 1, len(gradient))), np.zeros(shard + 1)
+        slopes[shard], offsets[shard] = plane.slopes[0], plane.offsets[0]
+        return Answer(gradient, Planes(slopes, offsets), None)
+
+    def bound(self, bundle: Bundle, tol: float) -> float:
+        """A lower bound of |w|^2/2 over all w, b that separate the rows: that of the SVM with a much larger C.
+
+        If the rows cannot be separated it gets above the objective at 0, C S, S the weight of all rows: then some
+        y_i (x_i, 1) add up to 0 with weights 0 <= u_i <= s_i of which one is s_i, so R >= sum u_i >= min s_i anywhere,
+        and C is made FAR S / min s_i times larger.
+        """
+        d = bundle.slopes.shape[1] - bundle.n_free
+        few = len(bundle) <= d
+        gram = bundle.slopes[:, :d] @ bundle.slopes[:, :d].T if few else None
+        problem = ReducedProblem(bundle.slopes, bundle.offsets, bundle.shard, bundle.n_free, gram)
+        return problem.solve(FAR * self.ratio * self.C, tol).lower
+
+
+ORACLES: dict[str, type[Inexact1] | type[Inexact2] | type[Separating]] = {
+    "I1": Inexact1,
+    "I2": Inexact2,
+    "E": Separating,
+}
+
+
+def _last(sums: Iterable[Sums], above: float = np.inf) -> Sums:
+    """The sums over all rows, or over the first of them whose loss is above a number."""
+    for so_far in sums:
+        if so_far.loss > above and not so_far.whole:
+            break
+    return so_far
+
+
+def _goal(risk: Risk, w: Vector) -> Vector:
+    """The gradient of |w|^2/2: free coordinates are not in it."""
+    gradient = w.copy()
+    gradient[risk.size - risk.n_free :] = 0.0
+    return gradient
