@@ -26,6 +26,8 @@ at C n = 1e2, 1e4, 1e6; n rows, d features; -: not within three times the time o
 Several classes in one problem (Crammer and Singer) have no coordinate descent here: rule 1 with K features for each,
 else ocas (`benchmarks/results/multiclass.md`).
 
+Rows on disk: sifting wherever it can be done at all, since a pass reads the disk; else ocas.
+
 Dense data that are mostly zeros are swept as sparse by 2 and 4, which read them often.
 """
 
@@ -39,12 +41,12 @@ import numpy as np
 from cutsvm.losses import CrammerSinger
 from cutsvm.planes import Bundle
 from cutsvm.risk import Risk
-from cutsvm.rows import DenseRows, SparseRows
+from cutsvm.rows import DenseRows, SparseRows, StoreRows
 from cutsvm.run import Iterate, Solver
 from cutsvm.sifted import can_sift
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
-from cutsvm.solvers.sifting import Sifting
+from cutsvm.solvers.sifting import Sifting, pays
 from cutsvm.types import Vector
 
 SHORT = 4_000  # rows up to which it does not matter
@@ -77,6 +79,10 @@ def choose(risk: Risk, C: float) -> tuple[Solver, str]:
         return OCAS(), "ocas: it takes any data and any loss"
     if n < SHORT:
         return OCAS(), f"ocas: {n:,} rows are few"
+    if isinstance(rows, StoreRows):
+        if pays(risk):
+            return Sifting(), f"sifting: {n:,} rows on disk, of which few are needed in memory"
+        return OCAS(), f"ocas: {n:,} rows on disk are too few for sifting with {risk.size:,} coordinates"
     if isinstance(risk.loss, CrammerSinger):
         return choose_many(risk)
     if n >= max(LONG, THIN * d):
