@@ -91,7 +91,9 @@ class CopyBar(Bar):
         words = f"{rows:,} rows  {written / 1e6:,.0f} MB written"
         left = _left(seconds, done)
         share = "" if done is None else f"{100 * done:.0f} %  "
-        self.show(f"converting: {share}{words}  {seconds:.0f} s{left}", lambda display: _draw(display, done, words, left))
+        self.show(
+            f"converting: {share}{words}  {seconds:.0f} s{left}", lambda display: _draw(display, done, words, left)
+        )
 
     def columns(self) -> tuple[ProgressColumn, ...]:
         return (

@@ -200,7 +200,9 @@ def _add_solver(parser: _Parser) -> None:
 def _add_limits(parser: _Parser) -> None:
     group = parser.add_argument_group("limits")
     group.add_argument("--max-time", metavar="S", type=_positive, help="stop after S seconds of training")
-    group.add_argument("--memory", metavar="SIZE", help="private memory of the process, as 300MB or 2GB; rows stay on disk")
+    group.add_argument(
+        "--memory", metavar="SIZE", help="private memory of the process, as 300MB or 2GB; rows stay on disk"
+    )
     group.add_argument("--checkpoint", metavar="FILE", help="go on from FILE later (not available yet)")
 
 
@@ -236,7 +238,9 @@ def _add_convert(commands: argparse._SubParsersAction[_Parser]) -> None:
 
     parser = _command(commands, "convert", "make a store, for data larger than memory", _CONVERT_EXAMPLES)
     parser.set_defaults(run=convert)
-    parser.add_argument("data", metavar="DATA", help="svmlight file, .csv .tsv .parquet .arrow .feather .npy .npz, store")
+    parser.add_argument(
+        "data", metavar="DATA", help="svmlight file, .csv .tsv .parquet .arrow .feather .npy .npz, store"
+    )
     parser.add_argument("store", metavar="STORE", help="folder to write")
     parser.add_argument("--also", metavar="FILE", action="append", default=[], help="more svmlight rows (repeatable)")
     formats = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")

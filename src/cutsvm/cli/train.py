@@ -43,9 +43,7 @@ def train(options: argparse.Namespace) -> int:
         return _train(options, sources, target, say, until_done)
 
 
-def _train(
-    options: argparse.Namespace, sources: list[str], target: str, say: Messages, until_done: ExitStack
-) -> int:
+def _train(options: argparse.Namespace, sources: list[str], target: str, say: Messages, until_done: ExitStack) -> int:
     began = time.perf_counter()
     data = _read(options, sources, until_done)
     reading = time.perf_counter() - began

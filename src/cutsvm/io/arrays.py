@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cutsvm.errors import DataError
-from cutsvm.io.batches import Batch
+from cutsvm.io.batches import Batch, is_sparse
 from cutsvm.io.roles import Roles
 
 __all__ = ["ArraySource", "BlockSource", "NpzSource", "npy_source"]
@@ -31,7 +31,7 @@ class ArraySource:
         self.name = name
         self._frame = hasattr(X, "iloc")
         self.feature_names = [str(column) for column in X.columns] if self._frame else None
-        self._X = X.tocsr() if sparse.issparse(X) else X if self._frame else np.asanyarray(X)
+        self._X = X.tocsr() if is_sparse(X) else X if self._frame else np.asanyarray(X)
         if len(self._X.shape) != 2:
             raise DataError(f"{name}: expected a matrix, rows x features, found the shape {self._X.shape}")
         self._columns = [None if part is None else np.asanyarray(part) for part in (y, weights, qid)]
@@ -42,7 +42,7 @@ class ArraySource:
 
     def __iter__(self) -> Iterator[Batch]:
         n, d = self._X.shape
-        per_row = 12 * self._X.nnz // max(n, 1) if sparse.issparse(self._X) else 8 * d
+        per_row = 12 * self._X.nnz // max(n, 1) if is_sparse(self._X) else 8 * d
         step = max(1, CHUNK // max(1, per_row))
         for start in range(0, n, step):
             mine = slice(start, min(n, start + step))
@@ -53,7 +53,7 @@ class ArraySource:
             self._done = mine.stop
 
     def done(self) -> float:
-        return self._done / max(1, self._X.shape[0])
+        return float(self._done / max(1, self._X.shape[0]))
 
 
 class BlockSource:
@@ -72,7 +72,7 @@ class BlockSource:
             X, y, *more = block
             if hasattr(X, "iloc") and self.feature_names is None and number == 0:
                 self.feature_names = [str(column) for column in X.columns]
-            yield Batch(X if sparse.issparse(X) else np.asarray(X), np.asarray(y), *more)
+            yield Batch(X if is_sparse(X) else np.asarray(X), np.asarray(y), *more)
 
     def done(self) -> None:
         return None
@@ -84,7 +84,8 @@ def npy_source(path: str, roles: Roles) -> ArraySource:
     if X.ndim != 2:
         raise DataError(f"{path}: expected a matrix, rows x features, found the shape {X.shape}")
     width = X.shape[1]
-    columns, used = [], []
+    columns: list[Array | None] = []
+    used: list[int] = []
     for what, role in (("label", roles.label), ("weight", roles.weight), ("qid", roles.qid)):
         if role is None and what == "label":
             raise DataError(
@@ -98,7 +99,9 @@ def npy_source(path: str, roles: Roles) -> ArraySource:
         else:
             number = _number(role)
             if number is None or not -width <= number < width:
-                raise DataError(f"{path}: {what}={role!r}: expected the number of one of the {width} columns or a .npy file")
+                raise DataError(
+                    f"{path}: {what}={role!r}: expected the number of one of the {width} columns or a .npy file"
+                )
             used.append(number % width)
             columns.append(X[:, number])
     if used:
@@ -163,7 +166,8 @@ class NpzSource:
             start = 0
             for X in self._csr_batches() if self._sparse else self._dense_batches():
                 mine = slice(start, start + X.shape[0])
-                yield Batch(X, y[mine], *(None if part is None else part[mine] for part in (weights, qid)))
+                own = [None if part is None else part[mine] for part in (weights, qid)]
+                yield Batch(X, y[mine], own[0], own[1])
                 start = mine.stop
                 self._done = start / max(1, len(y))
         except DataError:

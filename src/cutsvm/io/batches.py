@@ -13,7 +13,7 @@ from scipy import sparse
 from cutsvm._native import core
 from cutsvm.errors import DataError
 
-__all__ = ["Batch", "Codes", "Source", "checked", "row_numbers", "value_type"]
+__all__ = ["Batch", "Codes", "Source", "checked", "is_sparse", "row_numbers", "value_type"]
 
 Array = NDArray[Any]
 
@@ -42,6 +42,10 @@ class Source(Protocol):
         """The share that has been read, None if nobody knows how much there is."""
 
 
+def is_sparse(X: Any) -> bool:
+    return bool(sparse.issparse(X))
+
+
 def value_type(dtype: DTypeLike | None, given: Any) -> np.dtype[Any]:
     """float32 or float64: what was asked for, or the smaller that holds the values given."""
     if dtype is not None:
@@ -57,7 +61,7 @@ def value_type(dtype: DTypeLike | None, given: Any) -> np.dtype[Any]:
 def checked(batch: Batch, dtype: np.dtype[Any], source: Source, first: int) -> Batch:
     """The batch with values of this type, CSR in canonical form; errors name row (from `first` on) and column."""
     X = batch.X
-    if sparse.issparse(X):
+    if is_sparse(X):
         X = X.tocsr().astype(dtype, copy=False)
         if not X.has_canonical_format:
             X = X.copy()
@@ -89,19 +93,21 @@ def _as_matrix(X: Any, dtype: np.dtype[Any], source: Source, first: int) -> Arra
 
 
 def _refuse_non_finite(X: Any, source: Source, first: int, base: int) -> None:
-    values = X.data if sparse.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     flat = values.reshape(-1) if values.flags.c_contiguous else values.ravel(order="K")
     if core.all_finite(np.ascontiguousarray(flat), 1):
         return
     place = np.argwhere(~np.isfinite(values))[0]
     value = values[tuple(place)]
-    if sparse.issparse(X):
+    if is_sparse(X):
         row, column = int(np.searchsorted(X.indptr, place[0], side="right")) - 1, int(X.indices[place[0]])
     else:
         row, column = int(place[0]), int(place[1])
     names = source.feature_names
     where = f"column {names[column]!r}" if names else f"column {column - base}"
-    raise DataError(f"{source.name}: row {first + row}, {where}: expected a finite number, found {value} (counted from 0)")
+    raise DataError(
+        f"{source.name}: row {first + row}, {where}: expected a finite number, found {value} (counted from 0)"
+    )
 
 
 def _weights(weights: Array | None, rows: int, source: Source, first: int) -> Array | None:
@@ -129,7 +135,9 @@ def row_numbers(qid: Array | None, rows: int, source: Source, first: int) -> Arr
         wrong = np.flatnonzero(values != np.rint(values))
         if len(wrong):
             found = values[wrong[0]]
-            raise DataError(f"{source.name}: row {first + int(wrong[0])}: expected a whole number as query, found {found}")
+            raise DataError(
+                f"{source.name}: row {first + int(wrong[0])}: expected a whole number as query, found {found}"
+            )
         return values.astype(np.int64)
     return values
 

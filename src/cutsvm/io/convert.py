@@ -1,8 +1,8 @@
 """convert: any source becomes a store, in one pass and with bounded memory.
 
 The new data are written into a folder of their own inside the store. Only when all of them are safely on disk the
-manifest is replaced, in one step; then the old data go. So a kill at any moment leaves the old store as it was or, where
-there was none, a folder without a manifest: incomplete, and `convert` may be run again.
+manifest is replaced, in one step; then the old data go. So a kill at any moment leaves the old store as it was or,
+where there was none, a folder without a manifest: incomplete, and `convert` may be run again.
 """
 
 from __future__ import annotations
@@ -176,9 +176,10 @@ def _remove_leftovers(target: Path) -> None:
         except DataError:  # damaged, or of a newer version: nobody can say what it needs
             return
     for entry in target.iterdir():
-        if is_ours(entry.name) and entry.name != current:
+        if entry.is_dir() and is_ours(entry.name) and entry.name != current:
             shutil.rmtree(entry, ignore_errors=True)
-            entry.unlink(missing_ok=True) if entry.is_file() else None
+        elif is_ours(entry.name) and entry.name != current:
+            entry.unlink()
 
 
 @contextmanager

@@ -161,7 +161,6 @@ def open_dataset(
 def _gather(source: Source) -> Dataset:
     """All rows of a source in memory."""
     import numpy as np
-    from scipy import sparse
 
     from cutsvm.errors import DataError
     from cutsvm.io.batches import checked, value_type
@@ -173,13 +172,20 @@ def _gather(source: Source) -> Dataset:
         parts.append(part)
     if not first:
         raise DataError(f"{source.name}: no samples")
-    if len(parts) == 1:
-        X = parts[0].X
-    else:
-        X = sparse.vstack([part.X for part in parts], format="csr") if sparse.issparse(parts[0].X) else np.vstack([part.X for part in parts])
+    matrices = [part.X for part in parts]
+    X = matrices[0] if len(parts) == 1 else _stacked(matrices)
     y = np.concatenate([part.y for part in parts])
     weights, qid = (
         None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
         for name in ("weights", "qid")
     )
     return Dataset(X, y, qid, source.zero_based, None, source.name, 0, weights, source.feature_names)
+
+
+def _stacked(matrices: list[Any]) -> Any:
+    import numpy as np
+    from scipy import sparse
+
+    from cutsvm.io.batches import is_sparse
+
+    return sparse.vstack(matrices, format="csr") if is_sparse(matrices[0]) else np.vstack(matrices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def as_source(source: Any, format: str | None, roles: Roles, zero_based: ZeroBas
     if hasattr(source, "__iter__") and not hasattr(source, "shape"):
         return BlockSource(source)
     raise TypeError(
-        f"source: expected a path, several paths, a pair of arrays (X, y) or an iterator of them, got {type(source).__name__}"
+        "source: expected a path, several paths, a pair of arrays (X, y) or an iterator of them, "
+        f"got {type(source).__name__}"
     )
 
 
@@ -104,14 +106,16 @@ class SvmlightSource:
 
     def __iter__(self) -> Iterator[Batch]:
         has_qid: bool | None = None
-        for self._file, path in enumerate(self._paths):
-            self._text, line = 0, 0
+        for file, path in enumerate(self._paths):
+            self._file, self._text, line = file, 0, 0
             for text in _cut(text_blocks(path)):
                 batch, lines = self._parse(path, text, line)
                 if batch is not None and batch.X.shape[0]:
                     if has_qid is not None and (batch.qid is not None) != has_qid:
                         have = "have" if has_qid else "have not"
-                        raise DataError(f"{path}: from line {line + 1} on: expected 'qid:' as the lines before {have} it")
+                        raise DataError(
+                            f"{path}: from line {line + 1} on: expected 'qid:' as the lines before {have} it"
+                        )
                     has_qid = batch.qid is not None
                     yield batch
                 line += lines
@@ -167,7 +171,7 @@ class StoreSource:
 
     def __iter__(self) -> Iterator[Batch]:
         store = self.store
-        for k, (start, stop) in enumerate(zip(store.edges, store.edges[1:], strict=False)):
+        for k, (start, stop) in enumerate(pairwise(store.edges)):
             mine = slice(int(start), int(stop))
             arrays = store.read(k)
             X: Any = arrays[0]

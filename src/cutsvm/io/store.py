@@ -149,9 +149,9 @@ class Store:
             values[start : start + len(own)], columns[start : start + len(own)] = own, where
             pointers[self.edges[k] + 1 : self.edges[k + 1] + 1] = ends[1:].astype(index) + start
             start += len(own)
-        X = csr_matrix((values, columns, pointers), shape=(n, d))
-        X.has_sorted_indices = X.has_canonical_format = True
-        return X
+        matrix = csr_matrix((values, columns, pointers), shape=(n, d))
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
 
 
 def _map(file: Path, size: int) -> NDArray[np.uint8]:

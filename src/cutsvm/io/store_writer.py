@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from cutsvm.errors import DataError
-from cutsvm.io.batches import Batch, Codes, Source, checked, value_type
+from cutsvm.io.batches import Batch, Codes, Source, checked, is_sparse, value_type
 from cutsvm.io.manifest import ALIGN, Block, Manifest, Part
 from cutsvm.rows.array import as_rows
 
@@ -60,7 +60,7 @@ class StoreWriter:
             return
         if self._dtype is None:
             self._begin(batch)
-        if sparse.issparse(batch.X) != self._sparse:
+        if is_sparse(batch.X) != self._sparse:
             kinds = ("dense", "sparse") if self._sparse else ("sparse", "dense")
             raise DataError(f"{self._source.name}: from row {self.rows} on the rows are {kinds[0]}, before {kinds[1]}")
         assert self._dtype is not None
@@ -113,7 +113,7 @@ class StoreWriter:
 
     def _begin(self, batch: Batch) -> None:
         self._dtype = value_type(self._wanted, batch.X.dtype)
-        self._sparse, self._base = sparse.issparse(batch.X), batch.base
+        self._sparse, self._base = is_sparse(batch.X), batch.base
         if not self._sparse:
             self._width = batch.X.shape[1]
             if self._n_features not in (None, self._width):
@@ -136,7 +136,7 @@ class StoreWriter:
             columns = content[offset : offset + 4 * count].view(kind)
             columns += 1
             content.tofile(file)
-            self._blocks[number] = Block(block.rows, block.entries, zlib.crc32(content))
+            self._blocks[number] = Block(block.rows, block.entries, zlib.crc32(content.data))
 
     def _placed(self, X: Any) -> Any:
         """The rows with their columns counted from 0, and no more of them than allowed."""
@@ -160,7 +160,8 @@ class StoreWriter:
     def _check_width(self, width: int) -> None:
         if self._n_features is not None and width > self._n_features:
             raise DataError(
-                f"{self._source.name}: index {width - 1 + self._base} is beyond the {self._n_features} features asked for"
+                f"{self._source.name}: index {width - 1 + self._base} is beyond the {self._n_features} features "
+                "asked for"
             )
         if width > _INT32_MAX:
             raise DataError(
@@ -181,7 +182,9 @@ class StoreWriter:
         """Labels or queries as numbers, texts as their codes."""
         if values.dtype.kind in "UO" or values.dtype.kind == "S":
             if texts not in self._codes and self.rows:
-                raise DataError(f"{self._source.name}: from row {self.rows} on {what} are text, before they were numbers")
+                raise DataError(
+                    f"{self._source.name}: from row {self.rows} on {what} are text, before they were numbers"
+                )
             return self._codes.setdefault(texts, Codes()).encode(values)
         if texts in self._codes:
             raise DataError(f"{self._source.name}: from row {self.rows} on {what} are numbers, before they were text")
@@ -207,8 +210,8 @@ class StoreWriter:
         if not self._sparse and self._width:
             row = self._width * X.itemsize
             strip = STRIP if row * STRIP <= _WIDE * self._block_bytes else max(1, self._block_bytes // row)
-        pending = self._pending
         while start < rows:
+            pending = self._pending
             many = min(rows - start, strip - pending.rows % strip)
             pending.append(X[start : start + many])
             start += many
@@ -244,7 +247,7 @@ class _Pending:
         self._lengths: list[Array] = []
 
     def append(self, X: Any) -> None:
-        if sparse.issparse(X):
+        if is_sparse(X):
             self._columns.append(X.indices.astype(np.int32))
             self._lengths.append(np.diff(X.indptr))
             self._values.append(X.data.copy())

@@ -1,4 +1,4 @@
-"""Sources of rows that are tables: CSV and TSV, Parquet, Arrow and Feather, all read by pyarrow, some rows at a time."""
+"""Sources of rows that are tables: CSV and TSV, Parquet, Arrow and Feather, read by pyarrow some rows at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cutsvm.errors import DataError
 from cutsvm.io.batches import Batch
-from cutsvm.io.roles import Places, Roles
+from cutsvm.io.roles import Roles
 
 __all__ = ["TableSource"]
 
@@ -22,7 +22,9 @@ VALUES = 1 << 22  # of a batch, at most
 _CSV_BLOCK = 8 << 20  # bytes
 _HEAD = 1 << 20  # bytes in which the first line of a CSV file ends
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_BAD_VALUE = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+: invalid value '(.*)'", re.S)
+_BAD_VALUE = re.compile(
+    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+: invalid value '(.*)'", re.S
+)
 
 Array = NDArray[Any]
 
@@ -36,7 +38,9 @@ class TableSource:
         try:
             self._arrow = import_module("pyarrow")
         except ImportError:
-            raise ImportError(f"{path}: reading {kind} files needs the package pyarrow: pip install cutsvm[files]") from None
+            raise ImportError(
+                f"{path}: reading {kind} files needs the package pyarrow: pip install cutsvm[files]"
+            ) from None
         self.name, self._path = path, path
         self._done: Any = lambda: None
         with self._failures_in_words():
@@ -130,11 +134,13 @@ class TableSource:
 
     def _settle(self, schema: Any, roles: Roles) -> None:
         """Finds the roles, and refuses features that are no numbers."""
-        self._places: Places = roles.places(self.name, schema.names)
+        self._places = roles.places(self.name, schema.names)
         types = self._arrow.types
         for place in self._places.features:
             kind = schema.types[place]
-            if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)):
+            if not (
+                types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+            ):
                 what = "text" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
                 raise DataError(
                     f"{self.name}: column {schema.names[place]!r} holds {what}, expected numbers; "

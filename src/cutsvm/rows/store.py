@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 
@@ -111,7 +112,7 @@ class StoreRows:
         cuts = np.searchsorted(rows, self.edges)
         parts = [
             (k, slice(int(low), int(high)), rows[low:high] - self.edges[k])
-            for k, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False))
+            for k, (low, high) in enumerate(pairwise(cuts))
             if high > low
         ]
         return self._take_sparse(len(rows), parts) if self.store.sparse else self._take_dense(len(rows), parts)
@@ -132,10 +133,12 @@ class StoreRows:
         index = np.int32 if ends[-1] < 2**31 else np.int64
         values, columns = np.empty(ends[-1], dtype=self.store.manifest.dtype), np.empty(ends[-1], dtype=np.int32)
         for k, to, own in parts:
-            arrays = self.store.read(k, whole=self._most(k, own))
+            where = self.store.read(k, whole=self._most(k, own))
             first, last = ends[to.start], ends[to.stop]
             inside = (ends[to.start : to.stop + 1] - first).astype(np.int32)
-            core.sparse_take(*arrays, own, inside, values[first:last], columns[first:last], self.threads)
+            core.sparse_take(
+                where[0], where[1], where[2], own, inside, values[first:last], columns[first:last], self.threads
+            )
         return SparseRows.of((values, columns.astype(index, copy=False), ends.astype(index)), self.d, self.threads)
 
     def _most(self, k: int, own: Ints) -> bool:

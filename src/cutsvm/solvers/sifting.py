@@ -143,11 +143,13 @@ def draw(risk: Risk, size: int, rng: np.random.Generator) -> Risk:
     chosen = in_order(rng.integers(0, rows.n, size))
     drawn = loss.take(chosen)
     more = [chosen]
+    rest = OF_EACH if rows.room is None else int((1.0 - SAMPLE_ROOM) * rows.room / loss.labels)
+    least = min(OF_EACH, rest)
     for label in range(loss.labels):
-        if np.count_nonzero(drawn.side(label)) < OF_EACH:
+        if np.count_nonzero(drawn.side(label)) < least:
             of_class = np.flatnonzero(loss.side(label))
-            few = len(of_class) <= OF_EACH
-            more.append(of_class if few else of_class[rng.integers(0, len(of_class), OF_EACH)])
+            few = len(of_class) <= least
+            more.append(of_class if few else of_class[rng.integers(0, len(of_class), least)])
     if len(more) > 1:
         chosen = in_order(np.concatenate(more))
         drawn = loss.take(chosen)
