@@ -256,7 +256,7 @@ def test_sizes(text, size):
 
 @pytest.mark.parametrize("text", [0, -1, True, 1.5, "", "GB", "x", "-1GB", "1ZB", "0MB", "1 0MB", None])
 def test_bad_sizes(text):
-    with pytest.raises(ValueError, match="memory_limit=.*expected bytes"):
+    with pytest.raises(ValueError, match=r"memory_limit=.*expected bytes"):
         memory.parse(text)
     if text is not None:
         with pytest.raises(ValueError, match="memory_limit="):

@@ -52,7 +52,7 @@ class Store:
         file = self.path / manifest.block_name(number)
         data = _map(file, block.size(manifest.layout, manifest.dtype, manifest.features))
         fresh = number not in self._checked
-        if fresh and zlib.crc32(data) != block.crc32:
+        if fresh and zlib.crc32(data.data) != block.crc32:
             raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
         if whole and not fresh:
             data[:: mmap.PAGESIZE].max(initial=0)  # touches every page, without the interpreter's lock
@@ -76,7 +76,7 @@ class Store:
             return None
         file = self.path / self.manifest.part_name(name)
         data = _map(file, part.size)
-        if zlib.crc32(data) != part.crc32:
+        if zlib.crc32(data.data) != part.crc32:
             raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
         return data.view(part.dtype)
 
@@ -87,7 +87,7 @@ class Store:
             return None
         file = self.path / self.manifest.part_name(name)
         content = _map(file, part.size)
-        if zlib.crc32(content) != part.crc32:
+        if zlib.crc32(content.data) != part.crc32:
             raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
         words = json.loads(content.tobytes())
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -149,7 +149,8 @@ class Store:
             values[start : start + len(own)], columns[start : start + len(own)] = own, where
             pointers[self.edges[k] + 1 : self.edges[k + 1] + 1] = ends[1:].astype(index) + start
             start += len(own)
-        matrix = csr_matrix((values, columns, pointers), shape=(n, d))
+        parts: Any = (values, columns, pointers)
+        matrix: Any = csr_matrix(parts, shape=(n, d))
         matrix.has_sorted_indices = matrix.has_canonical_format = True
         return matrix
 
