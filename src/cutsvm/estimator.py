@@ -70,15 +70,19 @@ class Certified(BaseEstimator):  # type: ignore[misc]
     def _labelled(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> tuple[Any, Array, Vector, Array]:
         """X, y, the weights, and the classes that have some, at least two."""
         rows: StoreRows | None = None
+        names: list[str] | None = None
         if is_source(X):
             data = open_source(X, y)
             sample_weight = data.weights if sample_weight is None else sample_weight
-            y, rows = data.y, self._rows_on_disk(data)
+            y, rows, names = data.y, self._rows_on_disk(data), data.feature_names
             X = data.X if rows is None else rows
         if rows is None:
             X, y = self._check_data(X, y, **more)
         else:  # its values were checked when the store was made
             self.n_features_in_ = rows.d
+            vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
         if y.dtype == object and not all(isinstance(label, str) for label in y):
             raise ValueError(
                 "Unknown label type: y has dtype object; make its labels numbers or strings first, "

@@ -87,7 +87,7 @@ USAGE = [
     (["train", "--checkpoint", "f", "DATA"], "not available yet"),
     (["train", "-v", "200", "DATA"], "200"),
     (["train", "none"], "none: No such file"),
-    (["train", "."], "is a folder"),
+    (["train", "."], ".: not a store: it has no manifest.json"),
     (["train", "DATA", "--also", "none"], "none: No such file"),
     (["train", "DATA", "."], "is a folder"),
     (["train", "DATA", "nowhere/m"], "there is no folder"),
@@ -100,7 +100,7 @@ USAGE = [
     (["check", "."], "is a folder"),
     (["info"], "MODEL"),
     (["info", "none"], "No such file"),
-    (["info", "."], "is a folder"),
+    (["info", "."], ".: not a store: it has no manifest.json"),
     (["info", "DATA"], "neither a cutsvm nor a LIBLINEAR model"),
     (["demo", "--rows", "3"], "--rows"),
 ]

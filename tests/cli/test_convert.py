@@ -68,6 +68,13 @@ def test_tables_with_text_labels(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("predict", "--label", "answer", path, tmp_path / "m", tmp_path / "out")
     assert code == 0 and out.startswith("Accuracy = ")
     assert set((tmp_path / "out").read_text().split()) == {"yes", "no"}
+    assert "'a', 'b'" in run("info", tmp_path / "m").out
+    turned = ["b,answer,a", *(f"{b},{label},{a}" for a, b, label in (line.split(",") for line in lines))]
+    (tmp_path / "turned.csv").write_text("\n".join(turned) + "\n")
+    assert run("predict", "--label", "answer", tmp_path / "turned.csv", tmp_path / "m").out == out
+    (tmp_path / "turned.csv").write_text("b,answer\n1,yes\n")
+    code, _, err = run("predict", "--label", "answer", tmp_path / "turned.csv", tmp_path / "m")
+    assert code == 2 and "there is no column 'a', which the model was trained with" in err
     code, _, err = run("train", "-w1", "5", "--label", "answer", path, tmp_path / "m")
     assert code == 2 and "-wLABEL takes labels that are numbers" in err
     assert run("convert", "-q", "--label", "-1", path, tmp_path / "store").code == 0

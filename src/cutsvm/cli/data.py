@@ -49,7 +49,7 @@ def read_like(path: str, model: SavedModel, base: Base, label: str | None = None
     check_source(path, folder=True)
     with failures_in_words(path):
         if label is not None or format_of(path) != "svmlight":
-            return open_dataset(path, label=label)
+            return _in_order(open_dataset(path, label=label), model.estimator)
         return read_svmlight(
             path,
             zero_based=base,
@@ -57,6 +57,18 @@ def read_like(path: str, model: SavedModel, base: Base, label: str | None = None
             feature_ids=model.feature_ids,
             extra="ignore",
         )
+
+
+def _in_order(data: Dataset, estimator: Any) -> Dataset:
+    """The data with their columns in the order that the model knows, by their names if both have some."""
+    names = vars(estimator).pop("feature_names_in_", None)  # an array has none, and scikit-learn would ask for them
+    if names is None or data.feature_names is None or list(names) == data.feature_names:
+        return data
+    missing = [name for name in names if name not in data.feature_names]
+    if missing:
+        raise CommandError(f"{data.source}: there is no column {missing[0]!r}, which the model was trained with")
+    order = [data.feature_names.index(name) for name in names]
+    return data.with_columns(order)
 
 
 def check_source(path: str, *, folder: bool = False) -> None:

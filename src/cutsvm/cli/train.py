@@ -60,7 +60,9 @@ def _train(options: argparse.Namespace, sources: list[str], target: str, say: Me
         _check_format(options, data, classes)
     say.note(f"{data.source}: {_facts(options.task, data, classes)}, read in {reading:.2f} s")
     estimator = _estimator(options, classes)
-    extra = {"qid": data.qid} if options.task == "rank" else {}
+    extra: dict[str, Any] = {"qid": data.qid} if options.task == "rank" else {}
+    if data.weights is not None and options.task != "classify":
+        extra["sample_weight"] = data.weights
     if options.folds is not None:
         from cutsvm.cli.validate import cross_validate
 
@@ -98,12 +100,14 @@ def _read(options: argparse.Namespace, sources: list[str], until_done: ExitStack
 def _to_fit(
     options: argparse.Namespace, data: Dataset, y: npt.NDArray[Any], say: Messages
 ) -> tuple[Any, npt.NDArray[Any] | None]:
-    """What fit takes: a store as it is, which may then stay on disk, or X and y."""
+    """What fit takes: the data as they are, of which a store may then stay on disk, or X and y."""
     from cutsvm.io.dataset import StoredDataset
     from cutsvm.memory import parse, plan
 
-    if not isinstance(data, StoredDataset) or options.task != "classify":
+    if options.task != "classify":
         return data.X, y
+    if not isinstance(data, StoredDataset):
+        return data.with_labels(y), None
     classes = len(np.unique(y))
     outputs = classes if classes > 2 and options.multi_class != "ovr" else 1
     with failures_in_words(data.source):

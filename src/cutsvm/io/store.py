@@ -50,8 +50,8 @@ class Store:
         block = manifest.blocks[number]
         sections = block.sections(manifest.layout, manifest.dtype, manifest.features)
         file = self.path / manifest.block_name(number)
-        data = _map(file, block.size(manifest.layout, manifest.dtype, manifest.features))
         fresh = number not in self._checked
+        data = _map(file, block.size(manifest.layout, manifest.dtype, manifest.features), soon=whole or fresh)
         if fresh and zlib.crc32(data.data) != block.crc32:
             raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
         if whole and not fresh:
@@ -155,8 +155,8 @@ class Store:
         return matrix
 
 
-def _map(file: Path, size: int) -> NDArray[np.uint8]:
-    """The bytes of a file, mapped; it must have the size that the manifest says."""
+def _map(file: Path, size: int, *, soon: bool = True) -> NDArray[np.uint8]:
+    """The bytes of a file, mapped; it must have the size that the manifest says. soon: all will be read at once."""
     try:
         with open(file, "rb") as stream:
             found = os.fstat(stream.fileno()).st_size
@@ -165,6 +165,8 @@ def _map(file: Path, size: int) -> NDArray[np.uint8]:
                 raise DataError(f"{file}: {what}: {found} bytes, expected {size}; run convert again")
             if size == 0:
                 return np.empty(0, dtype=np.uint8)
+            if soon and hasattr(os, "posix_fadvise"):
+                os.posix_fadvise(stream.fileno(), 0, size, os.POSIX_FADV_WILLNEED)
             # Closed by the last array that looks into it.
             return np.frombuffer(mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ), dtype=np.uint8)
     except FileNotFoundError:
