@@ -93,7 +93,7 @@ USAGE = [
     (["train", "DATA", "nowhere/m"], "there is no folder"),
     (["train", "DATA", "DATA"], "is an input"),
     (["train", "DATA", "OTHER"], "exists and is not a model"),
-    (["train", "table.csv"], "not supported yet"),
+    (["train", "table.csv"], "which column has the labels?"),
     (["predict", "DATA"], "MODEL"),
     (["check"], "DATA"),
     (["check", "none"], "No such file"),
