@@ -93,7 +93,7 @@ def test_decades() -> None:
 
 def test_plain_lines_only_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("cutsvm.callbacks.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("cutsvm.bars.time.monotonic", lambda: now[0])
     stream = io.StringIO()
     with ProgressBar(stream=stream, every=5) as bar:
         for second in range(12):

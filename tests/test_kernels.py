@@ -1,5 +1,7 @@
 """Every compiled kernel against its NumPy twin, on random input of every layout and any number of threads."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -94,6 +96,48 @@ def test_group_sums(layout, seed, n, d, groups, threads):
     expected, read = sweep.group_sums(X, a, group, sums)
     assert as_rows(LAYOUTS[layout](X), threads).group_sums(a, group, sums) == read
     assert_array_equal(sums, expected)
+
+
+@pytest.mark.parametrize("layout", ["float64", "float32", "csr", "csr32", "csr_long"])
+@given(
+    seed=seeds,
+    n=sizes,
+    d=st.integers(1, 9),
+    shards=st.integers(1, 20),
+    threads=st.integers(1, 3),
+    cuts=st.integers(0, 4),
+)
+def test_sums_that_go_on_over_blocks(layout, seed, n, d, shards, threads, cuts):
+    """Block by block they are those of all rows at once, to the last bit."""
+    rng = rng_of(seed)
+    X, noise = some_rows(rng, n, d) * 0.1, rng.normal(size=n)
+    rows = as_rows(LAYOUTS[layout](X), threads)
+    bounds = np.linspace(0, n, shards + 1).astype(np.int64)
+    old, moved, sums = np.zeros(n), np.zeros(shards), np.zeros((shards, d + 1))
+    read = rows.accumulate(old, noise, bounds, sums, moved)
+    group, totals = rng.integers(-1, 3, size=n).astype(np.int32), np.zeros((3, d + 1))
+    counted = rows.group_sums(noise, group, totals)
+    edges, group_edges = core.cut_shards(bounds), core.group_edges(n, 3, d)
+    pieces = len(edges) - 1
+    partial, travel, old = np.zeros((pieces, d + 1)), np.zeros(pieces), np.zeros(n)
+    in_groups = np.zeros((3 * (len(group_edges) - 1), d + 1))
+    ends = np.sort(rng.integers(0, n + 1, size=cuts))
+    for first, last in pairwise([0, *ends.tolist(), n]):
+        mine = slice(first, last)
+        block = rows.take(np.arange(first, last))
+        read -= block.add_pieces(old[mine], noise[mine], np.clip(edges - first, 0, block.n), partial, travel)
+        inside = np.clip(group_edges - first, 0, block.n)
+        counted -= block.add_groups(noise[mine], group[mine], 3, inside, in_groups)
+    assert read == counted == 0
+    assert_array_equal(old, noise)
+    each, again, total = pieces // shards, np.zeros_like(sums), np.zeros_like(totals)
+    for piece in range(pieces):
+        again[piece // each] += partial[piece]
+    for first in range(0, len(in_groups), 3):
+        total += in_groups[first : first + 3]
+    assert_array_equal(again, sums)
+    assert_array_equal(total, totals)
+    assert_allclose(sums, sweep.accumulate(X, np.zeros(n), noise, bounds, np.zeros_like(sums))[0], rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -243,6 +287,18 @@ def test_wrong_shapes_are_refused():
         lambda: core.dense_accumulate(X, two, two, bounds, np.ones((1, 5)), one, 1),
         lambda: core.dense_accumulate(X, two, two, np.array([0, 3]), np.ones((1, 3)), one, 1),
         lambda: core.dense_accumulate(X, two, two, np.array([0, 2, 1]), np.ones((2, 3)), two, 1),
+        lambda: core.cut_shards(first),
+        lambda: core.dense_add_pieces(X, one, two, bounds, np.ones((1, 3)), one, 1),
+        lambda: core.dense_add_pieces(X, two, two, bounds, np.ones((1, 5)), one, 1),
+        lambda: core.dense_add_pieces(X, two, two, bounds, np.ones((1, 3)), two, 1),
+        lambda: core.dense_add_pieces(X, two, two, np.array([0, 3]), np.ones((1, 3)), one, 1),
+        lambda: core.sparse_add_pieces(*csr, 3, two, two, np.array([0, 2, 1]), np.ones((2, 3)), two, 1),
+        lambda: core.dense_add_groups(X, one, group, 1, bounds, np.ones((1, 4)), 1),
+        lambda: core.dense_add_groups(X, two, group, 1, bounds, np.ones((1, 3)), 1),
+        lambda: core.dense_add_groups(X, two, group, 2, bounds, np.ones((3, 4)), 1),
+        lambda: core.dense_add_groups(X, two, group, 0, bounds, np.ones((1, 4)), 1),
+        lambda: core.dense_add_groups(X, two, group + 1, 1, bounds, np.ones((1, 4)), 1),
+        lambda: core.sparse_add_groups(*csr, two, group, 1, bounds[:1], np.ones((1, 4)), 1),
         lambda: core.hinge_value(one, two, 1),
         lambda: core.hinge_look(two, one, two, np.ones(8), np.ones((3, 8)), 1),
         lambda: core.hinge_look(two, two, two, np.ones(7), np.ones((3, 8)), 1),

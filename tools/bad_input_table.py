@@ -11,6 +11,8 @@ import contextlib
 import gzip
 import io
 import os
+import re
+import shutil
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -92,7 +94,8 @@ def command_line(folder: Path) -> list[tuple[str, str, str]]:
         "train: -e x": ["train", "-e", "x", str(good)],
         "train: -w7 2 without a class 7": ["train", "-w7", "2", str(good)],
         "train: an option that does not exist": ["train", "--fast", str(good)],
-        "train: --memory 2GB (not yet)": ["train", "--memory", "2GB", str(good)],
+        "train: --memory lots": ["train", "--memory", "lots", str(good)],
+        "train: --memory 1kB": ["train", "--memory", "1kB", str(good)],
         "train --task rank: queries of one row": ["train", "--task", "rank", str(alone)],
         "train --task rank: -B": ["train", "--task", "rank", "-B", "1", str(good)],
         "train --task roc: three classes": ["train", "--task", "roc", str(grades)],
@@ -106,7 +109,51 @@ def command_line(folder: Path) -> list[tuple[str, str, str]]:
     for given, words in cases.items():
         code, said = call(*words)
         rows.append((given, said.replace(f"{folder}/", "").replace(str(folder), "a-folder"), str(code)))
+    return [*rows, *stores(folder, good)]
+
+
+TABLES = {
+    "no label column": "a,b\n1,2\n",
+    "a hole": "a,label\n1,0\n,1\n",
+    "text in a column of numbers": "a,label\n1,0\nx,1\n",
+    "infinity": "a,label\n1,0\ninf,1\n",
+}
+
+
+def stores(folder: Path, good: Path) -> list[tuple[str, str, str]]:
+    """Tables that cannot be converted, and stores that were damaged afterwards."""
+    rows = []
+
+    def tried(given: str, *words: str) -> None:
+        code, said = call(*words)
+        said = re.sub(r"data-[0-9a-f]{16}", "data-...", said.replace(f"{folder}/", ""))
+        rows.append((given, said, str(code)))
+
+    for given, text in TABLES.items():
+        (folder / "table.csv").write_text(text)
+        tried(f"convert: {given}", "convert", "-q", str(folder / "table.csv"), str(folder / "new.store"))
+    (folder / "photos").mkdir()
+    (folder / "photos" / "a.jpg").write_text("x")
+    tried("convert: over a folder of other things", "convert", "-q", str(good), str(folder / "photos"))
+    damages: dict[str, Callable[[Path], object]] = {
+        "a block cut short": lambda data: os.truncate(next(data.glob("block-*")), 10),
+        "a block that is missing": lambda data: next(data.glob("block-*")).unlink(),
+        "a block that was altered": lambda data: _alter(next(data.glob("block-*"))),
+        "a manifest that is missing": lambda data: (data.parent / "manifest.json").unlink(),
+        "a manifest that was altered": lambda data: _alter(data.parent / "manifest.json"),
+    }
+    for given, damage in damages.items():
+        store = folder / "good.store"
+        shutil.rmtree(store, ignore_errors=True)
+        call("convert", "-q", str(good), str(store))
+        damage(next(store.glob("data-*")))
+        tried(f"train: a store with {given}", "train", "-q", str(store), str(folder / "m.model"))
     return rows
+
+
+def _alter(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content[:-4] + bytes([content[-4] ^ 1]) + content[-3:])
 
 
 def python() -> list[tuple[str, str]]:

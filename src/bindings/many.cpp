@@ -65,8 +65,32 @@ std::int64_t run_group_sums(const Rows& rows, const Vector<double>& s, const Vec
     });
 }
 
+// The same for one block of many rows; sums go on in `partial`, which has `groups` rows for each piece.
+template <class Rows>
+std::int64_t run_add_groups(const Rows& rows, const Vector<double>& s, const Vector<std::int32_t>& group,
+                            std::int64_t groups, const Vector<std::int64_t>& edges, const MatrixOut<double>& partial,
+                            int threads) {
+    check(static_cast<std::int64_t>(s.shape(0)) == rows.n && s.shape(0) == group.shape(0), "one entry per row expected");
+    check(static_cast<std::int64_t>(partial.shape(1)) == rows.d + 1, "partial: d + 1 columns expected");
+    check(groups > 0 && partial.shape(0) % static_cast<std::size_t>(groups) == 0, "partial: groups for each piece expected");
+    check_edges(edges, partial.shape(0) / static_cast<std::size_t>(groups), rows.n);
+    return released([&] {
+        for (const std::int32_t g : view(group)) check(g < groups, "a group that is not there");
+        return add_groups(rows, view(s), view(group), groups, view(edges), partial.data(), threads);
+    });
+}
+
 template <class T>
 void bind_dense(nb::module_& m) {
+    m.def(
+        "dense_add_groups",
+        [](const Matrix<T>& X, const Vector<double>& s, const Vector<std::int32_t>& group, std::int64_t groups,
+           const Vector<std::int64_t>& edges, const MatrixOut<double>& partial, int threads) {
+            return with_dense(
+                X, [&](const auto& rows) { return run_add_groups(rows, s, group, groups, edges, partial, threads); });
+        },
+        "X"_a.noconvert(), "s"_a.noconvert(), "group"_a.noconvert(), "groups"_a, "edges"_a.noconvert(),
+        "partial"_a.noconvert(), "threads"_a);
     m.def(
         "dense_scores_many",
         [](const Matrix<T>& X, const Matrix<double>& W, const Vector<double>& b, const MatrixOut<double>& out,
@@ -93,6 +117,16 @@ void bind_dense(nb::module_& m) {
 
 template <class T, class I>
 void bind_sparse(nb::module_& m) {
+    m.def(
+        "sparse_add_groups",
+        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Vector<double>& s,
+           const Vector<std::int32_t>& group, std::int64_t groups, const Vector<std::int64_t>& edges,
+           const MatrixOut<double>& partial, int threads) {
+            const auto rows = sparse(values, columns, pointers, static_cast<std::int64_t>(partial.shape(1)) - 1);
+            return run_add_groups(rows, s, group, groups, edges, partial, threads);
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "s"_a.noconvert(),
+        "group"_a.noconvert(), "groups"_a, "edges"_a.noconvert(), "partial"_a.noconvert(), "threads"_a);
     m.def(
         "sparse_scores_many",
         [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Matrix<double>& W,
@@ -133,4 +167,8 @@ void bind_many(nb::module_& m) {
     bind_sparse<float, std::int64_t>(m);
     bind_sparse<double, std::int32_t>(m);
     bind_sparse<double, std::int64_t>(m);
+    m.def(
+        "group_edges",
+        [](std::int64_t n, std::int64_t groups, std::int64_t d) { return to_numpy(group_edges(n, groups, d)); }, "n"_a,
+        "groups"_a, "d"_a);
 }

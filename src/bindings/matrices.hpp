@@ -1,6 +1,8 @@
 // Data matrices as the kernels take them: dense in either order, or CSR.
 #pragma once
 
+#include <algorithm>
+
 #include "bindings/arrays.hpp"
 #include "core/rows.hpp"
 
@@ -22,4 +24,12 @@ cutsvm::SparseRows<T, I> sparse(const Vector<T>& values, const Vector<I>& column
     check(pointers.shape(0) > 0, "pointers: n + 1 entries expected");
     check(values.shape(0) == columns.shape(0), "values and columns differ in length");
     return {values.data(), columns.data(), pointers.data(), static_cast<std::int64_t>(pointers.shape(0)) - 1, d};
+}
+
+// Edges of pieces of n rows.
+inline void check_edges(const Vector<std::int64_t>& edges, std::size_t pieces, std::int64_t n) {
+    check(edges.shape(0) == pieces + 1 && pieces > 0, "edges: one more than pieces expected");
+    const auto all = view(edges);
+    check(all.front() == 0 && all.back() == n && std::is_sorted(all.begin(), all.end()),
+          "edges: rising from 0 to n expected");
 }

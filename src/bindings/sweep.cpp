@@ -30,8 +30,35 @@ std::int64_t run_accumulate(const Rows& rows, const VectorOut<double>& old, cons
         [&] { return accumulate(rows, view(old), view(fresh), edges, sums.data(), width, view(moved), threads); });
 }
 
+// The same for one block of many rows; sums go on in `partial` and `travel`.
+template <class Rows>
+std::int64_t run_add_pieces(const Rows& rows, const VectorOut<double>& old, const Vector<double>& fresh,
+                            const Vector<std::int64_t>& edges, const MatrixOut<double>& partial,
+                            const VectorOut<double>& travel, int threads) {
+    const auto n = static_cast<std::size_t>(rows.n);
+    const auto width = static_cast<std::int64_t>(partial.shape(1));
+    check(old.shape(0) == n && fresh.shape(0) == n, "coefficients: one entry per row expected");
+    check(width == rows.d || width == rows.d + 1, "partial: d or d + 1 columns expected");
+    check(travel.shape(0) == partial.shape(0), "travel: one entry per piece expected");
+    check_edges(edges, partial.shape(0), rows.n);
+    return released([&] {
+        return add_pieces(rows, view(old), view(fresh), view(edges), partial.data(), width, view(travel), threads);
+    });
+}
+
 template <class T>
 void bind_dense(nb::module_& m) {
+    m.def(
+        "dense_add_pieces",
+        [](const Matrix<T>& X, const VectorOut<double>& old, const Vector<double>& fresh,
+           const Vector<std::int64_t>& edges, const MatrixOut<double>& partial, const VectorOut<double>& travel,
+           int threads) {
+            return with_dense(X, [&](const auto& rows) {
+                return run_add_pieces(rows, old, fresh, edges, partial, travel, threads);
+            });
+        },
+        "X"_a.noconvert(), "old"_a.noconvert(), "fresh"_a.noconvert(), "edges"_a.noconvert(),
+        "partial"_a.noconvert(), "travel"_a.noconvert(), "threads"_a);
     m.def(
         "dense_scores",
         [](const Matrix<T>& X, const Vector<double>& w, double b, const VectorOut<double>& out, int threads) {
@@ -139,6 +166,15 @@ void bind_compress(nb::module_& m) {
 template <class T, class I>
 void bind_sparse(nb::module_& m) {
     m.def(
+        "sparse_add_pieces",
+        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, std::int64_t d,
+           const VectorOut<double>& old, const Vector<double>& fresh, const Vector<std::int64_t>& edges,
+           const MatrixOut<double>& partial, const VectorOut<double>& travel, int threads) {
+            return run_add_pieces(sparse(values, columns, pointers, d), old, fresh, edges, partial, travel, threads);
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "d"_a, "old"_a.noconvert(),
+        "fresh"_a.noconvert(), "edges"_a.noconvert(), "partial"_a.noconvert(), "travel"_a.noconvert(), "threads"_a);
+    m.def(
         "sparse_scores",
         [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Vector<double>& w,
            double b, const VectorOut<double>& out, int threads) {
@@ -214,6 +250,13 @@ void bind_sweep(nb::module_& m) {
     bind_sparse<float, std::int64_t>(m);
     bind_sparse<double, std::int32_t>(m);
     bind_sparse<double, std::int64_t>(m);
+    m.def(
+        "cut_shards",
+        [](const Vector<std::int64_t>& bounds) {
+            check(bounds.shape(0) > 1, "bounds: two or more expected");
+            return to_numpy(cut_shards(view(bounds)));
+        },
+        "bounds"_a.noconvert());
     m.def(
         "blend",
         [](const Vector<double>& from, const Vector<double>& to, double k, const VectorOut<double>& out, int threads) {

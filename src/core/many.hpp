@@ -146,19 +146,19 @@ std::int64_t accumulate_choices(const Rows& rows, std::int64_t classes, std::spa
                                 std::span<const double> s, std::span<std::int32_t> old,
                                 std::span<const std::int32_t> fresh, std::span<const std::int64_t> bounds, double* sums,
                                 std::int64_t width, std::span<double> moved, int threads) {
-    const std::vector<Piece> pieces = cut_shards(bounds);
-    const auto count = static_cast<std::int64_t>(pieces.size());
+    const std::vector<std::int64_t> edges = cut_shards(bounds);
+    const auto count = static_cast<std::int64_t>(edges.size()) - 1;
     const auto shards = static_cast<std::int64_t>(bounds.size()) - 1;
     // What each piece adds to each class, in the order of the rows.
-    std::vector<std::vector<std::vector<Item>>> items(pieces.size());
-    std::vector<std::int64_t> changed(pieces.size());
-    std::vector<double> travel(pieces.size());
+    std::vector<std::vector<std::vector<Item>>> items(edges.size() - 1);
+    std::vector<std::int64_t> changed(edges.size() - 1);
+    std::vector<double> travel(edges.size() - 1);
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
     for (std::int64_t q = 0; q < count; ++q) {
         const auto at = static_cast<std::size_t>(q);
         auto& mine = items[at];
         mine.resize(static_cast<std::size_t>(classes));
-        for (std::int64_t i = pieces[at].begin; i < pieces[at].end; ++i) {
+        for (std::int64_t i = edges[at]; i < edges[at + 1]; ++i) {
             const auto r = static_cast<std::size_t>(i);
             const std::int32_t from = old[r], to = fresh[r], own = y[r];
             if (from == to) continue;
@@ -186,28 +186,35 @@ std::int64_t accumulate_choices(const Rows& rows, std::int64_t classes, std::spa
         }
     }
     std::int64_t all = 0;
-    for (std::size_t q = 0; q < pieces.size(); ++q) {
-        moved[static_cast<std::size_t>(pieces[q].shard)] += travel[q];
-        all += changed[q];
+    for (std::int64_t q = 0; q < count; ++q) {
+        moved[static_cast<std::size_t>(q / each)] += travel[static_cast<std::size_t>(q)];
+        all += changed[static_cast<std::size_t>(q)];
     }
     return all;
 }
 
-// sums[g] += sum of |s_i| (x_i, 1) over the rows of group g; rows of a group below 0 are left out.
-// requires: sums is groups x (d + 1), row-major; group[i] < groups.
+// Pieces of n rows, each with sums of its own: as many as keep all threads busy, unless their sums take too much memory.
+inline std::vector<std::int64_t> group_edges(std::int64_t n, std::int64_t groups, std::int64_t d) {
+    constexpr std::int64_t PIECES = 16, MOST = 1 << 22;  // pieces, and entries of all their sums
+    const std::int64_t count = std::clamp<std::int64_t>(MOST / std::max<std::int64_t>(1, groups * (d + 1)), 1, PIECES);
+    std::vector<std::int64_t> edges;
+    for (std::int64_t q = 0; q <= count; ++q) edges.push_back(n * q / count);
+    return edges;
+}
+
+// partial[q, g] += sum of |s_i| (x_i, 1) over the rows of piece q and group g, row after row; rows of a group below 0 are
+// left out.
+// requires: partial is Q x groups x (d + 1), row-major; group[i] < groups; edges as in `add_pieces`.
 // ensures: returns the number of rows read.
 template <class Rows>
-std::int64_t group_sums(const Rows& rows, std::span<const double> s, std::span<const std::int32_t> group,
-                        std::int64_t groups, double* sums, int threads) {
-    constexpr std::int64_t PIECES = 16, MOST = 1 << 22;  // pieces, and entries of all their sums
-    const std::int64_t size = rows.d + 1, each = groups * size;
-    const std::int64_t count = std::clamp<std::int64_t>(MOST / std::max<std::int64_t>(1, each), 1, PIECES);
-    std::vector<double> partial(static_cast<std::size_t>(count * each));
+std::int64_t add_groups(const Rows& rows, std::span<const double> s, std::span<const std::int32_t> group,
+                        std::int64_t groups, std::span<const std::int64_t> edges, double* partial, int threads) {
+    const std::int64_t size = rows.d + 1, count = static_cast<std::int64_t>(edges.size()) - 1;
     std::vector<std::int64_t> read(static_cast<std::size_t>(count));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
     for (std::int64_t q = 0; q < count; ++q) {
-        double* out = partial.data() + q * each;
-        for (std::int64_t i = rows.n * q / count; i < rows.n * (q + 1) / count; ++i) {
+        double* out = partial + q * groups * size;
+        for (std::int64_t i = edges[static_cast<std::size_t>(q)]; i < edges[static_cast<std::size_t>(q) + 1]; ++i) {
             const auto r = static_cast<std::size_t>(i);
             if (group[r] < 0 || s[r] == 0.0) continue;
             double* sum = out + group[r] * size;
@@ -218,11 +225,24 @@ std::int64_t group_sums(const Rows& rows, std::span<const double> s, std::span<c
         }
     }
     std::int64_t all = 0;
-    for (std::int64_t q = 0; q < count; ++q) {
-        for (std::int64_t j = 0; j < each; ++j) sums[j] += partial[static_cast<std::size_t>(q * each + j)];
-        all += read[static_cast<std::size_t>(q)];
-    }
+    for (const std::int64_t some : read) all += some;
     return all;
+}
+
+// sums[g] += sum of |s_i| (x_i, 1) over the rows of group g; rows of a group below 0 are left out.
+// requires: sums is groups x (d + 1), row-major; group[i] < groups.
+// ensures: returns the number of rows read.
+template <class Rows>
+std::int64_t group_sums(const Rows& rows, std::span<const double> s, std::span<const std::int32_t> group,
+                        std::int64_t groups, double* sums, int threads) {
+    const std::vector<std::int64_t> edges = group_edges(rows.n, groups, rows.d);
+    const auto each = static_cast<std::size_t>(groups * (rows.d + 1));
+    std::vector<double> partial((edges.size() - 1) * each);
+    const std::int64_t read =
+        add_groups(rows, s, group, groups, std::span<const std::int64_t>(edges), partial.data(), threads);
+    for (std::size_t first = 0; first < partial.size(); first += each)
+        for (std::size_t j = 0; j < each; ++j) sums[j] += partial[first + j];
+    return read;
 }
 
 }  // namespace cutsvm

@@ -116,50 +116,42 @@ inline void blend(std::span<const double> from, std::span<const double> to, doub
     for_blocks(static_cast<std::int64_t>(out.size()), threads, block, LIGHT);
 }
 
-// A piece of a shard, small enough that the pieces keep all threads busy.
-struct Piece {
-    std::int64_t shard, begin, end;
-};
-
-// Cuts every shard into the same number of pieces; how many depends on the shards alone.
-inline std::vector<Piece> cut_shards(std::span<const std::int64_t> bounds) {
+// Cuts every shard into the same number of pieces, small enough that they keep all threads busy; how many depends on the
+// shards alone. Piece q has the rows edges[q]..edges[q + 1].
+inline std::vector<std::int64_t> cut_shards(std::span<const std::int64_t> bounds) {
     constexpr std::int64_t PIECES = 16;
     const auto shards = static_cast<std::int64_t>(bounds.size()) - 1;
     const std::int64_t each = std::max<std::int64_t>(1, PIECES / shards);
-    std::vector<Piece> pieces;
+    std::vector<std::int64_t> edges;
     for (std::int64_t p = 0; p < shards; ++p) {
         const std::int64_t first = bounds[static_cast<std::size_t>(p)];
         const std::int64_t size = bounds[static_cast<std::size_t>(p) + 1] - first;
-        for (std::int64_t q = 0; q < each; ++q)
-            pieces.push_back({p, first + size * q / each, first + size * (q + 1) / each});
+        for (std::int64_t q = 0; q < each; ++q) edges.push_back(first + size * q / each);
     }
-    return pieces;
+    edges.push_back(bounds.back());
+    return edges;
 }
 
-// sums[p] += sum over the rows i of shard p of (fresh[i] - old[i]) (x_i, 1); then old = fresh.
-// Only rows whose coefficient changed are read. The last column, for the constant feature, is there when
-// width == d + 1. moved[p] += sum over shard p of |fresh[i] - old[i]|.
-// requires: sums is P x width, row-major; bounds has P + 1 entries, from 0 to n, never falling.
-// ensures: returns the number of rows read.
+// partial[q] += sum over the rows i of piece q of (fresh[i] - old[i]) (x_i, 1), row after row; then old = fresh.
+// travel[q] += sum over piece q of |fresh[i] - old[i]|. Sums that go on over the next rows come out the same to the last
+// bit as those over all rows at once.
+// requires: partial is Q x width, row-major; edges has Q + 1 entries, from 0 to n, never falling.
+// ensures: returns the number of rows read: those whose coefficient changed.
 template <class Rows>
-std::int64_t accumulate(const Rows& rows, std::span<double> old, std::span<const double> fresh,
-                        std::span<const std::int64_t> bounds, double* sums, std::int64_t width,
-                        std::span<double> moved, int threads) {
-    const std::vector<Piece> pieces = cut_shards(bounds);
-    const auto count = static_cast<std::int64_t>(pieces.size());
-    const auto size = static_cast<std::size_t>(width);
-    std::vector<double> partial(pieces.size() * size);
-    std::vector<std::int64_t> read(pieces.size());
-    std::vector<double> travel(pieces.size());
+std::int64_t add_pieces(const Rows& rows, std::span<double> old, std::span<const double> fresh,
+                        std::span<const std::int64_t> edges, double* partial, std::int64_t width,
+                        std::span<double> travel, int threads) {
+    const auto count = static_cast<std::int64_t>(edges.size()) - 1;
+    std::vector<std::int64_t> read(static_cast<std::size_t>(count));
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
     for (std::int64_t q = 0; q < count; ++q) {
-        const Piece piece = pieces[static_cast<std::size_t>(q)];
-        double* out = partial.data() + static_cast<std::size_t>(q) * size;
+        const auto at = static_cast<std::size_t>(q);
+        double* out = partial + q * width;
         std::array<double, BLOCK> change;
-        double total = 0.0, far = 0.0;
+        double total = width > rows.d ? out[rows.d] : 0.0, far = travel[at];
         std::int64_t changed = 0;
-        for (std::int64_t from = piece.begin; from < piece.end; from += BLOCK) {
-            const std::int64_t to = std::min(piece.end, from + BLOCK);
+        for (std::int64_t from = edges[at]; from < edges[at + 1]; from += BLOCK) {
+            const std::int64_t to = std::min(edges[at + 1], from + BLOCK);
             for (std::int64_t i = from; i < to; ++i) {
                 const auto s = static_cast<std::size_t>(i);
                 const double delta = fresh[s] - old[s];
@@ -171,19 +163,37 @@ std::int64_t accumulate(const Rows& rows, std::span<double> old, std::span<const
             }
             rows.add(from, to, change.data(), out);
         }
-        if (width > rows.d) out[rows.d] += total;
-        read[static_cast<std::size_t>(q)] = changed;
-        travel[static_cast<std::size_t>(q)] = far;
+        if (width > rows.d) out[rows.d] = total;
+        read[at] = changed;
+        travel[at] = far;
     }
     std::int64_t all = 0;
-    for (std::size_t q = 0; q < pieces.size(); ++q) {
-        double* sum = sums + pieces[q].shard * width;
+    for (const std::int64_t some : read) all += some;
+    return all;
+}
+
+// sums[p] += sum over the rows i of shard p of (fresh[i] - old[i]) (x_i, 1); then old = fresh.
+// Only rows whose coefficient changed are read. The last column, for the constant feature, is there when
+// width == d + 1. moved[p] += sum over shard p of |fresh[i] - old[i]|.
+// requires: sums is P x width, row-major; bounds has P + 1 entries, from 0 to n, never falling.
+// ensures: returns the number of rows read.
+template <class Rows>
+std::int64_t accumulate(const Rows& rows, std::span<double> old, std::span<const double> fresh,
+                        std::span<const std::int64_t> bounds, double* sums, std::int64_t width,
+                        std::span<double> moved, int threads) {
+    const std::vector<std::int64_t> edges = cut_shards(bounds);
+    const std::size_t count = edges.size() - 1, each = count / (bounds.size() - 1);
+    const auto size = static_cast<std::size_t>(width);
+    std::vector<double> partial(count * size), travel(count);
+    const std::int64_t read = add_pieces(rows, old, fresh, std::span<const std::int64_t>(edges), partial.data(), width,
+                                         std::span<double>(travel), threads);
+    for (std::size_t q = 0; q < count; ++q) {
+        double* sum = sums + q / each * size;
         const double* part = partial.data() + q * size;
         for (std::size_t j = 0; j < size; ++j) sum[j] += part[j];
-        moved[static_cast<std::size_t>(pieces[q].shard)] += travel[q];
-        all += read[q];
+        moved[q / each] += travel[q];
     }
-    return all;
+    return read;
 }
 
 // Copies rows one after the other: out is rows.size() x d, row-major.

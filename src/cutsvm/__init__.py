@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cutsvm import solvers
     from cutsvm.errors import DataError
+    from cutsvm.io.convert import convert
     from cutsvm.io.dataset import Dataset, open_dataset
     from cutsvm.io.model_file import load_model, save_model
     from cutsvm.linear import LinearSVC
@@ -27,6 +28,7 @@ __all__ = [
     "Record",
     "Status",
     "__version__",
+    "convert",
     "load_model",
     "open_dataset",
     "save_model",
@@ -44,6 +46,7 @@ _HOMES = {
     "RankingSVM": "cutsvm.ranking",
     "Record": "cutsvm.run",
     "Status": "cutsvm.run",
+    "convert": "cutsvm.io.convert",
     "load_model": "cutsvm.io.model_file",
     "open_dataset": "cutsvm.io.dataset",
     "save_model": "cutsvm.io.model_file",

@@ -31,6 +31,22 @@ def sparse_accumulate(
     moved: Vector,
     threads: int,
 ) -> int: ...
+def cut_shards(bounds: Ints) -> Ints: ...
+def dense_add_pieces(
+    X: Array, old: Vector, fresh: Vector, edges: Ints, partial: Vector, travel: Vector, threads: int
+) -> int: ...
+def sparse_add_pieces(
+    values: Array,
+    columns: Array,
+    pointers: Array,
+    d: int,
+    old: Vector,
+    fresh: Vector,
+    edges: Ints,
+    partial: Vector,
+    travel: Vector,
+    threads: int,
+) -> int: ...
 def dense_squares(X: Array, out: Vector, threads: int) -> None: ...
 def sparse_squares(values: Array, columns: Array, pointers: Array, out: Vector, threads: int) -> None: ...
 def count_nonzeros(X: Array, counts: Ints, threads: int) -> None: ...
@@ -85,6 +101,21 @@ def sparse_accumulate_choices(
 def dense_group_sums(X: Array, s: Vector, group: Array, sums: Vector, threads: int) -> int: ...
 def sparse_group_sums(
     values: Array, columns: Array, pointers: Array, s: Vector, group: Array, sums: Vector, threads: int
+) -> int: ...
+def group_edges(n: int, groups: int, d: int) -> Ints: ...
+def dense_add_groups(
+    X: Array, s: Vector, group: Array, groups: int, edges: Ints, partial: Vector, threads: int
+) -> int: ...
+def sparse_add_groups(
+    values: Array,
+    columns: Array,
+    pointers: Array,
+    s: Vector,
+    group: Array,
+    groups: int,
+    edges: Ints,
+    partial: Vector,
+    threads: int,
 ) -> int: ...
 
 # multiclass.hpp

@@ -8,12 +8,11 @@ from __future__ import annotations
 import logging
 import math
 import sys
-import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
+
+from cutsvm.bars import Bar
 
 if TYPE_CHECKING:
     from cutsvm.run import Record
@@ -79,7 +78,7 @@ def decades(first: float, gap: float, tol: float) -> tuple[float, float]:
     return min(max(math.log10(start / max(gap, end)), 0.0), total), total
 
 
-class ProgressBar:
+class ProgressBar(Bar):
     """A bar on standard error: how many decades the gap has fallen on its way to `tol`.
 
     On a terminal it is redrawn in place; elsewhere a plain line appears every `every` seconds, and one at
@@ -88,61 +87,30 @@ class ProgressBar:
     """
 
     def __init__(self, *, stream: TextIO | None = None, every: float = 5.0) -> None:
-        self.every = every
-        self._stream = stream
+        super().__init__(stream=stream, every=every)
         self._first: dict[str, float] = {}
-        self._last: Record | None = None
-        self._printed: Record | None = None
-        self._next_line = time.monotonic() + every
-        self._display: Progress | None = None
-        self._console: Console | None = None
-        self._managed = False
-
-    def __getstate__(self) -> dict[str, float]:
-        """A copy, as cross-validation makes them, starts afresh: screens cannot be copied."""
-        return {"every": self.every}
-
-    def __setstate__(self, state: dict[str, float]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
-
-    def __enter__(self) -> ProgressBar:
-        self._managed = True
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._managed = False
-        self.close()
 
     def __call__(self, record: Record) -> None:
-        self._last = record
         first = self._first.setdefault(record.label, record.gap)
-        if self._console is None:
-            self._console = Console(file=self._stream or sys.stderr)
-        if self._console.is_terminal and not self._console.is_dumb_terminal:
-            self._draw(self._console, record, first)
-        elif time.monotonic() >= self._next_line:
-            self._print_line(self._console, record)
-        if record.gap <= record.tol and not self._managed:
+        self.show(describe(record), lambda display: self._draw(display, record, first))
+        if record.gap <= record.tol and not self.managed:
             self.close()
 
-    def close(self) -> None:
-        """Leave the last state on the screen."""
-        if self._display is not None:
-            self._display.stop()
-        elif self._console is not None and self._last is not None and self._last is not self._printed:
-            self._print_line(self._console, self._last)
-        self._display = self._console = self._last = None
+    def columns(self) -> tuple[ProgressColumn, ...]:
+        return (
+            TextColumn("{task.description}", style="bold", markup=False),
+            BarColumn(bar_width=28, complete_style="cyan", finished_style="green"),
+            TextColumn("gap {task.fields[gap]:.1e} -> {task.fields[tol]:.0e}"),
+            TextColumn("{task.fields[seconds]:.1f} s", style="cyan"),
+            TextColumn("{task.fields[work]}", style="dim"),
+        )
 
-    def _draw(self, console: Console, record: Record, first: float) -> None:
-        starting = self._display is None
-        if self._display is None:
-            self._display = _display(console)
-            self._display.add_task("", total=1.0, gap=math.nan, tol=record.tol, seconds=0.0, work="")
+    def _draw(self, display: Progress, record: Record, first: float) -> None:
+        if not display.task_ids:
+            display.add_task("", total=1.0, gap=math.nan, tol=record.tol, seconds=0.0, work="")
         done, total = decades(first, record.gap, record.tol)
-        self._display.update(
-            self._display.task_ids[0],
+        display.update(
+            display.task_ids[0],
             # A problem solved at the first point has no decade to go: its bar is full.
             completed=done if total > 0 else 1.0,
             total=total if total > 0 else 1.0,
@@ -152,23 +120,3 @@ class ProgressBar:
             seconds=record.seconds,
             work=f"{record.passes:g} passes  {record.planes} planes",
         )
-        if starting:  # not before there is something to show
-            self._display.start()
-
-    def _print_line(self, console: Console, record: Record) -> None:
-        self._printed = record
-        self._next_line = time.monotonic() + self.every
-        console.file.write(describe(record) + "\n")
-        console.file.flush()
-
-
-def _display(console: Console) -> Progress:
-    """The bar with the gap, the time and the work beside it."""
-    columns: tuple[Any, ...] = (
-        TextColumn("{task.description}", style="bold", markup=False),
-        BarColumn(bar_width=28, complete_style="cyan", finished_style="green"),
-        TextColumn("gap {task.fields[gap]:.1e} -> {task.fields[tol]:.0e}"),
-        TextColumn("{task.fields[seconds]:.1f} s", style="cyan"),
-        TextColumn("{task.fields[work]}", style="dim"),
-    )
-    return Progress(*columns, console=console, refresh_per_second=10)

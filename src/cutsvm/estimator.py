@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cutsvm import solvers, threads, validation
 from cutsvm.callbacks import Log
 from cutsvm.io.dataset import Dataset, open_dataset
-from cutsvm.rows import as_rows
+from cutsvm.rows import StoreRows, as_rows
 from cutsvm.run import Callback, Record, Result, Solver, Status, relative_gap
 from cutsvm.types import Array, Vector
 
@@ -69,10 +69,20 @@ class Certified(BaseEstimator):  # type: ignore[misc]
 
     def _labelled(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> tuple[Any, Array, Vector, Array]:
         """X, y, the weights, and the classes that have some, at least two."""
+        rows: StoreRows | None = None
+        names: list[str] | None = None
         if is_source(X):
             data = open_source(X, y)
-            X, y = data.X, data.y
-        X, y = self._check_data(X, y, **more)
+            sample_weight = data.weights if sample_weight is None else sample_weight
+            y, rows, names = data.y, self._rows_on_disk(data), data.feature_names
+            X = data.X if rows is None else rows
+        if rows is None:
+            X, y = self._check_data(X, y, **more)
+        else:  # its values were checked when the store was made
+            self.n_features_in_ = rows.d
+            vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
         if y.dtype == object and not all(isinstance(label, str) for label in y):
             raise ValueError(
                 "Unknown label type: y has dtype object; make its labels numbers or strings first, "
@@ -86,6 +96,10 @@ class Certified(BaseEstimator):  # type: ignore[misc]
             name, only = type(self).__name__, classes.tolist()[0]
             raise ValueError(f"{name} needs rows of at least 2 classes; there is only one class with weight: {only!r}")
         return X, y, weights, classes
+
+    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
+        """The rows of a store, for estimators that train from the disk; None: they are to be loaded."""
+        return None
 
     def _callbacks(self) -> list[Callback]:
         return [*(self.callbacks or ()), *([Log()] if self.verbose else ())]

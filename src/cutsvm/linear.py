@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from os import PathLike
 from time import perf_counter
 from typing import Any, Literal
@@ -10,11 +12,12 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from cutsvm import threads, validation
+from cutsvm import memory, threads, validation
 from cutsvm.estimator import Certified
+from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.losses import CrammerSinger, Hinge
 from cutsvm.risk import Intercept, MultiRisk, Risk
-from cutsvm.rows import Rows, as_rows
+from cutsvm.rows import Rows, StoreRows, as_rows
 from cutsvm.run import Record, Result, Solver, Status, Stop, run
 from cutsvm.solvers import ACCPM, DCD
 from cutsvm.types import Array, Vector
@@ -63,8 +66,12 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         `DCD(asynchronous=True)`).
     warm_start : bool, default=False
         Start from the last fit's solution.
-    memory_limit, checkpoint : default=None
-        For data larger than memory; not available yet.
+    memory_limit : str or int, default=None
+        Private memory of the process that a fit from a file or a store may use: "300MB", "2GB", or bytes. The rows stay
+        on disk (those of a file in a temporary store) and are read block by block; the answer is the same. Without a
+        limit a store is loaded if there is room. Arrays are used where they are.
+    checkpoint : default=None
+        Not available yet.
     callbacks : list of callables, default=None
         Each is called with a `cutsvm.run.Record` after every iteration; one that returns True ends the fit.
     verbose : int, default=0
@@ -141,9 +148,19 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
-        """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`."""
+        """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`, `fit("train.store")`."""
         solver = self._check_params()
+        with ExitStack() as until_done:
+            if self.memory_limit is not None and isinstance(X, (str, PathLike)) and y is None:
+                from cutsvm.io.convert import as_store
+
+                X = until_done.enter_context(as_store(X))
+            return self._fit(solver, X, y, sample_weight)
+
+    def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> LinearSVC:
         X, y, weights, classes = self._labelled(X, y, sample_weight)
+        if isinstance(X, StoreRows) and isinstance(solver, DCD):
+            raise ValueError("solver dcd visits rows in any order: use ocas, cpa, sifting or auto for rows on disk")
         validation.apply_class_weights(weights, self.class_weight, classes, y)
         if len(classes) > 2 and self.multi_class == "crammer_singer":
             solved = self._solve_jointly(solver, X, y, weights, classes)
@@ -159,17 +176,28 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     def _check_params(self) -> Solver:
         validation.one_of("intercept", self.intercept, ("free", "regularized"))
         validation.one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
-        for name in ("memory_limit", "checkpoint"):
-            if getattr(self, name) is not None:
-                raise NotImplementedError(f"{name} is not available yet: leave it None")
+        if self.memory_limit is not None:
+            memory.parse(self.memory_limit)
+        if self.checkpoint is not None:
+            raise NotImplementedError("checkpoint is not available yet: leave it None")
         return super()._check_params()
+
+    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
+        if not isinstance(data, StoredDataset) or data.loaded:
+            return None
+        limit = None if self.memory_limit is None else memory.parse(self.memory_limit)
+        classes = len(validation.distinct(data.y))
+        outputs = classes if classes > 2 and self.multi_class == "crammer_singer" else 1
+        plan = memory.plan(data.store, limit, outputs)
+        logging.getLogger("cutsvm").info("%s: training %s", data.source, plan.words)
+        return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room) if plan.streams else None
 
     def _solve(
         self, solver: Solver, X: Any, y: Array, weights: Vector, positives: Array, *, labelled: bool
     ) -> tuple[list[Result], Array, Array]:
         """One result per positive class; their weights and intercepts."""
         n_threads = threads.count(self.n_jobs)
-        rows: Rows = as_rows(X, n_threads)
+        rows: Rows = _as_rows(X, n_threads)
         intercept = self._intercept()
         began, cut_short = perf_counter(), False
         callbacks = self._callbacks()
@@ -200,7 +228,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         # A class without weight is none: its rows, which weigh nothing either, may have any label.
         labels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         loss = CrammerSinger(labels, weights, len(classes), n_threads)
-        risk = MultiRisk(as_rows(X, n_threads), loss, intercept=self._intercept(), threads=n_threads)
+        risk = MultiRisk(_as_rows(X, n_threads), loss, intercept=self._intercept(), threads=n_threads)
         start = None
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), risk.rows.d):
             start = risk.flat(self.coef_, self.intercept_)
@@ -232,3 +260,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[chosen]
         return labels
+
+
+def _as_rows(X: Any, n_threads: int) -> Rows:
+    return X if isinstance(X, StoreRows) else as_rows(X, n_threads)

@@ -132,6 +132,7 @@ class RankingSVM(_PairwiseSVM):
             if qid is not None and data.qid is not None:
                 raise ValueError("the data set has its own queries: leave qid out")
             X, y, qid = data.X, data.y, data.qid if qid is None else qid
+            sample_weight = data.weights if sample_weight is None else sample_weight
         X, y = self._check_data(X, y, y_numeric=True, ensure_min_samples=2)
         refuse_text(y)
         weights = validation.sample_weights(sample_weight, len(y))

@@ -22,7 +22,7 @@ from cutsvm._native import core
 from cutsvm.line_search import lowest
 from cutsvm.losses import CrammerSinger, KnottedLine, Line, Loss, Pairwise, RowLoss
 from cutsvm.planes import Planes
-from cutsvm.rows import Choices, Rows, RowsInMemory
+from cutsvm.rows import Choices, Rows
 from cutsvm.timing import count, timed
 from cutsvm.types import Ints, Vector
 
@@ -250,7 +250,6 @@ class MultiRisk(Risk):
     @cached_property
     def anchors(self) -> _Anchors:
         """What `reach` needs to know of the classes; those without weight are left out."""
-        assert isinstance(self.rows, RowsInMemory)
         sums = np.zeros((self.outputs, self.rows.d + 1))
         count("visits", self.rows.group_sums(self.loss.weights, self.loss.y, sums))
         sums = sums[sums[:, -1] > 0.0]
@@ -273,7 +272,6 @@ class MultiRisk(Risk):
         """With free intercepts: for each class k the planes of all rows choosing k; these balance each other."""
         if self.intercept is not Intercept.FREE:
             return []
-        assert isinstance(self.rows, RowsInMemory)
         K, d, shards = self.outputs, self.rows.d, self.shards
         sums = np.zeros((shards * K, d + 1))
         shard = np.repeat(np.arange(shards, dtype=np.int32), np.diff(self.bounds))

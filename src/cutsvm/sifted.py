@@ -24,7 +24,7 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.losses import CrammerSinger, Hinge, Siftable
 from cutsvm.risk import Point, Risk
-from cutsvm.rows import DenseRows, SparseRows, StackedRows
+from cutsvm.rows import DenseRows, SparseRows, StackedRows, WholeRows
 from cutsvm.timing import count, timed
 from cutsvm.types import Array, Ints, Vector
 
@@ -32,8 +32,8 @@ EMPTY = 1e-9  # a group that has lost all but this share of its weight is left o
 
 
 def can_sift(risk: Risk) -> bool:
-    """Whether the risk is of a matrix in memory, and a loss that knows its groups."""
-    return isinstance(risk.rows, (DenseRows, SparseRows)) and isinstance(risk.loss, (Hinge, CrammerSinger))
+    """Whether the risk is of a matrix, in memory or on disk, and a loss that knows its groups."""
+    return isinstance(risk.rows, WholeRows) and isinstance(risk.loss, (Hinge, CrammerSinger))
 
 
 class Sifted:
@@ -42,8 +42,8 @@ class Sifted:
     @timed("sift")
     def __init__(self, full: Risk, point: Point, band: float) -> None:
         if not can_sift(full):
-            raise TypeError("sifting: a matrix in memory, and a loss that knows its groups, expected")
-        self.all_rows = cast("DenseRows | SparseRows", full.rows)
+            raise TypeError("sifting: a matrix, and a loss that knows its groups, expected")
+        self.all_rows = cast("WholeRows", full.rows)
         self.loss = cast("Siftable", full.loss)
         self._threads = full.threads
         self._group: Array = np.empty(full.rows.n, dtype=np.int32)
@@ -66,7 +66,7 @@ class Sifted:
         count("visits", len(rows))
         return self.all_rows.take(rows).fast()
 
-    def _add(self, rows: DenseRows | SparseRows, masses: Vector, group: Array, sign: float) -> None:
+    def _add(self, rows: WholeRows, masses: Vector, group: Array, sign: float) -> None:
         """Adds the rows of each group to its total sum of s_i (x_i, 1)."""
         sums = np.zeros_like(self._totals)
         count("visits", rows.group_sums(masses, group, sums))
@@ -83,11 +83,14 @@ class Sifted:
         return StackedRows(rows), self.loss.joined(losses)
 
     @timed("sift")
-    def grow(self, point: Point) -> int:
-        """The rows that are in another group at the point join U. Returns how many."""
+    def grow(self, point: Point) -> bool:
+        """The rows that are in another group at the point join U. False: there is no room for so many."""
         strays = self.loss.strays(point.scores, self._group)
+        room = self.all_rows.room
+        if room is not None and len(strays) + sum(rows.n for rows in self._kept) > room:
+            return False
         if not len(strays):
-            return 0
+            return True
         rows, loss, group = self._take(strays), self.loss.take(strays), self._group[strays]
         self._add(rows, loss.masses, group, -1.0)
         self._totals[self._totals[:, -1] <= EMPTY * self._full] = 0.0  # what is left of it is round-off
@@ -100,4 +103,4 @@ class Sifted:
         risk.cut(np.append(risk.bounds[:-1], risk.rows.n))
         if risk.dual is not None:
             risk.dual = np.concatenate([risk.dual, (group >= 0).astype(np.float64)])
-        return len(strays)
+        return True

@@ -11,6 +11,8 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.types import Array, Vector
 
+PART = 1 << 20  # labels that are looked at together
+
 
 def positive(name: str, value: Any) -> None:
     """A finite real number above 0."""
@@ -31,11 +33,13 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def distinct(y: Array) -> Array:
-    """np.unique(y), for two numbers without a sort and without copies."""
+    """np.unique(y), for two numbers without a sort; part by part, so that there are no copies of it all."""
     few: Array = np.unique(y[:1000])
     if len(few) == 2 and y.dtype.kind in "iuf" and sum(np.count_nonzero(y == label) for label in few) == len(y):
         return few
-    return np.asarray(np.unique(y))
+    for start in range(0, len(y), PART):
+        few = np.union1d(few, y[start : start + PART])
+    return np.asarray(few)
 
 
 def negate(weights: Vector, y: Array, positive: Any) -> None:
@@ -126,6 +130,8 @@ def apply_class_weights(weights: Vector, class_weight: Any, classes: Array, y: A
 
 def scale_spread(X: Any) -> float:
     """Largest over smallest of the features' largest absolute values, features that are all 0 left out."""
+    if hasattr(X, "spread"):  # a store knows
+        return float(X.spread)
     if hasattr(X, "indices"):
         size = np.zeros(X.shape[1])
         np.maximum.at(size, X.indices, np.abs(X.data))

@@ -1,4 +1,4 @@
-"""`cutsvm info`: what is in a model file."""
+"""`cutsvm info`: what is in a model file or a store."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cutsvm.cli.data import check_source
-from cutsvm.cli.messages import certificate, failures_in_words, one_line, print_json, result
+from cutsvm.cli.messages import certificate, failures_in_words, one_line, print_json, result, some
 
 if TYPE_CHECKING:
     from cutsvm.io.model_file import SavedModel
 
 __all__ = ["info"]
 
-_NAMES_SHOWN = 8
-
 
 def info(options: argparse.Namespace) -> int:
     """Print the facts as a table, or as JSON."""
     from cutsvm.io.model_file import load_model
 
+    if os.path.isdir(options.model):
+        from cutsvm.cli.store_info import store_info
+
+        return store_info(options.model, json=options.json)
     check_source(options.model)
     with failures_in_words(options.model):
         model = load_model(options.model)
@@ -71,18 +73,18 @@ def _table(path: str, size: int, model: SavedModel) -> list[str]:
         ("file", f"{path} ({size:,} bytes)"),
         ("format", model.format if model.version is None else f"cutsvm, written by version {model.version}"),
         ("task", model.task),
-        *([("classes", _some(facts["classes"].tolist()))] if "classes" in facts else []),
+        *([("classes", some(facts["classes"].tolist()))] if "classes" in facts else []),
         ("features", f"{facts['features']:,}, counted from {_base(model)}"),
         ("weights", f"{facts['nonzero_weights']:,} not zero, {facts['dtype']}"),
     ]
     if "thresholds" in facts:
-        rows.append(("thresholds", _some(facts["thresholds"].tolist())))
+        rows.append(("thresholds", some(facts["thresholds"].tolist())))
     elif model.task != "rank":
         rows.append(("intercept", _intercept(facts)))
     if "n_pairs" in facts:
         rows.append(("pairs", _pairs(facts)))
     if facts["feature_names"] is not None:
-        rows.append(("names", _some(facts["feature_names"])))
+        rows.append(("names", some(facts["feature_names"])))
     if model.format == "cutsvm":
         rows += _fit_rows(facts)
     width = max(len(key) for key, _ in rows)
@@ -93,14 +95,14 @@ def _fit_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """How the model came about and how good it is."""
     gap = facts["gap"]
     gap = math.nan if gap is None else float(np.max(gap))
-    work = f"{facts['solver']}, {_some(_list(facts['n_iter']))} iterations"
+    work = f"{facts['solver']}, {some(_list(facts['n_iter']))} iterations"
     rows = [("C", f"{facts['C']:g}"), ("solver", work)]
     if facts.get("class_weight"):
         rows.append(("class weight", str(facts["class_weight"])))
     return [
         *rows,
-        ("objective", _some(_list(facts["objective"]))),
-        ("lower bound", _some(_list(facts["lower_bound"]))),
+        ("objective", some(_list(facts["objective"]))),
+        ("lower bound", some(_list(facts["lower_bound"]))),
         ("certificate", certificate(gap, facts["tol"])),
         ("status", facts["status"] or "unknown"),
     ]
@@ -108,12 +110,6 @@ def _fit_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _list(value: Any) -> list[Any]:
     return list(np.atleast_1d(value).tolist())
-
-
-def _some(values: list[Any]) -> str:
-    """The first few values; text in quotes, so that a label with a blank or a control sign is seen as one."""
-    shown = ", ".join(f"{v:.10g}" if isinstance(v, float) else repr(v) for v in values[:_NAMES_SHOWN])
-    return shown if len(values) <= _NAMES_SHOWN else f"{shown}, ... ({len(values):,} in all)"
 
 
 def _base(model: SavedModel) -> str:
@@ -132,8 +128,8 @@ def _pairs(facts: dict[str, Any]) -> str:
 
 def _intercept(facts: dict[str, Any]) -> str:
     if facts.get("fit_intercept") is None:
-        return f"{_some(_list(facts['intercepts']))} (where the training error is lowest)"
+        return f"{some(_list(facts['intercepts']))} (where the training error is lowest)"
     if not facts["fit_intercept"]:
         return "none"
     kind = {"free": "not regularised", "regularized": "regularised"}.get(facts["intercept"], "")
-    return f"{_some(_list(facts['intercepts']))} ({kind})"
+    return f"{some(_list(facts['intercepts']))} ({kind})"

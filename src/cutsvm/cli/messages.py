@@ -20,7 +20,10 @@ __all__ = [
     "one_line",
     "print_json",
     "result",
+    "some",
 ]
+
+_SHOWN = 8
 
 
 class CommandError(Exception):
@@ -80,6 +83,12 @@ def _finite(value: Any) -> Any:
 def one_line(text: str) -> str:
     """Text without line breaks and without control characters."""
     return _printable(" ".join(text.split()))
+
+
+def some(values: list[Any]) -> str:
+    """The first few values; text in quotes, so that a label with a blank or a control sign is seen as one."""
+    shown = ", ".join(f"{v:.10g}" if isinstance(v, float) else repr(v) for v in values[:_SHOWN])
+    return shown if len(values) <= _SHOWN else f"{shown}, ... ({len(values):,} in all)"
 
 
 def _printable(text: str) -> str:

@@ -13,6 +13,7 @@ __all__ = ["parse"]
 _EXAMPLES = """examples:
   cutsvm demo                                  see it work on data that it makes
   cutsvm check train.svm                       look for mistakes in a data file
+  cutsvm convert train.csv.gz train.store      a store, to train on data larger than memory
   cutsvm train -c 10 train.svm                 train, write train.svm.model
   cutsvm predict test.svm train.svm.model out  accuracy, and one prediction a line in `out`
 """
@@ -24,8 +25,19 @@ _TRAIN_EXAMPLES = """examples:
   cutsvm train part1.svm --also part2.svm         rows from several files
   cutsvm train --max-time 60 --json train.svm     the best model after a minute, facts as JSON
 
-DATA is an svmlight file, also compressed (.gz .bz2 .xz .zst). -e is the relative gap at which to stop: with
+  cutsvm train --memory 2GB train.store           rows stay on disk (cutsvm convert makes stores)
+
+DATA is an svmlight file, also compressed (.gz .bz2 .xz .zst), a table (.csv .tsv .parquet .arrow .feather .npz), or a
+store. -e is the relative gap at which to stop: with
 1e-3 the objective is proven to be within 0.1 % of the best possible one. Ctrl-C writes the best model so far.
+"""
+_CONVERT_EXAMPLES = """examples:
+  cutsvm convert train.svm.gz train.store                  svmlight, plain or compressed
+  cutsvm convert part1.svm train.store --also part2.svm    several svmlight files
+  cutsvm convert train.parquet train.store --label click   a table, and which column has the labels
+
+STORE is a folder. A store of that name is replaced once the new one is complete; any other folder is left alone. If the
+command is cut off, the old store is as it was; where there was none, run it again.
 """
 _PREDICT_EXAMPLES = """examples:
   cutsvm predict test.svm train.svm.model             accuracy only
@@ -58,7 +70,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
-    for add in (_add_train, _add_predict, _add_check, _add_info, _add_demo):
+    for add in (_add_train, _add_predict, _add_convert, _add_check, _add_info, _add_demo):
         add(commands)
     if not argv or argv[0] not in commands.choices:
         return parser.parse_args(argv)
@@ -115,7 +127,7 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
 
     parser = _command(commands, "train", "train a model", _TRAIN_EXAMPLES)
     parser.set_defaults(run=train)
-    parser.add_argument("data", metavar="DATA", help="svmlight file")
+    parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
     parser.add_argument("model", metavar="MODEL", nargs="?", help="file to write (default: DATA.model)")
     _add_problem(parser)
     _add_solver(parser)
@@ -144,7 +156,16 @@ def _add_problem(parser: _Parser) -> None:
     group.add_argument("--bias", type=_bias, help=argparse.SUPPRESS)
     group.add_argument("--class-weight", dest="weights", action="append", type=_class_weight, help=argparse.SUPPRESS)
     group.add_argument("--also", metavar="FILE", action="append", default=[], help="more rows (repeatable)")
+    _add_label(group)
     _add_base(group)
+
+
+def _add_label(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--label",
+        metavar="COLUMN",
+        help="of a table the labels: a name or a number, -1 is the last (default: label, y, target or class)",
+    )
 
 
 def _add_base(group: argparse._ActionsContainer) -> None:
@@ -179,7 +200,9 @@ def _add_solver(parser: _Parser) -> None:
 def _add_limits(parser: _Parser) -> None:
     group = parser.add_argument_group("limits")
     group.add_argument("--max-time", metavar="S", type=_positive, help="stop after S seconds of training")
-    group.add_argument("--memory", metavar="SIZE", help="memory limit, as 2GB (not available yet)")
+    group.add_argument(
+        "--memory", metavar="SIZE", help="private memory of the process, as 300MB or 2GB; rows stay on disk"
+    )
     group.add_argument("--checkpoint", metavar="FILE", help="go on from FILE later (not available yet)")
 
 
@@ -201,10 +224,31 @@ def _add_predict(commands: argparse._SubParsersAction[_Parser]) -> None:
 
     parser = _command(commands, "predict", "predict with a model, and say how good that is", _PREDICT_EXAMPLES)
     parser.set_defaults(run=predict)
-    parser.add_argument("data", metavar="DATA", help="svmlight file")
+    parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
     parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")
     parser.add_argument("out", metavar="OUT", nargs="?", help="file for the predictions; -: standard output")
     parser.add_argument("--scores", action="store_true", help="write decision values in place of labels")
+    _add_label(parser)
+    _add_base(parser)
+    _add_voice(parser)
+
+
+def _add_convert(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from cutsvm.cli.convert import convert
+
+    parser = _command(commands, "convert", "make a store, for data larger than memory", _CONVERT_EXAMPLES)
+    parser.set_defaults(run=convert)
+    parser.add_argument(
+        "data", metavar="DATA", help="svmlight file, .csv .tsv .parquet .arrow .feather .npy .npz, store"
+    )
+    parser.add_argument("store", metavar="STORE", help="folder to write")
+    parser.add_argument("--also", metavar="FILE", action="append", default=[], help="more svmlight rows (repeatable)")
+    formats = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")
+    parser.add_argument("--format", choices=formats, help="of DATA (default: by its name)")
+    _add_label(parser)
+    parser.add_argument("--weight", metavar="COLUMN", help="of a table the weights (default: sample_weight, if there)")
+    parser.add_argument("--qid", metavar="COLUMN", help="of a table the queries (default: qid, if there)")
+    parser.add_argument("--float32", action="store_true", help="keep values in half the bytes, to 7 digits")
     _add_base(parser)
     _add_voice(parser)
 
@@ -221,9 +265,9 @@ def _add_check(commands: argparse._SubParsersAction[_Parser]) -> None:
 def _add_info(commands: argparse._SubParsersAction[_Parser]) -> None:
     from cutsvm.cli.info import info
 
-    parser = _command(commands, "info", "show what is in a model file")
+    parser = _command(commands, "info", "show what is in a model file or a store")
     parser.set_defaults(run=info)
-    parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")
+    parser.add_argument("model", metavar="MODEL|STORE", help="model file, cutsvm's or LIBLINEAR's, or a store")
     parser.add_argument("--json", action="store_true", help="as one JSON object")
 
 

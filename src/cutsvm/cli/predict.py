@@ -28,7 +28,7 @@ def predict(options: argparse.Namespace) -> int:
     check_source(options.model)
     with failures_in_words(options.model):
         model = load_model(options.model)
-    data = read_like(options.data, model, zero_based(options.zero_based))
+    data = read_like(options.data, model, zero_based(options.zero_based), options.label)
     if data.ignored:
         say.warn(f"{options.data}: {data.ignored} features that the model does not know were ignored")
     with failures_in_words(options.data):

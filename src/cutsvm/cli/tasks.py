@@ -69,7 +69,10 @@ def measure(task: str, estimator: Any, data: Dataset, say: Messages) -> Measure:
 def _accuracy(estimator: Any, data: Dataset, say: Messages) -> Measure:
     if not _comparable(estimator, data, say):
         return Measure(None, {"accuracy": None, "correct": None})
-    correct, total = int(np.sum(estimator.predict(data.X).astype(np.float64) == data.y)), len(data.y)
+    predicted = estimator.predict(data.X)
+    if data.y.dtype.kind in "biuf":
+        predicted = predicted.astype(np.float64)
+    correct, total = int(np.sum(predicted == data.y)), len(data.y)
     words = f"Accuracy = {100 * correct / total:g}% ({correct}/{total})"
     return Measure(words, {"accuracy": correct / total, "correct": correct})
 
@@ -122,12 +125,13 @@ _MEASURES: dict[str, Callable[[Any, Dataset, Messages], Measure]] = {
 
 
 def _comparable(estimator: Any, data: Dataset, say: Messages) -> bool:
-    """Whether the model's labels are numbers, as those of a file are."""
+    """Whether the labels of the model and of the file are both numbers or both text."""
     classes = estimator.classes_
-    if classes.dtype.kind not in "biuf":
-        say.warn("the model's labels are text and those of the file are numbers: no accuracy")
+    kinds = ["numbers" if labels.dtype.kind in "biuf" else "text" for labels in (classes, data.y)]
+    if kinds[0] != kinds[1]:
+        say.warn(f"the model's labels are {kinds[0]} and those of the file are {kinds[1]}: no accuracy")
         return False
-    unknown = int(np.sum(~np.isin(data.y, classes.astype(np.float64))))
+    unknown = int(np.sum(~np.isin(data.y, classes.astype(np.float64) if kinds[0] == "numbers" else classes)))
     if unknown:
         say.warn(f"{unknown} of {len(data.y)} rows have a label that the model does not know")
     return True

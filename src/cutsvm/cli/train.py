@@ -6,12 +6,13 @@ import argparse
 import os
 import tempfile
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cutsvm.cli.data import as_labels, check_target, read_rows, zero_based
+from cutsvm.cli.data import as_labels, check_source, check_target, read_rows, zero_based
 from cutsvm.cli.messages import (
     CommandError,
     Messages,
@@ -38,8 +39,13 @@ def train(options: argparse.Namespace) -> int:
     target = options.model or f"{options.data}.model"
     if options.folds is None:
         _check_model_target(target, sources)
+    with ExitStack() as until_done:
+        return _train(options, sources, target, say, until_done)
+
+
+def _train(options: argparse.Namespace, sources: list[str], target: str, say: Messages, until_done: ExitStack) -> int:
     began = time.perf_counter()
-    data = read_rows(sources, zero_based(options.zero_based))
+    data = _read(options, sources, until_done)
     reading = time.perf_counter() - began
     y = as_labels(data.y)
     classes = np.unique(y)
@@ -56,21 +62,60 @@ def train(options: argparse.Namespace) -> int:
         _check_format(options, data, classes)
     say.note(f"{data.source}: {_facts(options.task, data, classes)}, read in {reading:.2f} s")
     estimator = _estimator(options, classes)
-    extra = {"qid": data.qid} if options.task == "rank" else {}
+    extra: dict[str, Any] = {"qid": data.qid} if options.task == "rank" else {}
+    if data.weights is not None and options.task != "classify":
+        extra["sample_weight"] = data.weights
     if options.folds is not None:
         from cutsvm.cli.validate import cross_validate
 
         return cross_validate(options, estimator, data, y)
-    seconds = fit_with_progress(estimator, data.X, y, say, **extra)
+    seconds = fit_with_progress(estimator, *_to_fit(options, data, y, say), say, **extra)
     written = _write(estimator, target, data, options)
-    _report(options, estimator, data.X, say, written, seconds)
+    _report(options, estimator, data, say, written, seconds)
     if options.json:
         files = {"task": options.task, "data": sources, "model": written}
-        shape = {"rows": data.X.shape[0], "features": data.X.shape[1], "nonzeros": int(data.X.nnz)}
+        shape = {"rows": data.shape[0], "features": data.shape[1], "nonzeros": data.entries}
         times = {"seconds": seconds, "seconds_reading": reading}
         labels = {"queries": getattr(estimator, "n_queries_", None)} if options.task == "rank" else {"classes": classes}
         print_json({**files, **shape, **labels, **_outcome(estimator), **times})
     return 0 if written == target else 1
+
+
+def _read(options: argparse.Namespace, sources: list[str], until_done: ExitStack) -> Dataset:
+    """The data; with a limit on memory those of a file stay in a temporary store."""
+    if options.memory is None:
+        return read_rows(sources, zero_based(options.zero_based), options.label)
+    if options.folds is not None:
+        raise CommandError("--memory is for training, -v has all rows in memory: leave one of them out")
+    if len(sources) > 1:
+        raise CommandError("--memory takes one file or store: make a store of several with cutsvm convert --also")
+    from cutsvm.io.convert import as_store
+    from cutsvm.memory import parse
+
+    check_source(sources[0], folder=True)
+    with failures_in_words(sources[0]):
+        parse(options.memory)
+        base = zero_based(options.zero_based)
+        return until_done.enter_context(as_store(sources[0], label=options.label, zero_based=base))
+
+
+def _to_fit(
+    options: argparse.Namespace, data: Dataset, y: npt.NDArray[Any], say: Messages
+) -> tuple[Any, npt.NDArray[Any] | None]:
+    """What fit takes: the data as they are, of which a store may then stay on disk, or X and y."""
+    from cutsvm.io.dataset import StoredDataset
+    from cutsvm.memory import parse, plan
+
+    if options.task != "classify":
+        return data.X, y
+    if not isinstance(data, StoredDataset):
+        return data.with_labels(y), None
+    classes = len(np.unique(y))
+    outputs = classes if classes > 2 and options.multi_class != "ovr" else 1
+    with failures_in_words(data.source):
+        how = plan(data.store, None if options.memory is None else parse(options.memory), outputs)
+    say.note(f"training {how.words}")
+    return data.with_labels(y), None
 
 
 def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
@@ -109,13 +154,14 @@ def _check_format(options: argparse.Namespace, data: Dataset, classes: npt.NDArr
 
 
 def _facts(task: str, data: Dataset, classes: npt.NDArray[Any]) -> str:
-    rows, features = data.X.shape
-    counted = f"{features:,} features (counted from {0 if data.zero_based else 1})"
+    rows, features = data.shape
+    base = "" if data.zero_based is None else f" (counted from {0 if data.zero_based else 1})"
+    counted = f"{features:,} features{base}"
     labels = f"{len(classes):,} {'levels' if task in ('rank', 'ordinal') else 'classes'}"
     if task == "rank":
         queries = 1 if data.qid is None else len(np.unique(data.qid))
         labels += f", {queries:,} {'query' if queries == 1 else 'queries'}"
-    return f"{rows:,} rows, {counted}, {data.X.nnz:,} nonzeros, {labels}"
+    return f"{rows:,} rows, {counted}, {data.entries:,} nonzeros, {labels}"
 
 
 def _estimator(options: argparse.Namespace, classes: npt.NDArray[Any]) -> Certified:
@@ -155,14 +201,18 @@ def _solver(options: argparse.Namespace) -> Any:
 
 
 def _class_weight(weights: list[tuple[float, float]], classes: npt.NDArray[Any]) -> dict[Any, float] | None:
+    if not weights:
+        return None
+    if classes.dtype.kind not in "iuf":
+        raise CommandError("-wLABEL takes labels that are numbers, those of the data are text")
     known = {float(label): label for label in classes.tolist()}
     for label, _ in weights:
         if label not in known:
             raise CommandError(f"-w{label:g}: there is no class {label:g} in the data")
-    return {known[label]: weight for label, weight in weights} or None
+    return {known[label]: weight for label, weight in weights}
 
 
-def fit_with_progress(estimator: Certified, X: Any, y: npt.NDArray[Any], say: Messages, **extra: Any) -> float:
+def fit_with_progress(estimator: Certified, X: Any, y: npt.NDArray[Any] | None, say: Messages, **extra: Any) -> float:
     """Fit, with the gap shown as it falls; returns the seconds it took."""
     from sklearn.exceptions import ConvergenceWarning
 
@@ -214,7 +264,7 @@ def passes(estimator: Certified) -> float:
 
 
 def _report(
-    options: argparse.Namespace, estimator: Certified, X: Any, say: Messages, written: str, seconds: float
+    options: argparse.Namespace, estimator: Certified, data: Dataset, say: Messages, written: str, seconds: float
 ) -> None:
     """The certificate and where the model is; if it did not converge, what to do."""
     gap = float(np.max(estimator.gap_))
@@ -224,7 +274,7 @@ def _report(
         say.note(f"{skipped:,} of {estimator.n_queries_:,} queries have one level, and make no pair")
     words = f"{certificate(gap, options.tol)}, {passes(estimator):g} passes, {seconds:.2f} s"
     if not estimator.converged_:
-        say.warn(f"not converged ({estimator.status_.value}): {words}. {_advice(options, X)}")
+        say.warn(f"not converged ({estimator.status_.value}): {words}. {_advice(options, data)}")
     if options.json or options.quiet:
         return
     if estimator.converged_:
@@ -234,11 +284,9 @@ def _report(
     result(f"model: {written}")
 
 
-def _advice(options: argparse.Namespace, X: Any) -> str:
+def _advice(options: argparse.Namespace, data: Dataset) -> str:
     """What to do about a gap that is too large, in the words of the command line."""
-    from cutsvm.validation import scale_spread
-
     longer = "a larger --max-time" if options.max_time is not None else "more time"
-    spread = scale_spread(X)
+    spread = data.spread
     scale = f", scale the features (the largest is {spread:.0e} times the smallest)" if spread > 1e4 else ""
     return f"The best model so far is kept; for a smaller gap give it {longer}{scale}; or accept a larger -e."

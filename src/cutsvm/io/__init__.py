@@ -1,4 +1,4 @@
-"""Reading data from files."""
+"""Reading data from files, and stores of rows on disk."""
 
 from cutsvm.io.dataset import Dataset, open_dataset
 from cutsvm.io.svmlight import read_svmlight

@@ -1,30 +1,19 @@
-"""A data set in memory, and the one door through which files become data sets."""
+"""A data set in memory or in a store, and the one door through which files become data sets."""
 
 from __future__ import annotations
 
 import os
+from copy import copy
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from scipy.sparse import csr_matrix
 
-__all__ = ["Dataset", "open_dataset"]
+    from cutsvm.io.batches import Source
+    from cutsvm.io.store import Store
 
-# What the suffix of a file says of its format; anything else is taken for svmlight text.
-_SUFFIXES = {
-    ".npy": "npy",
-    ".npz": "npz",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-_FORMATS = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")
+__all__ = ["Dataset", "StoredDataset", "open_dataset"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,74 +23,176 @@ class Dataset:
     Attributes
     ----------
     X
-        One row per sample, indices sorted.
+        One row per sample: a csr_matrix, indices sorted, or an array.
     y
         One label per sample.
     qid
         The query of each sample, if the file has queries: int64, or text if any id is no 64-bit integer.
     zero_based
-        Whether index 0 of the file is the first column; else index 1 is.
+        Whether index 0 of the file is the first column; else index 1 is. None: the file has columns, no indices.
     feature_ids
         The file's index of each column, increasing, if the columns are only those seen; else None.
     source
         Where the data are from, for messages.
     ignored
         How many distinct features of the file were dropped because the model does not know them.
+    weights
+        The weight of each sample, if the file has weights.
+    feature_names
+        The names of the columns, if the file has names.
     """
 
-    X: csr_matrix[Any]
+    X: Any
     y: NDArray[Any]
     qid: NDArray[Any] | None
-    zero_based: bool
+    zero_based: bool | None
     feature_ids: NDArray[Any] | None
     source: str
     ignored: int = 0
+    weights: NDArray[Any] | None = None
+    feature_names: list[str] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        rows, features = self.X.shape
+        return int(rows), int(features)
+
+    def with_labels(self, y: NDArray[Any]) -> Dataset:
+        """The same samples with other labels."""
+        twin = copy(self)
+        twin.__dict__["y"] = y  # the dataclass is frozen
+        return twin
+
+    def with_columns(self, columns: list[int]) -> Dataset:
+        """The same samples with these columns alone, in memory, in this order."""
+        twin = copy(self)
+        names = None if self.feature_names is None else [self.feature_names[column] for column in columns]
+        twin.__dict__.update(X=self.X[:, columns], feature_names=names)
+        return twin
+
+    @property
+    def entries(self) -> int:
+        """Values that are stored."""
+        return int(self.X.nnz if hasattr(self.X, "nnz") else self.X.size)
+
+    @property
+    def spread(self) -> float:
+        """The largest feature over the smallest, by their largest absolute values."""
+        from cutsvm.validation import scale_spread
+
+        return scale_spread(self.X)
+
+
+class StoredDataset(Dataset):
+    """A data set in a store. Labels, weights and queries are mapped; X is read when it is first asked for."""
+
+    store: Store
+
+    def __init__(self, store: Store) -> None:
+        manifest = store.manifest
+        known = {"zero_based": manifest.zero_based, "feature_ids": None, "source": os.fspath(store.path), "ignored": 0}
+        columns = {"y": store.y, "qid": store.qid, "weights": store.weights, "feature_names": store.feature_names}
+        # The dataclass is frozen.
+        self.__dict__.update(store=store, **known, **columns)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "X":
+            raise AttributeError(f"a data set has no attribute {name!r}")
+        X = self.__dict__["X"] = self.store.load()
+        return X
+
+    def __repr__(self) -> str:
+        rows, features = self.shape
+        return f"StoredDataset({self.source!r}, {rows:,} rows, {features:,} features)"
+
+    @property
+    def loaded(self) -> bool:
+        """Whether X is in memory by now."""
+        return "X" in self.__dict__
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.store.shape
+
+    @property
+    def entries(self) -> int:
+        return self.store.manifest.entries
+
+    @property
+    def spread(self) -> float:
+        return self.store.manifest.spread
 
 
 def open_dataset(
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
-    label: str | None = None,
+    label: str | int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     n_features: int | None = None,
 ) -> Dataset:
-    """Read a data file.
+    """Read a data file, or open a store.
 
     Parameters
     ----------
     path
-        A file in svmlight format, plain or compressed (gzip, bzip2, xz, zstd).
+        A file: svmlight, plain or compressed (gzip, bzip2, xz, zstd), .npy, .npz, or with pyarrow CSV, TSV, Parquet,
+        Arrow, Feather; or a store that `cutsvm.convert` has made.
     format
-        "svmlight", or None to go by the name of the file.
+        "svmlight", "npy", "npz", "csv", "parquet", "arrow" or "store"; None goes by the name of the file.
     label
-        The column of labels, for tables only.
+        Of a table the column of labels: its name or its number (-1 is the last); by default the one called label, y,
+        target or class. Columns called sample_weight and qid are weights and queries. Of an .npy file the number of the
+        column, or another .npy file; of an .npz file the name of the array, by default y.
     zero_based
-        Whether indices count from 0. "auto": they do if index 0 occurs.
+        Whether indices in svmlight files count from 0. "auto": they do if index 0 occurs.
     n_features
-        Number of columns, if it is more than the file shows.
+        Number of columns, if it is more than an svmlight file shows.
     """
+    from cutsvm.io.roles import Roles
+    from cutsvm.io.sources import StoreSource, SvmlightSource, file_source
     from cutsvm.io.svmlight import read_svmlight
 
-    kind = _format_of(path) if format is None else format
-    if kind not in _FORMATS:
-        raise ValueError(f"format must be one of {', '.join(_FORMATS)} or None, got {format!r}")
-    if kind != "svmlight":
-        raise NotImplementedError(
-            f"{os.fspath(path)}: the format {kind} is not supported yet; "
-            "load it with numpy or pandas and call fit(X, y)"
-        )
-    if label is not None:
-        raise ValueError("label= names a column of a table; svmlight files have their labels in front")
-    return read_svmlight(path, zero_based=zero_based, n_features=n_features)
+    source = file_source(os.fspath(path), format, Roles(label), zero_based)
+    if isinstance(source, SvmlightSource):
+        return read_svmlight(path, zero_based=zero_based, n_features=n_features)
+    data = StoredDataset(source.store) if isinstance(source, StoreSource) else _gather(source)
+    if n_features not in (None, data.shape[1]):
+        from cutsvm.errors import DataError
+
+        raise DataError(f"{os.fspath(path)}: {data.shape[1]} features, expected n_features={n_features}")
+    return data
 
 
-def _format_of(path: str | os.PathLike[str]) -> str:
-    """The format that the name of a file or folder stands for."""
-    file = Path(path)
-    if file.is_dir():
-        return "store"
-    suffix = file.suffix.lower()
-    if suffix in _COMPRESSED:
-        suffix = file.with_suffix("").suffix.lower()
-    return _SUFFIXES.get(suffix, "svmlight")
+def _gather(source: Source) -> Dataset:
+    """All rows of a source in memory."""
+    import numpy as np
+
+    from cutsvm.errors import DataError
+    from cutsvm.io.batches import checked, value_type
+
+    parts, first = [], 0
+    for batch in source:
+        part = checked(batch, value_type(None, batch.X.dtype), source, first)
+        first += part.X.shape[0]
+        parts.append(part)
+    if not first:
+        raise DataError(f"{source.name}: no samples")
+    matrices = [part.X for part in parts]
+    X = matrices[0] if len(parts) == 1 else _stacked(matrices)
+    y = np.concatenate([part.y for part in parts])
+    weights, qid = (
+        None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
+        for name in ("weights", "qid")
+    )
+    return Dataset(X, y, qid, source.zero_based, None, source.name, 0, weights, source.feature_names)
+
+
+def _stacked(matrices: list[Any]) -> Any:
+    import numpy as np
+    from scipy import sparse
+
+    from cutsvm.io.batches import is_sparse
+
+    return sparse.vstack(matrices, format="csr") if is_sparse(matrices[0]) else np.vstack(matrices)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from cutsvm.rows.array import Choices, DenseRows, Descent, Seen, SparseRows, StackedRows, as_rows, in_order
-from cutsvm.types import Ints, Vector
+from cutsvm.rows.store import StoreRows
+from cutsvm.types import Array, Ints, Vector
 
 __all__ = [
     "Choices",
@@ -16,6 +17,8 @@ __all__ = [
     "Seen",
     "SparseRows",
     "StackedRows",
+    "StoreRows",
+    "WholeRows",
     "as_rows",
     "in_order",
 ]
@@ -47,6 +50,14 @@ class Rows(Protocol):
         of rows read.
         """
 
+    def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
+        """sums[g] += sum of |weights_i| (x_i, 1) over the rows of group g; rows of a group below 0 are left out.
+
+        Returns the number of rows read.
+        """
+
 
 # Rows that can be read one at a time.
 RowsInMemory = DenseRows | SparseRows | StackedRows
+# Rows of one kind, of which some can be taken out.
+WholeRows = DenseRows | SparseRows | StoreRows

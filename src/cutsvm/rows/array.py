@@ -54,6 +54,8 @@ class Choices(NamedTuple):
 class DenseRows:
     """Rows of a dense matrix whose rows or columns lie side by side."""
 
+    room: int | None = None  # rows that a solver may copy: as many as it likes
+
     def __init__(self, X: Array, threads: int = 1) -> None:
         if min(X.strides[0], X.strides[1]) < 0 or X.itemsize not in map(abs, X.strides):
             X = np.ascontiguousarray(X)  # the one layout that cannot be read in place
@@ -86,6 +88,14 @@ class DenseRows:
     def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
         return core.dense_group_sums(self.X, weights, group, sums, self.threads)
 
+    # The same two for one block of many: their sums go on in `partial`.
+
+    def add_pieces(self, old: Vector, fresh: Vector, edges: Ints, partial: Vector, travel: Vector) -> int:
+        return core.dense_add_pieces(self.X, old, fresh, edges, partial, travel, self.threads)
+
+    def add_groups(self, weights: Vector, group: Array, groups: int, edges: Ints, partial: Vector) -> int:
+        return core.dense_add_groups(self.X, weights, group, groups, edges, partial, self.threads)
+
     def by_row(self) -> DenseRows:
         """Rows that can be read one at a time: a copy if it is the columns that lie side by side."""
         return DenseRows(np.ascontiguousarray(self.X), self.threads)
@@ -116,6 +126,8 @@ class DenseRows:
 
 class SparseRows:
     """Rows of a CSR matrix; columns and row pointers both int32 or both int64."""
+
+    room: int | None = None
 
     def __init__(self, X: Any, threads: int = 1) -> None:
         columns, pointers = X.indices, X.indptr
@@ -172,6 +184,12 @@ class SparseRows:
 
     def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
         return core.sparse_group_sums(*self.arrays, weights, group, sums, self.threads)
+
+    def add_pieces(self, old: Vector, fresh: Vector, edges: Ints, partial: Vector, travel: Vector) -> int:
+        return core.sparse_add_pieces(*self.arrays, self.d, old, fresh, edges, partial, travel, self.threads)
+
+    def add_groups(self, weights: Vector, group: Array, groups: int, edges: Ints, partial: Vector) -> int:
+        return core.sparse_add_groups(*self.arrays, weights, group, groups, edges, partial, self.threads)
 
     def fast(self) -> SparseRows:
         return self

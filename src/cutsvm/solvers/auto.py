@@ -29,6 +29,8 @@ there the search has made it already; iterations are about as many as with the p
 levels, C = 1e4, gap 1e-3: 18 for 36, and 28 evaluations for 97). With few rows that point is a kink, where round-off
 would choose the plane.
 
+Rows on disk: sifting wherever it can be done at all, since a pass reads the disk; else ocas.
+
 Dense data that are mostly zeros are swept as sparse by 2 and 4, which read them often.
 """
 
@@ -42,12 +44,12 @@ import numpy as np
 from cutsvm.losses import CrammerSinger, Pairwise
 from cutsvm.planes import Bundle
 from cutsvm.risk import Risk
-from cutsvm.rows import DenseRows, SparseRows
+from cutsvm.rows import DenseRows, SparseRows, StoreRows
 from cutsvm.run import Iterate, Solver
 from cutsvm.sifted import can_sift
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
-from cutsvm.solvers.sifting import Sifting
+from cutsvm.solvers.sifting import Sifting, pays
 from cutsvm.types import Vector
 
 SHORT = 4_000  # rows up to which it does not matter
@@ -83,6 +85,10 @@ def choose(risk: Risk, C: float) -> tuple[Solver, str]:
         return OCAS(), f"ocas: {n:,} rows are few"
     if pairs:
         return OCAS(cut_at=0.0), "ocas: pairs; cuts at the best point, where the loss is known already"
+    if isinstance(rows, StoreRows):
+        if pays(risk):
+            return Sifting(), f"sifting: {n:,} rows on disk, of which few are needed in memory"
+        return OCAS(), f"ocas: {n:,} rows on disk are too few for sifting with {risk.size:,} coordinates"
     if isinstance(risk.loss, CrammerSinger):
         return choose_many(risk)
     if n >= max(LONG, THIN * d):

@@ -9,13 +9,15 @@ Minimises F(w) = |w|^2/2 + C R(w) over many rows by solving problems with few of
     4. one pass over all rows at w gives F(w); w_b = argmin of F on the half-line from the last w_b through w
     5. rows that were on the other side join U; planes that the inner solver has stay valid. Go on with 3
 
-Where it does not pay (few rows, or few for each feature) the inner solver gets all rows at once.
+Where it does not pay (few rows, or few for each feature) the inner solver gets all rows at once. Rows on disk may leave
+room for a limited number of rows in memory: the sample and U are then smaller. If U outgrows the room, step 2 is done
+anew at the better w; if that happens time and again, the inner solver gets all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal, cast
 
@@ -25,7 +27,7 @@ from cutsvm import validation
 from cutsvm.losses import Siftable
 from cutsvm.planes import Bundle
 from cutsvm.risk import Point, Risk
-from cutsvm.rows import DenseRows, SparseRows, in_order
+from cutsvm.rows import WholeRows, in_order
 from cutsvm.run import Iterate, Solver
 from cutsvm.sifted import Sifted, can_sift
 from cutsvm.solvers.common import better, goal, new_bundle, objective
@@ -47,6 +49,8 @@ SAMPLE_TOL, SAMPLE_STEPS = 3e-3, 200
 INNER, LEFT = 0.3, 0.03
 # Rows, and rows for each feature: with fewer there is nothing to gain.
 FEW, MANY = 20_000, 20
+# Shares of the room in memory for the sample and for the first U, which is to grow; how often it may outgrow the room.
+SAMPLE_ROOM, FIRST_ROOM, CROWDED = 0.8, 0.5, 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +86,11 @@ class Sifting:
                 yield Iterate(nowhere, primal, 0.0, inner.planes, pending=True)  # nothing is known yet of all rows
                 if inner.gap <= SAMPLE_TOL:
                     break
+            del sample  # its rows take memory
             best = risk.at(inner.w)
             if objective(risk, best, C) > primal:  # the sample was worth nothing
                 best = better(risk, risk.at(nowhere), best, C, goal=0.0)[0]
-        primal, lower, spare = objective(risk, best, C), 0.0, None
+        primal, lower, spare, crowded = objective(risk, best, C), 0.0, None, 0
         yield Iterate(best.w, primal, lower, 0, swept=best.swept)
         sifted = Sifted(risk, best, self.width(risk, best, size, rng))
         bundle = new_bundle(risk, C)
@@ -96,18 +101,32 @@ class Sifting:
                 if inner.primal - inner.lower <= max(INNER * aim * primal, LEFT * (primal - inner.lower)):
                     break
             trial = risk.score(inner.w.copy(), spare=spare)
-            sifted.grow(trial)  # by the inner solution's own b: its bound knows no other
+            fits = sifted.grow(trial)  # by the inner solution's own b: its bound knows no other
             best, spare, k = better(risk, best, risk.settle(trial), C, goal=goal(lower, aim))
             primal = objective(risk, best, C)
             yield Iterate(best.w, primal, lower, inner.planes, step=k, swept=best.swept)
+            if fits:
+                continue
+            crowded += 1
+            del sifted, bundle  # their rows take memory
+            if crowded > CROWDED:
+                break
+            sifted, bundle = Sifted(risk, best, self.width(risk, best, size, rng)), new_bundle(risk, C)
+        for iterate in self.inner(risk, C, start=best.w, aim=aim):
+            lower = max(lower, iterate.lower)
+            yield replace(iterate, lower=lower)
 
     def sample_size(self, risk: Risk) -> int:
-        n, d = risk.rows.n, risk.size
-        return max(1, int(self.sample * n) if self.sample != "auto" else round((n * d**0.5) ** (2 / 3)))
+        n, d, room = risk.rows.n, risk.size, cast("WholeRows", risk.rows).room
+        size = int(self.sample * n) if self.sample != "auto" else round((n * d**0.5) ** (2 / 3))
+        return max(1, size if room is None else min(size, int(SAMPLE_ROOM * room)))
 
     def width(self, risk: Risk, point: Point, size: int, rng: np.random.Generator) -> float:
         """The width of a band that holds the share `band` of the rows, measured on some of them."""
         share = min(WIDEST, SPREAD * (risk.size / size) ** 0.5) if self.band == "auto" else self.band
+        room = cast("WholeRows", risk.rows).room
+        if room is not None:
+            share = min(share, FIRST_ROOM * room / risk.rows.n)
         loss = cast("Siftable", risk.loss)
         return float(np.quantile(loss.distances(point.scores, rng.integers(0, risk.rows.n, LOOK)), share))
 
@@ -120,15 +139,17 @@ def pays(risk: Risk) -> bool:
 @timed("sift")
 def draw(risk: Risk, size: int, rng: np.random.Generator) -> Risk:
     """The risk of a random sample, whose classes weigh what they weigh in all; a rare class must not get lost."""
-    rows, loss = cast("DenseRows | SparseRows", risk.rows), cast("Siftable", risk.loss)
+    rows, loss = cast("WholeRows", risk.rows), cast("Siftable", risk.loss)
     chosen = in_order(rng.integers(0, rows.n, size))
     drawn = loss.take(chosen)
     more = [chosen]
+    rest = OF_EACH if rows.room is None else int((1.0 - SAMPLE_ROOM) * rows.room / loss.labels)
+    least = min(OF_EACH, rest)
     for label in range(loss.labels):
-        if np.count_nonzero(drawn.side(label)) < OF_EACH:
+        if np.count_nonzero(drawn.side(label)) < least:
             of_class = np.flatnonzero(loss.side(label))
-            few = len(of_class) <= OF_EACH
-            more.append(of_class if few else of_class[rng.integers(0, len(of_class), OF_EACH)])
+            few = len(of_class) <= least
+            more.append(of_class if few else of_class[rng.integers(0, len(of_class), least)])
     if len(more) > 1:
         chosen = in_order(np.concatenate(more))
         drawn = loss.take(chosen)

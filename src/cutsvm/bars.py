@@ -1,0 +1,120 @@
+"""Bars on standard error: redrawn in place on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TextIO, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
+
+__all__ = ["Bar", "CopyBar"]
+
+Own = TypeVar("Own", bound="Bar")
+
+
+class Bar:
+    """What all bars share. Lines appear every `every` seconds where there is no terminal, and one at the end."""
+
+    def __init__(self, *, stream: TextIO | None = None, every: float = 5.0) -> None:
+        self.every, self.managed = every, False
+        self._stream = stream
+        self._line: str | None = None  # the last one that is not printed yet
+        self._next_line = time.monotonic() + every
+        self._display: Progress | None = None
+        self._console: Console | None = None
+
+    def __getstate__(self) -> dict[str, float]:
+        """A copy, as cross-validation makes them, starts afresh: screens cannot be copied."""
+        return {"every": self.every}
+
+    def __setstate__(self, state: dict[str, float]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    def __enter__(self: Own) -> Own:
+        self.managed = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.managed = False
+        self.close()
+
+    def columns(self) -> tuple[ProgressColumn, ...]:
+        """What stands side by side on a terminal."""
+        raise NotImplementedError
+
+    def show(self, line: str, draw: Callable[[Progress], None]) -> None:
+        """The state now: as a line, or as `draw` draws it."""
+        if self._console is None:
+            self._console = Console(file=self._stream or sys.stderr)
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            starting = self._display is None
+            if self._display is None:
+                self._display = Progress(*self.columns(), console=self._console, refresh_per_second=10)
+            draw(self._display)
+            if starting:  # not before there is something to show
+                self._display.start()
+            return
+        self._line = line
+        if time.monotonic() >= self._next_line:
+            self._print_line(self._console)
+
+    def close(self) -> None:
+        """Leave the last state on the screen."""
+        if self._display is not None:
+            self._display.stop()
+        elif self._console is not None:
+            self._print_line(self._console)
+        self._display = self._console = self._line = None
+
+    def _print_line(self, console: Console) -> None:
+        if self._line is not None:
+            console.file.write(self._line + "\n")
+            console.file.flush()
+        self._line, self._next_line = None, time.monotonic() + self.every
+
+
+class CopyBar(Bar):
+    """How much of a conversion is done, and how long the rest will take: `progress` of `cutsvm.convert`."""
+
+    def __init__(self, *, stream: TextIO | None = None, every: float = 5.0) -> None:
+        super().__init__(stream=stream, every=every)
+        self._began = time.monotonic()
+
+    def __call__(self, rows: int, written: int, done: float | None) -> None:
+        seconds = time.monotonic() - self._began
+        words = f"{rows:,} rows  {written / 1e6:,.0f} MB written"
+        left = _left(seconds, done)
+        share = "" if done is None else f"{100 * done:.0f} %  "
+        self.show(
+            f"converting: {share}{words}  {seconds:.0f} s{left}", lambda display: _draw(display, done, words, left)
+        )
+
+    def columns(self) -> tuple[ProgressColumn, ...]:
+        return (
+            TextColumn("{task.description}", style="bold", markup=False),
+            BarColumn(bar_width=28, complete_style="cyan", finished_style="green"),
+            TextColumn("{task.fields[words]}"),
+            TextColumn("{task.fields[left]}", style="cyan"),
+        )
+
+
+def _draw(display: Progress, done: float | None, words: str, left: str) -> None:
+    if not display.task_ids:
+        display.add_task("converting", total=None if done is None else 1.0, words=words, left=left)
+    display.update(display.task_ids[0], completed=done or 0.0, words=words, left=left)
+
+
+def _left(seconds: float, done: float | None) -> str:
+    """The time that is left if the rest goes as fast; not said before there is something to go by."""
+    if not done or seconds < 1.0 or done >= 1.0:
+        return ""
+    rest = seconds * (1.0 - done) / done
+    if rest < 90.0:
+        return f", about {rest:.0f} s left"
+    return f", about {rest / 60.0:.0f} min left" if rest < 5400.0 else f", about {rest / 3600.0:.1f} h left"

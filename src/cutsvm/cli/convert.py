@@ -1,0 +1,50 @@
+"""`cutsvm convert`: a data file in, a store out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+
+from cutsvm.cli.data import check_source, zero_based
+from cutsvm.cli.messages import CommandError, Messages, failures_in_words, print_json, result
+
+__all__ = ["convert"]
+
+
+def convert(options: argparse.Namespace) -> int:
+    """Write the store, and say what is in it."""
+    import numpy as np
+
+    from cutsvm.bars import CopyBar
+    from cutsvm.io.convert import convert as write_store
+
+    sources = [options.data, *options.also]
+    for source in sources:
+        check_source(source, folder=True)
+        if os.path.isdir(options.store) and os.path.samefile(source, options.store):
+            raise CommandError(f"{options.store}: is an input, it would be written over")
+    began = time.perf_counter()
+    with failures_in_words(options.store), CopyBar() as bar:
+        data = write_store(
+            sources,
+            options.store,
+            format=options.format,
+            label=options.label,
+            weight=options.weight,
+            qid=options.qid,
+            zero_based=zero_based(options.zero_based),
+            dtype=np.float32 if options.float32 else None,
+            progress=None if options.quiet else bar,
+        )
+    seconds = time.perf_counter() - began
+    (rows, features), entries = data.shape, data.entries
+    if options.json:
+        facts = {"rows": rows, "features": features, "entries": entries, "seconds": seconds}
+        print_json({"data": sources, "store": options.store, **facts})
+    else:
+        say = Messages(quiet=options.quiet)
+        say.note(f"{data.source}: {rows:,} rows, {features:,} features, {entries:,} values, {seconds:.2f} s")
+        if not options.quiet:
+            result(f"store: {options.store}")
+    return 0

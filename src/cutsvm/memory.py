@@ -1,0 +1,99 @@
+"""How much memory there is, and how much a fit needs: `memory_limit` becomes a plan here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cutsvm.io.store import Store
+
+__all__ = ["Plan", "parse", "plan", "shown"]
+
+_UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+# Numbers per row that a fit holds besides X: labels, weights, scores of three points, slopes now and before, a group;
+# with K classes the scores are K each.
+_VECTORS, _SCORES = 5, 3
+# A row that sifting holds: itself, with room for a copy in another form, and what its own small problem keeps of it.
+_COPY, _OWN = 1.5, 100
+FIXED = 60_000_000  # bytes for planes, blocks on their way and whatever the interpreter needs
+USED = 0.7  # of the memory that is free may be taken without a limit
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Whether to train from the store, and how many of its rows may be held in memory."""
+
+    streams: bool
+    room: int | None
+    words: str
+
+
+def parse(limit: Any) -> int:
+    """Bytes: a whole number, or text as "300MB", "2GB", "1.5 GiB"."""
+    expected = 'expected bytes as a whole number, or text as "300MB" or "2GB"'
+    if isinstance(limit, int) and not isinstance(limit, bool):
+        if limit > 0:
+            return limit
+        raise ValueError(f"memory_limit={limit!r}: {expected}, above 0")
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?I?)B?\s*", limit.upper()) if isinstance(limit, str) else None
+    if found is None or found[2] not in {**_UNITS, **_BINARY}:
+        raise ValueError(f"memory_limit={limit!r}: {expected}")
+    size = int(float(found[1]) * {**_UNITS, **_BINARY}[found[2]])
+    if size < 1:
+        raise ValueError(f"memory_limit={limit!r}: {expected}, above 0")
+    return size
+
+
+def plan(store: Store, limit: int | None, outputs: int = 1) -> Plan:
+    """How to train from a store: under a limit from the disk, else from memory if there is room.
+
+    Raises ValueError if the limit does not even hold what is kept per row.
+    """
+    rows = store.shape[0]
+    vectors = 8 * rows * (_VECTORS + _SCORES * outputs)
+    if limit is None:
+        need, free = store.manifest.size + vectors, USED * available()
+        if free == 0 or need <= free:
+            return Plan(False, None, f"{shown(need)} in memory")
+        limit = int(free + private())
+        why = f"{shown(need)} would be too much for memory"
+    else:
+        why = f"memory_limit is {shown(limit)}"
+    left = limit - private() - FIXED - vectors
+    if left < 0:
+        raise ValueError(
+            f"{store.path}: {why}: too little for {rows:,} rows, whose scores and labels take {shown(vectors)}; "
+            f"expected at least {shown(limit - left)}"
+        )
+    row = _COPY * store.manifest.size / rows + _OWN * outputs
+    room = min(rows, int(left / row))
+    return Plan(True, room, f"from disk: {why}; {shown(vectors)} for scores and labels, up to {room:,} rows held")
+
+
+def shown(size: float) -> str:
+    """Bytes in words."""
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size:.0f} bytes"
+
+
+def private() -> int:
+    """Bytes of memory that are this process's own (RssAnon); 0 where the system does not say."""
+    return _status("/proc/self/status", "RssAnon")
+
+
+def available() -> int:
+    """Bytes of memory that can be had; 0 where the system does not say."""
+    return _status("/proc/meminfo", "MemAvailable")
+
+
+def _status(file: str, key: str) -> int:
+    try:
+        with open(file) as lines:
+            return next((1024 * int(line.split()[1]) for line in lines if line.startswith(f"{key}:")), 0)
+    except OSError:
+        return 0
