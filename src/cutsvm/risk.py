@@ -97,7 +97,7 @@ class Risk:
         """Cuts the rows at these places, from 0 to n."""
         shards, self.bounds = len(bounds) - 1, bounds
         self._sums = np.zeros((shards, self.size))
-        self._slopes = np.zeros(self.rows.n)
+        self._slopes: tuple[Vector, Vector] | None = None  # of the last planes, all 0 at first, and of the next
         self._moved = np.zeros(shards)
 
     @property
@@ -116,22 +116,28 @@ class Risk:
         W, b = self.parts(w)
         if np.any(W):
             self.count_visits()
-            self._sweep(W, b, scores)
+            self._sweep(self.rows, W, b, scores)
         else:
             scores[:] = b
         return Point(w, scores, swept=True)
 
     def _blank(self, spare: Point | None) -> Vector:
         """Memory for scores."""
-        return np.empty(self.rows.n) if spare is None else spare.scores
+        return self.rows.vector(self.rows.n) if spare is None else spare.scores
+
+    def scores_of(self, rows: Rows, w: Vector) -> Vector:
+        """The scores at w of rows of the same kind, which may be some of these."""
+        scores = np.empty(rows.n if self.outputs == 1 else (rows.n, self.outputs))
+        self._sweep(rows, *self.parts(w), scores)
+        return scores
 
     def parts(self, w: Vector) -> tuple[Vector, Vector]:
         """The weights of the features and the intercepts: arrays of shape (d,) and ()."""
         b = w[self.rows.d] if self.intercept is not Intercept.NONE else 0.0
         return np.ascontiguousarray(w[: self.rows.d]), np.asarray(b)
 
-    def _sweep(self, W: Vector, b: Vector, out: Vector) -> None:
-        self.rows.scores(W, float(b), out)
+    def _sweep(self, rows: Rows, W: Vector, b: Vector, out: Vector) -> None:
+        rows.scores(W, float(b), out)
 
     def count_visits(self, rows: int | None = None) -> None:
         """Counts visits to rows; a visit to all of them is a pass."""
@@ -179,10 +185,15 @@ class Risk:
 
         Only rows whose slope differs from the last call's are read.
         """
-        fresh = np.empty(self.rows.n)
-        free = self.intercept is Intercept.FREE
+        fresh, free = self._memory()[1], self.intercept is Intercept.FREE
         offsets = cast("RowLoss", self.loss).slopes(point.scores, self.bounds, fresh, balanced=free)
         return self._planes(fresh, offsets)
+
+    def _memory(self) -> tuple[Vector, Vector]:
+        if self._slopes is None:
+            self._slopes = self.rows.vector(self.rows.n), self.rows.vector(self.rows.n)
+            self._slopes[0].fill(0.0)
+        return self._slopes
 
     @timed("planes")
     def plane_of(self, slopes: Vector) -> Planes:
@@ -191,10 +202,11 @@ class Risk:
 
     def _planes(self, fresh: Vector, offsets: Vector) -> Planes:
         """Sums of the rows times `fresh` over each shard, from the sums of the last call."""
+        old = self._memory()[0]
         for p in np.flatnonzero(self._moved > _STALE * offsets):
             self._sums[p], self._moved[p] = 0.0, 0.0
-            self._slopes[self.bounds[p] : self.bounds[p + 1]] = 0.0
-        read = self.rows.accumulate(self._slopes, fresh, self.bounds, self._sums, self._moved)
+            old[self.bounds[p] : self.bounds[p + 1]] = 0.0
+        read = self.rows.accumulate(old, fresh, self.bounds, self._sums, self._moved)
         count("rows_read", read)
         count("visits", read)
         slopes = self._sums.copy()
@@ -291,7 +303,7 @@ class MultiRisk(Risk):
         self._moved = np.zeros(shards)
 
     def _blank(self, spare: Point | None) -> Vector:
-        return np.empty((self.rows.n, self.outputs)) if spare is None else spare.scores
+        return self.rows.vector((self.rows.n, self.outputs)) if spare is None else spare.scores
 
     def parts(self, w: Vector) -> tuple[Vector, Vector]:
         """The weights of the features and the intercepts: arrays of shape (K, d) and (K,)."""
@@ -312,8 +324,8 @@ class MultiRisk(Risk):
         kept = self.size - self.outputs * self.rows.d
         return np.hstack([W.reshape(len(W), -1), b[:, self.outputs - kept :]])
 
-    def _sweep(self, W: Vector, b: Vector, out: Vector) -> None:
-        self.rows.scores_many(W, b, out)
+    def _sweep(self, rows: Rows, W: Vector, b: Vector, out: Vector) -> None:
+        rows.scores_many(W, b, out)
 
     def settle(self, point: Point) -> Point:
         return point

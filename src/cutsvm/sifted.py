@@ -17,15 +17,14 @@ are one more shard, the last: so planes that were made before stay valid.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import NamedTuple
 
 import numpy as np
 
-from cutsvm._native import core
 from cutsvm.losses import CrammerSinger, Hinge, Siftable
-from cutsvm.risk import Point, Risk
+from cutsvm.risk import Risk
 from cutsvm.rows import DenseRows, SparseRows, StackedRows, WholeRows
-from cutsvm.timing import count, timed
+from cutsvm.timing import count
 from cutsvm.types import Array, Ints, Vector
 
 EMPTY = 1e-9  # a group that has lost all but this share of its weight is left out
@@ -36,71 +35,72 @@ def can_sift(risk: Risk) -> bool:
     return isinstance(risk.rows, WholeRows) and isinstance(risk.loss, (Hinge, CrammerSinger))
 
 
+class Chosen(NamedTuple):
+    """Some rows, copied, with their loss; and each one's group, or for the first ones whether they are inside."""
+
+    rows: DenseRows | SparseRows
+    loss: Siftable
+    mark: Array
+
+
+def choose(rows: WholeRows, loss: Siftable, which: Ints, mark: Array) -> Chosen:
+    """Takes rows out; `mark` has one entry for each of them."""
+    count("visits", len(which))
+    return Chosen(rows.take(which), loss.take(which), mark)
+
+
+def _usable(parts: list[Chosen]) -> list[Chosen]:
+    """Those that have rows, in the form that is swept fastest."""
+    return [part._replace(rows=part.rows.fast()) for part in parts if part.rows.n]
+
+
 class Sifted:
-    """R_U, in `risk`, for the rows within `band` of a change of their slope at a point."""
+    """R_U, in `risk`, made of the rows of U and the sums of s_i (x_i, 1) over each group."""
 
-    @timed("sift")
-    def __init__(self, full: Risk, point: Point, band: float) -> None:
-        if not can_sift(full):
-            raise TypeError("sifting: a matrix, and a loss that knows its groups, expected")
-        self.all_rows = cast("WholeRows", full.rows)
-        self.loss = cast("Siftable", full.loss)
-        self._threads = full.threads
-        self._group: Array = np.empty(full.rows.n, dtype=np.int32)
-        near = self.loss.sift(point.scores, band, self._group)
-        self._first = len(near)
-        self._totals = np.zeros((self.loss.groups, full.rows.d + 1))
-        self._add(self.all_rows, self.loss.masses, self._group, 1.0)
-        self._full = self._totals[:, -1].copy()
+    def __init__(self, full: Risk, near: list[Chosen], totals: Vector) -> None:
+        self.loss: Siftable = full.loss  # type: ignore[assignment]
+        self._threads, self._totals = full.threads, totals
+        self._full = totals[:, -1].copy()
         self._live = np.flatnonzero(self._full > 0.0)
-        if not len(self._live) and not self._first:  # no row has any loss here: one without weight stands for them
+        near = _usable(near)
+        self._first, self._kept = len(near), near
+        first = sum(some.rows.n for some in near)
+        if not len(self._live) and not first:  # no row has any loss here: one without weight stands for them
             self._live = np.array([0])
-        self._kept = [self._take(near)]
-        self._losses = [self.loss.take(near)]
         rows, loss = self._assemble()
-        self.risk = full.over(rows, loss, apart=rows.n - self._first)
-        if isinstance(self.loss, Hinge):
-            self.risk.dual = np.concatenate([self.loss.violates(point.scores, near), np.ones(len(self._live))])
+        self.risk = full.over(rows, loss, apart=rows.n - first)
+        if isinstance(full.loss, Hinge):
+            self.risk.dual = np.concatenate([*(some.mark for some in near), np.ones(len(self._live))])
 
-    def _take(self, rows: Ints) -> DenseRows | SparseRows:
-        count("visits", len(rows))
-        return self.all_rows.take(rows).fast()
-
-    def _add(self, rows: WholeRows, masses: Vector, group: Array, sign: float) -> None:
-        """Adds the rows of each group to its total sum of s_i (x_i, 1)."""
-        sums = np.zeros_like(self._totals)
-        count("visits", rows.group_sums(masses, group, sums))
-        self._totals += sign * sums
+    @property
+    def many(self) -> int:
+        """Rows in U."""
+        return sum(some.rows.n for some in self._kept)
 
     def _assemble(self) -> tuple[StackedRows, Siftable]:
         """All rows with their loss: U's first, the means, those that joined."""
         totals = self._totals[self._live]
         weights = totals[:, -1]
         means = totals[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None]
-        some, live = self._first > 0, len(self._live) > 0
-        rows = [*self._kept[:some], *([DenseRows(means, self._threads)] * live), *self._kept[1:]]
-        losses = [*self._losses[:some], *([self.loss.of_groups(self._live, weights)] * live), *self._losses[1:]]
-        return StackedRows(rows), self.loss.joined(losses)
+        first, joined, live = self._kept[: self._first], self._kept[self._first :], len(self._live) > 0
+        rows = [*(s.rows for s in first), *([DenseRows(means, self._threads)] * live), *(s.rows for s in joined)]
+        middle = [self.loss.of_groups(self._live, weights)] * live
+        return StackedRows(rows), self.loss.joined([*(s.loss for s in first), *middle, *(s.loss for s in joined)])
 
-    @timed("sift")
-    def grow(self, point: Point) -> bool:
-        """The rows that are in another group at the point join U. False: there is no room for so many."""
-        strays = self.loss.strays(point.scores, self._group)
-        room = self.all_rows.room
-        if room is not None and len(strays) + sum(rows.n for rows in self._kept) > room:
-            return False
-        if not len(strays):
-            return True
-        rows, loss, group = self._take(strays), self.loss.take(strays), self._group[strays]
-        self._add(rows, loss.masses, group, -1.0)
+    def join(self, strays: list[Chosen]) -> None:
+        """These rows leave their groups and join U."""
+        strays = _usable(strays)
+        if not strays:
+            return
+        for some in strays:
+            sums = np.zeros_like(self._totals)
+            count("visits", some.rows.group_sums(some.loss.masses, some.mark, sums))
+            self._totals -= sums
         self._totals[self._totals[:, -1] <= EMPTY * self._full] = 0.0  # what is left of it is round-off
-        self._group[strays] = core.KEPT
-        self._kept.append(rows)
-        self._losses.append(loss)
+        self._kept = [*self._kept, *strays]
         risk = self.risk
         risk.rows, risk.loss = self._assemble()
-        risk.apart = risk.rows.n - self._first
+        risk.apart += sum(some.rows.n for some in strays)
         risk.cut(np.append(risk.bounds[:-1], risk.rows.n))
         if risk.dual is not None:
-            risk.dual = np.concatenate([risk.dual, (group >= 0).astype(np.float64)])
-        return True
+            risk.dual = np.concatenate([risk.dual, *((some.mark >= 0).astype(np.float64) for some in strays)])

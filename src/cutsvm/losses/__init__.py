@@ -105,6 +105,9 @@ class Siftable(Loss, Protocol):
     def label_totals(self) -> Vector:
         """The weight of each label's rows."""
 
+    def part(self: Own, rows: slice) -> Own:
+        """The loss of a run of rows, read where they are."""
+
     def take(self: Own, rows: Ints, factors: Vector | None = None) -> Own:
         """The loss of these rows alone, their weights times factors."""
 

@@ -66,6 +66,9 @@ class Hinge:
         excess = float(self.signed.sum())
         return 0.5 * np.array([self.total + excess, self.total - excess])
 
+    def part(self, rows: slice) -> Hinge:
+        return Hinge(self.signed[rows], self.threads)
+
     def take(self, rows: Ints, factors: Vector | None = None) -> Hinge:
         return Hinge(self.signed[rows] if factors is None else self.signed[rows] * factors, self.threads)
 

@@ -70,6 +70,9 @@ class CrammerSinger:
         totals: Vector = np.bincount(self.y, weights=self.weights, minlength=self.classes).astype(np.float64)
         return totals
 
+    def part(self, rows: slice) -> CrammerSinger:
+        return CrammerSinger(self.y[rows], self.weights[rows], self.classes, self.threads)
+
     def take(self, rows: Ints, factors: Vector | None = None) -> CrammerSinger:
         weights = self.weights[rows]
         return CrammerSinger(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from cutsvm.rows.array import Choices, DenseRows, Descent, Seen, SparseRows, StackedRows, as_rows, in_order
+from cutsvm.rows.array import Choices, DenseRows, Descent, Seen, SparseRows, StackedRows, as_rows, in_order, stack
 from cutsvm.rows.store import StoreRows
 from cutsvm.types import Array, Ints, Vector
 
@@ -21,6 +21,7 @@ __all__ = [
     "WholeRows",
     "as_rows",
     "in_order",
+    "stack",
 ]
 
 
@@ -30,6 +31,9 @@ class Rows(Protocol):
     n: int
     d: int
     entries: int  # values that one sweep reads
+
+    def vector(self, shape: int | tuple[int, int]) -> Vector:
+        """Memory for numbers of each row."""
 
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         """out[i] = x_i . w + b"""

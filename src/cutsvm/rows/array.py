@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +18,8 @@ SPARSE_BELOW = 0.3
 NARROW = 64  # features; with fewer there is little to gain
 SAMPLE = 1000  # rows that are looked at to see this
 MEMORY = 0.5  # the copy may take this share of the memory that is free
+
+BLOCK = 1 << 16  # rows that are looked at together by those who do not look at all of them at once
 
 # What a descent has seen: the gap of the rows visited, the steepest and the flattest slope, how many rows stay.
 Seen = tuple[float, float, float, int]
@@ -51,10 +53,29 @@ class Choices(NamedTuple):
         return Choices(self.y[rows], self.weights[rows], self.old[rows], self.fresh[rows], self.classes)
 
 
-class DenseRows:
-    """Rows of a dense matrix whose rows or columns lie side by side."""
+class _InMemory:
+    """What rows in memory share."""
 
+    n: int
     room: int | None = None  # rows that a solver may copy: as many as it likes
+    held = True  # there is memory for a few numbers of each row
+
+    @staticmethod
+    def vector(shape: int | tuple[int, int]) -> Vector:
+        return np.empty(shape)
+
+    def blocks(self: Own) -> Iterator[tuple[slice, Own]]:
+        """All rows, some at a time: where they stand, and the rows."""
+        for begin in range(0, self.n, BLOCK):
+            end = min(self.n, begin + BLOCK)
+            yield slice(begin, end), self.part(begin, end)  # type: ignore[attr-defined]
+
+
+Own = TypeVar("Own", bound=_InMemory)
+
+
+class DenseRows(_InMemory):
+    """Rows of a dense matrix whose rows or columns lie side by side."""
 
     def __init__(self, X: Array, threads: int = 1) -> None:
         if min(X.strides[0], X.strides[1]) < 0 or X.itemsize not in map(abs, X.strides):
@@ -124,10 +145,8 @@ class DenseRows:
         return core.dense_descend(self.X, *dual, order, w, run, seed, threads)
 
 
-class SparseRows:
+class SparseRows(_InMemory):
     """Rows of a CSR matrix; columns and row pointers both int32 or both int64."""
-
-    room: int | None = None
 
     def __init__(self, X: Any, threads: int = 1) -> None:
         columns, pointers = X.indices, X.indptr
@@ -210,7 +229,7 @@ class SparseRows:
         return core.sparse_descend(values, columns, pointers, *dual, order, w, run, seed, threads)
 
 
-class StackedRows:
+class StackedRows(_InMemory):
     """Rows of several kinds, one after the other."""
 
     def __init__(self, parts: Sequence[DenseRows | SparseRows]) -> None:
@@ -283,6 +302,32 @@ class StackedRows:
 def as_rows(X: Any, threads: int = 1) -> DenseRows | SparseRows:
     """The rows of a dense or CSR matrix of float32 or float64."""
     return SparseRows(X, threads) if sparse.issparse(X) else DenseRows(X, threads)
+
+
+def stack(parts: list[DenseRows] | list[SparseRows]) -> DenseRows | SparseRows:
+    """The rows of all parts, which are of one kind, in one matrix. Empties the list as it goes, to need less memory."""
+    kind, n, d, threads = type(parts[0]), sum(part.n for part in parts), parts[0].d, parts[0].threads
+    entries, row, entry = sum(part.entries for part in parts), 0, 0
+    first = parts[0]
+    if isinstance(first, DenseRows):
+        X = np.empty((n, d), dtype=first.X.dtype)
+    else:
+        index = np.int32 if entries < 2**31 else np.int64
+        values, columns = np.empty(entries, dtype=first.arrays[0].dtype), np.empty(entries, dtype=index)
+        pointers = np.zeros(n + 1, dtype=index)
+    parts.reverse()
+    del first
+    while parts:
+        part = parts.pop()
+        if isinstance(part, DenseRows):
+            X[row : row + part.n] = part.X
+        else:
+            own, where, ends = part.arrays
+            values[entry : entry + part.entries], columns[entry : entry + part.entries] = own, where
+            pointers[row + 1 : row + part.n + 1] = ends[1:] + entry
+            entry += part.entries
+        row += part.n
+    return DenseRows(X, threads) if kind is DenseRows else SparseRows.of((values, columns, pointers), d, threads)
 
 
 def in_order(numbers: Ints) -> Ints:

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm.io.scratch import Scratch
 from cutsvm.io.store import Store
 from cutsvm.rows.array import Choices, DenseRows, SparseRows
 from cutsvm.types import Array, Ints, Vector
@@ -24,14 +25,25 @@ class StoreRows:
     """The rows of a store. At most three blocks are mapped at a time.
 
     room: so many rows may be held in memory at once, by solvers that keep some; None: as many as they like.
+    scratch: where numbers of each row go if there is no memory for them.
     """
 
-    def __init__(self, store: Store, threads: int = 1, *, room: int | None = None) -> None:
-        self.store, self.threads, self.room = store, threads, room
+    def __init__(
+        self, store: Store, threads: int = 1, *, room: int | None = None, scratch: Scratch | None = None
+    ) -> None:
+        self.store, self.threads, self.room, self.scratch = store, threads, room, scratch
         self.n, self.d = store.shape
         self.entries = store.manifest.entries
         self.edges = store.edges
         self.spread = store.manifest.spread
+
+    @property
+    def held(self) -> bool:
+        """Whether there is memory for a few numbers of each row."""
+        return self.scratch is None
+
+    def vector(self, shape: int | tuple[int, int]) -> Vector:
+        return np.empty(shape) if self.scratch is None else self.scratch.zeros(shape)
 
     def blocks(self, which: Sequence[int] | None = None) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
         """All blocks, or these: where they stand, and their rows."""

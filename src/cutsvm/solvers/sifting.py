@@ -26,12 +26,13 @@ import numpy as np
 from cutsvm import validation
 from cutsvm.losses import Siftable
 from cutsvm.planes import Bundle
-from cutsvm.risk import Point, Risk
+from cutsvm.risk import Risk
 from cutsvm.rows import WholeRows, in_order
 from cutsvm.run import Iterate, Solver
-from cutsvm.sifted import Sifted, can_sift
-from cutsvm.solvers.common import better, goal, new_bundle, objective
+from cutsvm.sifted import can_sift
+from cutsvm.solvers.common import goal, new_bundle
 from cutsvm.solvers.ocas import OCAS
+from cutsvm.survey import survey
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
@@ -39,7 +40,6 @@ from cutsvm.types import Vector
 # to the other side: SPREAD sqrt(d / m) of all n, WIDEST at most (covtype: 99 % of the rows that change sides after a
 # sample of 4.5 % lie in the 16 % nearest to the margin). m + n sqrt(d / m) is least near m = (n sqrt(d))^(2/3).
 SPREAD, WIDEST = 3.5, 0.2
-LOOK = 10_000  # rows that the band is measured on
 # The sample has so many rows of each class at least, if there are as many: with 0.9 % positives they matter most.
 OF_EACH = 1000
 # The sample's problem is solved to this relative gap: more exactly it would be exact about the wrong problem. If that
@@ -77,42 +77,37 @@ class Sifting:
             return
         rng = np.random.default_rng(0)
         size = self.sample_size(risk)
-        best = None if start is None else risk.at(start.copy())
-        if best is None:
-            nowhere, primal = np.zeros(risk.size), C * risk.loss.total  # F(0), which needs no scores
-            yield Iterate(nowhere, primal, 0.0, 0)
+        whole, lower, first = survey(risk, C), 0.0, start
+        if first is None:
+            yield Iterate(whole.w, whole.primal, lower, 0)
             sample = draw(risk, size, rng)
             for inner in islice(self.inner(sample, C, aim=SAMPLE_TOL), SAMPLE_STEPS):
-                yield Iterate(nowhere, primal, 0.0, inner.planes, pending=True)  # nothing is known yet of all rows
+                # Nothing is known yet of all rows.
+                yield Iterate(whole.w, whole.primal, lower, inner.planes, pending=True)
                 if inner.gap <= SAMPLE_TOL:
                     break
             del sample  # its rows take memory
-            best = risk.at(inner.w)
-            if objective(risk, best, C) > primal:  # the sample was worth nothing
-                best = better(risk, risk.at(nowhere), best, C, goal=0.0)[0]
-        primal, lower, spare, crowded = objective(risk, best, C), 0.0, None, 0
-        yield Iterate(best.w, primal, lower, 0, swept=best.swept)
-        sifted = Sifted(risk, best, self.width(risk, best, size, rng))
-        bundle = new_bundle(risk, C)
+            first = inner.w
+        share, crowded = self.share(risk, size), 0
+        sifted, bundle = whole.sift(first.copy(), share, rng), new_bundle(risk, C)
+        yield Iterate(whole.w, whole.primal, lower, 0, swept=whole.swept)
         while True:
-            for inner in self.inner(sifted.risk, C, bundle, start=best.w, aim=INNER * aim):
+            for inner in self.inner(sifted.risk, C, bundle, start=whole.w, aim=INNER * aim):
                 lower = max(lower, inner.lower)
-                yield Iterate(best.w, primal, lower, inner.planes, swept=best.swept)
-                if inner.primal - inner.lower <= max(INNER * aim * primal, LEFT * (primal - inner.lower)):
+                yield Iterate(whole.w, whole.primal, lower, inner.planes, swept=whole.swept)
+                left = max(INNER * aim * whole.primal, LEFT * (whole.primal - inner.lower))
+                if inner.primal - inner.lower <= left:
                     break
-            trial = risk.score(inner.w.copy(), spare=spare)
-            fits = sifted.grow(trial)  # by the inner solution's own b: its bound knows no other
-            best, spare, k = better(risk, best, risk.settle(trial), C, goal=goal(lower, aim))
-            primal = objective(risk, best, C)
-            yield Iterate(best.w, primal, lower, inner.planes, step=k, swept=best.swept)
+            k, fits = whole.advance(sifted, inner.w.copy(), goal(lower, aim))
+            yield Iterate(whole.w, whole.primal, lower, inner.planes, step=k, swept=whole.swept)
             if fits:
                 continue
             crowded += 1
             del sifted, bundle  # their rows take memory
             if crowded > CROWDED:
                 break
-            sifted, bundle = Sifted(risk, best, self.width(risk, best, size, rng)), new_bundle(risk, C)
-        for iterate in self.inner(risk, C, start=best.w, aim=aim):
+            sifted, bundle = whole.sift(None, share, rng), new_bundle(risk, C)
+        for iterate in self.inner(risk, C, start=whole.w, aim=aim):
             lower = max(lower, iterate.lower)
             yield replace(iterate, lower=lower)
 
@@ -121,14 +116,11 @@ class Sifting:
         size = int(self.sample * n) if self.sample != "auto" else round((n * d**0.5) ** (2 / 3))
         return max(1, size if room is None else min(size, int(SAMPLE_ROOM * room)))
 
-    def width(self, risk: Risk, point: Point, size: int, rng: np.random.Generator) -> float:
-        """The width of a band that holds the share `band` of the rows, measured on some of them."""
+    def share(self, risk: Risk, size: int) -> float:
+        """The share of the rows that are to be in the band."""
         share = min(WIDEST, SPREAD * (risk.size / size) ** 0.5) if self.band == "auto" else self.band
         room = cast("WholeRows", risk.rows).room
-        if room is not None:
-            share = min(share, FIRST_ROOM * room / risk.rows.n)
-        loss = cast("Siftable", risk.loss)
-        return float(np.quantile(loss.distances(point.scores, rng.integers(0, risk.rows.n, LOOK)), share))
+        return share if room is None else min(share, FIRST_ROOM * room / risk.rows.n)
 
 
 def pays(risk: Risk) -> bool:
