@@ -1,0 +1,196 @@
+"""Passes over all rows for `cutsvm.solvers.sifting`: F at a point, and R_U of the rows that are near there.
+
+`Held` keeps the scores of the best point, of one more, and the group of each row: a pass is made once, and the search
+along a line is exact. `Streamed` keeps nothing per row, for more rows than memory can hold numbers of. In each pass it
+makes the scores of three points anew from the same values: of the one in question, of the best one so far, for F in
+some places on the line between, and of the reference point of R_U, which say what group a row is in. Rows that join U
+are copied as they pass by. So one read of the data does all.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, cast
+
+import numpy as np
+
+from cutsvm._native import core
+from cutsvm.losses import Hinge, KnottedLine, Siftable
+from cutsvm.risk import Point, Risk
+from cutsvm.rows import WholeRows, stack
+from cutsvm.sifted import Chosen, Sifted, choose
+from cutsvm.solvers.common import better, objective
+from cutsvm.timing import count, timed
+from cutsvm.types import Array, Ints, Vector
+
+LOOK = 10_000  # rows that a band is measured on
+# Places on the line from the best point (0) to the one in question (1) where `Streamed` looks at F.
+PLACES = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.3])
+NARROWER = 0.7  # of the room is asked for when a band has turned out to hold too many rows
+
+
+class Whole(Protocol):
+    """All rows: the best point so far, and what passes find."""
+
+    w: Vector
+    primal: float
+    swept: bool
+
+    def sift(self, w: Vector | None, share: float, rng: np.random.Generator) -> Sifted:
+        """R_U at w (None: at the best point) with this share of the rows in U; w may be the best point then."""
+
+    def advance(self, sifted: Sifted, w: Vector, goal: float) -> tuple[float, bool]:
+        """F at w and towards it: the step to the best point there is. Rows in other groups join U.
+
+        goal: an F at w no larger is good enough. The second: False if there is no room for so many rows.
+        """
+
+
+def survey(risk: Risk, C: float) -> Whole:
+    """Held where there is memory for it."""
+    return Held(risk, C) if cast("WholeRows", risk.rows).held else Streamed(risk, C)
+
+
+class Held:
+    """With the scores of all rows in memory."""
+
+    def __init__(self, risk: Risk, C: float) -> None:
+        self.risk, self.C = risk, C
+        self.rows, self.loss = cast("WholeRows", risk.rows), cast("Siftable", risk.loss)
+        self.best: Point | None = None
+        self.w, self.primal, self.swept = np.zeros(risk.size), C * risk.loss.total, False
+        self._spare: Point | None = None
+
+    def sift(self, w: Vector | None, share: float, rng: np.random.Generator) -> Sifted:
+        if w is not None:
+            point = self.risk.at(w)
+            if objective(self.risk, point, self.C) > self.primal:  # not even as good as 0
+                point = better(self.risk, self.risk.at(self.w), point, self.C, goal=0.0)[0]
+            self._keep(point)
+        assert self.best is not None
+        some = rng.integers(0, self.rows.n, LOOK)
+        return self.near(self.best, float(np.quantile(self.loss.distances(self.best.scores, some), share)))
+
+    @timed("sift")
+    def near(self, point: Point, band: float) -> Sifted:
+        """R_U of the rows within `band` of a change of their slope."""
+        self._group: Array = np.empty(self.rows.n, dtype=np.int32)
+        near = self.loss.sift(point.scores, band, self._group)
+        totals = np.zeros((self.loss.groups, self.rows.d + 1))
+        count("visits", self.rows.group_sums(self.loss.masses, self._group, totals))
+        mark = self.loss.violates(point.scores, near) if isinstance(self.loss, Hinge) else near
+        return Sifted(self.risk, [choose(self.rows, self.loss, near, mark)], totals)
+
+    def advance(self, sifted: Sifted, w: Vector, goal: float) -> tuple[float, bool]:
+        assert self.best is not None
+        trial = self.risk.score(w, spare=self._spare)
+        fits = self.grow(sifted, trial)  # by the solution's own b: its bound knows no other
+        best, self._spare, k = better(self.risk, self.best, self.risk.settle(trial), self.C, goal)
+        self._keep(best)
+        return k, fits
+
+    @timed("sift")
+    def grow(self, sifted: Sifted, point: Point) -> bool:
+        """The rows that are in another group at the point join U, if there is room."""
+        strays = self.loss.strays(point.scores, self._group)
+        if self.rows.room is not None and sifted.many + len(strays) > self.rows.room:
+            return False
+        if len(strays):
+            sifted.join([choose(self.rows, self.loss, strays, self._group[strays])])
+            self._group[strays] = core.KEPT
+        return True
+
+    def _keep(self, point: Point) -> None:
+        self.best, self.w, self.swept = point, point.w, point.swept
+        self.primal = objective(self.risk, point, self.C)
+
+
+class Streamed:
+    """With nothing per row in memory but U."""
+
+    swept = True  # F is made from scores of the very pass, never from those of passes before
+
+    def __init__(self, risk: Risk, C: float) -> None:
+        self.risk, self.C = risk, C
+        self.rows, self.loss = cast("WholeRows", risk.rows), cast("Siftable", risk.loss)
+        self.w, self.primal = np.zeros(risk.size), C * risk.loss.total
+        self._reference, self._band = self.w, 0.0
+        self._joined: Ints = np.empty(0, dtype=np.int64)
+
+    @timed("sift")
+    def sift(self, w: Vector | None, share: float, rng: np.random.Generator) -> Sifted:
+        w = self.w if w is None else w
+        some = np.unique(rng.integers(0, self.rows.n, LOOK))
+        of_some = self.risk.scores_of(self.rows.take(some), w)
+        distances = self.loss.take(some).distances(of_some, np.arange(len(some)))
+        while True:
+            band = float(np.quantile(distances, share))
+            totals = np.zeros((self.loss.groups, self.rows.d + 1))
+            on_line, near, many = np.zeros(len(PLACES)), [], 0
+            self.risk.count_visits()
+            for mine, rows in self.rows.blocks():
+                loss, here = self.loss.part(mine), self.risk.scores_of(rows, w)
+                on_line += self._on_line(rows, loss, here)
+                group = np.empty(rows.n, dtype=np.int32)
+                which = loss.sift(here, band, group)
+                many += len(which)
+                if self._fits(many):
+                    mark = loss.violates(here, which) if isinstance(loss, Hinge) else which
+                    near.append(choose(rows, loss, which, mark))
+                rows.group_sums(loss.masses, group, totals)
+            if self._fits(many):
+                break
+            assert self.rows.room is not None
+            share *= NARROWER * self.rows.room / many
+        self._reference, self._band, self._joined = w.copy(), band, np.empty(0, dtype=np.int64)
+        self._move(w, on_line, goal=0.0)
+        return Sifted(self.risk, _stacked(near), totals)
+
+    @timed("sift")
+    def advance(self, sifted: Sifted, w: Vector, goal: float) -> tuple[float, bool]:
+        on_line, strays, numbers, many = np.zeros(len(PLACES)), [], [], sifted.many
+        self.risk.count_visits()
+        for mine, rows in self.rows.blocks():
+            loss, here = self.loss.part(mine), self.risk.scores_of(rows, w)
+            on_line += self._on_line(rows, loss, here)
+            group = np.empty(rows.n, dtype=np.int32)
+            loss.sift(self.risk.scores_of(rows, self._reference), self._band, group)
+            low, high = np.searchsorted(self._joined, [mine.start, mine.stop])
+            group[self._joined[low:high] - mine.start] = core.KEPT
+            which = loss.strays(here, group)
+            many += len(which)
+            if self._fits(many):
+                strays.append(choose(rows, loss, which, group[which]))
+                numbers.append(which + mine.start)
+        fits = self._fits(many)
+        if fits:
+            sifted.join(_stacked(strays))
+            self._joined = np.sort(np.concatenate([self._joined, *numbers]))
+        return self._move(w, on_line, goal), fits
+
+    def _fits(self, many: int) -> bool:
+        return self.rows.room is None or many <= self.rows.room
+
+    def _on_line(self, rows: WholeRows, loss: Siftable, here: Vector) -> Vector:
+        """The loss in all places between the best point and the one whose scores are these."""
+        line = cast("KnottedLine", loss.line(self.risk.scores_of(rows, self.w), here))
+        return np.asarray(line.look(PLACES).values)
+
+    def _move(self, w: Vector, on_line: Vector, goal: float) -> float:
+        """The best of the places is the best point from now on."""
+        points = [self.w + k * (w - self.w) for k in PLACES]
+        heights = [self.risk.penalty(point) + self.C * value for point, value in zip(points, on_line, strict=True)]
+        there = int(np.flatnonzero(PLACES == 1.0)[0])
+        chosen = there if heights[there] <= goal else int(np.argmin(heights))
+        self.w, self.primal = (w.copy() if chosen == there else points[chosen]), heights[chosen]
+        return float(PLACES[chosen])
+
+
+def _stacked(parts: list[Chosen]) -> list[Chosen]:
+    """All in one, which is swept faster than many. The list is empty then: its rows take memory."""
+    if len(parts) < 2:
+        return parts
+    loss = parts[0].loss.joined([part.loss for part in parts])
+    mark = np.concatenate([part.mark for part in parts])
+    rows = [part.rows for part in parts]
+    parts.clear()
+    return [Chosen(stack(rows), loss, mark)]
