@@ -64,7 +64,7 @@ class Certified(BaseEstimator):  # type: ignore[misc]
 
     def _check_data(self, X: Any, y: Any, **more: Any) -> tuple[Any, Array]:
         X, y = validate_data(self, X, y, **more, **self._accepted(X))
-        validation.refuse_non_finite(X, threads.count(self.n_jobs))
+        validation.refuse_non_finite(X, threads.count(self.n_jobs, X.size))
         return X, y
 
     def _labelled(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> tuple[Any, Array, Vector, Array]:
@@ -125,7 +125,7 @@ class Certified(BaseEstimator):  # type: ignore[misc]
         """X coef_' + intercept_: shape (n,) for one row of weights, else (n, number of rows)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **self._accepted(X))
-        n_threads = threads.count(self.n_jobs)
+        n_threads = threads.count(self.n_jobs, X.size)
         validation.refuse_non_finite(X, n_threads)
         rows = as_rows(X, n_threads)
         W = np.ascontiguousarray(self.coef_, dtype=np.float64)

@@ -167,7 +167,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         self, solver: Solver, X: Any, y: Array, weights: Vector, positives: Array, *, labelled: bool
     ) -> tuple[list[Result], Array, Array]:
         """One result per positive class; their weights and intercepts."""
-        n_threads = threads.count(self.n_jobs)
+        n_threads = threads.count(self.n_jobs, X.size)
         rows: Rows = as_rows(X, n_threads)
         intercept = self._intercept()
         began, cut_short = perf_counter(), False
@@ -195,7 +195,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         """The result for all classes in one problem, as a list of one; weights and intercepts."""
         if isinstance(getattr(solver, "inner", solver), DCD):
             raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
-        n_threads = threads.count(self.n_jobs)
+        n_threads = threads.count(self.n_jobs, X.size)
         # A class without weight is none: its rows, which weigh nothing either, may have any label.
         labels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         loss = CrammerSinger(labels, weights, len(classes), n_threads)
