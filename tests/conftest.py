@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from scipy import sparse
 
+from cutsvm import threads
 from cutsvm.solvers import sifting
 
 # The default tries the same examples every time, so that a failure is the change's; "thorough" tries new ones.
@@ -15,6 +16,14 @@ settings.register_profile(
 )
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=1000, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def threads_for_little_data():
+    """A test that asks for two threads gets them, however little its data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "FEW", 0)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from cutsvm import queries
 from cutsvm._native import core
-from cutsvm.line_search import by_tangents, tangents
+from cutsvm.line_search import Exact, by_tangents, tangents
 from cutsvm.losses import Pairwise
 from cutsvm.ranking import pair_accuracy
 from cutsvm.risk import PairRisk
@@ -65,21 +65,24 @@ def test_threads_do_not_change_a_bit(levels):
 
 @pytest.mark.parametrize("levels", [2, 10, 33, 1025, 20_000])
 def test_many_rows_and_levels(levels):
-    """Trees of several depths, and an order found by counting, against pairs in blocks."""
-    rng, n = np.random.default_rng(levels), 20_000
+    """Trees of several depths, and an order found by counting, against pairs in blocks.
+
+    Of thousandths that differ by 1 round-off would say which pairs count: the margin is a bit less.
+    """
+    rng, n, margin = np.random.default_rng(levels), 20_000, 1.0 - 1e-12
     f, y = np.round(rng.normal(size=n), 3), rng.integers(0, levels, size=n)
     results = []
     for threads in (1, 2, 5):
-        results.append(Pairwise(y, np.ones(n), np.array([0, n]), threads).count(f, 1.0))
+        results.append(Pairwise(y, np.ones(n), np.array([0, n]), threads).count(f, margin))
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             assert_array_equal(a, b)
     expected, loss = np.zeros(n), 0.0
     for rows in np.array_split(np.arange(n), 50):
-        counts = (y[rows, None] > y) & (f[rows, None] - f < 1.0)
+        counts = (y[rows, None] > y) & (f[rows, None] - f < margin)
         expected[rows] -= counts.sum(axis=1)
         expected += counts.sum(axis=0)
-        loss += ((1.0 - (f[rows, None] - f)) * counts).sum()
+        loss += ((margin - (f[rows, None] - f)) * counts).sum()
     assert_array_equal(results[0].slopes, expected)
     assert results[0].losses[0] == pytest.approx(loss)
 
@@ -252,3 +255,43 @@ def test_rows_of_a_query_side_by_side():
     assert order is None and starts.tolist() == [0, 2, 3, 5]
     order, starts = queries.query_by_query(np.array([1, 0, 1, 0]))
     assert order is not None and order.tolist() == [1, 3, 0, 2] and starts.tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("queries", [1, 3, 4000])
+def test_a_sample_is_about_the_whole(queries):
+    """The loss along a line of scores from few of the rows: whole queries where those are many."""
+    rng, n = np.random.default_rng(queries), 40_000
+    starts = np.linspace(0, n, queries + 1).astype(np.int64)
+    y, s = rng.integers(0, 4, size=n), rng.random(n)
+    f = 0.5 * y + rng.normal(size=n)
+    loss = Pairwise(y, s, starts)
+    line = loss.line(f, 2.0 * f)
+    few = line.sample()
+    assert few is not None and 1000 < few.n < 4000
+    ks = np.array([-0.5, 0.0, 1.0])
+    some, all_rows = few.look(ks), line.look(ks)
+    np.testing.assert_allclose(some.values, all_rows.values, rtol=0.1)
+    np.testing.assert_allclose(some.slopes, all_rows.slopes, atol=0.1 * np.abs(all_rows.slopes).max())
+    if queries == 4000:  # a query is there as a whole or not at all
+        picked = loss.sample
+        assert set(np.diff(picked.loss.starts)) <= {0, *np.diff(starts)}
+
+
+def test_no_sample_of_few_rows_or_without_pairs():
+    n = 40_000
+    assert Pairwise(np.arange(100.0), np.ones(100), np.array([0, 100])).line(np.zeros(100)).sample() is None
+    rare = np.zeros(n)
+    rare[1] = 1.0
+    assert Pairwise(rare, np.ones(n), np.array([0, n])).line(np.zeros(n)).sample() is None
+
+
+def test_a_step_of_nothing_is_not_where_the_next_search_begins():
+    """The next search would double its way up from there."""
+    y, f = np.array([0.0, 1.0]), np.array([0.0, 0.5])
+    search, looks = Exact(), []
+    assert search(Pairwise(y, np.ones(2), np.array([0, 2])).line(f, -f), 0.0, 1.0) == 0.0
+    line = Pairwise(y, np.ones(2), np.array([0, 2])).line(f, 2.0 * f)
+    look = line.look
+    line.look = lambda ks: (looks.append(ks[0]), look(ks))[1]
+    search(line, 0.0, 0.1)
+    assert looks[:2] == [0.0, 1.0]

@@ -55,3 +55,10 @@ def test_fits_in_threads_do_not_disturb_each_other(overlapping):
     with ThreadPoolExecutor(4) as pool:
         for model in pool.map(lambda _: LinearSVC(C=0.01, n_jobs=2).fit(X, y), range(8)):
             assert_allclose(model.coef_, alone, rtol=1e-9, atol=1e-12)
+
+
+def test_little_data_take_one_thread(monkeypatch):
+    monkeypatch.setattr(threads, "FEW", 1000)
+    monkeypatch.setattr(threads.core, "max_threads", lambda: 4)
+    assert threads.count(2, 999) == 1
+    assert threads.count(2, 1000) == threads.count(2) == 2

@@ -29,6 +29,7 @@
 namespace cutsvm {
 
 inline constexpr std::int64_t FEW_ROWS = 96;
+inline constexpr double SHIFTED = 1e-3;  // a margin that a score can be moved by and not lose much to round-off
 inline constexpr std::int64_t MANY_ROWS = 32 * BLOCK;  // of one query: up to here waking threads takes what they bring
 
 // Weights by level: add one, ask for the sums of all levels below and above one. Few levels: the sums below each.
@@ -106,8 +107,7 @@ struct Pairs {
 struct PairScratch {
     ScoreOrder put_in_order;
     LargeVector<Ranked> rows;
-    LargeVector<double> weights, above, below;           // in the order of the rows
-    std::array<LargeVector<std::uint32_t>, 2> of_level;  // with two levels: the places of each one's rows
+    LargeVector<double> weights, above, below;  // in the order of the rows
     std::array<FewLevels, 2> few;
     std::array<ManyLevels, 2> many;
 };
@@ -153,33 +153,24 @@ void sweep_up(PairScratch& scratch, std::int64_t levels, double margin, Sums& su
     }
 }
 
-// The same for two levels: the rows of each, in order, with one pointer into the other. Both by the places of the rows.
-inline double sweep_down(PairScratch& scratch, double margin) {
+// The same for two levels, where the rows of the higher one stand in order by score - margin: a pair counts if its lower
+// row stands behind. Nothing to compare and no branch, so this is fast.
+inline double sweep_two(PairScratch& scratch) {
     const auto& rows = scratch.rows;
-    const auto& lower = scratch.of_level[0];
-    double weight = 0.0, sum = 0.0;
-    std::size_t next = lower.size();
-    for (auto place = scratch.of_level[1].rbegin(); place != scratch.of_level[1].rend(); ++place) {
-        for (; next > 0 && rows[*place].score - rows[lower[next - 1]].score < margin; --next)
-            sum += scratch.weights[lower[next - 1]];
-        scratch.above[*place] = sum;
-        weight += scratch.weights[*place] * sum;
+    double sum = 0.0, weight = 0.0;
+    for (std::size_t k = rows.size(); k-- > 0;) {
+        const bool upper = rows[k].level != 0;
+        scratch.above[k] = upper ? sum : 0.0;
+        weight += scratch.weights[k] * scratch.above[k];
+        sum += upper ? 0.0 : scratch.weights[k];
     }
-    for (const std::uint32_t place : lower) scratch.above[place] = 0.0;
+    sum = 0.0;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+        const bool upper = rows[k].level != 0;
+        scratch.below[k] = upper ? 0.0 : sum;
+        sum += upper ? scratch.weights[k] : 0.0;
+    }
     return weight;
-}
-
-inline void sweep_up(PairScratch& scratch, double margin) {
-    const auto& rows = scratch.rows;
-    const auto& upper = scratch.of_level[1];
-    double sum = 0.0;
-    std::size_t next = 0;
-    for (const std::uint32_t place : scratch.of_level[0]) {
-        for (; next < upper.size() && rows[upper[next]].score - rows[place].score < margin; ++next)
-            sum += scratch.weights[upper[next]];
-        scratch.below[place] = sum;
-    }
-    for (const std::uint32_t place : upper) scratch.below[place] = 0.0;
 }
 
 // Both sweeps, which are apart from each other: one thread each. Returns what the first returns.
@@ -208,11 +199,7 @@ inline double sweep(PairScratch& scratch, std::int64_t levels, double margin, in
                      [&] { sweep_up(scratch, levels, margin, sums[1]); }, threads);
     };
     if (levels > FewLevels::MOST) return with(scratch.many);
-    if (levels > 2) return with(scratch.few);
-    for (auto& places : scratch.of_level) places.clear();
-    for (std::size_t k = 0; k < scratch.rows.size(); ++k)
-        scratch.of_level[static_cast<std::size_t>(scratch.rows[k].level)].push_back(static_cast<std::uint32_t>(k));
-    return sweep([&] { return sweep_down(scratch, margin); }, [&] { sweep_up(scratch, margin); }, threads);
+    return with(scratch.few);
 }
 
 // The same for few rows, for which it is faster to look at every pair than to sort.
@@ -258,8 +245,16 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
     auto& rows = scratch.rows;
     rows.resize(static_cast<std::size_t>(n));
     for (auto* sorted : {&scratch.weights, &scratch.above, &scratch.below}) sorted->resize(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < n; ++i)
-        rows[static_cast<std::size_t>(i)] = {f[i], static_cast<std::int32_t>(i), y[i]};
+    const bool two = levels == 2 && p.margin >= SHIFTED;
+    if (two) {  // the lower rows first, so that they stand before an upper one at the same place: such a pair is not one
+        std::array<std::int64_t, 2> next{0, std::count(y, y + n, 0)};
+        for (std::int64_t i = 0; i < n; ++i)
+            rows[static_cast<std::size_t>(next[static_cast<std::size_t>(y[i])]++)] = {
+                f[i] - (y[i] != 0 ? p.margin : 0.0), static_cast<std::int32_t>(i), y[i]};
+    } else {
+        for (std::int64_t i = 0; i < n; ++i)
+            rows[static_cast<std::size_t>(i)] = {f[i], static_cast<std::int32_t>(i), y[i]};
+    }
     scratch.put_in_order(rows, threads);
     if (std::all_of(s, s + n, [&](double weight) { return weight == s[0]; }))  // mostly so: nothing to look up
         std::fill(scratch.weights.begin(), scratch.weights.end(), s[0]);
@@ -269,7 +264,7 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
                 scratch.weights[k] = s[rows[k].row];
         });
     PairSums sums;
-    sums.weight = sweep(scratch, levels, p.margin, threads);
+    sums.weight = two ? sweep_two(scratch) : sweep(scratch, levels, p.margin, threads);
     // The slopes sum to 0, so scores may be counted from any place; from their middle the sum is exact to more digits.
     const double middle = rows[static_cast<std::size_t>(n / 2)].score;
     const auto dot = sum_blocks<1>(n, threads, [&](std::int64_t first, std::int64_t last) {
@@ -281,7 +276,7 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
         }
         return std::array{sum};
     });
-    sums.loss = std::max(0.0, p.margin * sums.weight + dot[0]);
+    sums.loss = std::max(0.0, two ? dot[0] : p.margin * sums.weight + dot[0]);  // moved scores have the margin in them
     return sums;
 }
 

@@ -1,4 +1,4 @@
-// Rows in the order of their scores, smallest first; equal scores by row. The same for any number of threads.
+// Rows in the order of their scores, smallest first; equal scores stay in the order that they have. The same for any number of threads.
 //
 // Long lists: three rounds of counting (radix sort) on the upper 32 bits of each score, then the short runs that share
 // them are sorted by the whole score. That takes linear time, a third of that of std::sort; the standard library has no
@@ -20,18 +20,16 @@ namespace cutsvm {
 struct Ranked {
     double score;
     std::int32_t row, level;
-    bool operator<(const Ranked& other) const {
-        return score < other.score || (score == other.score && row < other.row);
-    }
+    bool operator<(const Ranked& other) const { return score < other.score; }
 };
 
 class ScoreOrder {
   public:
-    // requires: finite scores, fewer than 2^31 rows, in the order of `row`.
+    // requires: finite scores, fewer than 2^31 rows.
     void operator()(LargeVector<Ranked>& rows, int threads) {
         const std::size_t n = rows.size();
         if (n < SHORT) {
-            std::sort(rows.begin(), rows.end());
+            std::stable_sort(rows.begin(), rows.end());
             return;
         }
         spare_.resize(n);
@@ -45,7 +43,7 @@ class ScoreOrder {
         for (std::size_t begin = 0, end; begin < n; begin = end) {
             const std::uint32_t bits = upper_bits(rows[begin].score);
             for (end = begin + 1; end < n && upper_bits(rows[end].score) == bits;) ++end;
-            if (end - begin > 1 && !std::is_sorted(at(begin), at(end))) std::sort(at(begin), at(end));
+            if (end - begin > 1 && !std::is_sorted(at(begin), at(end))) std::stable_sort(at(begin), at(end));
         }
     }
 
@@ -53,7 +51,7 @@ class ScoreOrder {
     static constexpr unsigned DIGIT = 11, ROUNDS = 3;  // bits a round
     static constexpr std::size_t VALUES = std::size_t{1} << DIGIT;
     using Counts = std::array<std::array<std::uint32_t, VALUES>, ROUNDS>;
-    static constexpr std::size_t SHORT = 2048;
+    static constexpr std::size_t SHORT = 512;
 
     // Unsigned numbers in the order of the scores; -0 is 0.
     static std::uint32_t upper_bits(double score) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,10 +15,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cutsvm import solvers, threads, validation
 from cutsvm.callbacks import Log
-from cutsvm.io.dataset import Dataset, open_dataset
+from cutsvm.io.dataset import Dataset, StoredDataset, open_dataset
 from cutsvm.rows import StoreRows, as_rows
 from cutsvm.run import Callback, Record, Result, Solver, Status, relative_gap
 from cutsvm.types import Array, Vector
+
+
+class Labelled(NamedTuple):
+    """Rows with their labels, ready for a fit."""
+
+    X: Any
+    y: Array
+    weights: Vector
+    classes: Array
+    named: Array  # the classes as they are called, where y has numbers for them
 
 
 class Certified(BaseEstimator):  # type: ignore[misc]
@@ -64,23 +74,26 @@ class Certified(BaseEstimator):  # type: ignore[misc]
 
     def _check_data(self, X: Any, y: Any, **more: Any) -> tuple[Any, Array]:
         X, y = validate_data(self, X, y, **more, **self._accepted(X))
-        validation.refuse_non_finite(X, threads.count(self.n_jobs))
+        validation.refuse_non_finite(X, threads.count(self.n_jobs, X.size))
         return X, y
 
-    def _labelled(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> tuple[Any, Array, Vector, Array]:
+    def _labelled(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Labelled:
         """X, y, the weights, and the classes that have some, at least two."""
         rows: StoreRows | None = None
         names: list[str] | None = None
+        texts: Array | None = None
         if is_source(X):
             data = open_source(X, y)
             sample_weight = data.weights if sample_weight is None else sample_weight
-            y, rows, names = data.y, self._rows_on_disk(data), data.feature_names
-            X = data.X if rows is None else rows
+            rows, names = self._rows_on_disk(data), data.feature_names
+            X, y = (data.X, data.y) if rows is None else (rows, None)
         if rows is None:
             X, y = self._check_data(X, y, **more)
         else:  # its values were checked when the store was made
+            y, texts = cast("StoredDataset", data).ranked_labels(rows.vector)
             self.n_features_in_ = rows.d
-            vars(self).pop("feature_names_in_", None)
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         if y.dtype == object and not all(isinstance(label, str) for label in y):
@@ -88,14 +101,15 @@ class Certified(BaseEstimator):  # type: ignore[misc]
                 "Unknown label type: y has dtype object; make its labels numbers or strings first, "
                 "as in y.astype(int) or y.astype(str)"
             )
-        weights = validation.sample_weights(sample_weight, len(y))
-        classes = validation.distinct(y if sample_weight is None else y[weights > 0.0])
+        out = None if rows is None else rows.vector(len(y))
+        weights = validation.sample_weights(sample_weight, len(y), out)
+        classes = validation.distinct(y, None if sample_weight is None else weights)
         if not validation.whole_numbers(classes):
             check_classification_targets(y)
         if len(classes) < 2:
             name, only = type(self).__name__, classes.tolist()[0]
             raise ValueError(f"{name} needs rows of at least 2 classes; there is only one class with weight: {only!r}")
-        return X, y, weights, classes
+        return Labelled(X, y, weights, classes, classes if texts is None else texts[classes.astype(np.int64)])
 
     def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
         """The rows of a store, for estimators that train from the disk; None: they are to be loaded."""
@@ -139,7 +153,7 @@ class Certified(BaseEstimator):  # type: ignore[misc]
         """X coef_' + intercept_: shape (n,) for one row of weights, else (n, number of rows)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **self._accepted(X))
-        n_threads = threads.count(self.n_jobs)
+        n_threads = threads.count(self.n_jobs, X.size)
         validation.refuse_non_finite(X, n_threads)
         rows = as_rows(X, n_threads)
         W = np.ascontiguousarray(self.coef_, dtype=np.float64)

@@ -15,6 +15,7 @@ from sklearn.base import ClassifierMixin
 from cutsvm import memory, threads, validation
 from cutsvm.estimator import Certified
 from cutsvm.io.dataset import Dataset, StoredDataset
+from cutsvm.io.scratch import Scratch
 from cutsvm.losses import CrammerSinger, Hinge
 from cutsvm.risk import Intercept, MultiRisk, Risk
 from cutsvm.rows import Rows, StoreRows, as_rows
@@ -158,16 +159,16 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             return self._fit(solver, X, y, sample_weight)
 
     def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> LinearSVC:
-        X, y, weights, classes = self._labelled(X, y, sample_weight)
+        X, y, weights, classes, named = self._labelled(X, y, sample_weight)
         if isinstance(X, StoreRows) and isinstance(solver, DCD):
             raise ValueError("solver dcd visits rows in any order: use ocas, cpa, sifting or auto for rows on disk")
-        validation.apply_class_weights(weights, self.class_weight, classes, y)
+        validation.apply_class_weights(weights, self.class_weight, classes, y, named)
         if len(classes) > 2 and self.multi_class == "crammer_singer":
             solved = self._solve_jointly(solver, X, y, weights, classes)
         else:
-            positives = classes[1:] if len(classes) == 2 else classes
-            solved = self._solve(solver, X, y, weights, positives, labelled=len(classes) > 2)
-        self.classes_ = classes
+            first = int(len(classes) == 2)
+            solved = self._solve(solver, X, y, weights, classes[first:], [""] if first else [str(c) for c in named])
+        self.classes_ = named
         results, self.coef_, self.intercept_ = solved
         self._certify(results)
         self._warn_unless_converged(X)
@@ -186,17 +187,20 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if not isinstance(data, StoredDataset) or data.loaded:
             return None
         limit = None if self.memory_limit is None else memory.parse(self.memory_limit)
-        classes = len(validation.distinct(data.y))
+        classes = len(data.store.labels)
         outputs = classes if classes > 2 and self.multi_class == "crammer_singer" else 1
         plan = memory.plan(data.store, limit, outputs)
         logging.getLogger("cutsvm").info("%s: training %s", data.source, plan.words)
-        return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room) if plan.streams else None
+        if not plan.streams:
+            return None
+        scratch = None if plan.held else Scratch(data.store.path)
+        return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room, scratch=scratch)
 
     def _solve(
-        self, solver: Solver, X: Any, y: Array, weights: Vector, positives: Array, *, labelled: bool
+        self, solver: Solver, X: Any, y: Array, weights: Vector, positives: Array, names: list[str]
     ) -> tuple[list[Result], Array, Array]:
-        """One result per positive class; their weights and intercepts."""
-        n_threads = threads.count(self.n_jobs)
+        """One result per positive class, which records call by these names; their weights and intercepts."""
+        n_threads = threads.count(self.n_jobs, _size(X))
         rows: Rows = _as_rows(X, n_threads)
         intercept = self._intercept()
         began, cut_short = perf_counter(), False
@@ -204,14 +208,14 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         starts = self._starts(len(positives), rows.d)
         results: list[Result] = []
         with threads.one_blas_thread():
-            for positive, start in zip(positives, starts, strict=True):
+            for positive, name, start in zip(positives, names, starts, strict=True):
                 # With one problem the weights themselves take the sign: n numbers less to hold.
-                signed = weights if len(positives) == 1 else weights.copy()
+                signed = weights if len(positives) == 1 else rows.vector(rows.n)
+                np.copyto(signed, weights)
                 validation.negate(signed, y, positive)
                 risk = Risk(rows, Hinge(signed, n_threads), intercept=intercept, threads=n_threads)
                 stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
-                label = str(positive) if labelled else ""
-                results.append(run(solver, risk, self.C, stop, callbacks, label=label, start=start))
+                results.append(run(solver, risk, self.C, stop, callbacks, label=name, start=start))
                 rows = risk.rows  # a solver may have found a form that is swept faster
                 # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
                 cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME)
@@ -224,9 +228,11 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         """The result for all classes in one problem, as a list of one; weights and intercepts."""
         if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
             raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
-        n_threads = threads.count(self.n_jobs)
+        n_threads = threads.count(self.n_jobs, _size(X))
         # A class without weight is none: its rows, which weigh nothing either, may have any label.
-        labels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        labels = np.empty(len(y), dtype=np.int32)
+        for part in validation.parts(len(y)):
+            labels[part] = np.minimum(np.searchsorted(classes, y[part]), len(classes) - 1)
         loss = CrammerSinger(labels, weights, len(classes), n_threads)
         risk = MultiRisk(_as_rows(X, n_threads), loss, intercept=self._intercept(), threads=n_threads)
         start = None
@@ -264,3 +270,8 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
 def _as_rows(X: Any, n_threads: int) -> Rows:
     return X if isinstance(X, StoreRows) else as_rows(X, n_threads)
+
+
+def _size(X: Any) -> int:
+    """How many numbers there are in X."""
+    return int(X.entries if isinstance(X, StoreRows) else X.size)

@@ -19,6 +19,8 @@ _VECTORS, _SCORES = 5, 3
 # A row that sifting holds: itself, with room for a copy in another form, and what its own small problem keeps of it.
 _COPY, _OWN = 1.5, 100
 FIXED = 60_000_000  # bytes for planes, blocks on their way and whatever the interpreter needs
+HELD = 0.3  # of what is left may be numbers of all rows
+LEAST = 2000  # rows that a fit must be able to hold
 USED = 0.7  # of the memory that is free may be taken without a limit
 
 
@@ -29,6 +31,7 @@ class Plan:
     streams: bool
     room: int | None
     words: str
+    held: bool = True  # a few numbers of each row are in memory too
 
 
 def parse(limit: Any) -> int:
@@ -62,15 +65,19 @@ def plan(store: Store, limit: int | None, outputs: int = 1) -> Plan:
         why = f"{shown(need)} would be too much for memory"
     else:
         why = f"memory_limit is {shown(limit)}"
-    left = limit - private() - FIXED - vectors
-    if left < 0:
-        raise ValueError(
-            f"{store.path}: {why}: too little for {rows:,} rows, whose scores and labels take {shown(vectors)}; "
-            f"expected at least {shown(limit - left)}"
-        )
     row = _COPY * store.manifest.size / rows + _OWN * outputs
-    room = min(rows, int(left / row))
-    return Plan(True, room, f"from disk: {why}; {shown(vectors)} for scores and labels, up to {room:,} rows held")
+    left = limit - private() - FIXED - (4 * rows if outputs > 1 else 0)  # several classes: labels
+    held = vectors <= HELD * left
+    if held:
+        left -= vectors
+    room = min(rows, max(0, int(left / row)))
+    if room < min(rows, LEAST):
+        raise ValueError(
+            f"{store.path}: {why}: too little for a fit; expected at least {shown(limit - left + row * LEAST)}"
+        )
+    where = "in memory" if held else "in a file beside it"
+    words = f"from disk: {why}; scores and labels ({shown(vectors)}) {where}, up to {room:,} rows held"
+    return Plan(True, room, words, held)
 
 
 def shown(size: float) -> str:

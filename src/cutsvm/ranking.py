@@ -61,7 +61,7 @@ class _PairwiseSVM(Certified):
 
     def _fit_pairs(self, solver: Solver, X: Any, y: Array, starts: Ints, weights: Vector) -> Pairwise:
         """The fit; `starts` says where queries start."""
-        n_threads = threads.count(self.n_jobs)
+        n_threads = threads.count(self.n_jobs, X.size)
         loss = Pairwise(y, weights, starts, n_threads)
         if not loss.total > 0.0:
             raise ValueError(

@@ -14,6 +14,9 @@ from threadpoolctl import ThreadpoolController
 
 from cutsvm._native import core
 
+# Numbers in X up to which one thread is faster: others take longer to wake than they help.
+FEW = 1 << 18
+
 _forked = False
 
 
@@ -26,9 +29,12 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def count(n_jobs: int | None) -> int:
-    """Threads for `n_jobs`: None is 1 (or what joblib's context says), -1 all cores that we may use."""
-    if _forked:
+def count(n_jobs: int | None, size: int = FEW) -> int:
+    """Threads for `n_jobs`: None is 1 (or what joblib's context says), -1 all cores that we may use.
+
+    size: how many numbers there are to go over; for few it is one thread. The answer has the same bits.
+    """
+    if _forked or size < FEW:
         return 1
     if current_process().daemon:
         # joblib counts processes, which a daemon (a Dask worker, say) may not start; threads it may.

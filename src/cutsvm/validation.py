@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -32,14 +32,21 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
 
 
-def distinct(y: Array) -> Array:
-    """np.unique(y), for two numbers without a sort; part by part, so that there are no copies of it all."""
-    few: Array = np.unique(y[:1000])
-    if len(few) == 2 and y.dtype.kind in "iuf" and sum(np.count_nonzero(y == label) for label in few) == len(y):
-        return few
-    for start in range(0, len(y), PART):
-        few = np.union1d(few, y[start : start + PART])
+def distinct(y: Array, weights: Vector | None = None) -> Array:
+    """np.unique(y) of the rows with weight, for two numbers without a sort."""
+    few: Array = np.unique(y[:1000] if weights is None else y[:1000][weights[:1000] > 0.0])
+    for part in parts(len(y)):
+        some = y[part] if weights is None else y[part][weights[part] > 0.0]
+        known = len(few) == 2 and y.dtype.kind in "iuf"
+        if known and sum(np.count_nonzero(some == label) for label in few) == len(some):
+            continue
+        few = np.union1d(few, some)
     return np.asarray(few)
+
+
+def parts(n: int) -> Iterator[slice]:
+    """Runs of rows: what is made of one is small, and stays in the cache."""
+    return (slice(start, start + PART) for start in range(0, n, PART))
 
 
 def negate(weights: Vector, y: Array, positive: Any) -> None:
@@ -92,40 +99,51 @@ def float_type(X: Any) -> Any:
     return [np.float64, np.float32]
 
 
-def sample_weights(weights: Any, n: int) -> Vector:
-    """One finite weight >= 0 per row, not all 0; None is 1 for all."""
+def sample_weights(weights: Any, n: int, out: Vector | None = None) -> Vector:
+    """One finite weight >= 0 per row, not all 0, in `out`; None is 1 for all."""
+    values = np.empty(n) if out is None else out
     if weights is None:
-        return np.ones(n)
-    values = np.array(weights, dtype=np.float64)
-    if values.ndim == 0:
-        values = np.full(n, values)
-    if values.shape != (n,):
-        raise ValueError(f"sample_weight.shape == {values.shape}, expected {(n,)}!")
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))
-    if len(wrong):
-        raise ValueError(f"sample_weight[{wrong[0]}] is {values[wrong[0]]}: expected finite weights, 0 or more")
-    if not values.any():
+        values.fill(1.0)
+        return values
+    known = isinstance(weights, np.ndarray) and weights.dtype.kind in "iuf"
+    given = weights if known else np.array(weights, dtype=np.float64)
+    if given.ndim == 0:
+        given = np.broadcast_to(given, n)
+    if given.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {given.shape}, expected {(n,)}!")
+    some = False
+    for part in parts(n):
+        mine = values[part]
+        mine[:] = given[part]
+        wrong = np.flatnonzero(~(np.isfinite(mine) & (mine >= 0.0)))
+        if len(wrong):
+            row = part.start + wrong[0]
+            raise ValueError(f"sample_weight[{row}] is {values[row]}: expected finite weights, 0 or more")
+        some |= bool(mine.any())
+    if not some:
         raise ValueError("sample_weight is zero for every row: nothing is left to fit")
     return values
 
 
-def apply_class_weights(weights: Vector, class_weight: Any, classes: Array, y: Array) -> None:
-    """Multiplies each row's weight by its class's factor, from None, "balanced" or a dict."""
+def apply_class_weights(weights: Vector, class_weight: Any, classes: Array, y: Array, named: Array) -> None:
+    """Multiplies each row's weight by its class's factor, from None, "balanced" or a dict; `named`: as its keys are."""
     if class_weight is None:
         return
     factors: dict[Any, float] = {}
     if isinstance(class_weight, str) and class_weight == "balanced":
-        total = weights.sum()
-        factors = {label: total / (len(classes) * weights[y == label].sum()) for label in classes}
+        sums = [sum(weights[part][y[part] == label].sum() for part in parts(len(y))) for label in classes]
+        factors = {name: sum(sums) / (len(classes) * own) for name, own in zip(named.tolist(), sums, strict=True)}
     elif hasattr(class_weight, "items"):
         factors = dict(class_weight)
     else:
         raise ValueError(f'class_weight={class_weight!r}: expected None, "balanced" or a dict')
     for label, factor in factors.items():
-        if not np.any(classes == label):
-            raise ValueError(f"class_weight names {label!r}, which is not a class; the classes are {classes.tolist()}")
+        if not np.any(named == label):
+            raise ValueError(f"class_weight names {label!r}, which is not a class; the classes are {named.tolist()}")
         positive(f"class_weight[{label!r}]", factor)
-        weights[y == label] *= factor
+        mine = classes[named == label][0]
+        for part in parts(len(y)):
+            weights[part][y[part] == mine] *= factor
 
 
 def scale_spread(X: Any) -> float:

@@ -14,7 +14,7 @@ from cutsvm import LinearSVC
 from cutsvm.losses import CrammerSinger
 from cutsvm.planes import Bundle
 from cutsvm.run import Status, Stop, run
-from cutsvm.sifted import Sifted
+from cutsvm.survey import Held
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting, auto
 from reference import multiclass, svm
 from test_kernels import rng_of, seeds
@@ -176,7 +176,8 @@ def test_sifted_risk_is_below_the_risk(intercept, seed, n, d, K, band):
     X, y, s = some_problem(rng, n, d, K)
     full = joint_risk(X, y, s, intercept)
     reference = full.score(rng.normal(size=full.size))
-    sifted = Sifted(full, reference, band)
+    whole = Held(full, 1.0)
+    sifted = whole.near(reference, band)
     scale = 1e-11 * (1.0 + np.abs(X).sum()) * (1.0 + s.sum())
 
     def value(risk, w):
@@ -187,7 +188,7 @@ def test_sifted_risk_is_below_the_risk(intercept, seed, n, d, K, band):
     before = [value(sifted.risk, w) for w in points]
     for w, low in zip(points, before, strict=True):
         assert low <= value(full, w) + scale * (1.0 + np.abs(w).sum())
-    sifted.grow(full.score(points[0].copy()))
+    whole.grow(sifted, full.score(points[0].copy()))
     for w, low in zip(points, before, strict=True):
         slack = scale * (1.0 + np.abs(w).sum())
         assert low - slack <= value(sifted.risk, w) <= value(full, w) + slack

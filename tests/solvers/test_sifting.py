@@ -10,7 +10,7 @@ from problems import long_data, risk_of
 
 from cutsvm.planes import Bundle
 from cutsvm.run import Status, Stop, run
-from cutsvm.sifted import Sifted
+from cutsvm.survey import Held
 from cutsvm.solvers import OCAS, Sifting, sifting
 from test_kernels import rng_of, seeds
 
@@ -31,14 +31,15 @@ def test_sifted_risk_is_below_the_risk(intercept, seed, n, d, band):
     full = risk_of(X, a, intercept)
     size = full.size
     reference = full.score(rng.normal(size=size))
-    sifted = Sifted(full, reference, band)
+    whole = Held(full, 1.0)
+    sifted = whole.near(reference, band)
     round_off = 1e-12 * (1.0 + full.loss.total)
     assert value(sifted.risk, reference.w) == pytest.approx(full.value(reference), abs=1e-9 * (1.0 + full.loss.total))
     points = rng.normal(size=(5, size)) * rng.choice([0.1, 1.0, 10.0], size=(5, 1))
     before = [value(sifted.risk, w) for w in points]
     for w, low in zip(points, before, strict=True):
         assert low <= value(full, w) + round_off * (1.0 + np.abs(w).sum() * np.abs(X).sum())
-    sifted.grow(full.score(points[0].copy()))
+    whole.grow(sifted, full.score(points[0].copy()))
     for w, low in zip(points, before, strict=True):
         scale = round_off * (1.0 + np.abs(w).sum() * np.abs(X).sum())
         assert low - scale <= value(sifted.risk, w) <= value(full, w) + scale

@@ -23,6 +23,7 @@ from cutsvm.cli.messages import (
     result,
 )
 from cutsvm.cli.tasks import check_options
+from cutsvm.io.dataset import StoredDataset
 
 if TYPE_CHECKING:
     from cutsvm.estimator import Certified
@@ -47,8 +48,12 @@ def _train(options: argparse.Namespace, sources: list[str], target: str, say: Me
     began = time.perf_counter()
     data = _read(options, sources, until_done)
     reading = time.perf_counter() - began
-    y = as_labels(data.y)
-    classes = np.unique(y)
+    y: npt.NDArray[Any] | None = None  # of a store they may be too many
+    if isinstance(data, StoredDataset) and options.task == "classify" and options.folds is None:
+        classes = as_labels(data.store.labels)
+    else:
+        y = as_labels(data.y)
+        classes = np.unique(y)
     if len(classes) < 2:
         wanted = "two levels" if options.task in ("rank", "ordinal") else "two classes"
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected {wanted} or more")
@@ -65,11 +70,13 @@ def _train(options: argparse.Namespace, sources: list[str], target: str, say: Me
     extra: dict[str, Any] = {"qid": data.qid} if options.task == "rank" else {}
     if data.weights is not None and options.task != "classify":
         extra["sample_weight"] = data.weights
-    if options.folds is not None:
+    if options.folds is not None and y is not None:
         from cutsvm.cli.validate import cross_validate
 
         return cross_validate(options, estimator, data, y)
-    seconds = fit_with_progress(estimator, *_to_fit(options, data, y, say), say, **extra)
+    seconds = fit_with_progress(estimator, *_to_fit(options, data, y, classes, say), say, **extra)
+    if y is None:
+        estimator.classes_ = classes  # a store has its numbers as float64
     written = _write(estimator, target, data, options)
     _report(options, estimator, data, say, written, seconds)
     if options.json:
@@ -100,22 +107,25 @@ def _read(options: argparse.Namespace, sources: list[str], until_done: ExitStack
 
 
 def _to_fit(
-    options: argparse.Namespace, data: Dataset, y: npt.NDArray[Any], say: Messages
+    options: argparse.Namespace,
+    data: Dataset,
+    y: npt.NDArray[Any] | None,
+    classes: npt.NDArray[Any],
+    say: Messages,
 ) -> tuple[Any, npt.NDArray[Any] | None]:
     """What fit takes: the data as they are, of which a store may then stay on disk, or X and y."""
-    from cutsvm.io.dataset import StoredDataset
     from cutsvm.memory import parse, plan
 
     if options.task != "classify":
         return data.X, y
-    if not isinstance(data, StoredDataset):
+    if y is not None:
         return data.with_labels(y), None
-    classes = len(np.unique(y))
-    outputs = classes if classes > 2 and options.multi_class != "ovr" else 1
+    assert isinstance(data, StoredDataset)
+    outputs = len(classes) if len(classes) > 2 and options.multi_class != "ovr" else 1
     with failures_in_words(data.source):
         how = plan(data.store, None if options.memory is None else parse(options.memory), outputs)
     say.note(f"training {how.words}")
-    return data.with_labels(y), None
+    return data, None
 
 
 def _refuse_what_is_not_there(options: argparse.Namespace) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from cutsvm.io.batches import Source
@@ -92,15 +94,32 @@ class StoredDataset(Dataset):
     def __init__(self, store: Store) -> None:
         manifest = store.manifest
         known = {"zero_based": manifest.zero_based, "feature_ids": None, "source": os.fspath(store.path), "ignored": 0}
-        columns = {"y": store.y, "qid": store.qid, "weights": store.weights, "feature_names": store.feature_names}
+        columns = {"qid": store.qid, "weights": store.weights, "feature_names": store.feature_names}
         # The dataclass is frozen.
         self.__dict__.update(store=store, **known, **columns)
 
     def __getattr__(self, name: str) -> Any:
-        if name != "X":
+        if name not in ("X", "y"):
             raise AttributeError(f"a data set has no attribute {name!r}")
-        X = self.__dict__["X"] = self.store.load()
-        return X
+        found = self.__dict__[name] = self.store.load() if name == "X" else self.store.y
+        return found
+
+    def ranked_labels(self, vector: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """One number per row for its label, in the order of the labels, and what they stand for if those are texts.
+
+        vector: gives memory for the numbers, where some are to be written.
+        """
+        names = self.store.texts("label_names")
+        if names is None or "y" in self.__dict__:
+            return self.y, None
+        import numpy as np
+
+        codes = self.store.codes("y", names)
+        texts, ranks = np.unique(names, return_inverse=True)
+        y = vector(len(codes))
+        for start in range(0, len(codes), 1 << 20):
+            y[start : start + (1 << 20)] = ranks[codes[start : start + (1 << 20)]]
+        return y, texts
 
     def __repr__(self) -> str:
         rows, features = self.shape

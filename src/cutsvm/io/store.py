@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 from cutsvm._native import core
 from cutsvm.errors import DataError
 from cutsvm.io.manifest import read_manifest
+from cutsvm.validation import distinct
 
 __all__ = ["Store"]
 
@@ -100,6 +101,13 @@ class Store:
         return self._named("y", "label_names")
 
     @cached_property
+    def labels(self) -> Array:
+        """The different labels, rising."""
+        names, numbers = self.texts("label_names"), self.column("y")
+        assert numbers is not None
+        return distinct(numbers) if names is None else np.unique(names)
+
+    @cached_property
     def weights(self) -> Array | None:
         return self.column("weights")
 
@@ -123,13 +131,20 @@ class Store:
         return names
 
     def _named(self, column: str, texts: str) -> Array:
-        codes, names = self.column(column), self.texts(texts)
+        names = self.texts(texts)
+        if names is not None:
+            return np.asarray(names)[self.codes(column, names)]
+        numbers = self.column(column)
+        assert numbers is not None
+        return numbers
+
+    def codes(self, column: str, names: list[str]) -> Array:
+        """The number of each row's text."""
+        codes = self.column(column)
         assert codes is not None
-        if names is None:
-            return codes
         if len(codes) and not 0 <= codes.min() <= codes.max() < len(names):
             raise DataError(f"{self.path}: {column} has a code without a text; run convert again")
-        return np.asarray(names)[codes]
+        return codes
 
     def load(self) -> Any:
         """All rows in memory: an array, or a csr_matrix."""

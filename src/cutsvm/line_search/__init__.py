@@ -7,7 +7,7 @@ from typing import Protocol, cast
 from cutsvm.line_search.approximate import GCA, GCA2, TCA, Curve
 from cutsvm.line_search.knots import exact, lowest
 from cutsvm.line_search.tangents import by_tangents
-from cutsvm.losses import KnottedLine, Line
+from cutsvm.losses import KnottedLine, Line, PairLine
 
 __all__ = ["GCA", "GCA2", "SEARCHES", "TCA", "Curve", "Exact", "Search", "by_tangents", "exact", "lowest"]
 
@@ -31,9 +31,12 @@ class Exact:
     def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
         if hasattr(line, "crossing"):  # isinstance of a protocol takes as long as a sweep over few rows
             self.last = exact(cast("KnottedLine", line), tilt, curvature, self.last)
-        else:
-            self.last = by_tangents(line, tilt, curvature, self.last)
-        return self.last
+            return self.last
+        few = cast("PairLine", line).sample()
+        guess = by_tangents(few, tilt, curvature, self.last) if few else 0.0
+        k = by_tangents(line, tilt, curvature, guess or self.last)
+        self.last = k or self.last
+        return k
 
 
 SEARCHES: dict[str, type[Search]] = {"exact": Exact, "gca": GCA, "gca2": GCA2, "tca": TCA}

@@ -6,10 +6,21 @@ from typing import Protocol, TypeVar
 
 from cutsvm.losses.hinge import Hinge
 from cutsvm.losses.multiclass import CrammerSinger
-from cutsvm.losses.pairwise import Pairwise
+from cutsvm.losses.pairwise import PairLine, Pairwise
 from cutsvm.types import Array, Ints, Vector
 
-__all__ = ["CrammerSinger", "Hinge", "KnottedLine", "Line", "Look", "Loss", "Pairwise", "RowLoss", "Siftable"]
+__all__ = [
+    "CrammerSinger",
+    "Hinge",
+    "KnottedLine",
+    "Line",
+    "Look",
+    "Loss",
+    "PairLine",
+    "Pairwise",
+    "RowLoss",
+    "Siftable",
+]
 
 
 class Look(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ from cutsvm.types import Array, Ints, Vector
 # A pair as close as this to the margin is on it, and does not count: round-off must not choose among slopes.
 _TIE = 1e-12
 _ABOVE_ZERO = 5e-324  # the smallest margin: a difference below it is 0 or less
+# Rows of a sample, and how many times as many there have to be for it to pay.
+SAMPLE, PAYS = 2000, 8
 
 
 class Evaluation(NamedTuple):
@@ -34,8 +37,8 @@ class PairLook:
 class PairLine:
     """The loss along a line of scores. It has a kink for each pair, so they are not counted: a look sorts at each k."""
 
-    def __init__(self, loss: Pairwise, scores: Vector, to: Vector) -> None:
-        self.n = loss.n
+    def __init__(self, loss: Pairwise, scores: Vector, to: Vector, times: float = 1.0) -> None:
+        self.n, self._times = loss.n, times
         self._loss, self._scores, self._to, self._direction = loss, scores, to, to - scores
 
     def look(self, ks: Vector) -> PairLook:
@@ -43,8 +46,21 @@ class PairLine:
         for m, k in enumerate(ks):
             core.blend(self._scores, self._to, k, scores, self._loss.threads)  # as the solver's next point will be
             here = self._loss.evaluate(scores)
-            values[m], slopes[m] = here.losses.sum(), here.slopes @ self._direction
+            values[m], slopes[m] = self._times * here.losses.sum(), self._times * (here.slopes @ self._direction)
         return PairLook(values, slopes)
+
+    def sample(self) -> PairLine | None:
+        """About the same line from few rows, to begin a search with; None where that would save nothing."""
+        few = self._loss.sample
+        return None if few is None else PairLine(few.loss, self._scores[few.rows], self._to[few.rows], few.times)
+
+
+class Sample(NamedTuple):
+    """The loss of some of the rows; so many times it is about that of all."""
+
+    loss: Pairwise
+    rows: Ints
+    times: float
 
 
 class Pairwise:
@@ -90,6 +106,18 @@ class Pairwise:
 
     def line(self, scores: Vector, to: Vector | None = None) -> PairLine:
         return PairLine(self, scores, scores + 1.0 if to is None else to)
+
+    @cached_property
+    def sample(self) -> Sample | None:
+        """Whole queries, or rows of all queries if those are large; always the same ones."""
+        if self.n < PAYS * SAMPLE:
+            return None
+        sizes, draw, share = np.diff(self.starts), np.random.default_rng(0).random, SAMPLE / self.n
+        whole = len(sizes) >= SAMPLE // 10  # queries are many enough to take some as they are
+        rows = np.flatnonzero(np.repeat(draw(len(sizes)) < share, sizes) if whole else draw(self.n) < share)
+        starts = np.searchsorted(rows, self.starts)
+        loss = Pairwise(self.ranks[rows], self.weights[rows], starts)
+        return Sample(loss, rows, self.total / loss.total) if loss.total > 0.0 else None
 
     def misordered(self, scores: Vector) -> Vector:
         """By query: the weight of the pairs in the wrong order, those with equal scores at one half."""

@@ -304,7 +304,7 @@ def as_rows(X: Any, threads: int = 1) -> DenseRows | SparseRows:
     return SparseRows(X, threads) if sparse.issparse(X) else DenseRows(X, threads)
 
 
-def stack(parts: list[DenseRows] | list[SparseRows]) -> DenseRows | SparseRows:
+def stack(parts: list[DenseRows | SparseRows]) -> DenseRows | SparseRows:
     """The rows of all parts, which are of one kind, in one matrix. Empties the list as it goes, to need less memory."""
     kind, n, d, threads = type(parts[0]), sum(part.n for part in parts), parts[0].d, parts[0].threads
     entries, row, entry = sum(part.entries for part in parts), 0, 0
