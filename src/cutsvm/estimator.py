@@ -93,7 +93,7 @@ class Certified(BaseEstimator):  # type: ignore[misc]
             y, texts = cast("StoredDataset", data).ranked_labels(rows.vector)
             self.n_features_in_ = rows.d
             if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
+                delattr(self, "feature_names_in_")
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         if y.dtype == object and not all(isinstance(label, str) for label in y):

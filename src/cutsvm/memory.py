@@ -16,9 +16,9 @@ _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 # Numbers per row that a fit holds besides X: labels, weights, scores of three points, slopes now and before, a group;
 # with K classes the scores are K each.
 _VECTORS, _SCORES = 5, 3
-# A row that sifting holds: itself, with room for a copy in another form, and what its own small problem keeps of it.
-_COPY, _OWN = 1.5, 100
-FIXED = 60_000_000  # bytes for planes, blocks on their way and whatever the interpreter needs
+# A row that sifting holds: itself, twice for a moment or in part, and what its own small problem keeps of it.
+_COPY, _OWN = 1.2, 72
+FIXED = 50_000_000  # bytes for planes, the scores of a block, and whatever the interpreter needs
 HELD = 0.3  # of what is left may be numbers of all rows
 LEAST = 2000  # rows that a fit must be able to hold
 USED = 0.7  # of the memory that is free may be taken without a limit

@@ -206,7 +206,7 @@ class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ROCAreaSVC:
         """Fits the model to rows X with labels y of two classes, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
-        X, y, weights, classes = self._labelled(X, y, sample_weight, ensure_min_samples=2)
+        X, y, weights, classes, _ = self._labelled(X, y, sample_weight, ensure_min_samples=2)
         if len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported: ROCAreaSVC takes two classes, "
@@ -315,7 +315,7 @@ class OrdinalSVC(_PairwiseSVM):
         """Fits the model to rows X with levels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
         stated = _stated_order(y) if self.levels is None else np.asarray(self.levels)
-        X, y, weights, classes = self._labelled(X, y, sample_weight, ensure_min_samples=2)
+        X, y, weights, classes, _ = self._labelled(X, y, sample_weight, ensure_min_samples=2)
         order = _in_stated_order(classes, stated)
         levels = np.argsort(order)[np.minimum(np.searchsorted(classes, y), len(classes) - 1)]
         self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)

@@ -43,10 +43,10 @@ class Chosen(NamedTuple):
     mark: Array
 
 
-def choose(rows: WholeRows, loss: Siftable, which: Ints, mark: Array) -> Chosen:
-    """Takes rows out; `mark` has one entry for each of them."""
+def choose(rows: WholeRows, loss: Siftable, which: Ints, mark: Array, times: float = 1.0) -> Chosen:
+    """Takes rows out, with so many times their weight; `mark` has one entry for each of them."""
     count("visits", len(which))
-    return Chosen(rows.take(which), loss.take(which), mark)
+    return Chosen(rows.take(which), loss.take(which, None if times == 1.0 else np.full(len(which), times)), mark)
 
 
 def _usable(parts: list[Chosen]) -> list[Chosen]:

@@ -9,6 +9,7 @@ are copied as they pass by. So one read of the data does all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, cast
 
 import numpy as np
@@ -35,8 +36,11 @@ class Whole(Protocol):
     primal: float
     swept: bool
 
-    def sift(self, w: Vector | None, share: float, rng: np.random.Generator) -> Sifted:
-        """R_U at w (None: at the best point) with this share of the rows in U; w may be the best point then."""
+    def sift(self, w: Vector | None, share: float, rng: np.random.Generator, keep: float = 1.0) -> Sifted:
+        """R_U at w (None: at the best point) with this share of the rows in U; w may be the best point then.
+
+        keep: only this share of U is kept, drawn at random, with 1 / keep times its weight: about the same risk.
+        """
 
     def advance(self, sifted: Sifted, w: Vector, goal: float) -> tuple[float, bool]:
         """F at w and towards it: the step to the best point there is. Rows in other groups join U.
@@ -60,7 +64,7 @@ class Held:
         self.w, self.primal, self.swept = np.zeros(risk.size), C * risk.loss.total, False
         self._spare: Point | None = None
 
-    def sift(self, w: Vector | None, share: float, rng: np.random.Generator) -> Sifted:
+    def sift(self, w: Vector | None, share: float, rng: np.random.Generator, keep: float = 1.0) -> Sifted:
         if w is not None:
             point = self.risk.at(w)
             if objective(self.risk, point, self.C) > self.primal:  # not even as good as 0
@@ -68,17 +72,20 @@ class Held:
             self._keep(point)
         assert self.best is not None
         some = rng.integers(0, self.rows.n, LOOK)
-        return self.near(self.best, float(np.quantile(self.loss.distances(self.best.scores, some), share)))
+        band = float(np.quantile(self.loss.distances(self.best.scores, some), share))
+        return self.near(self.best, band, _thinned(keep, rng))
 
     @timed("sift")
-    def near(self, point: Point, band: float) -> Sifted:
+    def near(self, point: Point, band: float, thin: Thin | None = None) -> Sifted:
         """R_U of the rows within `band` of a change of their slope."""
         self._group: Array = np.empty(self.rows.n, dtype=np.int32)
-        near = self.loss.sift(point.scores, band, self._group)
+        near, times = self.loss.sift(point.scores, band, self._group), 1.0
+        if thin is not None:
+            near, times = thin(near)
         totals = np.zeros((self.loss.groups, self.rows.d + 1))
         count("visits", self.rows.group_sums(self.loss.masses, self._group, totals))
         mark = self.loss.violates(point.scores, near) if isinstance(self.loss, Hinge) else near
-        return Sifted(self.risk, [choose(self.rows, self.loss, near, mark)], totals)
+        return Sifted(self.risk, [choose(self.rows, self.loss, near, mark, times)], totals)
 
     def advance(self, sifted: Sifted, w: Vector, goal: float) -> tuple[float, bool]:
         assert self.best is not None
@@ -117,8 +124,8 @@ class Streamed:
         self._joined: Ints = np.empty(0, dtype=np.int64)
 
     @timed("sift")
-    def sift(self, w: Vector | None, share: float, rng: np.random.Generator) -> Sifted:
-        w = self.w if w is None else w
+    def sift(self, w: Vector | None, share: float, rng: np.random.Generator, keep: float = 1.0) -> Sifted:
+        w, thin = (self.w if w is None else w), _thinned(keep, rng)
         some = np.unique(rng.integers(0, self.rows.n, LOOK))
         of_some = self.risk.scores_of(self.rows.take(some), w)
         distances = self.loss.take(some).distances(of_some, np.arange(len(some)))
@@ -131,11 +138,13 @@ class Streamed:
                 loss, here = self.loss.part(mine), self.risk.scores_of(rows, w)
                 on_line += self._on_line(rows, loss, here)
                 group = np.empty(rows.n, dtype=np.int32)
-                which = loss.sift(here, band, group)
+                which, times = loss.sift(here, band, group), 1.0
+                if thin is not None:
+                    which, times = thin(which)
                 many += len(which)
                 if self._fits(many):
                     mark = loss.violates(here, which) if isinstance(loss, Hinge) else which
-                    near.append(choose(rows, loss, which, mark))
+                    near.append(choose(rows, loss, which, mark, times))
                 rows.group_sums(loss.masses, group, totals)
             if self._fits(many):
                 break
@@ -183,6 +192,14 @@ class Streamed:
         chosen = there if heights[there] <= goal else int(np.argmin(heights))
         self.w, self.primal = (w.copy() if chosen == there else points[chosen]), heights[chosen]
         return float(PLACES[chosen])
+
+
+Thin = Callable[[Ints], tuple[Ints, float]]
+
+
+def _thinned(keep: float, rng: np.random.Generator) -> Thin | None:
+    """Draws this share of some rows; the second is what to multiply their weight by."""
+    return None if keep >= 1.0 else lambda rows: (rows[rng.random(len(rows)) < keep], 1.0 / keep)
 
 
 def _stacked(parts: list[Chosen]) -> list[Chosen]:

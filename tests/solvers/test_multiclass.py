@@ -14,8 +14,8 @@ from cutsvm import LinearSVC
 from cutsvm.losses import CrammerSinger
 from cutsvm.planes import Bundle
 from cutsvm.run import Status, Stop, run
-from cutsvm.survey import Held
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting, auto
+from cutsvm.survey import Held
 from reference import multiclass, svm
 from test_kernels import rng_of, seeds
 

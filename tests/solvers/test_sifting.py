@@ -10,8 +10,8 @@ from problems import long_data, risk_of
 
 from cutsvm.planes import Bundle
 from cutsvm.run import Status, Stop, run
-from cutsvm.survey import Held
 from cutsvm.solvers import OCAS, Sifting, sifting
+from cutsvm.survey import Held
 from test_kernels import rng_of, seeds
 
 INTERCEPTS = ["none", "regularized", "free"]
@@ -53,13 +53,14 @@ def test_planes_stay_valid_when_rows_join(intercept, seed, n, shards):
     rng = rng_of(seed)
     X, a = rng.normal(size=(n, 3)), rng.choice([-1.0, 1.0, 2.0], size=n)
     full = risk_of(X, a, intercept)
-    sifted = Sifted(full, full.score(rng.normal(size=full.size)), 0.3)
+    whole = Held(full, 1.0)
+    sifted = whole.near(full.score(rng.normal(size=full.size)), 0.3)
     sifted.risk.split(shards)
     bundle = Bundle(full.size, 0)
     for _ in range(4):
         w = rng.normal(size=full.size)
         bundle.add(sifted.risk.planes(sifted.risk.score(w.copy())))
-        sifted.grow(full.score(w))
+        whole.grow(sifted, full.score(w))
     for w in rng.normal(size=(10, full.size)):
         heights = bundle.slopes @ w + bundle.offsets
         tops = np.zeros(sifted.risk.shards)

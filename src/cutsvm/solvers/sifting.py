@@ -9,9 +9,13 @@ Minimises F(w) = |w|^2/2 + C R(w) over many rows by solving problems with few of
     4. one pass over all rows at w gives F(w); w_b = argmin of F on the half-line from the last w_b through w
     5. rows that were on the other side join U; planes that the inner solver has stay valid. Go on with 3
 
-Where it does not pay (few rows, or few for each feature) the inner solver gets all rows at once. Rows on disk may leave
-room for a limited number of rows in memory: the sample and U are then smaller. If U outgrows the room, step 2 is done
-anew at the better w; if that happens time and again, the inner solver gets all rows.
+Where it does not pay (few rows, or few for each feature) the inner solver gets all rows at once.
+
+Rows on disk may leave room for a limited number of rows in memory: the sample is then smaller. As long as U would not
+fit, w is bettered: a random part of U, weighed up, with what the other rows contribute, makes a problem whose solution
+is off by sqrt(d / m) times U's share of the rows only, and so U can be that much smaller around it. Each time takes one
+pass. If U outgrows the room later, step 2 is done anew at the better w; if that happens time and again, the inner
+solver gets all rows.
 """
 
 from __future__ import annotations
@@ -45,6 +49,7 @@ OF_EACH = 1000
 # The sample's problem is solved to this relative gap: more exactly it would be exact about the wrong problem. If that
 # takes too many steps, what is there must do.
 SAMPLE_TOL, SAMPLE_STEPS = 3e-3, 200
+SAMPLE_LEAST = 1e-5  # for what is more than a sample
 # The inner problem is solved to INNER of the gap asked for, or to LEFT of the one that is left, if that is more.
 INNER, LEFT = 0.3, 0.03
 # Rows, and rows for each feature: with fewer there is nothing to gain.
@@ -81,14 +86,19 @@ class Sifting:
         if first is None:
             yield Iterate(whole.w, whole.primal, lower, 0)
             sample = draw(risk, size, rng)
-            for inner in islice(self.inner(sample, C, aim=SAMPLE_TOL), SAMPLE_STEPS):
+            for inner in self.roughly(sample, C, SAMPLE_TOL):
                 # Nothing is known yet of all rows.
                 yield Iterate(whole.w, whole.primal, lower, inner.planes, pending=True)
-                if inner.gap <= SAMPLE_TOL:
-                    break
             del sample  # its rows take memory
             first = inner.w
         share, crowded = self.share(risk, size), 0
+        most, kept = self.room(risk)
+        while share > most:
+            thinned = whole.sift(first.copy(), share, rng, keep=most / share)
+            for inner in self.roughly(thinned.risk, C, max(SAMPLE_LEAST, INNER * aim), start=whole.w):
+                yield Iterate(whole.w, whole.primal, lower, inner.planes, swept=whole.swept, pending=True)
+            del thinned
+            first, share = inner.w, max(min(share, most), SPREAD * share * (risk.size / kept) ** 0.5)
         sifted, bundle = whole.sift(first.copy(), share, rng), new_bundle(risk, C)
         yield Iterate(whole.w, whole.primal, lower, 0, swept=whole.swept)
         while True:
@@ -118,9 +128,20 @@ class Sifting:
 
     def share(self, risk: Risk, size: int) -> float:
         """The share of the rows that are to be in the band."""
-        share = min(WIDEST, SPREAD * (risk.size / size) ** 0.5) if self.band == "auto" else self.band
+        return min(WIDEST, SPREAD * (risk.size / size) ** 0.5) if self.band == "auto" else self.band
+
+    def room(self, risk: Risk) -> tuple[float, float]:
+        """The share of the rows that U may have at first, and how many rows that is."""
         room = cast("WholeRows", risk.rows).room
-        return share if room is None else min(share, FIRST_ROOM * room / risk.rows.n)
+        kept = float(risk.rows.n) if room is None else FIRST_ROOM * room
+        return kept / risk.rows.n, kept
+
+    def roughly(self, risk: Risk, C: float, tol: float, start: Vector | None = None) -> Iterator[Iterate]:
+        """The inner solver until the gap is `tol`, or for so many steps that what is there must do."""
+        for inner in islice(self.inner(risk, C, start=start, aim=tol), SAMPLE_STEPS):
+            yield inner
+            if inner.gap <= tol:
+                return
 
 
 def pays(risk: Risk) -> bool:
