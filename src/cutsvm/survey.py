@@ -27,6 +27,7 @@ LOOK = 10_000  # rows that a band is measured on
 # Places on the line from the best point (0) to the one in question (1) where `Streamed` looks at F.
 PLACES = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.3])
 NARROWER = 0.7  # of the room is asked for when a band has turned out to hold too many rows
+NOTHING = -1.0  # a band without rows, where too many are at the same distance
 
 
 class Whole(Protocol):
@@ -129,8 +130,10 @@ class Streamed:
         some = np.unique(rng.integers(0, self.rows.n, LOOK))
         of_some = self.risk.scores_of(self.rows.take(some), w)
         distances = self.loss.take(some).distances(of_some, np.arange(len(some)))
+        band = np.inf
         while True:
-            band = float(np.quantile(distances, share))
+            narrower = float(np.quantile(distances, share))
+            band = narrower if narrower < band else NOTHING
             totals = np.zeros((self.loss.groups, self.rows.d + 1))
             on_line, near, many = np.zeros(len(PLACES)), [], 0
             self.risk.count_visits()

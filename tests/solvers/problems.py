@@ -33,3 +33,9 @@ def joint_risk(X, y, s=None, intercept="none", layout="float64", threads=1):
     weights = np.ones(len(y)) if s is None else s
     loss = CrammerSinger(y, weights, int(y.max()) + 1, threads)
     return MultiRisk(as_rows(LAYOUTS[layout](X), threads), loss, intercept=Intercept(intercept), threads=threads)
+
+
+def from_disk(risk, room=None):
+    """The same risk, as if there were no memory for numbers of all rows, and for this many rows themselves."""
+    risk.rows.held, risk.rows.room = False, room
+    return risk

@@ -49,9 +49,12 @@ OF_EACH = 1000
 # The sample's problem is solved to this relative gap: more exactly it would be exact about the wrong problem. If that
 # takes too many steps, what is there must do.
 SAMPLE_TOL, SAMPLE_STEPS = 3e-3, 200
-SAMPLE_LEAST = 1e-5  # for what is more than a sample
+# The same for a band that is thinned; if U then shrinks to no less than HELPS of what it was, it does not help. The
+# share of the rows in U does not get smaller than LEAST_SHARE: fewer would not make anything faster.
+SAMPLE_LEAST, HELPS, LEAST_SHARE = 1e-5, 0.7, 1e-3
 # The inner problem is solved to INNER of the gap asked for, or to LEFT of the one that is left, if that is more.
 INNER, LEFT = 0.3, 0.03
+STILL = 40  # steps of the inner solver that change neither bound: then U is drawn anew, as if it were too large
 # Rows, and rows for each feature: with fewer there is nothing to gain.
 FEW, MANY = 20_000, 20
 # Shares of the room in memory for the sample and for the first U, which is to grow; how often it may outgrow the room.
@@ -98,19 +101,23 @@ class Sifting:
             for inner in self.roughly(thinned.risk, C, max(SAMPLE_LEAST, INNER * aim), start=whole.w):
                 yield Iterate(whole.w, whole.primal, lower, inner.planes, swept=whole.swept, pending=True)
             del thinned
-            first, share = inner.w, max(min(share, most), SPREAD * share * (risk.size / kept) ** 0.5)
+            closer = SPREAD * (risk.size / kept) ** 0.5  # so many times
+            first, share = inner.w, max(LEAST_SHARE, closer * share) if closer <= HELPS else most
         sifted, bundle = whole.sift(first.copy(), share, rng), new_bundle(risk, C)
         yield Iterate(whole.w, whole.primal, lower, 0, swept=whole.swept)
         while True:
+            bounds, still = (np.inf, -np.inf), 0
             for inner in self.inner(sifted.risk, C, bundle, start=whole.w, aim=INNER * aim):
                 lower = max(lower, inner.lower)
-                yield Iterate(whole.w, whole.primal, lower, inner.planes, swept=whole.swept)
+                yield Iterate(whole.w, whole.primal, lower, inner.planes, swept=whole.swept, pending=True)
                 left = max(INNER * aim * whole.primal, LEFT * (whole.primal - inner.lower))
-                if inner.primal - inner.lower <= left:
+                still = 0 if inner.primal < bounds[0] or inner.lower > bounds[1] else still + 1
+                if inner.primal - inner.lower <= left or still >= STILL:
                     break
+                bounds = inner.primal, inner.lower
             k, fits = whole.advance(sifted, inner.w.copy(), goal(lower, aim))
             yield Iterate(whole.w, whole.primal, lower, inner.planes, step=k, swept=whole.swept)
-            if fits:
+            if fits and still < STILL:
                 continue
             crowded += 1
             del sifted, bundle  # their rows take memory
@@ -156,7 +163,7 @@ def draw(risk: Risk, size: int, rng: np.random.Generator) -> Risk:
     chosen = in_order(rng.integers(0, rows.n, size))
     drawn = loss.take(chosen)
     more = [chosen]
-    rest = OF_EACH if rows.room is None else int((1.0 - SAMPLE_ROOM) * rows.room / loss.labels)
+    rest = OF_EACH if rows.room is None else 1 + int((1.0 - SAMPLE_ROOM) * rows.room / loss.labels)
     least = min(OF_EACH, rest)
     for label in range(loss.labels):
         if np.count_nonzero(drawn.side(label)) < least:
