@@ -19,7 +19,7 @@ from cutsvm.io.arrays import ArraySource, BlockSource, NpzSource, npy_source
 from cutsvm.io.batches import Batch, Source
 from cutsvm.io.roles import Roles
 from cutsvm.io.store import Store
-from cutsvm.io.svmlight import ZeroBased, text_blocks
+from cutsvm.io.svmlight import ZeroBased, query_ids, text_blocks
 from cutsvm.io.tables import TableSource
 
 __all__ = ["FORMATS", "as_source", "file_source", "format_of"]
@@ -134,7 +134,8 @@ class SvmlightSource:
         if self._given == "auto" and reader.min_index == 0:
             self.zero_based = True
         top = reader.max_index
-        y, qid, pointers, indices, values = reader.take()
+        y, queries, pointers, indices, values = reader.take()
+        qid = None if queries is None else query_ids(*queries)
         base = 0 if self.zero_based else 1
         X = sparse.csr_matrix((values, indices, pointers), shape=(len(y), max(top + 1, base)))
         X.has_sorted_indices = X.has_canonical_format = True
