@@ -348,8 +348,12 @@ def test_wide_rows_are_cut_into_smaller_blocks(tmp_path):
 
 def test_progress_is_told(rows, tmp_path):
     X, y, *_ = rows
-    said = []
-    convert((X, y), tmp_path, progress=lambda *state: said.append(state))
-    assert said[-1][0] == N and said[-1][2] == pytest.approx(1.0, abs=0.5)
-    assert [state[0] for state in said] == sorted(state[0] for state in said)
+    path, again = svmlight(tmp_path / "a.svm", X, y), tmp_path / "again"
+    np.savez(tmp_path / "a.npz", X=X, y=y)
+    cutsvm.convert((X, y), again)
+    for source in ((X, y), path, tmp_path / "a.npz", again, *tables(rows, tmp_path)):
+        said = []
+        convert(source, tmp_path, progress=lambda *state, said=said: said.append(state))
+        assert said[-1][0] == N and said[-1][2] in (None, 1.0), source
+        assert said == sorted(said)
     assert store_writer.STRIP == 4096 and convert_module.BLOCK_BYTES % 4096 == 0

@@ -112,6 +112,7 @@ class SvmlightSource:
                 batch, lines = self._parse(path, text, line)
                 if batch is not None and batch.X.shape[0]:
                     if has_qid is not None and (batch.qid is not None) != has_qid:
+                self._text += len(text)
                         have = "have" if has_qid else "have not"
                         raise DataError(
                             f"{path}: from line {line + 1} on: expected 'qid:' as the lines before {have} it"
@@ -119,7 +120,6 @@ class SvmlightSource:
                     has_qid = batch.qid is not None
                     yield batch
                 line += lines
-                self._text += len(text)
 
     def _parse(self, path: str, text: NDArray[np.uint8], line: int) -> tuple[Batch | None, int]:
         """The rows of some lines, and how many lines these are."""
