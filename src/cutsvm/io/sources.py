@@ -67,9 +67,11 @@ def file_source(path: str, format: str | None, roles: Roles, zero_based: ZeroBas
     if kind not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
     os.stat(path)  # a file that is not there is the same error for every format
-    if kind in ("svmlight", "store") and roles != Roles():
+    given = [f"{role}=" for role, value in vars(roles).items() if value is not None]
+    if kind in ("svmlight", "store") and given:
+        name = "names a column" if len(given) == 1 else "name columns"
         where = "svmlight files have their labels in front" if kind == "svmlight" else "a store has its own"
-        raise ValueError(f"label=, weight= and qid= name columns of a table; {where}")
+        raise ValueError(f"{' and '.join(given)} {name} of a table; {where}")
     if kind == "svmlight":
         return SvmlightSource([path], zero_based)
     if kind == "store":
@@ -110,9 +112,9 @@ class SvmlightSource:
             self._file, self._text, line = file, 0, 0
             for text in _cut(text_blocks(path)):
                 batch, lines = self._parse(path, text, line)
+                self._text += len(text)
                 if batch is not None and batch.X.shape[0]:
                     if has_qid is not None and (batch.qid is not None) != has_qid:
-                self._text += len(text)
                         have = "have" if has_qid else "have not"
                         raise DataError(
                             f"{path}: from line {line + 1} on: expected 'qid:' as the lines before {have} it"
@@ -179,8 +181,8 @@ class StoreSource:
             if store.sparse:
                 X = sparse.csr_matrix(arrays, shape=(mine.stop - mine.start, store.shape[1]))
             weights, qid = (None if part is None else part[mine] for part in (store.weights, store.qid))
-            yield Batch(X, store.y[mine], weights, qid)
             self._done = k + 1
+            yield Batch(X, store.y[mine], weights, qid)
 
     def done(self) -> float:
         return self._done / max(1, len(self.store.manifest.blocks))
