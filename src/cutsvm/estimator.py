@@ -92,8 +92,7 @@ class Certified(BaseEstimator):  # type: ignore[misc]
         else:  # its values were checked when the store was made
             y, texts = cast("StoredDataset", data).ranked_labels(rows.vector)
             self.n_features_in_ = rows.d
-            if hasattr(self, "feature_names_in_"):
-                delattr(self, "feature_names_in_")
+            self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         if y.dtype == object and not all(isinstance(label, str) for label in y):

@@ -72,9 +72,7 @@ def plan(store: Store, limit: int | None, outputs: int = 1) -> Plan:
         left -= vectors
     room = min(rows, max(0, int(left / row)))
     if room < min(rows, LEAST):
-        raise ValueError(
-            f"{store.path}: {why}: too little for a fit; expected at least {shown(limit - left + row * LEAST)}"
-        )
+        raise ValueError(f"{why}: too little for a fit; expected at least {shown(limit - left + row * LEAST)}")
     where = "in memory" if held else "in a file beside it"
     words = f"from disk: {why}; scores and labels ({shown(vectors)}) {where}, up to {room:,} rows held"
     return Plan(True, room, words, held)
