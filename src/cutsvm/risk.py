@@ -21,7 +21,7 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.line_search import lowest
 from cutsvm.losses import CrammerSinger, KnottedLine, Line, Loss, Pairwise, RowLoss
-from cutsvm.planes import Planes
+from cutsvm.planes import Bundle, Planes
 from cutsvm.rows import Choices, Rows
 from cutsvm.timing import count, timed
 from cutsvm.types import Ints, Vector
@@ -203,6 +203,11 @@ class Risk:
             if abs(excess) <= _FLAT * self.loss.total:  # round-off; anything larger is left to the bundle
                 slopes[:, -1] -= excess / self.shards
         return Planes(slopes, offsets)
+
+
+def new_bundle(risk: Risk, C: float) -> Bundle:
+    """An empty bundle for planes under the risk."""
+    return Bundle(risk.size, risk.n_free, reach=risk.reach(C))
 
 
 class PairRisk(Risk):

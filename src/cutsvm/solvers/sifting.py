@@ -26,11 +26,11 @@ import numpy as np
 from cutsvm import validation
 from cutsvm.losses import Siftable
 from cutsvm.planes import Bundle
-from cutsvm.risk import Point, Risk
+from cutsvm.risk import Point, Risk, new_bundle
 from cutsvm.rows import WholeRows, in_order
 from cutsvm.run import Iterate, Solver
 from cutsvm.sifted import Sifted, can_sift
-from cutsvm.solvers.common import better, goal, new_bundle, objective
+from cutsvm.solvers.common import better, goal, objective
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.timing import timed
 from cutsvm.types import Vector
@@ -93,9 +93,9 @@ class Sifting:
         primal, lower, spare, crowded = objective(risk, best, C), 0.0, None, 0
         yield Iterate(best.w, primal, lower, 0, swept=best.swept)
         sifted = Sifted(risk, best, self.width(risk, best, size, rng))
-        bundle = new_bundle(risk, C)
+        planes = new_bundle(risk, C)
         while True:
-            for inner in self.inner(sifted.risk, C, bundle, start=best.w, aim=INNER * aim):
+            for inner in self.inner(sifted.risk, C, planes, start=best.w, aim=INNER * aim):
                 lower = max(lower, inner.lower)
                 yield Iterate(best.w, primal, lower, inner.planes, swept=best.swept)
                 if inner.primal - inner.lower <= max(INNER * aim * primal, LEFT * (primal - inner.lower)):
@@ -108,11 +108,11 @@ class Sifting:
             if fits:
                 continue
             crowded += 1
-            del sifted, bundle  # their rows take memory
+            del sifted, planes  # their rows take memory
             if crowded > CROWDED:
                 break
-            sifted, bundle = Sifted(risk, best, self.width(risk, best, size, rng)), new_bundle(risk, C)
-        for iterate in self.inner(risk, C, start=best.w, aim=aim):
+            sifted, planes = Sifted(risk, best, self.width(risk, best, size, rng)), new_bundle(risk, C)
+        for iterate in self.inner(risk, C, bundle, start=best.w, aim=aim):
             lower = max(lower, iterate.lower)
             yield replace(iterate, lower=lower)
 
