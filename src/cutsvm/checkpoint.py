@@ -110,7 +110,7 @@ class Checkpoint:
         self._due = perf_counter() + FIRST
 
     def part(self, label: str, risk: Risk, C: float) -> Part:
-        """The problem of this label, as far as it was; its planes are in the bundle, its shards and dual in the risk."""
+        """The problem of this label, as far as it was: planes are in its bundle, shards and dual in the risk."""
         bundle, state = new_bundle(risk, C), self._states.get(label)
         if state is not None:
             if state.w.shape != (risk.size,):

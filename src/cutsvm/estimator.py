@@ -156,8 +156,7 @@ class Certified(BaseEstimator):  # type: ignore[misc]
         later = "" if self.checkpoint is None else f" The same call goes on from {os.fspath(self.checkpoint)}."
         return (
             f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. The objective is within "
-            f"{100 * self.gap_:.3g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".")
-            + later
+            f"{100 * self.gap_:.3g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".") + later
         )
 
     def _scores(self, X: Any) -> Vector:

@@ -45,7 +45,7 @@ class Fingerprint:
             return ["it does not say of what it is"]
         names = dict.fromkeys([*self.settings, *settings])
         found = [
-            f"{name} is {_shown(settings.get(name))} there and {_shown(self.settings.get(name))} here"
+            f"{name} {_shown(settings.get(name))} there, {_shown(self.settings.get(name))} here"
             for name in names
             if settings.get(name) != self.settings.get(name)
         ]
@@ -100,8 +100,8 @@ def _parts(n: int) -> Iterator[tuple[int, int]]:
 
 def _uneven(begin: int, count: int) -> Vector:
     """Numbers between 0 and 1 that no two places share."""
-    places: Vector = np.arange(begin + 1, begin + count + 1) * _STEP % 1.0
-    return places
+    places: Vector = np.arange(begin + 1.0, begin + count + 1.0)
+    return places * _STEP % 1.0
 
 
 def _close(here: list[float] | None, there: Any) -> bool:

@@ -226,7 +226,9 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
                 risk = Risk(rows, Hinge(signed, n_threads), intercept=intercept, threads=n_threads)
                 stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
                 label = str(positive) if labelled else ""
-                results.append(run(solver, risk, self.C, stop, callbacks, label=label, start=start, checkpoint=checkpoint))
+                results.append(
+                    run(solver, risk, self.C, stop, callbacks, label=label, start=start, checkpoint=checkpoint)
+                )
                 rows = risk.rows  # a solver may have found a form that is swept faster
                 # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
                 cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME)

@@ -31,6 +31,8 @@ from cutsvm.types import Ints, Vector
 _STALE = 50.0
 # Slopes in b below this share of all the weight are round-off.
 _FLAT = 1e-12
+# A free b beyond this is no place to begin at: planes that leave b open give any, and it would take the scores' digits.
+_FAR = 1e6
 
 
 class Intercept(Enum):
@@ -145,6 +147,8 @@ class Risk:
 
         spare: a point that is not needed any more, whose memory may be used.
         """
+        if self.intercept is Intercept.FREE and self.outputs == 1 and abs(w[-1]) > _FAR:
+            w[-1] = 0.0
         return self.settle(self.score(w, spare=spare))
 
     @timed("line_search")
