@@ -168,8 +168,8 @@ class Checkpoint:
             write_atomically(self._target, pack(header, arrays, "checkpoint"), again=True)
         except OSError as error:
             self._warn(
-                f"the checkpoint {self.name} cannot be written: {error.strerror}. The fit goes on, and would begin "
-                "anew after a kill"
+                f"the checkpoint {self.name} cannot be written: {error.strerror}. The fit goes on "
+                "without; after a kill it would begin where the last one ended, or anew"
             )
         now = perf_counter()
         self._due = now + max(EVERY, (now - began) / SHARE)

@@ -16,7 +16,7 @@ import numpy as np
 from cutsvm.rows import WholeRows
 from cutsvm.types import Array, Vector
 
-PART = 1 << 20  # rows that are looked at together
+PART = 1 << 16  # rows that are looked at together
 HEAD = 1000  # rows whose single values count, not only their squares
 CLOSE = 1e-12  # relative: sums that differ by less are the same
 _STEP = 0.6180339887498949  # multiples of it, modulo 1, do not repeat
@@ -64,7 +64,7 @@ def of_rows(rows: WholeRows) -> list[float]:
     head = rows.take(np.arange(min(HEAD, rows.n)))
     scores = np.empty(head.n)
     # With an intercept, so that -X is another X.
-    head.scores(_uneven(0, rows.d) - 0.5, 1.0, scores)
+    head.scores(_uneven(rows.d) - 0.5, 1.0, scores)
     return [*of_parts(squares), *of_parts([scores * scores])]
 
 
@@ -79,13 +79,13 @@ def of_labels(y: Array, classes: Array) -> list[float]:
 
 
 def of_parts(parts: Iterable[Array]) -> list[float]:
-    """The two sums over numbers that come in parts."""
-    plain, mixed, at = 0.0, 0.0, 0
+    """The two sums over numbers that come in parts; h_i is a factor of the part and one of the place in it."""
+    plain, mixed = 0.0, 0.0
+    places = _uneven(PART)
     with np.errstate(over="ignore"):
-        for part in parts:
+        for k, part in enumerate(parts):
             plain += float(part.sum(dtype=np.float64))
-            mixed += float(_uneven(at, len(part)) @ part)
-            at += len(part)
+            mixed += (1.0 + (k * _STEP) % 1.0) * float((places[: len(part)] * part).sum())  # BLAS might wake threads
     return [float(np.nan_to_num(plain)), float(np.nan_to_num(mixed))]
 
 
@@ -98,10 +98,9 @@ def _parts(n: int) -> Iterator[tuple[int, int]]:
     return ((begin, min(begin + PART, n)) for begin in range(0, n, PART))
 
 
-def _uneven(begin: int, count: int) -> Vector:
+def _uneven(count: int) -> Vector:
     """Numbers between 0 and 1 that no two places share."""
-    places: Vector = np.arange(begin + 1.0, begin + count + 1.0)
-    return places * _STEP % 1.0
+    return np.arange(1.0, count + 1.0) * _STEP % 1.0
 
 
 def _close(here: list[float] | None, there: Any) -> bool:

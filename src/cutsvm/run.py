@@ -190,7 +190,7 @@ def _after(stop: Stop, saved: State) -> Stop:
 
 
 def _going_on(iterates: Iterator[Iterate], saved: State) -> Iterator[Iterate]:
-    """What was saved, then what a solver yields that began there; no bound is ever worse than the saved one."""
+    """What was saved, then what a solver that began there finds; no bound is ever worse than the saved one."""
     record = saved.record
     known = Iterate(
         saved.w,
@@ -201,7 +201,8 @@ def _going_on(iterates: Iterator[Iterate], saved: State) -> Iterator[Iterate]:
         note=record["note"],
     )
     yield known
-    primal, lower = np.inf, -np.inf  # the solver's own
+    first = next(iterates)  # where it began: nothing new
+    primal, lower = first.primal, first.lower  # the solver's own
     for iterate in iterates:
         # It may have to find again what was known; as long as it gets on it is not at its end.
         moved = iterate.primal < primal or iterate.lower > lower
