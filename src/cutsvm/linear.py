@@ -164,8 +164,8 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
     def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> LinearSVC:
         X, y, weights, classes = self._labelled(X, y, sample_weight)
-        if isinstance(X, StoreRows) and isinstance(solver, DCD):
-            raise ValueError("solver dcd visits rows in any order: use ocas, cpa, sifting or auto for rows on disk")
+        if isinstance(X, StoreRows) and isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
+            raise ValueError(f"{solver!r} wants its rows in memory: use ocas, cpa, sifting or auto for rows on disk")
         validation.apply_class_weights(weights, self.class_weight, classes, y)
         rows = _as_rows(X, threads.count(self.n_jobs))
         checkpoint = self._checkpoint_of(solver, rows, y, weights, classes)
