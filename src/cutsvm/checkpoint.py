@@ -80,6 +80,8 @@ class Part:
 
     def keep(self, iterate: Iterate, record: Record) -> None:
         """Remembers an iterate that is new, and writes it if it is time."""
+        if not (iterate.w.any() or iterate.lower > 0.0 or len(self.bundle)):
+            return  # a sample's iterations: of all rows nothing is known yet
         self.state = State(iterate.w, record.to_dict(), iterate.satisfied)
         self.whole.keep(self)
 
