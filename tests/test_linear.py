@@ -300,12 +300,6 @@ def test_bad_solver_settings_are_named(make, message):
         make()
 
 
-@pytest.mark.parametrize("params", [{"checkpoint": "x"}])
-def test_what_is_not_there_yet_says_so(params, overlapping):
-    with pytest.raises(NotImplementedError, match="not available yet"):
-        LinearSVC(**params).fit(*overlapping)
-
-
 X0 = np.arange(8.0).reshape(4, 2)
 Y0 = np.array([0, 1, 0, 1])
 BAD_DATA = [

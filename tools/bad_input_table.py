@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
+from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, open_dataset
 from cutsvm.cli import main
 
 GOOD = "1 1:1 2:0.5\n-1 1:-1\n1 1:2\n-1 2:-1\n"
@@ -96,6 +96,13 @@ def command_line(folder: Path) -> list[tuple[str, str, str]]:
         "train: an option that does not exist": ["train", "--fast", str(good)],
         "train: --memory lots": ["train", "--memory", "lots", str(good)],
         "train: --memory 1kB": ["train", "--memory", "1kB", str(good)],
+        "train: --checkpoint in a folder that is not there": [
+            "train",
+            "--checkpoint",
+            str(folder / "no" / "f"),
+            str(good),
+        ],
+        "train: --checkpoint is a data file": ["train", "--checkpoint", str(wide), str(good)],
         "train --task rank: queries of one row": ["train", "--task", "rank", str(alone)],
         "train --task rank: -B": ["train", "--task", "rank", "-B", "1", str(good)],
         "train --task roc: three classes": ["train", "--task", "roc", str(grades)],
@@ -109,7 +116,32 @@ def command_line(folder: Path) -> list[tuple[str, str, str]]:
     for given, words in cases.items():
         code, said = call(*words)
         rows.append((given, said.replace(f"{folder}/", "").replace(str(folder), "a-folder"), str(code)))
-    return [*rows, *stores(folder, good)]
+    return [*rows, *checkpoints(folder, good), *stores(folder, good)]
+
+
+def checkpoints(folder: Path, good: Path) -> list[tuple[str, str, str]]:
+    """Files of another fit, and files that were damaged."""
+    file, rows = folder / "fit.ck", []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = open_dataset(good)
+        LinearSVC(solver="cpa", tol=1e-9, max_iter=1, checkpoint=file).fit(data.X, data.y.astype(int))
+    whole = file.read_bytes()
+    other = folder / "other.svm"
+    other.write_text(GOOD.replace("0.5", "0.6"))
+    cases: dict[str, tuple[bytes, list[str]]] = {
+        "another C": (whole, ["-c", "2", str(good)]),
+        "another file of as many rows": (whole, [str(other)]),
+        "a checkpoint cut short": (whole[:-9], [str(good)]),
+        "a checkpoint that was altered": (whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:], [str(good)]),
+        "a checkpoint of a newer version": (whole.replace(b"checkpoint 1", b"checkpoint 2", 1), [str(good)]),
+    }
+    for given, (content, words) in cases.items():
+        file.write_bytes(content)
+        code, said = call("train", "-q", "--solver", "cpa", "--checkpoint", str(file), *words)
+        rows.append((f"train --checkpoint: {given}", said.replace(f"{folder}/", ""), str(code)))
+    file.unlink()
+    return rows
 
 
 TABLES = {

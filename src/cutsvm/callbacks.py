@@ -40,17 +40,18 @@ class Log:
         self.level = level
 
     def __call__(self, record: Record) -> None:
-        self._make_audible()
+        make_audible(self.level)
         if record.note and record.iteration == 0:
             _logger.log(self.level, "%s", f"{_problem(record)} by {record.note}")
         _logger.log(self.level, "%s", describe(record))
 
-    def _make_audible(self) -> None:
-        """Who asks for a log wants to see it; a program that set up logging itself is left alone."""
-        if _logger.level == logging.NOTSET:
-            _logger.setLevel(self.level)
-        if not _logger.hasHandlers():
-            _logger.addHandler(_CurrentStderr())
+
+def make_audible(level: int = logging.INFO) -> None:
+    """Who asks for a log wants to see it; a program that set up logging itself is left alone."""
+    if _logger.level == logging.NOTSET:
+        _logger.setLevel(level)
+    if not _logger.hasHandlers():
+        _logger.addHandler(_CurrentStderr())
 
 
 def describe(record: Record) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -13,10 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cutsvm import solvers, threads, validation
-from cutsvm.callbacks import Log
+from cutsvm import fingerprint, solvers, threads, validation
+from cutsvm.callbacks import Log, make_audible
+from cutsvm.checkpoint import Checkpoint, check_path
+from cutsvm.fingerprint import Fingerprint, Scalar
 from cutsvm.io.dataset import Dataset, StoredDataset, open_dataset
-from cutsvm.rows import StoreRows, as_rows
+from cutsvm.rows import StoreRows, WholeRows, as_rows
 from cutsvm.run import Callback, Record, Result, Solver, Status, relative_gap
 from cutsvm.types import Array, Vector
 
@@ -41,6 +44,7 @@ class Certified(BaseEstimator):  # type: ignore[misc]
     max_time: float | None
     n_jobs: int | None
     warm_start: bool
+    checkpoint: str | PathLike[str] | None
     callbacks: Sequence[Callable[[Record], object]] | None
     verbose: int
 
@@ -59,6 +63,8 @@ class Certified(BaseEstimator):  # type: ignore[misc]
         validation.whole("max_iter", self.max_iter, least=1)
         if self.max_time is not None:
             validation.positive("max_time", self.max_time)
+        if self.checkpoint is not None:
+            check_path(self.checkpoint)
         return solvers.resolve(self.solver)
 
     @staticmethod
@@ -117,8 +123,23 @@ class Certified(BaseEstimator):  # type: ignore[misc]
     def _callbacks(self) -> list[Callback]:
         return [*(self.callbacks or ()), *([Log()] if self.verbose else ())]
 
-    def _certify(self, results: list[Result]) -> None:
-        """The attributes that say how good the answer is; of several problems they are for all together."""
+    def _open_checkpoint(
+        self, solver: Solver, rows: WholeRows, data: dict[str, list[float]], **settings: Scalar
+    ) -> Checkpoint | None:
+        """The file to go on from and to write to, if there is to be one; `data`, `settings`: what the fit is of."""
+        if self.checkpoint is None:
+            return None
+        if self.verbose:
+            make_audible()
+        facts: dict[str, Scalar] = {"estimator": type(self).__name__, "C": float(self.C)}
+        facts |= {"solver": fingerprint.solver_name(solver), **settings, "rows": rows.n, "features": rows.d}
+        return Checkpoint(self.checkpoint, Fingerprint(facts, {"X": fingerprint.of_rows(rows), **data}))
+
+    def _certify(self, results: list[Result], checkpoint: Checkpoint | None) -> None:
+        """The attributes that say how good the answer is; of several problems they are for all together.
+
+        A checkpoint is not needed any more if it is good enough.
+        """
         self.objective_ = sum(result.primal for result in results)
         self.lower_bound_ = sum(result.lower for result in results)
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
@@ -127,6 +148,8 @@ class Certified(BaseEstimator):  # type: ignore[misc]
         self.converged_ = not bad
         self.n_iter_ = max(result.n_iter for result in results)
         self.history_ = [record for result in results for record in result.history]
+        if checkpoint is not None:
+            checkpoint.close(converged=self.converged_)
 
     def _warn_unless_converged(self, X: Any) -> None:
         if not self.converged_:
@@ -143,9 +166,10 @@ class Certified(BaseEstimator):  # type: ignore[misc]
         if spread > 1e4:
             scale = f"scale the features (the largest is {spread:.0e} times the smallest)"
             advice = f"{advice}, or {scale}" if advice else scale
+        later = "" if self.checkpoint is None else f" The same call goes on from {os.fspath(self.checkpoint)}."
         return (
             f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. The objective is within "
-            f"{100 * self.gap_:.3g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".")
+            f"{100 * self.gap_:.3g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".") + later
         )
 
     def _scores(self, X: Any) -> Vector:

@@ -12,13 +12,15 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from cutsvm import memory, threads, validation
+from cutsvm import fingerprint, memory, threads, validation
+from cutsvm.checkpoint import Checkpoint
 from cutsvm.estimator import Certified
+from cutsvm.fingerprint import Scalar
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.scratch import Scratch
 from cutsvm.losses import CrammerSinger, Hinge
 from cutsvm.risk import Intercept, MultiRisk, Risk
-from cutsvm.rows import Rows, StoreRows, as_rows
+from cutsvm.rows import Rows, StoreRows, WholeRows, as_rows
 from cutsvm.run import Record, Result, Solver, Status, Stop, run
 from cutsvm.solvers import ACCPM, DCD
 from cutsvm.types import Array, Vector
@@ -71,8 +73,11 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         Private memory of the process that a fit from a file or a store may use: "300MB", "2GB", or bytes. The rows stay
         on disk (those of a file in a temporary store) and are read block by block; the answer is the same. Without a
         limit a store is loaded if there is room. Arrays are used where they are.
-    checkpoint : default=None
-        Not available yet.
+    checkpoint : str or path, default=None
+        A file to which what is known goes every few seconds. After a kill, or when `max_time`, `max_iter` or Ctrl-C has
+        ended a fit, the same call with the same data goes on from there, in bounds, iterations and seconds; the limits
+        are for each call. It is removed when a fit converges. `tol`, the limits, `n_jobs` and `memory_limit` may change
+        in between; a file of other data or parameters is refused.
     callbacks : list of callables, default=None
         Each is called with a `cutsvm.run.Record` after every iteration; one that returns True ends the fit.
     verbose : int, default=0
@@ -163,14 +168,15 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if isinstance(X, StoreRows) and isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
             raise ValueError(f"{solver!r} wants its rows in memory: use ocas, cpa, sifting or auto for rows on disk")
         validation.apply_class_weights(weights, self.class_weight, classes, y, named)
+        rows = _as_rows(X, threads.count(self.n_jobs, _size(X)))
+        checkpoint = self._checkpoint_of(solver, rows, y, weights, classes)
         if len(classes) > 2 and self.multi_class == "crammer_singer":
-            solved = self._solve_jointly(solver, X, y, weights, classes)
+            solved = self._solve_jointly(solver, rows, y, weights, classes, checkpoint)
         else:
-            first = int(len(classes) == 2)
-            solved = self._solve(solver, X, y, weights, classes[first:], [""] if first else [str(c) for c in named])
+            solved = self._solve(solver, rows, y, weights, classes, named, checkpoint)
         self.classes_ = named
         results, self.coef_, self.intercept_ = solved
-        self._certify(results)
+        self._certify(results, checkpoint)
         self._warn_unless_converged(X)
         return self
 
@@ -179,8 +185,6 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         validation.one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
         if self.memory_limit is not None:
             memory.parse(self.memory_limit)
-        if self.checkpoint is not None:
-            raise NotImplementedError("checkpoint is not available yet: leave it None")
         return super()._check_params()
 
     def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
@@ -196,12 +200,31 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         scratch = None if plan.held else Scratch(data.store.path)
         return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room, scratch=scratch)
 
+    def _checkpoint_of(
+        self, solver: Solver, rows: WholeRows, y: Array, weights: Vector, classes: Array
+    ) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        data = {"y": fingerprint.of_labels(y, classes), "weights": fingerprint.of_column(weights)}
+        settings: dict[str, Scalar] = {"intercept": self._intercept().value}
+        if len(classes) > 2:
+            settings["multi_class"] = self.multi_class
+        return self._open_checkpoint(solver, rows, data, **settings, classes=" ".join(map(str, classes.tolist())))
+
     def _solve(
-        self, solver: Solver, X: Any, y: Array, weights: Vector, positives: Array, names: list[str]
+        self,
+        solver: Solver,
+        rows: Rows,
+        y: Array,
+        weights: Vector,
+        classes: Array,
+        named: Array,
+        checkpoint: Checkpoint | None,
     ) -> tuple[list[Result], Array, Array]:
-        """One result per positive class, which records call by these names; their weights and intercepts."""
-        n_threads = threads.count(self.n_jobs, _size(X))
-        rows: Rows = _as_rows(X, n_threads)
+        """One result per positive class: of two the second, of more each; their weights and intercepts."""
+        n_threads = threads.count(self.n_jobs, rows.entries)
+        two = len(classes) == 2
+        positives, names = classes[int(two) :], [""] if two else [str(name) for name in named]
         intercept = self._intercept()
         began, cut_short = perf_counter(), False
         callbacks = self._callbacks()
@@ -215,7 +238,9 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
                 validation.negate(signed, y, positive)
                 risk = Risk(rows, Hinge(signed, n_threads), intercept=intercept, threads=n_threads)
                 stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
-                results.append(run(solver, risk, self.C, stop, callbacks, label=name, start=start))
+                results.append(
+                    run(solver, risk, self.C, stop, callbacks, label=name, start=start, checkpoint=checkpoint)
+                )
                 rows = risk.rows  # a solver may have found a form that is swept faster
                 # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
                 cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME)
@@ -223,24 +248,24 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         return results, np.array([W for W, _ in parts]), np.array([b for _, b in parts])
 
     def _solve_jointly(
-        self, solver: Solver, X: Any, y: Array, weights: Vector, classes: Array
+        self, solver: Solver, rows: Rows, y: Array, weights: Vector, classes: Array, checkpoint: Checkpoint | None
     ) -> tuple[list[Result], Array, Array]:
         """The result for all classes in one problem, as a list of one; weights and intercepts."""
         if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
             raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
-        n_threads = threads.count(self.n_jobs, _size(X))
+        n_threads = threads.count(self.n_jobs, rows.entries)
         # A class without weight is none: its rows, which weigh nothing either, may have any label.
         labels = np.empty(len(y), dtype=np.int32)
         for part in validation.parts(len(y)):
             labels[part] = np.minimum(np.searchsorted(classes, y[part]), len(classes) - 1)
         loss = CrammerSinger(labels, weights, len(classes), n_threads)
-        risk = MultiRisk(_as_rows(X, n_threads), loss, intercept=self._intercept(), threads=n_threads)
+        risk = MultiRisk(rows, loss, intercept=self._intercept(), threads=n_threads)
         start = None
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), risk.rows.d):
             start = risk.flat(self.coef_, self.intercept_)
         stop = Stop(self.tol, self.max_iter, self.max_time)
         with threads.one_blas_thread():
-            result = run(solver, risk, self.C, stop, self._callbacks(), start=start)
+            result = run(solver, risk, self.C, stop, self._callbacks(), start=start, checkpoint=checkpoint)
         W, b = risk.parts(result.w)
         return [result], W, b - b.mean() if self.intercept == "free" else b
 
@@ -268,7 +293,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         return labels
 
 
-def _as_rows(X: Any, n_threads: int) -> Rows:
+def _as_rows(X: Any, n_threads: int) -> WholeRows:
     return X if isinstance(X, StoreRows) else as_rows(X, n_threads)
 
 

@@ -46,6 +46,7 @@ class Bundle:
         self._highest = (0.0, 0.0)  # the best bound so far, and the C that it is for
         self._rising = False  # whether the last solution has bettered it
         self._care = 1.0  # by how much more exactly to solve because it has not
+        self._proven = (0.0, 0.0)  # a bound from elsewhere, and its C
 
     def __len__(self) -> int:
         return self._used
@@ -63,6 +64,24 @@ class Bundle:
     def shard(self) -> Ints:
         """The shard that each plane belongs to."""
         return self._shard[: self._used]
+
+    @property
+    def weights(self) -> Vector:
+        """The planes' weights in the last solution, in units of C."""
+        return self._weights[: self._used]
+
+    def proven(self, C: float) -> float:
+        """A bound of the objective that holds before any plane is looked at: that of a run which this one goes on."""
+        return self._proven[0] if self._proven[1] == C else 0.0
+
+    def resume(self, planes: Planes, shard: Ints, weights: Vector, proven: tuple[float, float]) -> None:
+        """Takes up an empty bundle where another of the same risk ended; `proven` is its bound and the C of that."""
+        m = len(shard)
+        self._grow(m)
+        self._slopes[:m], self._offsets[:m], self._shard[:m] = planes.slopes, planes.offsets, shard
+        self._weights[:m], self._idle[:m] = weights, 0
+        self._used, self._largest = m, float(np.abs(planes.slopes).max(initial=0.0))
+        self._proven = self._highest = proven
 
     def add(self, planes: Planes) -> None:
         """Adds one plane per shard, but for those that say no more than R_p >= 0."""

@@ -9,21 +9,22 @@ where m is the sum of s_i s_j over these pairs: without weights, their number.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from cutsvm import queries, threads, validation
+from cutsvm import fingerprint, queries, threads, validation
+from cutsvm.checkpoint import Checkpoint
 from cutsvm.estimator import Certified, is_source, open_source
 from cutsvm.losses import Pairwise
 from cutsvm.risk import PairRisk
-from cutsvm.rows import as_rows
+from cutsvm.rows import WholeRows, as_rows
 from cutsvm.run import Record, Solver, Stop, run
 from cutsvm.solvers import ACCPM, DCD
-from cutsvm.thresholds import COSTS, best_thresholds, level_of
+from cutsvm.thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
 from cutsvm.types import Array, Ints, Vector
 
 
@@ -40,6 +41,7 @@ class _PairwiseSVM(Certified):
         max_time: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        checkpoint: str | PathLike[str] | None = None,
         callbacks: Sequence[Callable[[Record], object]] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -50,6 +52,7 @@ class _PairwiseSVM(Certified):
         self.max_time = max_time
         self.n_jobs = n_jobs
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.verbose = verbose
 
@@ -68,16 +71,26 @@ class _PairwiseSVM(Certified):
                 f"there is no pair to learn from: y is the same for all rows of a query, in all {len(loss.levels)} "
                 "queries (rows of weight 0 left out)"
             )
-        risk = PairRisk(as_rows(X, n_threads), loss, threads=n_threads)
+        rows = as_rows(X, n_threads)
+        risk = PairRisk(rows, loss, threads=n_threads)
+        checkpoint = self._checkpoint_of(solver, rows, y, starts, weights)
         warm = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, risk.rows.d)
         stop = Stop(self.tol, self.max_iter, self.max_time)
         with threads.one_blas_thread():
             start = np.asarray(self.coef_[0], dtype=np.float64) if warm else None
-            result = run(solver, risk, self.C / loss.total, stop, self._callbacks(), start=start)
+            result = run(solver, risk, self.C / loss.total, stop, self._callbacks(), start=start, checkpoint=checkpoint)
         self.coef_, self.intercept_ = result.w[None], np.zeros(1)
         self.n_pairs_ = loss.total
-        self._certify([result])
+        self._certify([result], checkpoint)
         return loss
+
+    def _checkpoint_of(
+        self, solver: Solver, rows: WholeRows, y: Array, starts: Ints, weights: Vector
+    ) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        data = {"y": fingerprint.of_labels(y, np.unique(y)), "weights": fingerprint.of_column(weights)}
+        return self._open_checkpoint(solver, rows, {**data, "queries": fingerprint.of_column(starts)})
 
 
 class RankingSVM(_PairwiseSVM):
@@ -94,7 +107,7 @@ class RankingSVM(_PairwiseSVM):
     ----------
     C : float, default=1.0
         Weight of the *mean* loss of a pair against the margin.
-    tol, max_iter, max_time, n_jobs, warm_start, callbacks, verbose
+    tol, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose
         As in `LinearSVC`.
     solver : {"auto", "ocas", "cpa"} or a solver object, default="auto"
         "auto" is "ocas", optimised cutting planes with as many planes per pass as pay; "cpa" is the paper's algorithm.
@@ -171,7 +184,7 @@ class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
 
     Parameters
     ----------
-    C, tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose
+    C, tol, solver, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose
         As in `RankingSVM`.
 
     Attributes
@@ -246,7 +259,7 @@ class OrdinalSVC(_PairwiseSVM):
 
     Parameters
     ----------
-    C, tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose
+    C, tol, solver, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose
         As in `RankingSVM`.
     threshold_loss : {"absolute", "zero_one"}, default="absolute"
         The error that the thresholds minimise: how many levels a prediction is away, or whether it is wrong.
@@ -290,6 +303,7 @@ class OrdinalSVC(_PairwiseSVM):
         max_time: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        checkpoint: str | PathLike[str] | None = None,
         callbacks: Sequence[Callable[[Record], object]] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -301,6 +315,7 @@ class OrdinalSVC(_PairwiseSVM):
             max_time=max_time,
             n_jobs=n_jobs,
             warm_start=warm_start,
+            checkpoint=checkpoint,
             callbacks=callbacks,
             verbose=verbose,
         )
@@ -314,9 +329,9 @@ class OrdinalSVC(_PairwiseSVM):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrdinalSVC:
         """Fits the model to rows X with levels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
-        stated = _stated_order(y) if self.levels is None else np.asarray(self.levels)
+        stated = stated_order(y) if self.levels is None else np.asarray(self.levels)
         X, y, weights, classes, _ = self._labelled(X, y, sample_weight, ensure_min_samples=2)
-        order = _in_stated_order(classes, stated)
+        order = in_stated_order(classes, stated)
         levels = np.argsort(order)[np.minimum(np.searchsorted(classes, y), len(classes) - 1)]
         self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)
         self.classes_ = classes[order]
@@ -369,28 +384,3 @@ def refuse_text(y: Array) -> None:
         raise ValueError(f"y has dtype {y.dtype}: expected numbers, the higher the further up")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"y[{int(np.argmin(np.isfinite(y)))}] is {y[np.argmin(np.isfinite(y))]}: expected numbers")
-
-
-def _stated_order(y: Any) -> Array | None:
-    """The order that a pandas categorical states."""
-    dtype: Any = getattr(y, "dtype", None)
-    return np.asarray(dtype.categories) if getattr(dtype, "ordered", None) else None
-
-
-def _in_stated_order(classes: Array, stated: Array | None) -> Ints:
-    """The order of the classes, which are ascending: their places among the stated labels, or as they are."""
-    if stated is None:
-        if classes.dtype.kind not in "iufb":
-            shown = " < ".join(map(repr, classes.tolist()[:5])) + (" < ..." if len(classes) > 5 else "")
-            warnings.warn(
-                f"OrdinalSVC: the labels are text, taken in alphabetical order, {shown}; levels= states another order",
-                stacklevel=3,
-            )
-        return np.arange(len(classes))
-    place = {label: k for k, label in enumerate(stated.tolist())}
-    if len(place) < len(stated):
-        raise ValueError(f"levels={stated.tolist()!r}: expected each label once")
-    missing = [label for label in classes.tolist() if label not in place]
-    if missing:
-        raise ValueError(f"y has the label {missing[0]!r}, which is not among levels={stated.tolist()!r}")
-    return np.argsort([place[label] for label in classes.tolist()])

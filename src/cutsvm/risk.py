@@ -21,7 +21,7 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.line_search import lowest
 from cutsvm.losses import CrammerSinger, KnottedLine, Line, Loss, Pairwise, RowLoss
-from cutsvm.planes import Planes
+from cutsvm.planes import Bundle, Planes
 from cutsvm.rows import Choices, Rows
 from cutsvm.timing import count, timed
 from cutsvm.types import Ints, Vector
@@ -31,6 +31,8 @@ from cutsvm.types import Ints, Vector
 _STALE = 50.0
 # Slopes in b below this share of all the weight are round-off.
 _FLAT = 1e-12
+# A free b beyond this is no place to begin at: planes that leave b open give any, and it would take the scores' digits.
+_FAR = 1e6
 
 
 class Intercept(Enum):
@@ -151,6 +153,8 @@ class Risk:
 
         spare: a point that is not needed any more, whose memory may be used.
         """
+        if self.intercept is Intercept.FREE and self.outputs == 1 and abs(w[-1]) > _FAR:
+            w[-1] = 0.0
         return self.settle(self.score(w, spare=spare))
 
     @timed("line_search")
@@ -215,6 +219,11 @@ class Risk:
             if abs(excess) <= _FLAT * self.loss.total:  # round-off; anything larger is left to the bundle
                 slopes[:, -1] -= excess / self.shards
         return Planes(slopes, offsets)
+
+
+def new_bundle(risk: Risk, C: float) -> Bundle:
+    """An empty bundle for planes under the risk."""
+    return Bundle(risk.size, risk.n_free, reach=risk.reach(C))
 
 
 class PairRisk(Risk):

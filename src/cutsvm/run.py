@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from cutsvm.planes import Bundle
 from cutsvm.risk import Risk
 from cutsvm.timing import PHASES, Clock, clock
 from cutsvm.types import Vector
+
+if TYPE_CHECKING:
+    from cutsvm.checkpoint import Checkpoint, State
 
 
 class Status(Enum):
@@ -135,19 +138,30 @@ def run(
     *,
     label: str = "",
     start: Vector | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Result:
-    """Iterates until `stop` says so; Ctrl-C ends it too, and keeps the best point."""
+    """Iterates until `stop` says so; Ctrl-C ends it too, and keeps the best point.
+
+    With a checkpoint it goes on from where that ended, in `w`, bounds, iterations and seconds; the limits on the last
+    two are for this run alone.
+    """
+    part = None if checkpoint is None else checkpoint.part(label, risk, C)
+    saved = None if part is None else part.state
     history: list[Record] = []
-    watch = _Watch(stop)
+    before = 0 if saved is None else int(saved.record["iteration"])
+    watch = _Watch(stop if saved is None else _after(stop, saved))
     last: Iterate | None = None
     status: Status | None = None
     # Overflow is seen in the objective, and then it is an error.
-    with clock() as time, np.errstate(over="ignore", invalid="ignore"):
+    with clock(None if saved is None else saved.record) as time, np.errstate(over="ignore", invalid="ignore"):
+        iterates = solver(risk, C, None if part is None else part.bundle, start=_start(start, saved), aim=stop.tol)
         try:
-            for last in solver(risk, C, start=start, aim=stop.tol):
+            for last in iterates if saved is None else _going_on(iterates, saved):
                 if not np.isfinite(last.primal):
                     raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
-                history.append(_record(last, len(history), time, stop.tol, label))
+                history.append(_record(last, before + len(history), time, stop.tol, label))
+                if part is not None and len(history) > 1:  # the first is where it began
+                    part.keep(last, history[-1])
                 status = watch.judge(last, history[-1])
                 asked = [bool(callback(history[-1])) for callback in callbacks]
                 if status is None and any(asked):
@@ -161,7 +175,42 @@ def run(
         assert last is not None and status is not None
         primal = last.primal if last.swept else risk.penalty(last.w) + C * risk.value(risk.score(last.w))
     lower = min(last.lower, primal)
-    return Result(last.w, primal, lower, status, max(1, len(history) - 1), [r.to_dict() for r in history])
+    return Result(last.w, primal, lower, status, max(1, history[-1].iteration), [r.to_dict() for r in history])
+
+
+def _start(start: Vector | None, saved: State | None) -> Vector | None:
+    """Where to begin. At 0 a solver may know better how to."""
+    return start if saved is None or not saved.w.any() else saved.w
+
+
+def _after(stop: Stop, saved: State) -> Stop:
+    """The rule for a run whose iterations and seconds do not count from 0."""
+    seconds = None if stop.max_time is None else stop.max_time + saved.record["seconds"]
+    return replace(stop, max_iter=stop.max_iter + int(saved.record["iteration"]), max_time=seconds)
+
+
+def _going_on(iterates: Iterator[Iterate], saved: State) -> Iterator[Iterate]:
+    """What was saved, then what a solver that began there finds; no bound is ever worse than the saved one."""
+    record = saved.record
+    known = Iterate(
+        saved.w,
+        record["primal"],
+        record["lower"],
+        int(record["planes"]),
+        satisfied=saved.satisfied,
+        note=record["note"],
+    )
+    yield known
+    first = next(iterates)  # where it began: nothing new
+    primal, lower = first.primal, first.lower  # the solver's own
+    for iterate in iterates:
+        # It may have to find again what was known; as long as it gets on it is not at its end.
+        moved = iterate.primal < primal or iterate.lower > lower
+        primal, lower = iterate.primal, iterate.lower
+        best = iterate
+        if iterate.primal > known.primal:
+            best = replace(iterate, w=known.w, primal=known.primal, swept=False)
+        yield replace(best, lower=max(lower, known.lower), pending=iterate.pending or moved)
 
 
 class _Watch:

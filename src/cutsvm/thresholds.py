@@ -1,8 +1,10 @@
-"""Thresholds between levels: the best that there are for given scores."""
+"""Levels: their order, and the best thresholds between them for given scores."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -64,3 +66,28 @@ def _between(f: Vector, cut: int) -> float:
 def level_of(scores: Vector, thresholds: Vector) -> Array:
     """How many of the rising thresholds each score exceeds."""
     return np.asarray(np.searchsorted(thresholds, scores, side="left"))
+
+
+def stated_order(y: Any) -> Array | None:
+    """The order that a pandas categorical states."""
+    dtype: Any = getattr(y, "dtype", None)
+    return np.asarray(dtype.categories) if getattr(dtype, "ordered", None) else None
+
+
+def in_stated_order(classes: Array, stated: Array | None) -> Ints:
+    """The order of the classes, which are ascending: their places among the stated labels, or as they are."""
+    if stated is None:
+        if classes.dtype.kind not in "iufb":
+            shown = " < ".join(map(repr, classes.tolist()[:5])) + (" < ..." if len(classes) > 5 else "")
+            warnings.warn(
+                f"OrdinalSVC: the labels are text, taken in alphabetical order, {shown}; levels= states another order",
+                stacklevel=3,
+            )
+        return np.arange(len(classes))
+    place = {label: k for k, label in enumerate(stated.tolist())}
+    if len(place) < len(stated):
+        raise ValueError(f"levels={stated.tolist()!r}: expected each label once")
+    missing = [label for label in classes.tolist() if label not in place]
+    if missing:
+        raise ValueError(f"y has the label {missing[0]!r}, which is not among levels={stated.tolist()!r}")
+    return np.argsort([place[label] for label in classes.tolist()])

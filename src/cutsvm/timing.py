@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -13,16 +13,21 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
+COUNTS = ("passes", "visits", "rows_read", "rows_written")
 PHASES = ("scores", "planes", "line_search", "qp", "descent", "sift", "centre")
 
 
 class Clock:
-    """Seconds per phase, and how often something happened, since the clock was made."""
+    """Seconds per phase, and how often something happened, since the clock was made.
 
-    def __init__(self) -> None:
-        self.began = perf_counter()
-        self.spent: dict[str, float] = dict.fromkeys(PHASES, 0.0)
-        self.counts: Counter[str] = Counter()
+    before: what a clock showed from which this one goes on: `seconds`, `seconds_PHASE` and counters by their names.
+    """
+
+    def __init__(self, before: Mapping[str, float] | None = None) -> None:
+        before = before or {}
+        self.began = perf_counter() - before.get("seconds", 0.0)
+        self.spent: dict[str, float] = {phase: before.get(f"seconds_{phase}", 0.0) for phase in PHASES}
+        self.counts: Counter[str] = Counter({name: int(before.get(name, 0)) for name in COUNTS})
         self.inner = 0.0  # seconds of timed calls within the one that is running
 
     @property
@@ -34,9 +39,9 @@ _current: ContextVar[Clock | None] = ContextVar("clock", default=None)
 
 
 @contextmanager
-def clock() -> Iterator[Clock]:
+def clock(before: Mapping[str, float] | None = None) -> Iterator[Clock]:
     """A clock that `timed` and `count` write to within this context."""
-    fresh = Clock()
+    fresh = Clock(before)
     token = _current.set(fresh)
     try:
         yield fresh

@@ -10,6 +10,7 @@ from cutsvm.line_search import SEARCHES, Exact
 from cutsvm.run import Status, Stop, run
 from cutsvm.solvers import OCAS, ocas
 from cutsvm.solvers.common import objective, uphill
+from reference import svm
 
 C = 1e-3
 
@@ -85,3 +86,11 @@ def test_every_search_reaches_the_tolerance(name, shards):
     exact = run(OCAS(shards=shards), risk_of(*long_data(5000), "free"), 0.1, Stop(tol=1e-4))
     assert result.n_iter <= 2 * exact.n_iter
     assert result.primal == pytest.approx(exact.primal, rel=1e-4)
+
+
+def test_a_free_intercept_that_planes_leave_open():
+    """A reduced problem whose planes say nothing about b gives any b, even 1e16; scores must keep their digits."""
+    X, a = long_data(n=60, d=3, seed=3)
+    for iterate in islice(OCAS(shards=3)(risk_of(X, a, "free"), 0.1), 9):
+        w, b = iterate.w[:3], iterate.w[3]
+        assert iterate.primal == pytest.approx(svm.objective(X, a, 0.1, "free", w, b), rel=1e-9)

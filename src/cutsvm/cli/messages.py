@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import math
 import sys
 import warnings
@@ -46,6 +47,30 @@ class Messages:
 
     def warn(self, text: str) -> None:
         self.note(f"cutsvm: warning: {one_line(text)}")
+
+    @contextlib.contextmanager
+    def repeating(self, logger: str) -> Iterator[None]:
+        """What a part of the package logs, as remarks."""
+        source, handler = logging.getLogger(logger), _Remark(self)
+        before = source.level
+        source.addHandler(handler)
+        source.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            source.removeHandler(handler)
+            source.setLevel(before)
+
+
+class _Remark(logging.Handler):
+    """Log lines to standard error, as remarks."""
+
+    def __init__(self, say: Messages) -> None:
+        super().__init__()
+        self.say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.say.note(one_line(record.getMessage()))
 
 
 def complain(text: str, code: int) -> int:

@@ -24,8 +24,8 @@ _TRAIN_EXAMPLES = """examples:
   cutsvm train --task rank train.svm              orders the rows of each qid: by their labels
   cutsvm train part1.svm --also part2.svm         rows from several files
   cutsvm train --max-time 60 --json train.svm     the best model after a minute, facts as JSON
-
   cutsvm train --memory 2GB train.store           rows stay on disk (cutsvm convert makes stores)
+  cutsvm train --checkpoint ck train.store        after a kill the same command goes on from the file ck
 
 DATA is an svmlight file, also compressed (.gz .bz2 .xz .zst), a table (.csv .tsv .parquet .arrow .feather .npz), or a
 store. -e is the relative gap at which to stop: with
@@ -203,7 +203,7 @@ def _add_limits(parser: _Parser) -> None:
     group.add_argument(
         "--memory", metavar="SIZE", help="private memory of the process, as 300MB or 2GB; rows stay on disk"
     )
-    group.add_argument("--checkpoint", metavar="FILE", help="go on from FILE later (not available yet)")
+    group.add_argument("--checkpoint", metavar="FILE", help="written while training; the same command goes on from it")
 
 
 def _add_output(parser: _Parser) -> None:

@@ -24,7 +24,6 @@ _OF_CLASSES: tuple[tuple[str, str, Any], ...] = (
     ("-wLABEL", "weights", []),
     ("--multi-class", "multi_class", None),
     ("--memory", "memory", None),
-    ("--checkpoint", "checkpoint", None),
 )
 _OF_PAIRS = ("auto", "ocas", "cpa")
 

@@ -40,6 +40,8 @@ def train(options: argparse.Namespace) -> int:
     target = options.model or f"{options.data}.model"
     if options.folds is None:
         _check_model_target(target, sources)
+    if options.checkpoint is not None:
+        _check_checkpoint(options, target)
     with ExitStack() as until_done:
         return _train(options, sources, target, say, until_done)
 
@@ -152,6 +154,18 @@ def _check_model_target(target: str, sources: list[str]) -> None:
             )
 
 
+def _check_checkpoint(options: argparse.Namespace, target: str) -> None:
+    """A file that cannot be one is better named before the data are read."""
+    from cutsvm.checkpoint import check_path
+
+    if options.folds is not None:
+        raise CommandError("--checkpoint is for training, -v trains many times: leave one of them out")
+    if os.path.realpath(options.checkpoint) == os.path.realpath(target):
+        raise CommandError(f"{target}: MODEL and --checkpoint are one file, expected two")
+    with failures_in_words(options.checkpoint):
+        check_path(options.checkpoint)
+
+
 def _check_format(options: argparse.Namespace, data: Dataset, classes: npt.NDArray[Any]) -> None:
     """What the format cannot hold is better said before the training than after it."""
     from cutsvm.io.liblinear_model import check_writable
@@ -180,7 +194,7 @@ def _estimator(options: argparse.Namespace, classes: npt.NDArray[Any]) -> Certif
 
     if options.task != "classify":
         kind = {"rank": RankingSVM, "roc": ROCAreaSVC, "ordinal": OrdinalSVC}[options.task]
-        limits = {"max_time": options.max_time, "n_jobs": options.n_jobs}
+        limits = {"max_time": options.max_time, "n_jobs": options.n_jobs, "checkpoint": options.checkpoint}
         return kind(options.cost, tol=options.tol, solver=_solver(options), **limits)
     return LinearSVC(
         options.cost,
@@ -229,7 +243,7 @@ def fit_with_progress(estimator: Certified, X: Any, y: npt.NDArray[Any] | None, 
     from cutsvm.callbacks import ProgressBar
 
     began = time.perf_counter()
-    with failures_in_words(), collected_warnings() as caught, ProgressBar() as bar:
+    with failures_in_words(), collected_warnings() as caught, say.repeating("cutsvm.checkpoint"), ProgressBar() as bar:
         estimator.set_params(callbacks=None if say.quiet else [bar]).fit(X, y, **extra)
     for warning in caught:
         # That it did not converge is told with the certificate.
@@ -273,6 +287,14 @@ def passes(estimator: Certified) -> float:
     return sum(last.values())
 
 
+def earlier(estimator: Certified) -> float:
+    """Seconds of the runs that this one has gone on from."""
+    first: dict[str, dict[str, Any]] = {}
+    for record in estimator.history_:
+        first.setdefault(str(record.get("label", "")), record)
+    return float(sum(record["seconds"] for record in first.values() if record["iteration"] > 0))
+
+
 def _report(
     options: argparse.Namespace, estimator: Certified, data: Dataset, say: Messages, written: str, seconds: float
 ) -> None:
@@ -282,7 +304,9 @@ def _report(
         say.note(f"solver {chosen}")
     if skipped := getattr(estimator, "n_skipped_queries_", 0):
         say.note(f"{skipped:,} of {estimator.n_queries_:,} queries have one level, and make no pair")
-    words = f"{certificate(gap, options.tol)}, {passes(estimator):g} passes, {seconds:.2f} s"
+    before = earlier(estimator)
+    spent = f"{seconds:.2f} s" + (f" after {before:.3g} s in earlier runs" if before else "")
+    words = f"{certificate(gap, options.tol)}, {passes(estimator):g} passes, {spent}"
     if not estimator.converged_:
         say.warn(f"not converged ({estimator.status_.value}): {words}. {_advice(options, data)}")
     if options.json or options.quiet:
@@ -299,4 +323,5 @@ def _advice(options: argparse.Namespace, data: Dataset) -> str:
     longer = "a larger --max-time" if options.max_time is not None else "more time"
     spread = data.spread
     scale = f", scale the features (the largest is {spread:.0e} times the smallest)" if spread > 1e4 else ""
-    return f"The best model so far is kept; for a smaller gap give it {longer}{scale}; or accept a larger -e."
+    again = f" The same command goes on from {options.checkpoint}." if options.checkpoint is not None else ""
+    return f"The best model so far is kept; for a smaller gap give it {longer}{scale}; or accept a larger -e.{again}"

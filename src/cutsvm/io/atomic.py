@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["write_atomically"]
+__all__ = ["passing_name", "write_atomically"]
 
 
-def write_atomically(path: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
+def write_atomically(
+    path: str | os.PathLike[str], pieces: Iterable[bytes | memoryview], *, again: bool = False
+) -> None:
     """Write the pieces to a new file beside `path`, sync it, and put it in the place of `path`.
+
+    again: one program writes this file time and again. The new file then always has the same name, so that kills
+    leave one of them behind at most, which the next write takes the place of (`passing_name`).
 
     If anything fails (disk full, folder read-only), the file that was there stays as it was and no part of
     the new one is left behind. A pipe or a device is written to directly: replacing `/dev/null` would remove
@@ -25,9 +31,10 @@ def write_atomically(path: str | os.PathLike[str], pieces: Iterable[bytes]) -> N
             stream.writelines(pieces)
         return
     target = Path(os.path.realpath(path))
-    # A short name of its own: the target's may already be as long as the file system allows.
-    beside = target.parent / f".cutsvm-{secrets.token_hex(8)}.tmp"
+    beside = passing_name(target) if again else target.parent / f".cutsvm-{secrets.token_hex(8)}.tmp"
     try:
+        if again:
+            beside.unlink(missing_ok=True)
         # Not tempfile: its files are private, and a model should get the permissions of any other new file.
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as stream:
             stream.writelines(pieces)
@@ -43,6 +50,13 @@ def write_atomically(path: str | os.PathLike[str], pieces: Iterable[bytes]) -> N
     finally:
         beside.unlink(missing_ok=True)
     _sync_folder(target.parent)
+
+
+def passing_name(path: str | os.PathLike[str]) -> Path:
+    """What a file that is written time and again is called before it is complete."""
+    # A short name: the target's may already be as long as the file system allows.
+    target = Path(os.path.realpath(path))
+    return target.parent / f".cutsvm-{hashlib.sha256(os.fsencode(target)).hexdigest()[:16]}.tmp"
 
 
 def _mode(path: Path) -> int | None:

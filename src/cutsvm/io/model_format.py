@@ -1,4 +1,4 @@
-"""The container of a model file: a JSON header and raw arrays, checked before anything is believed.
+"""The container of a model file or a checkpoint: a JSON header and raw arrays, checked before anything is believed.
 
     cutsvm-model 1 header=H total=T sha256=S      T: bytes in all, S: of everything after this line
     {... "arrays": [{"name", "dtype", "shape", "offset", "length"}, ...]}     H bytes, padded with spaces
@@ -17,7 +17,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,8 @@ import numpy.typing as npt
 __all__ = ["MAGIC", "ModelFileError", "pack", "read_bytes", "unpack"]
 
 MAGIC = b"cutsvm-model"
-VERSION = 1
-_FIRST_LINE = re.compile(rb"cutsvm-model 1 header=(\d{1,18}) total=(\d{1,18}) sha256=([0-9a-f]{64})")
+VERSION = 1  # of either kind
+_FIRST_LINE = re.compile(rb"cutsvm-[a-z]+ 1 header=(\d{1,18}) total=(\d{1,18}) sha256=([0-9a-f]{64})")
 _LONGEST_FIRST_LINE = 160
 _ALIGN = 64
 _DTYPES = {"<f8": np.float64, "<f4": np.float32, "<i8": np.int64}
@@ -34,20 +34,23 @@ _CHUNK = 1 << 20
 _LONGEST = 1 << 48  # of an array's sides: one that is empty would pass any test of its length
 
 Array = npt.NDArray[Any]
+Kind = Literal["model", "checkpoint"]
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be read, or a model that cannot be written in the format asked for."""
+    """A model file or checkpoint that cannot be read, or a model that cannot be written in the format asked for."""
 
 
-def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> list[bytes]:
-    """The bytes of a model file, in pieces. `header` must not have a key "arrays"."""
-    table, pieces, offset = [], [], 0
+def pack(header: Mapping[str, Any], arrays: Mapping[str, Array], kind: Kind = "model") -> list[bytes | memoryview]:
+    """The bytes of a file, in pieces; of the arrays no copies. `header` must not have a key "arrays"."""
+    table: list[dict[str, Any]] = []
+    pieces: list[bytes | memoryview] = []
+    offset = 0
     for name, array in arrays.items():
         dtype = np.dtype(array.dtype).newbyteorder("<").str
         if dtype not in _DTYPES:
             raise TypeError(f"array {name!r} has dtype {array.dtype}; expected one of {sorted(_DTYPES)}")
-        data = np.ascontiguousarray(array, dtype=dtype).tobytes()
+        data = np.ascontiguousarray(array, dtype=dtype).reshape(-1).view(np.uint8).data
         entry = {"name": name, "dtype": dtype, "shape": list(array.shape)}
         table.append({**entry, "offset": offset, "length": len(data)})
         padding = -len(data) % _ALIGN
@@ -55,17 +58,17 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> list[bytes]:
         offset += len(data) + padding
     text = json.dumps({**header, "arrays": table}, allow_nan=False).encode("ascii")
     text += b" " * (-(len(text) + 1) % _ALIGN) + b"\n"
-    body = [text, *pieces]
-    digest = hashlib.sha256(b"".join(body)).hexdigest()
-    length = sum(map(len, body))
-    return [_first_line(len(text), length, digest), *body]
+    digest = hashlib.sha256(text)
+    for piece in pieces:
+        digest.update(piece)
+    return [_first_line(kind, len(text), len(text) + offset, digest.hexdigest()), text, *pieces]
 
 
-def _first_line(header: int, after: int, digest: str) -> bytes:
+def _first_line(kind: Kind, header: int, after: int, digest: str) -> bytes:
     """The first line, whose own length is part of the total that it states."""
     total = after
     while True:
-        line = f"cutsvm-model {VERSION} header={header} total={total} sha256={digest}\n".encode("ascii")
+        line = f"cutsvm-{kind} {VERSION} header={header} total={total} sha256={digest}\n".encode("ascii")
         if len(line) + after == total:
             return line
         total = len(line) + after
@@ -81,10 +84,10 @@ def read_bytes(stream: BinaryIO, limit: int | None = None) -> bytes:
     return b"".join(chunks)
 
 
-def unpack(name: str, stream: BinaryIO) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays of a model file from its beginning, its length and checksum verified."""
+def unpack(name: str, stream: BinaryIO, kind: Kind = "model") -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and arrays of a file from its beginning, its length and checksum verified."""
     line = stream.readline(_LONGEST_FIRST_LINE)
-    header_length, total, digest = _parse_first_line(name, line)
+    header_length, total, digest = _parse_first_line(name, line, kind)
     status = os.fstat(stream.fileno())
     if stat.S_ISREG(status.st_mode):
         _check_length(name, status.st_size, total)
@@ -98,11 +101,12 @@ def unpack(name: str, stream: BinaryIO) -> tuple[dict[str, Any], dict[str, Array
     return header, _arrays(name, header.pop("arrays", None), memoryview(body)[header_length:])
 
 
-def _parse_first_line(name: str, line: bytes) -> tuple[int, int, str]:
+def _parse_first_line(name: str, line: bytes, kind: Kind) -> tuple[int, int, str]:
     """(header bytes, total bytes, checksum)"""
-    if not line.startswith(MAGIC + b" "):
-        raise ModelFileError(f"{name}: not a cutsvm model")
-    version = line[len(MAGIC) + 1 :].split(b" ", 1)[0]
+    magic = f"cutsvm-{kind} ".encode("ascii")
+    if not line.startswith(magic):
+        raise ModelFileError(f"{name}: not a cutsvm {kind}")
+    version = line[len(magic) :].split(b" ", 1)[0]
     if version.isdigit() and int(version) > VERSION:
         raise ModelFileError(f"{name}: written by a newer cutsvm (format {int(version)}, this one reads {VERSION})")
     match = _FIRST_LINE.fullmatch(line.removesuffix(b"\n"))

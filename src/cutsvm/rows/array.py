@@ -141,6 +141,12 @@ class DenseRows(_InMemory):
     def squares(self, out: Vector) -> None:
         core.dense_squares(self.X, out, self.threads)
 
+    def squares_of(self, begin: int, end: int) -> Vector:
+        """|x_i|^2 of the rows from begin to end."""
+        out = np.empty(end - begin)
+        self.part(begin, end).squares(out)
+        return out
+
     def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
         return core.dense_descend(self.X, *dual, order, w, run, seed, threads)
 
@@ -223,6 +229,11 @@ class SparseRows(_InMemory):
 
     def squares(self, out: Vector) -> None:
         core.sparse_squares(*self.arrays, out, self.threads)
+
+    def squares_of(self, begin: int, end: int) -> Vector:
+        out = np.empty(end - begin)
+        self.part(begin, end).squares(out)
+        return out
 
     def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
         values, columns, pointers = self.arrays

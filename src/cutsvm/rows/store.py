@@ -117,6 +117,11 @@ class StoreRows:
     def squares(self, out: Vector) -> None:
         out[:] = self.store.squares
 
+    def squares_of(self, begin: int, end: int) -> Vector:
+        """|x_i|^2 of the rows from begin to end, mapped."""
+        part: Vector = self.store.squares[begin:end]
+        return part
+
     def take(self, rows: Ints) -> DenseRows | SparseRows:
         """A copy of these rows, rising, in memory."""
         if len(rows) and (rows[0] < 0 or rows[-1] >= self.n or (np.diff(rows) < 0).any()):

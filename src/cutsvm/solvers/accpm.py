@@ -38,11 +38,11 @@ import numpy as np
 from cutsvm import validation
 from cutsvm.planes import Bundle
 from cutsvm.reduced import Reduced
-from cutsvm.risk import Risk
+from cutsvm.risk import Risk, new_bundle
 from cutsvm.run import Iterate
 from cutsvm.solvers.buckets import Buckets
 from cutsvm.solvers.centre import Centre
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, new_bundle, objective
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, objective
 from cutsvm.solvers.oracles import ORACLES, Answer, Separating
 from cutsvm.types import Vector
 
@@ -75,7 +75,8 @@ class ACCPM:
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
-        bundle = new_bundle(risk, C) if bundle is None else bundle
+        if bundle is None or (self.formulation == "E" and not len(bundle)):
+            bundle = new_bundle(risk, C)  # (E) makes shards of its own, which nobody else is to go on with
         state = _State(self, risk, C, bundle, np.zeros(risk.size) if start is None else start.copy(), aim)
         yield state.iterate()
         centre = Centre(len(state.scale), state.radius)
@@ -116,7 +117,7 @@ class _State:
             raise ValueError(f"{settings!r} begins without planes")
         self.best = start
         self.primal = objective(risk, risk.score(start), C)
-        self.lower, self.fresh = 0.0, 0
+        self.lower, self.fresh = bundle.proven(C), 0
         if len(bundle):
             self.certify(tol=QP_SHARE * self.primal)
         self._measure(start)

@@ -8,7 +8,7 @@ from cutsvm import validation
 from cutsvm.line_search import Curve, Exact, Search
 from cutsvm.losses import Line
 from cutsvm.planes import Bundle
-from cutsvm.risk import Point, Risk
+from cutsvm.risk import Point, Risk, new_bundle
 from cutsvm.solvers.shards import choose_shards
 from cutsvm.timing import timed
 from cutsvm.types import Vector
@@ -23,11 +23,6 @@ def check_shards(shards: int | str) -> None:
     """Shards are "auto" or a whole number, at least 1."""
     if shards != "auto":
         validation.whole("shards", shards, least=1)
-
-
-def new_bundle(risk: Risk, C: float) -> Bundle:
-    """An empty bundle for planes under the risk."""
-    return Bundle(risk.size, risk.n_free, reach=risk.reach(C))
 
 
 def begin(

@@ -42,7 +42,7 @@ class CPA:
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
         bundle, best, primal = begin(risk, C, bundle, shards=self.shards, start=start)
-        lower = 0.0
+        lower = bundle.proven(C)
         yield Iterate(best.w, primal, lower, len(bundle))
         while True:
             reduced = bundle.minimise(C, tol=QP_SHARE * (primal - lower))

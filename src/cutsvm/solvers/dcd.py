@@ -34,10 +34,10 @@ import numpy as np
 
 from cutsvm.losses import Hinge
 from cutsvm.planes import Bundle
-from cutsvm.risk import Intercept, Point, Risk
+from cutsvm.risk import Intercept, Point, Risk, new_bundle
 from cutsvm.rows import Descent, RowsInMemory, in_order
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, goal, new_bundle, objective
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, goal, objective
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
@@ -69,8 +69,11 @@ class DCD:
             risk.split(1)
         bundle = new_bundle(risk, C) if bundle is None else bundle
         dual = Dual(risk, C, self)
+        going_on = start is not None and risk.dual is not None
         best = risk.at(np.zeros(risk.size) if start is None else start.copy())
-        primal, lower, spare = objective(risk, best, C), 0.0, None
+        if going_on and risk.n_free:
+            dual.wb[-1] = best.w[-1]  # alpha tells w, and not this
+        primal, lower, spare = objective(risk, best, C), bundle.proven(C), None
         yield Iterate(best.w, primal, lower, len(bundle))
         while True:
             dual.descend(aim)

@@ -73,7 +73,7 @@ class OCAS:
     ) -> Iterator[Iterate]:
         bundle, centre, primal = begin(risk, C, bundle, shards=self.shards, start=start)
         find = SEARCHES[self.line_search]()
-        lower, still = 0.0, 0
+        lower, still = bundle.proven(C), 0
         spare: Point | None = None
         stall = STALL if risk.outputs == 1 else STALL_OF_MANY
         kept: Point | None = None  # the best point, as long as the centre is worse

@@ -30,11 +30,11 @@ import numpy as np
 from cutsvm import validation
 from cutsvm.losses import Siftable
 from cutsvm.planes import Bundle
-from cutsvm.risk import Risk
+from cutsvm.risk import Risk, new_bundle
 from cutsvm.rows import WholeRows, in_order
 from cutsvm.run import Iterate, Solver
 from cutsvm.sifted import can_sift
-from cutsvm.solvers.common import goal, new_bundle
+from cutsvm.solvers.common import goal
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.survey import survey
 from cutsvm.timing import timed
@@ -102,12 +102,12 @@ class Sifting:
                 yield Iterate(whole.w, whole.primal, lower, inner.planes, swept=whole.swept, pending=True)
             del thinned
             closer = SPREAD * (risk.size / kept) ** 0.5  # so many times
-            first, share = inner.w, max(LEAST_SHARE, closer * share) if closer <= HELPS else most
-        sifted, bundle = whole.sift(first.copy(), share, rng), new_bundle(risk, C)
+            first, share = inner.w, max(min(LEAST_SHARE, most), closer * share) if closer <= HELPS else most
+        sifted, planes = whole.sift(first.copy(), share, rng), new_bundle(risk, C)
         yield Iterate(whole.w, whole.primal, lower, 0, swept=whole.swept)
         while True:
             bounds, still = (np.inf, -np.inf), 0
-            for inner in self.inner(sifted.risk, C, bundle, start=whole.w, aim=INNER * aim):
+            for inner in self.inner(sifted.risk, C, planes, start=whole.w, aim=INNER * aim):
                 lower = max(lower, inner.lower)
                 yield Iterate(whole.w, whole.primal, lower, inner.planes, swept=whole.swept, pending=True)
                 left = max(INNER * aim * whole.primal, LEFT * (whole.primal - inner.lower))
@@ -120,11 +120,11 @@ class Sifting:
             if fits and still < STILL:
                 continue
             crowded += 1
-            del sifted, bundle  # their rows take memory
+            del sifted, planes  # their rows take memory
             if crowded > CROWDED:
                 break
-            sifted, bundle = whole.sift(None, share, rng), new_bundle(risk, C)
-        for iterate in self.inner(risk, C, start=whole.w, aim=aim):
+            sifted, planes = whole.sift(None, share, rng), new_bundle(risk, C)
+        for iterate in self.inner(risk, C, bundle, start=whole.w, aim=aim):
             lower = max(lower, iterate.lower)
             yield replace(iterate, lower=lower)
 
