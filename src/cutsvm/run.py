@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -141,10 +141,12 @@ def run(
     watch = _Watch(stop)
     last: Iterate | None = None
     status: Status | None = None
+    iterates: Iterator[Iterate] = iter(())
     # Overflow is seen in the objective, and then it is an error.
     with clock() as time, np.errstate(over="ignore", invalid="ignore"):
         try:
-            for last in solver(risk, C, start=start, aim=stop.tol):
+            iterates = solver(risk, C, start=start, aim=stop.tol)
+            for last in iterates:
                 if not np.isfinite(last.primal):
                     raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
                 history.append(_record(last, len(history), time, stop.tol, label))
@@ -158,6 +160,9 @@ def run(
             if last is None:  # nothing to keep yet
                 raise
             status = Status.INTERRUPTED
+        finally:
+            if isinstance(iterates, Generator):
+                iterates.close()  # now: it may have files to remove
         assert last is not None and status is not None
         primal = last.primal if last.swept else risk.penalty(last.w) + C * risk.value(risk.score(last.w))
     lower = min(last.lower, primal)
