@@ -1,9 +1,9 @@
 """Buckets of rows on disk, for `cutsvm.solvers.buckets`: each is a store of its own in a folder for the time being.
 
 A dispatch reads the rows once, block by block, and writes each into its bucket: at most a few MB of rows are in memory.
-So where the buckets begin has to be known before: a sample of the rows, taken once, says it. It is only the sizes of the
-buckets that are less exact than in memory; the range of a bucket's v_i is that of its own rows. Sums over rows inside
-the margin are made on the way.
+So where the buckets begin has to be known before: a sample of the rows, taken once, says it. Only the sizes of the
+buckets are less exact than in memory; the range of a bucket's v_i is that of its own rows. Sums over rows inside the
+margin are made on the way.
 
 Before the first dispatch parts are runs of the store's own rows. The rows' lengths are the one number per row that is
 held in memory; labels and numbers are columns of the buckets.
@@ -41,7 +41,7 @@ from cutsvm.timing import timed
 from cutsvm.types import Array, Ints, Vector
 
 PIECE = 4 << 20  # bytes of rows that are dispatched at a time
-PENDING = 8 << 20  # bytes of rows that wait in all buckets together until a block is full, about
+PENDING = 32 << 20  # bytes of rows that wait in all buckets together until a block is full, about
 SAMPLE = 10_000  # rows, or as many as PIECE holds
 
 

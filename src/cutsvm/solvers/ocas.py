@@ -37,6 +37,7 @@ from cutsvm.planes import Bundle
 from cutsvm.risk import Point, Risk
 from cutsvm.run import Iterate
 from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, objective, search, uphill
+from cutsvm.solvers.near import near_rows
 from cutsvm.types import Vector
 
 # So many searches in a row that find no step are a stall: with one score per row, and with several.
@@ -55,10 +56,13 @@ class OCAS:
     shards: int | Literal["auto"] = "auto"
     cut_at: float = 0.1
     nudge: float = 0.02
+    buckets: int = 1
+    both_sides: bool = True
+    whiten: bool = True
 
     def __post_init__(self) -> None:
         validation.one_of("line_search", self.line_search, tuple(SEARCHES))
-        check_shards(self.shards)
+        check_shards(self.shards, self.buckets)
         if self.cut_at != 0.0:
             validation.positive("cut_at", self.cut_at)
         if self.cut_at > 1.0:
@@ -71,6 +75,10 @@ class OCAS:
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
+        with near_rows(risk, buckets=self.buckets, both_sides=self.both_sides, whiten=self.whiten) as near:
+            yield from self._iterate(near, C, bundle, start)
+
+    def _iterate(self, risk: Risk, C: float, bundle: Bundle | None, start: Vector | None) -> Iterator[Iterate]:
         bundle, centre, primal = begin(risk, C, bundle, shards=self.shards, start=start)
         find = SEARCHES[self.line_search]()
         lower, still = 0.0, 0
