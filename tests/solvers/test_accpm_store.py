@@ -11,11 +11,12 @@ from scipy import sparse
 import cutsvm
 from cutsvm import LinearSVC
 from cutsvm.errors import DataError
+from cutsvm.io import spill
 from cutsvm.losses import Hinge
 from cutsvm.risk import Intercept, Risk
 from cutsvm.rows import StoreRows, as_rows
 from cutsvm.run import Status, Stop, run
-from cutsvm.solvers import ACCPM, OCAS, bucket_files
+from cutsvm.solvers import ACCPM, OCAS
 from cutsvm.solvers.bucket_files import BucketFiles, buckets_of
 from cutsvm.solvers.buckets import Buckets
 from cutsvm.solvers.oracles import ORACLES
@@ -176,14 +177,14 @@ def test_files_do_not_stay(both, when):
 
 def test_buckets_go_elsewhere_if_they_cannot_be_beside_the_store(both, monkeypatch, tmp_path):
     _, disk = both("none")
-    make = bucket_files.tempfile.TemporaryDirectory
+    make = spill.tempfile.TemporaryDirectory
 
     def refuse(prefix, dir=None):
         if dir is not None:
             raise PermissionError(errno.EACCES, "not here")
         return make(prefix=prefix, dir=tmp_path)
 
-    monkeypatch.setattr(bucket_files.tempfile, "TemporaryDirectory", refuse)
+    monkeypatch.setattr(spill.tempfile, "TemporaryDirectory", refuse)
     kept = buckets_of(disk, count=4)
     kept.dispatch(np.ones(D))
     assert len(list(tmp_path.iterdir())) == 1
@@ -197,8 +198,10 @@ def test_a_full_disk_is_said(both, monkeypatch):
     def full(self, batch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(bucket_files.StoreWriter, "add", full)
-    with pytest.raises(DataError, match=r"No space left on device: no room for buckets, .* buckets=1 needs none"):
+    monkeypatch.setattr(spill.StoreWriter, "add", full)
+    with pytest.raises(
+        DataError, match=r"No space left on device: no room for the rows in buckets, .* buckets=1 needs none"
+    ):
         run(ACCPM(), disk, 0.1, Stop(tol=1e-9))
     assert folders(disk.rows) == ["rows.store"]
 

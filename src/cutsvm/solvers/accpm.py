@@ -57,7 +57,8 @@ OWN = 0.5
 class ACCPM:
     """Analytic centres; `epsilon` is the mean distance from the cuts to stop at.
 
-    `both_sides` and `whiten` are not the paper's: they make buckets spare more rows (`cutsvm.solvers.buckets`).
+    `both_sides` and `whiten` are not the paper's: they make buckets spare more rows (`cutsvm.solvers.buckets`). The
+    buckets of rows on disk are on disk too.
     """
 
     formulation: Literal["I1", "I2", "E"] = "I1"

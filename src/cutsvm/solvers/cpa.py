@@ -29,7 +29,11 @@ from cutsvm.types import Vector
 
 @dataclass(frozen=True, kw_only=True)
 class CPA:
-    """Cutting planes; `epsilon` is the paper's, in units of the mean loss per row."""
+    """Cutting planes; `epsilon` is the paper's, in units of the mean loss per row.
+
+    buckets: above 1, only rows that may have crossed the margin are read (`cutsvm.solvers.near`), and there is one
+    shard; both_sides and whiten say which rows that spares.
+    """
 
     epsilon: float | None = None
     shards: int | Literal["auto"] = "auto"

@@ -49,7 +49,8 @@ ASIDE = 0.1  # where to cut with cut_at = 0 after a step of 0: w_b has its plane
 class OCAS:
     """Optimised cutting planes; `cut_at` is the paper's lambda, `nudge` the step out of a stall (0: none is made).
 
-    cut_at = 0 cuts at w_b itself, where the loss is known already.
+    cut_at = 0 cuts at w_b itself, where the loss is known already. buckets, both_sides and whiten: as of `CPA`. They
+    seldom pay here: w_t jumps about until the end, and rows may cross the margin on the way to it.
     """
 
     line_search: Literal["exact", "gca", "gca2", "tca"] = "exact"
