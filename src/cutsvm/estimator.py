@@ -80,7 +80,7 @@ class Certified(BaseEstimator):  # type: ignore[misc]
             X, y = self._check_data(X, y, **more)
         else:  # its values were checked when the store was made
             self.n_features_in_ = rows.d
-            vars(self).pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         if y.dtype == object and not all(isinstance(label, str) for label in y):

@@ -160,9 +160,9 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
     def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> LinearSVC:
         X, y, weights, classes = self._labelled(X, y, sample_weight)
-        if isinstance(X, StoreRows) and isinstance(solver, DCD):
+        if isinstance(X, StoreRows) and isinstance(getattr(solver, "inner", solver), DCD):
             raise ValueError(
-                "solver dcd visits rows in any order: use ocas, cpa, sifting, accpm or auto for rows on disk"
+                f"{solver!r} wants its rows in memory: use ocas, cpa, sifting, accpm or auto for rows on disk"
             )
         validation.apply_class_weights(weights, self.class_weight, classes, y)
         if len(classes) > 2 and self.multi_class == "crammer_singer":

@@ -119,6 +119,20 @@ def test_svmlight(rows, tmp_path, first, packed):
     assert data.zero_based == expected.zero_based == (first == 0)
 
 
+@pytest.mark.parametrize("place", [0, N // 2, N - 1])
+def test_one_query_of_svmlight_is_text(rows, tmp_path, place, monkeypatch):
+    """All are text then, whatever was written before and comes after."""
+    monkeypatch.setattr(store_writer, "_CHANGED", 8 * 1000)
+    X, y, _, qid = rows
+    names = qid.astype(object)
+    names[place] = "späte"
+    path = svmlight(tmp_path / "a.svm", X, y, names)
+    data, expected = convert(path, tmp_path), read_svmlight(path)
+    assert expected.qid.dtype.kind == "U" and expected.qid[place] == "späte"
+    assert_array_equal(data.qid, expected.qid)
+    assert_array_equal(cutsvm.convert(data.store.path, tmp_path / "again").qid, expected.qid)
+
+
 def test_index_0_in_the_last_line_moves_all_columns(rows, tmp_path):
     X, y, *_ = rows
     path = svmlight(tmp_path / "late.svm", X, y)
@@ -334,8 +348,12 @@ def test_wide_rows_are_cut_into_smaller_blocks(tmp_path):
 
 def test_progress_is_told(rows, tmp_path):
     X, y, *_ = rows
-    said = []
-    convert((X, y), tmp_path, progress=lambda *state: said.append(state))
-    assert said[-1][0] == N and said[-1][2] == pytest.approx(1.0, abs=0.5)
-    assert [state[0] for state in said] == sorted(state[0] for state in said)
+    path, again = svmlight(tmp_path / "a.svm", X, y), tmp_path / "again"
+    np.savez(tmp_path / "a.npz", X=X, y=y)
+    cutsvm.convert((X, y), again)
+    for source in ((X, y), path, tmp_path / "a.npz", again, *tables(rows, tmp_path)):
+        said = []
+        convert(source, tmp_path, progress=lambda *state, said=said: said.append(state))
+        assert said[-1][0] == N and said[-1][2] in (None, 1.0), source
+        assert said == sorted(said)
     assert store_writer.STRIP == 4096 and convert_module.BLOCK_BYTES % 4096 == 0

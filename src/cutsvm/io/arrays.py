@@ -49,8 +49,8 @@ class ArraySource:
             X = self._X.iloc[mine].to_numpy() if self._frame else self._X[mine]
             y, weights, qid = (None if part is None else part[mine] for part in self._columns)
             assert y is not None
-            yield Batch(X, y, weights, qid)
             self._done = mine.stop
+            yield Batch(X, y, weights, qid)
 
     def done(self) -> float:
         return float(self._done / max(1, self._X.shape[0]))
@@ -167,9 +167,9 @@ class NpzSource:
             for X in self._csr_batches() if self._sparse else self._dense_batches():
                 mine = slice(start, start + X.shape[0])
                 own = [None if part is None else part[mine] for part in (weights, qid)]
-                yield Batch(X, y[mine], own[0], own[1])
                 start = mine.stop
                 self._done = start / max(1, len(y))
+                yield Batch(X, y[mine], own[0], own[1])
         except DataError:
             raise
         except _ZIPPED as error:

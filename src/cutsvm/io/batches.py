@@ -39,7 +39,7 @@ class Source(Protocol):
     def __iter__(self) -> Iterator[Batch]: ...
 
     def done(self) -> float | None:
-        """The share that has been read, None if nobody knows how much there is."""
+        """The share that has been read, the last batch included; None if nobody knows how much there is."""
 
 
 def is_sparse(X: Any) -> bool:

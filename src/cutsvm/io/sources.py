@@ -19,7 +19,7 @@ from cutsvm.io.arrays import ArraySource, BlockSource, NpzSource, npy_source
 from cutsvm.io.batches import Batch, Source
 from cutsvm.io.roles import Roles
 from cutsvm.io.store import Store
-from cutsvm.io.svmlight import ZeroBased, text_blocks
+from cutsvm.io.svmlight import ZeroBased, query_ids, text_blocks
 from cutsvm.io.tables import TableSource
 
 __all__ = ["FORMATS", "as_source", "file_source", "format_of"]
@@ -67,9 +67,11 @@ def file_source(path: str, format: str | None, roles: Roles, zero_based: ZeroBas
     if kind not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
     os.stat(path)  # a file that is not there is the same error for every format
-    if kind in ("svmlight", "store") and roles != Roles():
+    given = [f"{role}=" for role, value in vars(roles).items() if value is not None]
+    if kind in ("svmlight", "store") and given:
+        name = "names a column" if len(given) == 1 else "name columns"
         where = "svmlight files have their labels in front" if kind == "svmlight" else "a store has its own"
-        raise ValueError(f"label=, weight= and qid= name columns of a table; {where}")
+        raise ValueError(f"{' and '.join(given)} {name} of a table; {where}")
     if kind == "svmlight":
         return SvmlightSource([path], zero_based)
     if kind == "store":
@@ -110,6 +112,7 @@ class SvmlightSource:
             self._file, self._text, line = file, 0, 0
             for text in _cut(text_blocks(path)):
                 batch, lines = self._parse(path, text, line)
+                self._text += len(text)
                 if batch is not None and batch.X.shape[0]:
                     if has_qid is not None and (batch.qid is not None) != has_qid:
                         have = "have" if has_qid else "have not"
@@ -119,7 +122,6 @@ class SvmlightSource:
                     has_qid = batch.qid is not None
                     yield batch
                 line += lines
-                self._text += len(text)
 
     def _parse(self, path: str, text: NDArray[np.uint8], line: int) -> tuple[Batch | None, int]:
         """The rows of some lines, and how many lines these are."""
@@ -134,7 +136,8 @@ class SvmlightSource:
         if self._given == "auto" and reader.min_index == 0:
             self.zero_based = True
         top = reader.max_index
-        y, qid, pointers, indices, values = reader.take()
+        y, queries, pointers, indices, values = reader.take()
+        qid = None if queries is None else query_ids(*queries)
         base = 0 if self.zero_based else 1
         X = sparse.csr_matrix((values, indices, pointers), shape=(len(y), max(top + 1, base)))
         X.has_sorted_indices = X.has_canonical_format = True
@@ -178,8 +181,8 @@ class StoreSource:
             if store.sparse:
                 X = sparse.csr_matrix(arrays, shape=(mine.stop - mine.start, store.shape[1]))
             weights, qid = (None if part is None else part[mine] for part in (store.weights, store.qid))
-            yield Batch(X, store.y[mine], weights, qid)
             self._done = k + 1
+            yield Batch(X, store.y[mine], weights, qid)
 
     def done(self) -> float:
         return self._done / max(1, len(self.store.manifest.blocks))

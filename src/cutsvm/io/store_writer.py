@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,6 +23,7 @@ __all__ = ["BLOCK_BYTES", "StoreWriter"]
 BLOCK_BYTES = 32 << 20
 STRIP = 4096  # rows that the kernels work on at a time: blocks are multiples of it
 _WIDE = 4  # strips larger than so many blocks are cut
+_CHANGED = 8 << 20  # bytes of a column that are changed at a time
 _INT32_MAX = 2**31 - 1
 
 Array = NDArray[Any]
@@ -78,7 +79,7 @@ class StoreWriter:
         self._measure(X)
         self._put("y", self._numbers("label_names", fine.y, "labels"))
         self._put("weights", fine.weights)
-        self._put("qid", None if fine.qid is None else self._numbers("qid_names", fine.qid, "queries"))
+        self._put("qid", None if fine.qid is None else self._queries(fine.qid))
         self._put("squares", squares)
         self._cut(X)
         self.rows += rows
@@ -199,6 +200,15 @@ class StoreWriter:
             raise DataError(f"{self._source.name}: {what} of type {values.dtype}, expected numbers or text")
         return values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
 
+    def _queries(self, qid: Array) -> Array:
+        """Queries as numbers. Once one of them is a text, all are: the numbers in decimal."""
+        if qid.dtype.kind in "UOS" and "qid_names" not in self._codes and "qid" in self._columns:
+            codes = self._codes["qid_names"] = Codes()
+            self._columns["qid"].change(lambda numbers: codes.encode(numbers.astype(str)))
+        elif qid.dtype.kind in "iu" and "qid_names" in self._codes:
+            qid = qid.astype(str)
+        return self._numbers("qid_names", qid, "queries")
+
     def _put(self, name: str, values: Array | None) -> None:
         if values is None and name not in self._columns:
             return
@@ -291,7 +301,7 @@ class _Column:
     """A file of one number per row, with its checksum so far."""
 
     def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
-        self.file: BinaryIO = open(path, "xb")
+        self.file: BinaryIO = open(path, "x+b")
         self.dtype = dtype.newbyteorder("<")
         self.name, self._size, self._crc = path.stem, 0, 0
 
@@ -301,6 +311,17 @@ class _Column:
         data = np.ascontiguousarray(values, dtype=self.dtype).data.cast("B")
         self._crc = zlib.crc32(data, self._crc)
         self._size += self.file.write(data)
+
+    def change(self, by: Callable[[Array], Array]) -> None:
+        """Puts other numbers in the place of those so far, some at a time."""
+        self._crc = 0
+        for start in range(0, self._size, _CHANGED):
+            self.file.seek(start)
+            values = by(np.frombuffer(self.file.read(_CHANGED), dtype=self.dtype))
+            data = np.ascontiguousarray(values, dtype=self.dtype).data.cast("B")
+            self._crc = zlib.crc32(data, self._crc)
+            self.file.seek(start)
+            self.file.write(data)
 
     def close(self) -> Part:
         self.file.close()

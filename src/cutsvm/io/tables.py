@@ -127,8 +127,8 @@ class TableSource:
         read = 0
         self._done = lambda: read / max(1, total)
         for batch in batches:
-            yield batch
             read += batch.num_rows if rows else 1
+            yield batch
 
     # ---- from Arrow's columns to arrays
 
