@@ -5,9 +5,9 @@
 
 Each experiment below is a function that lists its fits; one loop runs them. C multiplies the sum of the losses, as in
 the paper and in LinearSVC, and the intercept is free. `ACCPM(epsilon=exp(-12))` is the paper's solver with its stop
-test (a gap of 1e-6 ends it too), for (I2) with mechanism 1 and for (I1) without; buckets are mechanism 2. `CPA(epsilon=..., shards=1)` is the
-algorithm of SVM-perf, whose epsilon is in percent: 0.1 there is a mean loss of 0.001 here. Gets and puts are rows read
-for their scores, those of a dispatch included, and rows written.
+test (or a certified gap of 1e-6, if that comes first): (I2) with mechanism 1, (I1) without; buckets are mechanism 2.
+`CPA(epsilon=..., shards=1)` is the algorithm of SVM-perf, whose epsilon is in percent: 0.1 there is a mean loss of
+0.001 here. Gets and puts are rows read for their scores, those of a dispatch included, and rows written.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from cutsvm.losses import Hinge
 from cutsvm.risk import Intercept, Risk
 from cutsvm.rows import StoreRows
 from cutsvm.run import Status, Stop, run
-from cutsvm.solvers import CPA, OCAS
+from cutsvm.solvers import CPA, OCAS, Sifting
 from cutsvm.solvers.common import Exact, search
 from cutsvm.solvers.near import NearRisk, near_rows
 from test_kernels import rng_of, seeds
@@ -106,6 +106,14 @@ def test_from_a_store(solver, tmp_path):
     )
     assert near.history[-1]["rows_written"] >= len(a)
     assert [path.name for path in tmp_path.iterdir()] == ["rows.store"]
+
+
+@pytest.mark.parametrize("solver", [CPA, OCAS])
+def test_within_sifting(solver, sift_anything):
+    X, a = long_data(3000)
+    result = run(Sifting(inner=solver(buckets=8)), risk_of(X, a, "free"), 0.01, Stop(tol=1e-4))
+    assert result.status is Status.CONVERGED
+    assert result.primal == pytest.approx(run(OCAS(), risk_of(X, a, "free"), 0.01, Stop(tol=1e-5)).primal, rel=2e-4)
 
 
 @pytest.mark.parametrize("solver", [CPA, OCAS])

@@ -219,42 +219,41 @@ class StackedRows:
         self.n, self.d = int(self.edges[-1]), parts[0].d
         self.entries = sum(part.entries for part in parts)
 
-    def each(self) -> list[tuple[DenseRows | SparseRows, slice]]:
-        """The kinds one after the other, and where they stand."""
+    def _each(self) -> list[tuple[DenseRows | SparseRows, slice]]:
         return [(part, slice(*self.edges[k : k + 2])) for k, part in enumerate(self.parts)]
 
     def scores(self, w: Vector, b: float, out: Vector) -> None:
-        for part, mine in self.each():
+        for part, mine in self._each():
             part.scores(w, b, out[mine])
 
     def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
         read = 0
-        for part, mine in self.each():
+        for part, mine in self._each():
             inside = np.clip(bounds - mine.start, 0, part.n)
             read += part.accumulate(old[mine], fresh[mine], inside, sums, moved)
         return read
 
     def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
-        for part, mine in self.each():
+        for part, mine in self._each():
             part.scores_many(W, b, out[mine])
 
     def accumulate_choices(self, choices: Choices, bounds: Ints, sums: Vector, moved: Vector) -> int:
         read = 0
-        for part, mine in self.each():
+        for part, mine in self._each():
             inside = np.clip(bounds - mine.start, 0, part.n)
             read += part.accumulate_choices(choices.part(mine), inside, sums, moved)
         return read
 
     def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
-        return sum(part.group_sums(weights[mine], group[mine], sums) for part, mine in self.each())
+        return sum(part.group_sums(weights[mine], group[mine], sums) for part, mine in self._each())
 
     def take(self, rows: Ints) -> StackedRows:
-        parts = [(part, rows[(rows >= mine.start) & (rows < mine.stop)] - mine.start) for part, mine in self.each()]
+        parts = [(part, rows[(rows >= mine.start) & (rows < mine.stop)] - mine.start) for part, mine in self._each()]
         return StackedRows([part.take(own) for part, own in parts if len(own)])
 
     def part(self, begin: int, end: int) -> StackedRows:
         """The rows from begin to end, read where they are."""
-        ranges = [(part, *np.clip([begin - mine.start, end - mine.start], 0, part.n)) for part, mine in self.each()]
+        ranges = [(part, *np.clip([begin - mine.start, end - mine.start], 0, part.n)) for part, mine in self._each()]
         return StackedRows([part.part(int(low), int(high)) for part, low, high in ranges if low < high])
 
     def fast(self) -> StackedRows:
@@ -264,12 +263,12 @@ class StackedRows:
         return StackedRows([part.by_row() for part in self.parts])
 
     def squares(self, out: Vector) -> None:
-        for part, mine in self.each():
+        for part, mine in self._each():
             part.squares(out[mine])
 
     def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
         seen, stay = [], []
-        for part, mine in self.each():
+        for part, mine in self._each():
             own = order[(order >= mine.start) & (order < mine.stop)] - np.int32(mine.start)
             now = part.descend(dual.part(mine), own, w, run, seed, threads)
             own += np.int32(mine.start)

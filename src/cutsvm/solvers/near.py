@@ -58,7 +58,8 @@ class _Near:
         totals = sum((cast("Vector", part.totals) for part in sure), np.zeros((2, risk.rows.d + 1)))
         weights = totals[:, -1]
         means = totals[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None]
-        rows = cast("list[DenseRows | SparseRows]", [*(part.rows for part in self.parts), DenseRows(means)])
+        self.means = DenseRows(means, risk.threads)
+        rows = cast("list[DenseRows | SparseRows]", [*(part.rows for part in self.parts), self.means])
         signed = [*(part.loss.signed for part in self.parts), weights * [1.0, -1.0]]
         ends = np.cumsum([0, *(part.n for part in self.parts)])
         self.places = {part: slice(ends[k], ends[k + 1]) for k, part in enumerate(self.parts)}
@@ -132,15 +133,13 @@ class NearRisk(Risk):
         if known is None:
             known = np.empty(near.risk.rows.n)
             W, b = self.parts(point.w)
-            for rows, mine in cast("StackedRows", near.risk.rows).each():
-                part = next((part for part, place in near.places.items() if place == mine), None)
-                there = None if part is None else point.of_parts.get(part)
-                if there is not None:
-                    known[mine] = there
-                    continue
-                rows.scores(W, float(b), known[mine])
-                if part is not None:
+            for part, mine in near.places.items():
+                if part in point.of_parts:
+                    known[mine] = point.of_parts[part]
+                else:
+                    part.rows.scores(W, float(b), known[mine])
                     self._visited(part.n)
+            near.means.scores(W, float(b), known[near.n :])
             point.of_near.clear()
             point.of_near[near] = known
             point.of_parts.clear()
