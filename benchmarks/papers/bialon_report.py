@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.lines import Line2D
 
 import plots
@@ -150,6 +151,8 @@ def picture_of_costs(rows: list[Row], path: Path) -> None:
                 face = look["color"] if row["ended"] else "white"
                 axes.plot(row["C"], row[what], plots.MARKERS[place], color=look["color"], markerfacecolor=face)
         axes.set(xscale="log", yscale="log", xlabel="C", ylabel=what)
+        values = [row[what] for row in found]
+        axes.set_ylim(10.0 ** np.floor(np.log10(min(values))), 10.0 ** np.ceil(np.log10(max(values))))
         plots.plain_ticks(axes.yaxis)
     handles = [Line2D([], [], marker=plots.MARKERS[k], label=name, **style(k)) for k, name in enumerate(variants)]
     if not all(row["ended"] for row in found):

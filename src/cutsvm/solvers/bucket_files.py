@@ -23,7 +23,7 @@ from cutsvm.losses import Hinge
 from cutsvm.risk import Risk
 from cutsvm.rows import DenseRows, SparseRows, StoreRows
 from cutsvm.solvers.buckets import Buckets, distances, ranges
-from cutsvm.solvers.parts import Part, StoredPart, label_sums
+from cutsvm.solvers.parts import Part, StoredPart
 from cutsvm.timing import timed
 from cutsvm.types import Ints, Vector
 
@@ -68,9 +68,10 @@ class BucketFiles(Buckets):
     def _written(self, w: Vector) -> list[Part]:
         W, b = self.risk.parts(w)
         edges = self._edges(W, float(b))
-        inside = int(np.searchsorted(edges, 0.0))  # the last bucket below 0
+        inside = int(np.searchsorted(edges, 0.0)) + 1 if self.both_sides else 0  # so many buckets are below 0
+        totals = np.zeros((2 * inside, self.rows.d + 1))
         with self.folder.spills(len(edges) + 1, PENDING) as spills:
-            buckets = [_Bucket(spill, sums=self.both_sides and k <= inside) for k, spill in enumerate(spills)]
+            buckets = [_Bucket(spill) for spill in spills]
             for numbers, rows in self._pieces():
                 scores = np.empty(rows.n)
                 rows.scores(W, float(b), scores)
@@ -80,6 +81,11 @@ class BucketFiles(Buckets):
                 for k in np.unique(which):
                     own = np.flatnonzero(which == k)
                     buckets[k].put(rows.take(own), signed[own], own + numbers.start, v[own])
+                if inside:
+                    group = np.where(which < inside, 2 * which + (signed < 0.0), -1).astype(np.int32)
+                    rows.group_sums(signed, group, totals)
+            for k in range(inside):
+                buckets[k].totals = totals[2 * k : 2 * k + 2]
             return [bucket.part(self.risk, self.loss.threads) for bucket in buckets if bucket.spill.rows]
 
     def _edges(self, W: Vector, b: float) -> Vector:
@@ -101,18 +107,16 @@ class BucketFiles(Buckets):
 
 
 class _Bucket:
-    """A bucket that is being filled; sums: those of either label are kept."""
+    """A bucket that is being filled."""
 
-    def __init__(self, spill: Spill, *, sums: bool) -> None:
+    def __init__(self, spill: Spill) -> None:
         self.spill = spill
         self.low, self.high = np.inf, -np.inf
-        self.totals: Vector | None = np.zeros(()) if sums else None
+        self.totals: Vector | None = None
 
     def put(self, rows: DenseRows | SparseRows, signed: Vector, numbers: Ints, v: Vector) -> None:
         self.spill.add(rows, signed, numbers)
         self.low, self.high = min(self.low, float(v.min())), max(self.high, float(v.max()))
-        if self.totals is not None:
-            self.totals = self.totals + label_sums(rows, signed)
 
     def part(self, whole: Risk, threads: int) -> Part:
         """The bucket, full and closed, as a part of the rows."""
