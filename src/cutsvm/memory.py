@@ -65,7 +65,7 @@ def plan(store: Store, limit: int | None, outputs: int = 1) -> Plan:
     left = limit - private() - FIXED - vectors
     if left < 0:
         raise ValueError(
-            f"{store.path}: {why}: too little for {rows:,} rows, whose scores and labels take {shown(vectors)}; "
+            f"{why}: too little for {rows:,} rows, whose scores and labels take {shown(vectors)}; "
             f"expected at least {shown(limit - left)}"
         )
     row = _COPY * store.manifest.size / rows + _OWN * outputs

@@ -115,7 +115,9 @@ def as_store(
         yield StoredDataset(Store(path))
         return
     with tempfile.TemporaryDirectory(prefix="cutsvm-") as folder:
-        yield convert(path, Path(folder) / "store", label=label, zero_based=zero_based)
+        store = Path(folder) / "store"
+        convert(path, store, label=label, zero_based=zero_based)
+        yield StoredDataset(Store(store), source=os.fspath(path))
 
 
 def _write(

@@ -89,9 +89,9 @@ class StoredDataset(Dataset):
 
     store: Store
 
-    def __init__(self, store: Store) -> None:
-        manifest = store.manifest
-        known = {"zero_based": manifest.zero_based, "feature_ids": None, "source": os.fspath(store.path), "ignored": 0}
+    def __init__(self, store: Store, source: str | None = None) -> None:
+        known: dict[str, Any] = {"zero_based": store.manifest.zero_based, "feature_ids": None, "ignored": 0}
+        known["source"] = os.fspath(store.path) if source is None else source
         columns = {"y": store.y, "qid": store.qid, "weights": store.weights, "feature_names": store.feature_names}
         # The dataclass is frozen.
         self.__dict__.update(store=store, **known, **columns)
