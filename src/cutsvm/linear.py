@@ -101,7 +101,8 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         Iterations; the most of any one-vs-rest problem.
     history_ : list of dict
         One record per iteration: iteration, seconds, primal, lower, gap, planes, passes (sweeps over all rows),
-        visits (rows visited in all), rows_read (those that planes were made of), rows_written (those put into buckets),
+        visits (rows visited in all), rows_read (those that planes were made of; the rest were read for their scores),
+        rows_written (those put into buckets),
         note (what "auto" chose, and why), and the seconds spent so far in scores, planes, line search, reduced problem
         (qp), descent, sift and centre. `cutsvm.plotting` draws it.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
@@ -165,8 +166,10 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
     def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> LinearSVC:
         X, y, weights, classes, named = self._labelled(X, y, sample_weight)
-        if isinstance(X, StoreRows) and isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
-            raise ValueError(f"{solver!r} wants its rows in memory: use ocas, cpa, sifting or auto for rows on disk")
+        if isinstance(X, StoreRows) and isinstance(getattr(solver, "inner", solver), DCD):
+            raise ValueError(
+                f"{solver!r} wants its rows in memory: use ocas, cpa, sifting, accpm or auto for rows on disk"
+            )
         validation.apply_class_weights(weights, self.class_weight, classes, y, named)
         rows = _as_rows(X, threads.count(self.n_jobs, _size(X)))
         checkpoint = self._checkpoint_of(solver, rows, y, weights, classes)

@@ -30,7 +30,7 @@ from cutsvm.types import Ints, Vector
 # was ever moved: it is made anew once that is so many times the weight that the plane has itself.
 _STALE = 50.0
 # Slopes in b below this share of all the weight are round-off.
-_FLAT = 1e-12
+FLAT = 1e-12
 # A free b beyond this is no place to begin at: planes that leave b open give any, and it would take the scores' digits.
 _FAR = 1e6
 
@@ -169,7 +169,7 @@ class Risk:
         """The point with b moved to where the loss is lowest."""
         if self.intercept is not Intercept.FREE:
             return point
-        shift = lowest(cast("KnottedLine", self.loss.line(point.scores)), _FLAT * self.loss.total)
+        shift = lowest(cast("KnottedLine", self.loss.line(point.scores)), FLAT * self.loss.total)
         point.w[-1] += shift
         np.add(point.scores, shift, out=point.scores)
         return replace(point, swept=False) if shift else point
@@ -182,6 +182,10 @@ class Risk:
     def along(self, start: Point, end: Point) -> Line:
         """R on the line from start (k = 0) to end (k = 1) and beyond."""
         return self.loss.line(start.scores, end.scores)
+
+    def covers(self, start: Point, end: Point, k: float) -> bool:
+        """Whether what `along` has returned is R as far as k; if not, it will be the next time."""
+        return True
 
     @timed("planes")
     def planes(self, point: Point) -> Planes:
@@ -216,7 +220,7 @@ class Risk:
         slopes = self._sums.copy()
         if self.intercept is Intercept.FREE:
             excess = slopes[:, -1].sum()
-            if abs(excess) <= _FLAT * self.loss.total:  # round-off; anything larger is left to the bundle
+            if abs(excess) <= FLAT * self.loss.total:  # round-off; anything larger is left to the bundle
                 slopes[:, -1] -= excess / self.shards
         return Planes(slopes, offsets)
 

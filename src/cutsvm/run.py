@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -172,6 +172,9 @@ def run(
             if last is None:  # nothing to keep yet
                 raise
             status = Status.INTERRUPTED
+        finally:
+            if isinstance(iterates, Generator):
+                iterates.close()  # now: it may have files to remove
         assert last is not None and status is not None
         primal = last.primal if last.swept else risk.penalty(last.w) + C * risk.value(risk.score(last.w))
     lower = min(last.lower, primal)

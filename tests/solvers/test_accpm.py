@@ -480,7 +480,7 @@ def test_bad_settings_are_named(bad, message):
 def test_losses_of_many_scores_are_refused():
     from problems import joint_risk, many_classes
 
-    with pytest.raises(TypeError, match="accpm: a hinge loss"):
+    with pytest.raises(TypeError, match="a hinge loss expected"):
         next(ACCPM()(joint_risk(*many_classes(50)), 1.0))
 
 

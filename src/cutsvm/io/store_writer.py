@@ -30,7 +30,10 @@ Array = NDArray[Any]
 
 
 class StoreWriter:
-    """Fills an empty folder. The kind of the first batch's rows, labels and so on is that of all."""
+    """Fills an empty folder. The kind of the first batch's rows, labels and so on is that of all.
+
+    strip: blocks are multiples of so many rows. lasting: they are on disk, whatever happens, once it is finished.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,10 @@ class StoreWriter:
         dtype: DTypeLike | None = None,
         n_features: int | None = None,
         block_bytes: int = BLOCK_BYTES,
+        strip: int = STRIP,
+        lasting: bool = True,
     ) -> None:
+        self._strip, self._lasting = strip, lasting
         self.rows = self.written = 0
         self._folder, self._source, self._wanted, self._block_bytes = folder, source, dtype, block_bytes
         self._n_features = n_features
@@ -88,8 +94,9 @@ class StoreWriter:
             texts["feature_names"] = self._source.feature_names
         parts = {name: column.close() for name, column in self._columns.items()}
         parts.update({name: self._write_texts(name, list(words)) for name, words in texts.items()})
-        for file in (*self._folder.iterdir(), self._folder):
-            _sync(file)
+        if self._lasting:
+            for file in (*self._folder.iterdir(), self._folder):
+                _sync(file)
         features = self._width if self._n_features is None else self._n_features
         sizes = self._largest[self._largest > 0.0]
         return Manifest(
@@ -216,10 +223,10 @@ class StoreWriter:
     def _cut(self, X: Any) -> None:
         """Puts the rows strip by strip into the block, and writes it before it gets too large."""
         rows, start = X.shape[0], 0
-        strip = STRIP
+        strip = self._strip
         if not self._sparse and self._width:
             row = self._width * X.itemsize
-            strip = STRIP if row * STRIP <= _WIDE * self._block_bytes else max(1, self._block_bytes // row)
+            strip = strip if row * strip <= _WIDE * self._block_bytes else max(1, self._block_bytes // row)
         while start < rows:
             pending = self._pending
             many = min(rows - start, strip - pending.rows % strip)

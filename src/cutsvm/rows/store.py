@@ -60,6 +60,19 @@ class StoreRows:
                     ahead = reader.submit(self.store.read, order[position + 1])
                 yield self._place(k), self._as_rows(arrays)
 
+    def run(self, begin: int, end: int) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        """The rows from begin to end, block by block: where they stand, and themselves."""
+        first, last = np.searchsorted(self.edges, [begin, end - 1], side="right") - 1
+        if first == last:  # a few rows of a large block: the others are not read
+            mine = self._place(int(first))
+            many = FEW * (mine.stop - mine.start) < end - begin
+            rows = self._as_rows(self.store.read(int(first), whole=many))
+            yield slice(begin, end), rows.part(begin - mine.start, end - mine.start)
+            return
+        for mine, rows in self.blocks(range(int(first), int(last) + 1)):
+            low, high = max(begin, mine.start), min(end, mine.stop)
+            yield slice(low, high), rows.part(low - mine.start, high - mine.start)
+
     def _place(self, k: int) -> slice:
         return slice(int(self.edges[k]), int(self.edges[k + 1]))
 
@@ -113,6 +126,9 @@ class StoreRows:
         for first in range(0, len(partial), groups):
             sums += partial[first : first + groups]
         return read
+
+    def by_row(self) -> StoreRows:
+        return self  # no column occurs twice in a row of a store
 
     def squares(self, out: Vector) -> None:
         out[:] = self.store.squares

@@ -30,6 +30,7 @@ provably worse than some other w, and that is an error.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,10 +41,10 @@ from cutsvm.planes import Bundle
 from cutsvm.reduced import Reduced
 from cutsvm.risk import Risk, new_bundle
 from cutsvm.run import Iterate
-from cutsvm.solvers.buckets import Buckets
+from cutsvm.solvers.bucket_files import buckets_of
 from cutsvm.solvers.centre import Centre
 from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, objective
-from cutsvm.solvers.oracles import ORACLES, Answer, Separating
+from cutsvm.solvers.oracles import ORACLES, Answer, Oracle, Separating
 from cutsvm.types import Vector
 
 # A bound is taken when there are so many new planes for each in the bundle.
@@ -56,7 +57,8 @@ OWN = 0.5
 class ACCPM:
     """Analytic centres; `epsilon` is the mean distance from the cuts to stop at.
 
-    `both_sides` and `whiten` are not the paper's: they make buckets spare more rows (`cutsvm.solvers.buckets`).
+    `both_sides` and `whiten` are not the paper's: they make buckets spare more rows (`cutsvm.solvers.buckets`). The
+    buckets of rows on disk are on disk too.
     """
 
     formulation: Literal["I1", "I2", "E"] = "I1"
@@ -77,12 +79,19 @@ class ACCPM:
     ) -> Iterator[Iterate]:
         if bundle is None or (self.formulation == "E" and not len(bundle)):
             bundle = new_bundle(risk, C)  # (E) makes shards of its own, which nobody else is to go on with
-        state = _State(self, risk, C, bundle, np.zeros(risk.size) if start is None else start.copy(), aim)
+        early = self.early_return and self.formulation != "I1"
+        settings = {"both_sides": self.both_sides, "whiten": self.whiten, "runs": early}
+        with closing(buckets_of(risk, count=self.buckets, **settings)) as buckets:
+            oracle = ORACLES[self.formulation](buckets, C, early=early)
+            first = np.zeros(risk.size) if start is None else start.copy()
+            yield from self._iterate(_State(oracle, bundle, first, aim))
+
+    def _iterate(self, state: _State) -> Iterator[Iterate]:
         yield state.iterate()
         centre = Centre(len(state.scale), state.radius)
         while True:
             x = state.origin + state.scale * centre.x
-            state.buckets.dispatch_if_due(x[: risk.size])
+            state.buckets.dispatch_if_due(x[: state.risk.size])
             answer = state.oracle(x)
             state.learn(x, answer)
             alive = centre.cut(state.scale * answer.gradient)
@@ -105,16 +114,13 @@ def _unit(scale: Vector, gradient: Vector) -> float:
 class _State:
     """What a run knows: the best point and F there, the planes and the bound; and the units of x."""
 
-    def __init__(self, settings: ACCPM, risk: Risk, C: float, bundle: Bundle, start: Vector, aim: float) -> None:
-        self.risk, self.C, self.bundle, self.aim = risk, C, bundle, aim
-        early = settings.early_return and settings.formulation != "I1"
-        self.buckets = Buckets(
-            risk, count=settings.buckets, both_sides=settings.both_sides, whiten=settings.whiten, runs=early
-        )
-        self.oracle = ORACLES[settings.formulation](self.buckets, C, early=early)
+    def __init__(self, oracle: Oracle, bundle: Bundle, start: Vector, aim: float) -> None:
+        self.oracle, self.buckets, self.bundle, self.aim = oracle, oracle.buckets, bundle, aim
+        self.risk, self.C = oracle.buckets.risk, oracle.C
+        risk, C = self.risk, self.C
         self.separating = isinstance(self.oracle, Separating)
         if self.separating and len(bundle):
-            raise ValueError(f"{settings!r} begins without planes")
+            raise ValueError('ACCPM(formulation="E") begins without planes')
         self.best = start
         self.primal = objective(risk, risk.score(start), C)
         self.lower, self.fresh = bundle.proven(C), 0
@@ -130,7 +136,8 @@ class _State:
         far = min(float(np.linalg.norm(start[:d])) + longest, float(np.sqrt(2.0 * max(0.0, self.primal - self.lower))))
         units = [np.full(d, max(far, 1e-12 * longest))]
         if risk.n_free:
-            wide = 1.0 + longest * float(self.buckets.plain.lengths[self.buckets.loss.signed != 0.0].max())
+            weighty = self.buckets.loss.signed != 0.0
+            wide = 1.0 + longest * float(np.max(self.buckets.plain.lengths, where=weighty, initial=0.0))
             units.append(np.full(risk.n_free, abs(float(start[-1])) + wide))
         if self.oracle.extra:
             units.append(np.full(1, total))

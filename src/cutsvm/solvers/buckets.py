@@ -20,9 +20,7 @@ The paper does not say where buckets begin. Here half of them hold the rows on e
 from it those up to the (k/h)^2 quantile of their side: late in a run moves are small, and the small buckets matter.
 
 Before the first dispatch parts are runs of rows in their order: one, or, where a solver may stop reading early, runs
-that are short at first. A part is a `Risk` over rows of its own, so its planes are kept up to date by the rows that
-changed sides. All that is asked of the rows is `part`, `take`, `squares` and scores: rows in files can serve as well as
-those in memory.
+that are short at first. The buckets of rows on disk are files: `cutsvm.solvers.bucket_files`.
 """
 
 from __future__ import annotations
@@ -37,32 +35,17 @@ import numpy as np
 from cutsvm.losses import Hinge
 from cutsvm.planes import Planes
 from cutsvm.risk import Point, Risk
-from cutsvm.rows import RowsInMemory
+from cutsvm.rows import RowsInMemory, StoreRows
 from cutsvm.solvers.moves import WIDE, Plain, Whitened
+from cutsvm.solvers.parts import Part, Worst, label_sums
 from cutsvm.timing import count as tally
 from cutsvm.timing import timed
-from cutsvm.types import Ints, Vector
+from cutsvm.types import Vector
 
 K = 3  # of Remark 1
 # Runs of rows double from n / SHORT to n / LONG.
 SHORT, LONG = 1024, 8
 SAFE = 1.0 + 1e-9  # moves are taken this much longer, for rounding
-
-
-class Part:
-    """Some of the rows: their numbers among all, their risk, and the range of their v_i."""
-
-    def __init__(self, whole: Risk, rows: RowsInMemory, loss: Hinge, numbers: Ints) -> None:
-        self.rows, self.loss, self.numbers = rows, loss, numbers
-        self.risk = whole.over(rows, loss)
-        self.low, self.high = -np.inf, np.inf
-        self.inside: Planes | None = None  # the plane with all rows inside the margin
-        self._spare: Point | None = None
-
-    def read(self, w: Vector) -> Point:
-        """The point w with the scores of these rows."""
-        self._spare = self.risk.score(w, spare=self._spare)
-        return self._spare
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +67,8 @@ class Buckets:
     def __init__(
         self, risk: Risk, *, count: int, both_sides: bool = False, whiten: bool = False, runs: bool = False
     ) -> None:
-        if not isinstance(risk.loss, Hinge) or not isinstance(risk.rows, RowsInMemory):
-            raise TypeError("accpm: a hinge loss of rows in memory expected")
+        if not isinstance(risk.loss, Hinge) or not isinstance(risk.rows, RowsInMemory | StoreRows):
+            raise TypeError("rows in buckets: a hinge loss expected, of rows in memory or in a store")
         self.risk, self.rows, self.loss = risk, risk.rows, risk.loss
         self.count, self.both_sides, self.whiten = count, both_sides, whiten
         self.place: Vector | None = None  # where the last dispatch was
@@ -94,7 +77,11 @@ class Buckets:
         ends = _runs(self.rows.n) if runs else [0, self.rows.n]
         self.parts = [self._run(begin, end) for begin, end in pairwise(ends)]
 
+    def close(self) -> None:
+        """Lets go of what lies elsewhere."""
+
     def _run(self, begin: int, end: int) -> Part:
+        assert not isinstance(self.rows, StoreRows)
         loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
         return Part(self.risk, self.rows.part(begin, end), loss, np.arange(begin, end))
 
@@ -117,43 +104,51 @@ class Buckets:
     def dispatch(self, w: Vector) -> None:
         """Every row goes into the bucket of its v_i at w."""
         self.parts = []  # their memory is needed
-        point = self.risk.score(w.copy())
-        self._fill(point)
-        self.place, self.read, self.spared = point.w, 0, 0
+        self.parts = self._filled(w.copy())
+        self.place, self.read, self.spared = w.copy(), 0, 0
+        tally("rows_written", self.rows.n)
+
+    def _filled(self, w: Vector) -> list[Part]:
+        return self._sorted(self.risk.score(w))
 
     @timed("sift")
-    def _fill(self, point: Point) -> None:
-        signed = self.loss.signed
-        with np.errstate(divide="ignore"):
-            v = (np.sign(signed) * point.scores - 1.0) / self.moves.lengths
-        v[signed == 0.0] = np.inf  # never of any use
+    def _sorted(self, point: Point) -> list[Part]:
+        assert not isinstance(self.rows, StoreRows)
+        v = distances(self.loss.signed, point.scores, self.moves.lengths)
         order = np.argsort(v, kind="stable")
         inside = int(np.searchsorted(v[order], 0.0))
-        for begin, end in _ranges(inside, self.rows.n, self.count):
+        parts = []
+        for begin, end in ranges(inside, self.rows.n, self.count):
             numbers = np.sort(order[begin:end])  # as they were: neighbours stay close
-            tally("rows_written", len(numbers))
             part = Part(self.risk, self.rows.take(numbers), self.loss.take(numbers), numbers)
             part.low, part.high = float(v[order[begin]]), float(v[order[end - 1]])
             if self.both_sides and part.high < 0.0:
-                part.inside = part.risk.plane_of(-part.loss.signed)
-            self.parts.append(part)
+                part.totals = label_sums(part.rows, part.loss.signed)
+            parts.append(part)
+        return parts
+
+    def move(self, w: Vector) -> float:
+        """How far w is from where the rows were dispatched."""
+        return 0.0 if self.place is None else SAFE * self.moves.move(w - self.place)
+
+    def within(self, move: float, *, both_sides: bool) -> tuple[list[Part], list[Part]]:
+        """The parts that have to be read that far from the last dispatch, and those that are inside the margin."""
+        left = [part for part in self.parts if part.low < move or self.place is None]
+        sure = [part for part in left if both_sides and part.totals is not None and part.high <= -move]
+        return [part for part in left if part not in sure], sure
 
     def near(self, w: Vector, *, both_sides: bool = False) -> tuple[list[Part], list[Part]]:
         """The parts to be read at w, and those that are inside the margin for sure."""
-        if self.place is None:
-            return self.parts, []
-        move = SAFE * self.moves.move(w - self.place)
-        left = [part for part in self.parts if part.low < move]
-        sure = [part for part in left if both_sides and part.inside is not None and part.high <= -move]
-        near = [part for part in left if part not in sure]
-        self.spared += self.rows.n - sum(part.rows.n for part in near)
+        near, sure = self.within(self.move(w), both_sides=both_sides)
+        self.spared += self.rows.n - sum(part.n for part in near)
         return near, sure
 
-    def scores(self, w: Vector) -> Iterator[tuple[Part, Point]]:
-        """The parts whose rows may be inside the margin at w, with their scores, the surest first."""
+    def worst(self, w: Vector) -> Iterator[Worst | None]:
+        """The row that is furthest inside the margin at w, of each part where one may be; the surest first."""
         near, _ = self.near(w)
         for part in near:
-            yield part, self._read(part, w)
+            self.read += part.n
+            yield part.worst(w)
         self._passed(near)
 
     def sums(self, w: Vector) -> Iterator[Sums]:
@@ -161,26 +156,20 @@ class Buckets:
         near, sure = self.near(w, both_sides=self.both_sides)
         slope, offset, loss = np.zeros(self.risk.size), 0.0, 0.0
         for part in sure:
-            assert part.inside is not None
-            slope, offset = slope + part.inside.slopes[0], offset + float(part.inside.offsets[0])
+            slope, offset = slope + part.inside[0], offset + part.inside[1]
         if sure:
             loss = float(slope @ w) + offset
         yield Sums(loss, slope, offset, whole=not near)
         for part in near:
-            point = self._read(part, w)
-            planes = part.risk.planes(point)
-            slope, offset = slope + planes.slopes[0], offset + float(planes.offsets[0])
-            loss += part.risk.value(point)
+            self.read += part.n
+            plane = part.plane(w)
+            slope, offset, loss = slope + plane.slope, offset + plane.offset, loss + plane.loss
             yield Sums(loss, slope, offset, whole=part is near[-1])
         self._passed(near)
 
-    def _read(self, part: Part, w: Vector) -> Point:
-        self.read += part.rows.n
-        return part.read(w)
-
     def _passed(self, near: list[Part]) -> None:
         """Parts say nothing of passes over all rows."""
-        if self.risk.whole and sum(part.rows.n for part in near) == self.rows.n:
+        if self.risk.whole and sum(part.n for part in near) == self.rows.n:
             tally("passes")
 
 
@@ -193,7 +182,15 @@ def _runs(n: int) -> list[int]:
     return ends
 
 
-def _ranges(inside: int, n: int, count: int) -> list[tuple[int, int]]:
+def distances(signed: Vector, scores: Vector, lengths: Vector) -> Vector:
+    """v_i; rows without weight are never of any use."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        v: Vector = (np.sign(signed) * scores - 1.0) / lengths
+    v[signed == 0.0] = np.inf
+    return v
+
+
+def ranges(inside: int, n: int, count: int) -> list[tuple[int, int]]:
     """Ranges of the rows in the order of v: those inside the margin, then those outside, both in squares from it."""
     half = max(1, count // 2)
     squares = (np.arange(half + 1) / half) ** 2

@@ -19,10 +19,13 @@ QP_SHARE = 0.1
 PATIENCE = 6
 
 
-def check_shards(shards: int | str) -> None:
-    """Shards are "auto" or a whole number, at least 1."""
+def check_shards(shards: int | str, buckets: int = 1) -> None:
+    """Shards are "auto" or a whole number, at least 1; and 1 with buckets."""
     if shards != "auto":
         validation.whole("shards", shards, least=1)
+    validation.whole("buckets", buckets, least=1)
+    if buckets > 1 and shards not in (1, "auto"):
+        raise ValueError(f"shards={shards!r}, buckets={buckets!r}: with buckets there is one shard")
 
 
 def begin(
@@ -51,7 +54,10 @@ def objective(risk: Risk, point: Point, C: float) -> float:
 @timed("line_search")
 def search(risk: Risk, start: Point, trial: Point, C: float, find: Search) -> float:
     """argmin over k >= 0 of F(start + k (trial - start)), as well as `find` finds it."""
-    return find(*_towards(risk, start, trial, C))
+    k = find(*_towards(risk, start, trial, C))
+    while not risk.covers(start, trial, k):
+        k = find(*_towards(risk, start, trial, C))
+    return k
 
 
 @timed("line_search")

@@ -23,24 +23,36 @@ from cutsvm.planes import Bundle
 from cutsvm.risk import Risk
 from cutsvm.run import Iterate
 from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, objective
+from cutsvm.solvers.near import near_rows
 from cutsvm.types import Vector
 
 
 @dataclass(frozen=True, kw_only=True)
 class CPA:
-    """Cutting planes; `epsilon` is the paper's, in units of the mean loss per row."""
+    """Cutting planes; `epsilon` is the paper's, in units of the mean loss per row.
+
+    buckets: above 1, only rows that may have crossed the margin are read (`cutsvm.solvers.near`), and there is one
+    shard; both_sides and whiten say which rows that spares.
+    """
 
     epsilon: float | None = None
     shards: int | Literal["auto"] = "auto"
+    buckets: int = 1
+    both_sides: bool = True
+    whiten: bool = True
 
     def __post_init__(self) -> None:
-        check_shards(self.shards)
+        check_shards(self.shards, self.buckets)
         if self.epsilon is not None:
             validation.positive("epsilon", self.epsilon)
 
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
+        with near_rows(risk, buckets=self.buckets, both_sides=self.both_sides, whiten=self.whiten) as near:
+            yield from self._iterate(near, C, bundle, start)
+
+    def _iterate(self, risk: Risk, C: float, bundle: Bundle | None, start: Vector | None) -> Iterator[Iterate]:
         bundle, best, primal = begin(risk, C, bundle, shards=self.shards, start=start)
         lower = bundle.proven(C)
         yield Iterate(best.w, primal, lower, len(bundle))

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from cutsvm.risk import Intercept, Risk
-from cutsvm.rows import RowsInMemory
+from cutsvm.rows import DenseRows, RowsInMemory, SparseRows, StackedRows, StoreRows
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
@@ -39,11 +39,13 @@ class Plain:
     """Moves by Cauchy and Schwarz."""
 
     @timed("sift")
-    def __init__(self, risk: Risk, rows: RowsInMemory) -> None:
-        squares = np.empty(rows.n)
-        rows.by_row().squares(squares)
-        risk.count_visits()
-        self.lengths: Vector = np.sqrt(squares + (risk.intercept is not Intercept.NONE))
+    def __init__(self, risk: Risk, rows: RowsInMemory | StoreRows) -> None:
+        self.lengths: Vector = np.empty(rows.n)
+        rows.by_row().squares(self.lengths)
+        if not isinstance(rows, StoreRows):  # a store knows them
+            risk.count_visits()
+        self.lengths += risk.intercept is not Intercept.NONE
+        np.sqrt(self.lengths, out=self.lengths)
 
     def move(self, change: Vector) -> float:
         return float(np.linalg.norm(change))
@@ -53,7 +55,7 @@ class Whitened:
     """The same in coordinates in which the rows spread alike in all directions."""
 
     @timed("sift")
-    def __init__(self, risk: Risk, rows: RowsInMemory) -> None:
+    def __init__(self, risk: Risk, rows: RowsInMemory | StoreRows) -> None:
         n, self.d = rows.n, rows.d
         total, products = np.zeros(self.d), np.zeros((self.d, self.d))
         for block in _blocks(rows, np.eye(self.d), np.zeros(self.d)):
@@ -66,7 +68,11 @@ class Whitened:
         inverse: Vector = solve_triangular(self.L, np.eye(self.d), lower=True)
         self.s = float(np.sqrt(SHARE * self.d))
         changed = _blocks(rows, np.ascontiguousarray(inverse), -inverse @ self.mean)
-        self.lengths: Vector = np.sqrt(np.concatenate([(block * block).sum(axis=1) for block in changed]) + self.s**2)
+        self.lengths: Vector = np.empty(n)
+        at = 0
+        for block in changed:
+            self.lengths[at : at + len(block)] = np.sqrt((block * block).sum(axis=1) + self.s**2)
+            at += len(block)
         risk.count_visits()
         risk.count_visits()
 
@@ -76,10 +82,16 @@ class Whitened:
         return float(np.hypot(np.linalg.norm(w @ self.L), shift / self.s))
 
 
-def _blocks(rows: RowsInMemory, W: Vector, b: Vector) -> Iterator[Vector]:
+def _blocks(rows: RowsInMemory | StoreRows, W: Vector, b: Vector) -> Iterator[Vector]:
     """X W' + b, some rows at a time."""
+    wholes = (block for _, block in rows.blocks()) if isinstance(rows, StoreRows) else iter((rows,))
+    for whole in wholes:
+        for part in _runs(whole):
+            out = np.empty((part.n, len(W)))
+            part.scores_many(W, b, out)
+            yield out
+
+
+def _runs(rows: RowsInMemory) -> Iterator[DenseRows | SparseRows | StackedRows]:
     for begin in range(0, rows.n, BLOCK):
-        part = rows.part(begin, min(rows.n, begin + BLOCK))
-        out = np.empty((part.n, len(W)))
-        part.scores_many(W, b, out)
-        yield out
+        yield rows.part(begin, min(rows.n, begin + BLOCK))

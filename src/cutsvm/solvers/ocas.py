@@ -37,6 +37,7 @@ from cutsvm.planes import Bundle
 from cutsvm.risk import Point, Risk
 from cutsvm.run import Iterate
 from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, objective, search, uphill
+from cutsvm.solvers.near import near_rows
 from cutsvm.types import Vector
 
 # So many searches in a row that find no step are a stall: with one score per row, and with several.
@@ -48,17 +49,21 @@ ASIDE = 0.1  # where to cut with cut_at = 0 after a step of 0: w_b has its plane
 class OCAS:
     """Optimised cutting planes; `cut_at` is the paper's lambda, `nudge` the step out of a stall (0: none is made).
 
-    cut_at = 0 cuts at w_b itself, where the loss is known already.
+    cut_at = 0 cuts at w_b itself, where the loss is known already. buckets, both_sides and whiten: as of `CPA`. They
+    seldom pay here: w_t jumps about until the end, and rows may cross the margin on the way to it.
     """
 
     line_search: Literal["exact", "gca", "gca2", "tca"] = "exact"
     shards: int | Literal["auto"] = "auto"
     cut_at: float = 0.1
     nudge: float = 0.02
+    buckets: int = 1
+    both_sides: bool = True
+    whiten: bool = True
 
     def __post_init__(self) -> None:
         validation.one_of("line_search", self.line_search, tuple(SEARCHES))
-        check_shards(self.shards)
+        check_shards(self.shards, self.buckets)
         if self.cut_at != 0.0:
             validation.positive("cut_at", self.cut_at)
         if self.cut_at > 1.0:
@@ -71,6 +76,10 @@ class OCAS:
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
+        with near_rows(risk, buckets=self.buckets, both_sides=self.both_sides, whiten=self.whiten) as near:
+            yield from self._iterate(near, C, bundle, start)
+
+    def _iterate(self, risk: Risk, C: float, bundle: Bundle | None, start: Vector | None) -> Iterator[Iterate]:
         bundle, centre, primal = begin(risk, C, bundle, shards=self.shards, start=start)
         find = SEARCHES[self.line_search]()
         lower, still = bundle.proven(C), 0

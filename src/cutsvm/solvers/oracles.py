@@ -28,7 +28,8 @@ import numpy as np
 from cutsvm.planes import Bundle, Planes
 from cutsvm.reduced import ReducedProblem
 from cutsvm.risk import Risk
-from cutsvm.solvers.buckets import Buckets, Part, Sums
+from cutsvm.solvers.buckets import Buckets, Sums
+from cutsvm.solvers.parts import Worst
 from cutsvm.types import Vector
 
 FAR = 4.0  # see `Separating.bound`
@@ -85,31 +86,23 @@ class Separating:
         self.ratio = float(buckets.loss.total / weights[weights > 0.0].min())
 
     def __call__(self, x: Vector) -> Answer:
-        worst, where = 0.0, None
-        for part, point in self.buckets.scores(x):
-            y = np.sign(part.loss.signed)
-            slacks = np.where(y == 0.0, 0.0, 1.0 - y * point.scores)
-            i = int(slacks.argmax())
-            if slacks[i] > worst:
-                worst, where = float(slacks[i]), (part, i)
-            if self.early and where is not None:
+        found = None
+        for worst in self.buckets.worst(x):
+            if worst is not None and (found is None or worst.slack > found.slack):
+                found = worst
+            if self.early and found is not None:
                 break
-        if where is None:
-            return Answer(_goal(self.buckets.risk, x), None, 0.0)
-        return self._row(*where)
+        return Answer(_goal(self.buckets.risk, x), None, 0.0) if found is None else self._row(found)
 
-    def _row(self, part: Part, i: int) -> Answer:
+    def _row(self, worst: Worst) -> Answer:
         """The constraint of one row, and the plane under its loss, unless that is known."""
-        only = np.array([i])
-        loss = part.loss.take(only)
-        plane = part.risk.over(part.rows.take(only), loss).plane_of(-loss.signed)
-        gradient: Vector = plane.slopes[0] / plane.offsets[0]
-        number = int(part.numbers[i])
-        if number in self.shards:
+        slope, offset = worst.planes.slopes[0], worst.planes.offsets[0]
+        gradient: Vector = slope / offset
+        if worst.number in self.shards:
             return Answer(gradient, None, None)
-        shard = self.shards[number] = len(self.shards)
+        shard = self.shards[worst.number] = len(self.shards)
         slopes, offsets = np.zeros((shard + 1, len(gradient))), np.zeros(shard + 1)
-        slopes[shard], offsets[shard] = plane.slopes[0], plane.offsets[0]
+        slopes[shard], offsets[shard] = slope, offset
         return Answer(gradient, Planes(slopes, offsets), None)
 
     def bound(self, bundle: Bundle, tol: float) -> float:
@@ -126,7 +119,8 @@ class Separating:
         return problem.solve(FAR * self.ratio * self.C, tol).lower
 
 
-ORACLES: dict[str, type[Inexact1] | type[Inexact2] | type[Separating]] = {
+Oracle = Inexact1 | Inexact2 | Separating
+ORACLES: dict[str, type[Oracle]] = {
     "I1": Inexact1,
     "I2": Inexact2,
     "E": Separating,
