@@ -29,7 +29,8 @@ there the search has made it already; iterations are about as many as with the p
 levels, C = 1e4, gap 1e-3: 18 for 36, and 28 evaluations for 97). With few rows that point is a kink, where round-off
 would choose the plane.
 
-Rows on disk: sifting wherever it can be done at all, since a pass reads the disk; else ocas.
+Rows on disk, of two classes or more: sifting wherever few rows can stand for all (`sifting.pays`), since a pass reads
+the disk; else ocas.
 
 Dense data that are mostly zeros are swept as sparse by 2 and 4, which read them often.
 """
