@@ -128,5 +128,6 @@ def test_wrong_settings_are_named(wrong):
 
 def test_repr_is_readable():
     assert repr(Sifting()) == (
-        "Sifting(inner=OCAS(line_search='exact', shards='auto', cut_at=0.1, nudge=0.02), sample='auto', band='auto')"
+        "Sifting(inner=OCAS(line_search='exact', shards='auto', cut_at=0.1, nudge=0.02, buckets=1, both_sides=True, "
+        "whiten=True), sample='auto', band='auto')"
     )
