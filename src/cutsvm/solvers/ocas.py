@@ -50,7 +50,7 @@ class OCAS:
     """Optimised cutting planes; `cut_at` is the paper's lambda, `nudge` the step out of a stall (0: none is made).
 
     cut_at = 0 cuts at w_b itself, where the loss is known already. buckets, both_sides and whiten: as of `CPA`. They
-    seldom pay here: w_t jumps about until the end, and rows may cross the margin on the way to it.
+    did not pay here on covtype: rows that may cross the margin on the way to w_t are read, and those of w_b again.
     """
 
     line_search: Literal["exact", "gca", "gca2", "tca"] = "exact"
