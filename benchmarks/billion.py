@@ -102,13 +102,16 @@ def fit(folder: Path, C: float, tol: float, limit: str) -> dict[str, Any]:
         "reads": last["passes"],
         "rows_read": last["visits"],
         "note": last["note"],
+        "seconds_sift": last["seconds_sift"],
         "accuracy": right / data.shape[0],
     }
 
 
 def watched(arguments: list[str]) -> tuple[dict[str, Any], float]:
     """What the worker says, and the most private memory that it had, in megabytes, looked at from outside."""
-    worker = subprocess.Popen([sys.executable, __file__, "--worker", *arguments], stdout=subprocess.PIPE, text=True)
+    worker = subprocess.Popen(
+        [sys.executable, str(Path(__file__).resolve()), "--worker", *arguments], stdout=subprocess.PIPE, text=True
+    )
     peak = 0
     while worker.poll() is None:
         try:

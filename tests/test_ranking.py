@@ -20,6 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import cutsvm
 from conftest import LAYOUTS
 from cutsvm import OrdinalSVC, RankingSVM, ROCAreaSVC, load_model, save_model
 from cutsvm.ranking import pair_accuracy
@@ -411,3 +412,35 @@ def test_fit_from_a_file(ranked, tmp_path):
     with pytest.raises(ValueError, match="leave y out"):
         RankingSVM().fit(path, y)
     assert OrdinalSVC().fit(path).classes_.tolist() == [0, 1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def ranked_store(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(3000, 4)).astype(np.float32), np.repeat(np.arange(100), 30)
+    y = np.round(X @ rng.normal(size=4) + rng.normal(size=3000))
+    path = tmp_path_factory.mktemp("ranked") / "store"
+    cutsvm.convert((X, y), path, qid=qid, block_bytes=10_000)
+    return path, X, y, qid
+
+
+@pytest.mark.parametrize("solver", ["auto", "ocas", "cpa"])
+def test_from_disk_to_the_last_bit(solver, ranked_store, caplog):
+    path, X, y, qid = ranked_store
+    with caplog.at_level("INFO", logger="cutsvm"):
+        disk = RankingSVM(C=10.0, solver=solver, memory_limit="4GB").fit(path)
+    assert "from disk: memory_limit is 4 GB" in caplog.text
+    held = RankingSVM(C=10.0, solver=solver).fit(X, y, qid=qid)
+    assert_array_equal(disk.coef_, held.coef_)
+    assert (disk.objective_, disk.lower_bound_, disk.n_queries_) == (held.objective_, held.lower_bound_, 100)
+
+
+def test_from_disk_wants_queries_side_by_side(ranked_store, tmp_path):
+    path, X, y, qid = ranked_store
+    cutsvm.convert((X, y), tmp_path / "mixed", qid=qid[::7].repeat(7)[:3000] % 5)
+    with pytest.raises(ValueError, match="must stand side by side in the store"):
+        RankingSVM(memory_limit="4GB").fit(tmp_path / "mixed")
+    with pytest.raises(ValueError, match=r"memory_limit is 1 MB: too little for a fit; expected at least \d+ MB"):
+        RankingSVM(memory_limit="1MB").fit(path)
+    with pytest.raises(ValueError, match="memory_limit='lots'"):
+        RankingSVM(memory_limit="lots").fit(path)

@@ -18,6 +18,7 @@ _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _VECTORS, _SCORES = 5, 3
 # A row that sifting holds: itself, twice for a moment or in part, and what its own small problem keeps of it.
 _COPY, _OWN = 1.2, 72
+_PER_PAIRED_ROW = 160  # bytes that the loss over pairs and its solvers keep for each row, most of them to sort it
 FIXED = 50_000_000  # bytes for planes, the scores of a block, and whatever the interpreter needs
 HELD = 0.3  # of what is left may be numbers of all rows
 LEAST = 2000  # rows that a fit must be able to hold
@@ -76,6 +77,14 @@ def plan(store: Store, limit: int | None, outputs: int = 1) -> Plan:
     where = "in memory" if held else "in a file beside it"
     words = f"from disk: {why}; scores and labels ({shown(vectors)}) {where}, up to {room:,} rows held"
     return Plan(True, room, words, held)
+
+
+def plan_pairs(store: Store, limit: int) -> Plan:
+    """How to train on the pairs of a store's queries: rows from the disk, what is kept of each in memory."""
+    need = private() + FIXED + _PER_PAIRED_ROW * store.shape[0]
+    if need > limit:
+        raise ValueError(f"memory_limit is {shown(limit)}: too little for a fit; expected at least {shown(need)}")
+    return Plan(True, 0, f"from disk: memory_limit is {shown(limit)}; numbers of each row in memory")
 
 
 def shown(size: float) -> str:

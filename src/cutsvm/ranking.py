@@ -9,6 +9,7 @@ where m is the sum of s_i s_j over these pairs: without weights, their number.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Literal
@@ -16,12 +17,13 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from cutsvm import fingerprint, queries, threads, validation
+from cutsvm import fingerprint, memory, queries, threads, validation
 from cutsvm.checkpoint import Checkpoint
 from cutsvm.estimator import Certified, is_source, open_source
+from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.losses import Pairwise
 from cutsvm.risk import PairRisk
-from cutsvm.rows import WholeRows, as_rows
+from cutsvm.rows import StoreRows, WholeRows, as_rows
 from cutsvm.run import Record, Solver, Stop, run
 from cutsvm.solvers import ACCPM, DCD
 from cutsvm.thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
@@ -64,14 +66,14 @@ class _PairwiseSVM(Certified):
 
     def _fit_pairs(self, solver: Solver, X: Any, y: Array, starts: Ints, weights: Vector) -> Pairwise:
         """The fit; `starts` says where queries start."""
-        n_threads = threads.count(self.n_jobs, X.size)
+        n_threads = threads.count(self.n_jobs, X.entries if isinstance(X, StoreRows) else X.size)
         loss = Pairwise(y, weights, starts, n_threads)
         if not loss.total > 0.0:
             raise ValueError(
                 f"there is no pair to learn from: y is the same for all rows of a query, in all {len(loss.levels)} "
                 "queries (rows of weight 0 left out)"
             )
-        rows = as_rows(X, n_threads)
+        rows = X if isinstance(X, StoreRows) else as_rows(X, n_threads)
         risk = PairRisk(rows, loss, threads=n_threads)
         checkpoint = self._checkpoint_of(solver, rows, y, starts, weights)
         warm = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, risk.rows.d)
@@ -109,6 +111,9 @@ class RankingSVM(_PairwiseSVM):
         Weight of the *mean* loss of a pair against the margin.
     tol, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose
         As in `LinearSVC`.
+    memory_limit : str or int, default=None
+        Private memory that a fit from a store may use, as in `LinearSVC`. The rows of a query have to stand side by
+        side in the store; what is kept per row (about 130 bytes) has to fit the limit.
     solver : {"auto", "ocas", "cpa"} or a solver object, default="auto"
         "auto" is "ocas", optimised cutting planes with as many planes per pass as pay; "cpa" is the paper's algorithm.
 
@@ -133,6 +138,47 @@ class RankingSVM(_PairwiseSVM):
     True
     """
 
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        solver: str | Solver = "auto",
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        memory_limit: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        callbacks: Sequence[Callable[[Record], object]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            C,
+            tol=tol,
+            solver=solver,
+            max_iter=max_iter,
+            max_time=max_time,
+            n_jobs=n_jobs,
+            warm_start=warm_start,
+            checkpoint=checkpoint,
+            callbacks=callbacks,
+            verbose=verbose,
+        )
+        self.memory_limit = memory_limit
+
+    def _check_params(self) -> Solver:
+        if self.memory_limit is not None:
+            memory.parse(self.memory_limit)
+        return super()._check_params()
+
+    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
+        if self.memory_limit is None or not isinstance(data, StoredDataset) or data.loaded:
+            return None
+        plan = memory.plan_pairs(data.store, memory.parse(self.memory_limit))
+        logging.getLogger("cutsvm").info("%s: training %s", data.source, plan.words)
+        return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room)
+
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVM:
         """Fits the model to rows X with values y to be ordered by, within each query.
 
@@ -144,16 +190,27 @@ class RankingSVM(_PairwiseSVM):
             data = open_source(X, y)
             if qid is not None and data.qid is not None:
                 raise ValueError("the data set has its own queries: leave qid out")
-            X, y, qid = data.X, data.y, data.qid if qid is None else qid
+            rows = self._rows_on_disk(data)
+            X, y, qid = data.X if rows is None else rows, data.y, data.qid if qid is None else qid
             sample_weight = data.weights if sample_weight is None else sample_weight
-        X, y = self._check_data(X, y, y_numeric=True, ensure_min_samples=2)
+        if isinstance(X, StoreRows):  # its values were checked when the store was made
+            self.n_features_in_ = X.d
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            X, y = self._check_data(X, y, y_numeric=True, ensure_min_samples=2)
         refuse_text(y)
         weights = validation.sample_weights(sample_weight, len(y))
         kept = np.flatnonzero(weights > 0.0)
         codes = queries.encode(qid, len(y))
+        order, starts = queries.query_by_query(codes)
+        if isinstance(X, StoreRows) and (order is not None or len(kept) < len(y)):
+            raise ValueError(
+                "memory_limit: the rows of a query must stand side by side in the store, and none have weight 0: sort "
+                "them before they are converted, or leave memory_limit out"
+            )
         if len(kept) < len(y):  # a row without weight makes no pair, and no level either
             X, y, codes, weights = X[kept], y[kept], codes[kept], weights[kept]
-        order, starts = queries.query_by_query(codes)
+            order, starts = queries.query_by_query(codes)
         if order is not None:
             X, y, weights = X[order], y[order], weights[order]
         loss = self._fit_pairs(solver, X, y, starts, weights)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cutsvm
 from cli_helpers import Run, blobs, write_svmlight
 from cutsvm.io import open_dataset
 from cutsvm.io.manifest import NAME
@@ -122,3 +123,17 @@ def test_damaged_stores(run: Run, store: Path, tmp_path: Path) -> None:
     (store / NAME).unlink()
     code, _, err = run("train", store)
     assert code == 2 and err == f"cutsvm: {store}: incomplete: run convert again\n"
+
+
+def test_ranking_from_a_store(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, size=60)
+    cutsvm.convert((X, y.astype(float)), tmp_path / "store", qid=np.repeat(np.arange(6), 10))
+    found = []
+    for limit in ([], ["--memory", "4GB"]):
+        code, out, _ = run("train", "--task", "rank", "--json", *limit, tmp_path / "store", tmp_path / "model")
+        assert code == 0
+        found.append(json.loads(out)["objective"])
+    assert found[0] == found[1]
+    code, _, err = run("train", "--task", "ordinal", "--memory", "4GB", tmp_path / "store")
+    assert (code, "--memory belongs to --task classify and rank" in err) == (2, True)

@@ -23,7 +23,6 @@ _OF_CLASSES: tuple[tuple[str, str, Any], ...] = (
     ("-B", "bias", None),
     ("-wLABEL", "weights", []),
     ("--multi-class", "multi_class", None),
-    ("--memory", "memory", None),
 )
 _OF_PAIRS = ("auto", "ocas", "cpa")
 
@@ -45,6 +44,8 @@ def check_options(options: argparse.Namespace) -> None:
     for name, key, absent in _OF_CLASSES:
         if getattr(options, key) != absent:
             raise CommandError(f"{name} belongs to --task classify, {options.task} has no use for it")
+    if options.memory is not None and options.task != "rank":
+        raise CommandError(f"--memory belongs to --task classify and rank, {options.task} has all rows in memory")
     if options.solver not in _OF_PAIRS:
         raise CommandError(
             f"--solver {options.solver} has no pairs: --task {options.task} takes {', '.join(_OF_PAIRS)}"

@@ -69,8 +69,8 @@ def _train(options: argparse.Namespace, sources: list[str], target: str, say: Me
         _check_format(options, data, classes)
     say.note(f"{data.source}: {_facts(options.task, data, classes)}, read in {reading:.2f} s")
     estimator = _estimator(options, classes)
-    extra: dict[str, Any] = {"qid": data.qid} if options.task == "rank" else {}
-    if data.weights is not None and options.task != "classify":
+    extra: dict[str, Any] = {"qid": data.qid} if options.task == "rank" and options.memory is None else {}
+    if data.weights is not None and options.task != "classify" and options.memory is None:
         extra["sample_weight"] = data.weights
     if options.folds is not None and y is not None:
         from cutsvm.cli.validate import cross_validate
@@ -118,6 +118,8 @@ def _to_fit(
     """What fit takes: the data as they are, of which a store may then stay on disk, or X and y."""
     from cutsvm.memory import parse, plan
 
+    if options.task == "rank" and options.memory is not None:
+        return data, None
     if options.task != "classify":
         return data.X, y
     if y is not None:
@@ -194,7 +196,10 @@ def _estimator(options: argparse.Namespace, classes: npt.NDArray[Any]) -> Certif
 
     if options.task != "classify":
         kind = {"rank": RankingSVM, "roc": ROCAreaSVC, "ordinal": OrdinalSVC}[options.task]
-        limits = {"max_time": options.max_time, "n_jobs": options.n_jobs, "checkpoint": options.checkpoint}
+        limits: dict[str, Any] = {"max_time": options.max_time, "n_jobs": options.n_jobs}
+        limits["checkpoint"] = options.checkpoint
+        if options.task == "rank":
+            limits["memory_limit"] = options.memory
         return kind(options.cost, tol=options.tol, solver=_solver(options), **limits)
     return LinearSVC(
         options.cost,
