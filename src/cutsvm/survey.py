@@ -9,7 +9,7 @@ are copied as they pass by. So one read of the data does all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol, cast
 
 import numpy as np
@@ -136,10 +136,7 @@ class Streamed:
             band = narrower if narrower < band else NOTHING
             totals = np.zeros((self.loss.groups, self.rows.d + 1))
             on_line, near, many = np.zeros(len(PLACES)), [], 0
-            self.risk.count_visits()
-            for mine, rows in self.rows.blocks():
-                loss, here = self.loss.part(mine), self.risk.scores_of(rows, w)
-                on_line += self._on_line(rows, loss, here)
+            for _, rows, loss, here in self._all_rows(w, on_line):
                 group = np.empty(rows.n, dtype=np.int32)
                 which, times = loss.sift(here, band, group), 1.0
                 if thin is not None:
@@ -160,10 +157,7 @@ class Streamed:
     @timed("sift")
     def advance(self, sifted: Sifted, w: Vector, goal: float) -> tuple[float, bool]:
         on_line, strays, numbers, many = np.zeros(len(PLACES)), [], [], sifted.many
-        self.risk.count_visits()
-        for mine, rows in self.rows.blocks():
-            loss, here = self.loss.part(mine), self.risk.scores_of(rows, w)
-            on_line += self._on_line(rows, loss, here)
+        for mine, rows, loss, here in self._all_rows(w, on_line):
             group = np.empty(rows.n, dtype=np.int32)
             loss.sift(self.risk.scores_of(rows, self._reference), self._band, group)
             low, high = np.searchsorted(self._joined, [mine.start, mine.stop])
@@ -182,10 +176,18 @@ class Streamed:
     def _fits(self, many: int) -> bool:
         return self.rows.room is None or many <= self.rows.room
 
-    def _on_line(self, rows: WholeRows, loss: Siftable, here: Vector) -> Vector:
-        """The loss in all places between the best point and the one whose scores are these."""
-        line = cast("KnottedLine", loss.line(self.risk.scores_of(rows, self.w), here))
-        return np.asarray(line.look(PLACES).values)
+    def _all_rows(self, w: Vector, on_line: Vector) -> Iterator[tuple[slice, WholeRows, Siftable, Vector]]:
+        """One pass: where rows stand, themselves, their loss and their scores at w.
+
+        on_line gets the loss of all rows in PLACES between the best point and w.
+        """
+        self.risk.count_visits()
+        somewhere = bool(self.w.any())
+        for mine, rows in self.rows.blocks():
+            loss, here = self.loss.part(mine), self.risk.scores_of(rows, w)
+            best = self.risk.scores_of(rows, self.w) if somewhere else np.zeros_like(here)
+            on_line += cast("KnottedLine", loss.line(best, here)).look(PLACES).values
+            yield mine, rows, loss, here
 
     def _move(self, w: Vector, on_line: Vector, goal: float) -> float:
         """The best of the places is the best point from now on."""
@@ -193,7 +195,7 @@ class Streamed:
         heights = [self.risk.penalty(point) + self.C * value for point, value in zip(points, on_line, strict=True)]
         there = int(np.flatnonzero(PLACES == 1.0)[0])
         chosen = there if heights[there] <= goal else int(np.argmin(heights))
-        self.w, self.primal = (w.copy() if chosen == there else points[chosen]), heights[chosen]
+        self.w, self.primal = (w.copy() if chosen == there else points[chosen]), float(heights[chosen])
         return float(PLACES[chosen])
 
 
