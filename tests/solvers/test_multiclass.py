@@ -15,7 +15,7 @@ from cutsvm.losses import CrammerSinger
 from cutsvm.planes import Bundle
 from cutsvm.run import Status, Stop, run
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting, auto
-from cutsvm.survey import Held
+from cutsvm.solvers.survey import Held
 from reference import multiclass, svm
 from test_kernels import rng_of, seeds
 

@@ -11,7 +11,7 @@ from problems import long_data, risk_of
 from cutsvm.planes import Bundle
 from cutsvm.run import Status, Stop, run
 from cutsvm.solvers import OCAS, Sifting, sifting
-from cutsvm.survey import Held
+from cutsvm.solvers.survey import Held
 from test_kernels import rng_of, seeds
 
 INTERCEPTS = ["none", "regularized", "free"]

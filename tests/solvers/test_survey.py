@@ -15,7 +15,7 @@ from cutsvm.io.scratch import Scratch
 from cutsvm.rows import StoreRows
 from cutsvm.run import Status, Stop, run
 from cutsvm.solvers import OCAS, Sifting
-from cutsvm.survey import Held, Streamed, survey
+from cutsvm.solvers.survey import Held, Streamed, survey
 
 INTERCEPTS = ["none", "regularized", "free"]
 

@@ -36,7 +36,7 @@ from cutsvm.run import Iterate, Solver
 from cutsvm.sifted import can_sift
 from cutsvm.solvers.common import goal
 from cutsvm.solvers.ocas import OCAS
-from cutsvm.survey import survey
+from cutsvm.solvers.survey import survey
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
@@ -49,16 +49,18 @@ OF_EACH = 1000
 # The sample's problem is solved to this relative gap: more exactly it would be exact about the wrong problem. If that
 # takes too many steps, what is there must do.
 SAMPLE_TOL, SAMPLE_STEPS = 3e-3, 200
-# The same for a band that is thinned; if U then shrinks to no less than HELPS of what it was, it does not help. The
-# share of the rows in U does not get smaller than LEAST_SHARE: fewer would not make anything faster.
-SAMPLE_LEAST, HELPS, LEAST_SHARE = 1e-5, 0.7, 1e-3
+# The same for a band that is thinned; if U then shrinks to no less than HELPS of what it was, it does not help. Where
+# there is room, U has LEAST_SHARE of the rows: with fewer R_U may have its minimum far away, where it is much too low.
+SAMPLE_LEAST, HELPS, LEAST_SHARE = 1e-5, 0.7, 0.02
+WIDER = 1.7  # times as many rows in U if the last were too few to stay near
 # The inner problem is solved to INNER of the gap asked for, or to LEFT of the one that is left, if that is more.
 INNER, LEFT = 0.3, 0.03
 STILL = 40  # steps of the inner solver that change neither bound: then U is drawn anew, as if it were too large
 # Rows, and rows for each feature: with fewer there is nothing to gain.
 FEW, MANY = 20_000, 20
-# Shares of the room in memory for the sample and for the first U, which is to grow; how often it may outgrow the room.
-SAMPLE_ROOM, FIRST_ROOM, CROWDED = 0.8, 0.5, 3
+# Shares of the room in memory for the sample, for the first U, which is to grow, and for one after that has outgrown it;
+# how often that may happen.
+SAMPLE_ROOM, FIRST_ROOM, LAST_ROOM, CROWDED = 0.8, 0.5, 0.85, 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +125,7 @@ class Sifting:
             del sifted, planes  # their rows take memory
             if crowded > CROWDED:
                 break
+            share = min(WIDER * share, max(share, LAST_ROOM / FIRST_ROOM * most))
             sifted, planes = whole.sift(None, share, rng), new_bundle(risk, C)
         for iterate in self.inner(risk, C, bundle, start=whole.w, aim=aim):
             lower = max(lower, iterate.lower)
