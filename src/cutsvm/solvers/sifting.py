@@ -58,8 +58,8 @@ INNER, LEFT = 0.3, 0.03
 STILL = 40  # steps of the inner solver that change neither bound: then U is drawn anew, as if it were too large
 # Rows, and rows for each feature: with fewer there is nothing to gain.
 FEW, MANY = 20_000, 20
-# Shares of the room in memory for the sample, for the first U, which is to grow, and for one after that has outgrown it;
-# how often that may happen.
+# Shares of the room in memory for the sample, for the first U, which is to grow, and for the next ones if it outgrows
+# the room; how often that may happen.
 SAMPLE_ROOM, FIRST_ROOM, LAST_ROOM, CROWDED = 0.8, 0.5, 0.85, 3
 
 
