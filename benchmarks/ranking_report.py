@@ -44,6 +44,16 @@ QUALITY = [
 ]
 
 
+FORMS = [
+    "",
+    "## From arrays",
+    "",
+    "Our times are of a whole `fit`, from the arrays that a user has; dlib's above are of its training alone. Its",
+    "vectors are made of the arrays in Python first, row by row: the fastest of three. Over the lines of a set:",
+    "",
+]
+
+
 def read(path: Path) -> list[Row]:
     """The rows of a CSV with numbers where there are any; none without a file."""
     if not path.exists():
@@ -99,6 +109,29 @@ def race(rows: list[Row], gaps: list[float]) -> list[str]:
         text.append(nearness(own[0], [line for line, _ in lines]).replace("C n =", "C ="))
     sentences = [part for sentence in text for part in (sentence, "")]
     return [*sentences, *markdown(head, [line_cells(line, group, own, names) for line, group in lines])]
+
+
+def forms(rows: list[Row], gaps: list[float], made: list[Row]) -> list[str]:
+    """Against dlib from the arrays that a user has: its vectors have to be made first."""
+    seconds = {row["set"]: row["seconds"] for row in made}
+    ratios: dict[str, list[tuple[float, float]]] = {}
+    for key, group in problems(rows).items():
+        for line in (Line(key, gap, group) for gap in gaps):
+            theirs, mine = line.found.get("dlib"), line.ours
+            if mine and theirs and mine.reached and theirs.reached and key[0] in seconds:
+                pair = mine.seconds / theirs.seconds, mine.seconds / (theirs.seconds + seconds[key[0]])
+                ratios.setdefault(key[0], []).append(pair)
+    all_lines = [pair[1] for pairs in ratios.values() for pair in pairs]
+    lines = [
+        [
+            name,
+            f"{seconds[name]:.3g}",
+            *(f"{mean(column):.2f}, {max(column):.2f}" for column in zip(*pairs, strict=True)),
+        ]
+        for name, pairs in ratios.items()
+    ]
+    head = ["set", "making dlib's vectors, s", "ours / its training: mean, worst", "ours / both: mean, worst"]
+    return [*FORMS, f"From arrays to a model: {summary(all_lines)}.", "", *markdown(head, lines), ""]
 
 
 def below(rows: list[Row]) -> list[str]:
@@ -199,6 +232,8 @@ def make(path: Path) -> None:
     asked = {row["target"] for row in rows if row["solver"] == OURS and row["phase"] == "search"}
     gaps = sorted(asked, reverse=True)
     text = [*HEADER, *(race(rows, gaps) if rows else [])]
+    made = read(path.with_name(f"{path.stem}_forms.csv"))
+    text += forms(rows, gaps, made) if rows and made else []
     text += loss(losses) if losses else []
     text += quality(folds) if folds else []
     path.with_suffix(".md").write_text("\n".join(text).rstrip() + "\n")
