@@ -435,6 +435,15 @@ def test_from_disk_to_the_last_bit(solver, ranked_store, caplog):
     assert (disk.objective_, disk.lower_bound_, disk.n_queries_) == (held.objective_, held.lower_bound_, 100)
 
 
+def test_a_file_under_a_limit_stays_on_disk(tmp_path, caplog):
+    lines = [f"{k % 3} qid:{k // 10} 1:{k % 7} 2:{k % 5}" for k in range(60)]
+    (tmp_path / "train.svm").write_text("\n".join(lines) + "\n")
+    with caplog.at_level("INFO", logger="cutsvm"):
+        disk = RankingSVM(memory_limit="4GB").fit(tmp_path / "train.svm")
+    assert "train.svm: training from disk" in caplog.text
+    assert_array_equal(disk.coef_, RankingSVM().fit(tmp_path / "train.svm").coef_)
+
+
 def test_from_disk_wants_queries_side_by_side(ranked_store, tmp_path):
     path, X, y, qid = ranked_store
     cutsvm.convert((X, y), tmp_path / "mixed", qid=qid[::7].repeat(7)[:3000] % 5)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, NamedTuple, cast
 
@@ -188,6 +189,18 @@ class Certified(BaseEstimator):  # type: ignore[misc]
             scores = np.empty((rows.n, len(W)))
             rows.scores_many(W, b, scores)
         return scores
+
+
+@contextmanager
+def on_disk(X: Any, y: Any, limit: Any) -> Iterator[Any]:
+    """X; with a limit on memory a file that X names is a store, in a temporary folder."""
+    if limit is None or y is not None or not isinstance(X, (str, PathLike)):
+        yield X
+        return
+    from cutsvm.io.convert import as_store
+
+    with as_store(X) as data:
+        yield data
 
 
 def is_source(X: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from os import PathLike
 from time import perf_counter
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from sklearn.base import ClassifierMixin
 
 from cutsvm import fingerprint, memory, threads, validation
 from cutsvm.checkpoint import Checkpoint
-from cutsvm.estimator import Certified
+from cutsvm.estimator import Certified, on_disk
 from cutsvm.fingerprint import Scalar
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.scratch import Scratch
@@ -157,12 +156,8 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`, `fit("train.store")`."""
         solver = self._check_params()
-        with ExitStack() as until_done:
-            if self.memory_limit is not None and isinstance(X, (str, PathLike)) and y is None:
-                from cutsvm.io.convert import as_store
-
-                X = until_done.enter_context(as_store(X))
-            return self._fit(solver, X, y, sample_weight)
+        with on_disk(X, y, self.memory_limit) as source:
+            return self._fit(solver, source, y, sample_weight)
 
     def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> LinearSVC:
         X, y, weights, classes, named = self._labelled(X, y, sample_weight)

@@ -19,7 +19,7 @@ from sklearn.base import ClassifierMixin
 
 from cutsvm import fingerprint, memory, queries, threads, validation
 from cutsvm.checkpoint import Checkpoint
-from cutsvm.estimator import Certified, is_source, open_source
+from cutsvm.estimator import Certified, is_source, on_disk, open_source
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.losses import Pairwise
 from cutsvm.risk import PairRisk
@@ -112,8 +112,8 @@ class RankingSVM(_PairwiseSVM):
     tol, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose
         As in `LinearSVC`.
     memory_limit : str or int, default=None
-        Private memory that a fit from a store may use, as in `LinearSVC`. The rows of a query have to stand side by
-        side in the store; what is kept per row (about 130 bytes) has to fit the limit.
+        Private memory that a fit from a file or a store may use, as in `LinearSVC`. The rows of a query have to stand
+        side by side in it; what is kept per row (about 130 bytes) has to fit the limit.
     solver : {"auto", "ocas", "cpa"} or a solver object, default="auto"
         "auto" is "ocas", optimised cutting planes with as many planes per pass as pay; "cpa" is the paper's algorithm.
 
@@ -186,6 +186,10 @@ class RankingSVM(_PairwiseSVM):
         of a file with `qid:`. A query's rows are put side by side if they are not, which takes a copy of X.
         """
         solver = self._check_params()
+        with on_disk(X, y, self.memory_limit) as source:
+            return self._fit(solver, source, y, qid, sample_weight)
+
+    def _fit(self, solver: Solver, X: Any, y: Any, qid: Any, sample_weight: Any) -> RankingSVM:
         if is_source(X):
             data = open_source(X, y)
             if qid is not None and data.qid is not None:

@@ -53,8 +53,8 @@ class Store:
         file = self.path / manifest.block_name(number)
         fresh = number not in self._checked
         data = _map(file, block.size(manifest.layout, manifest.dtype, manifest.features), soon=whole or fresh)
-        if fresh and zlib.crc32(data.data) != block.crc32:
-            raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
+        if fresh:
+            _check(file, data, block.crc32)
         if whole and not fresh:
             data[:: mmap.PAGESIZE].max(initial=0)  # touches every page, without the interpreter's lock
         arrays = [data[at : at + count * np.dtype(kind).itemsize].view(kind) for at, kind, count in sections]
@@ -72,28 +72,28 @@ class Store:
 
     def column(self, name: str) -> Array | None:
         """One number per row, mapped: y, weights, qid or squares; None if the store has none."""
+        data = self._part(name)
+        return None if data is None else data.view(self.manifest.parts[name].dtype)
+
+    def texts(self, name: str) -> list[str] | None:
+        """A list of texts: feature_names, label_names or qid_names."""
+        content = self._part(name)
+        if content is None:
+            return None
+        words = json.loads(content.tobytes())
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise DataError(f"{self.path / self.manifest.part_name(name)}: expected a list of texts")
+        return words
+
+    def _part(self, name: str) -> NDArray[np.uint8] | None:
+        """The bytes of a part, mapped, as its checksum says; None if the store has none."""
         part = self.manifest.parts.get(name)
         if part is None:
             return None
         file = self.path / self.manifest.part_name(name)
         data = _map(file, part.size)
-        if zlib.crc32(data.data) != part.crc32:
-            raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
-        return data.view(part.dtype)
-
-    def texts(self, name: str) -> list[str] | None:
-        """A list of texts: feature_names, label_names or qid_names."""
-        part = self.manifest.parts.get(name)
-        if part is None:
-            return None
-        file = self.path / self.manifest.part_name(name)
-        content = _map(file, part.size)
-        if zlib.crc32(content.data) != part.crc32:
-            raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
-        words = json.loads(content.tobytes())
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise DataError(f"{file}: expected a list of texts")
-        return words
+        _check(file, data, part.crc32)
+        return data
 
     @cached_property
     def y(self) -> Array:
@@ -168,6 +168,11 @@ class Store:
         matrix: Any = csr_matrix(parts, shape=(n, d))
         matrix.has_sorted_indices = matrix.has_canonical_format = True
         return matrix
+
+
+def _check(file: Path, data: NDArray[np.uint8], crc32: int) -> None:
+    if zlib.crc32(data.data) != crc32:
+        raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
 
 
 def _map(file: Path, size: int, *, soon: bool = True) -> NDArray[np.uint8]:
