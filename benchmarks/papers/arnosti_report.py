@@ -5,6 +5,7 @@ A figure of the paper's that is only in one of its pictures cannot be given; wha
 
 from __future__ import annotations
 
+import argparse
 import csv
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
+import data
 import plots
 from binary_report import markdown
 
@@ -386,6 +388,26 @@ def fill(page: Path, tables: dict[str, list[str]], pictures: dict[str, Picture])
         _, end, after = rest.partition("<!-- end -->")
         text = "\n".join([before + mark, *shown, *lines, end + after])
     page.write_text(text)
+
+
+def read_fits(path: Path, text: set[str]) -> list[Row]:
+    """The rows of a CSV with numbers where there are any, but in the columns of text; `ended` is true or not."""
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    found: list[Row] = []
+    for row in rows:
+        numbers = {key: float(value) for key, value in row.items() if key not in text | {"ended"} and value != ""}
+        found.append(row | numbers | {"ended": row["ended"] == "True"})
+    return found
+
+
+def place(options: argparse.Namespace, seconds: float) -> None:
+    """Where results go, and the time limit, unless told: with --quick 2 seconds and a scratch folder."""
+    here = Path(__file__).parent
+    scratch = data.SCRATCH / "quick"
+    options.time_limit = options.time_limit or (2.0 if options.quick else seconds)
+    options.out = options.out or (scratch if options.quick else here / "results")
+    options.docs = options.docs or (scratch if options.quick else here.parents[1] / "docs")
 
 
 def publish(

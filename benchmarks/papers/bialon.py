@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import bialon_report
 import data
+from arnosti_report import place
 
-ROOT = Path(__file__).resolve().parents[2]
 FIELDS = [
     *"experiment set solver variant n d C epsilon tol limit seconds iterations gap objective lower gets puts".split(),
     *"test_accuracy train_accuracy ended status seconds_scores seconds_planes seconds_qp seconds_centre".split(),
@@ -251,10 +251,7 @@ def arguments() -> argparse.Namespace:
     add("--docs", type=Path, default=None, help="folder of papers/bialon.md and images")
     add("--report-only", action="store_true", help="make tables and pictures from the CSV")
     options = parser.parse_args()
-    options.time_limit = options.time_limit or (2.0 if options.quick else 45.0)
-    scratch = data.SCRATCH / "quick"
-    options.out = options.out or (scratch if options.quick else Path(__file__).parent / "results")
-    options.docs = options.docs or (scratch if options.quick else ROOT / "docs")
+    place(options, seconds=45.0)
     return options
 
 

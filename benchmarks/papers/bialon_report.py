@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 import plots
-from arnosti_report import Picture, publish, style
+from arnosti_report import Picture, publish, read_fits, style
 from binary_report import markdown
 
 Row = dict[str, Any]
@@ -45,16 +44,6 @@ REAL = {
     ("kdd04_bio", 1000.0, "author"): ("1840", "1632", "2.5e8", "99.74", "99.73"),
     ("kdd04_bio", 1000.0, "0.1"): ("7915", "2203", "", "83.79", "83.72"),
 }
-
-
-def read(path: Path) -> list[Row]:
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
-    found: list[Row] = []
-    for row in rows:
-        numbers = {key: float(value) for key, value in row.items() if key not in TEXT | {"ended"} and value != ""}
-        found.append(row | numbers | {"ended": row["ended"] == "True"})
-    return found
 
 
 def fits(rows: list[Row], experiment: str) -> list[Row]:
@@ -167,7 +156,7 @@ PICTURES = {"figure1": Picture("bialon-cost.png", "Seconds and iterations agains
 
 def make(path: Path, docs: Path) -> None:
     """Tables beside the CSV and on the page of the documentation, the picture in its folder."""
-    rows = read(path)
+    rows = read_fits(path, TEXT)
     there = {row["experiment"] for row in rows if row["iterations"] != ""}
     tables = {name: table(rows) for name, table in TABLES.items() if name in there}
     publish(path, docs, "Bialon (2009)", tables, PICTURES, rows)

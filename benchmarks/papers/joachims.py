@@ -29,10 +29,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import data
 import joachims_report
+from arnosti_report import place
 from joachims_report import CLASSES, DEFAULT, PAIRS, PAPER, TIGHT, Row
 from peers import as_csr, layouts
 
-ROOT = Path(__file__).resolve().parents[2]
 FIELDS = [
     *"experiment set task solver n d C accuracy limit rounds seconds iterations planes gap objective lower".split(),
     *"seconds_scores seconds_planes seconds_search seconds_qp ended status test_rows test_accuracy test_area".split(),
@@ -269,10 +269,7 @@ def arguments() -> argparse.Namespace:
     add("--docs", type=Path, default=None, help="folder of papers/joachims.md and images")
     add("--report-only", action="store_true", help="make tables and pictures from the CSV")
     options = parser.parse_args()
-    options.time_limit = options.time_limit or (2.0 if options.quick else 200.0)
-    scratch = data.SCRATCH / "quick"
-    options.out = options.out or (scratch if options.quick else Path(__file__).parent / "results")
-    options.docs = options.docs or (scratch if options.quick else ROOT / "docs")
+    place(options, seconds=200.0)
     return options
 
 

@@ -5,7 +5,6 @@ A figure of the paper's that is only in one of its pictures cannot be given; wha
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 import plots
-from arnosti_report import Picture, publish, style
+from arnosti_report import Picture, publish, read_fits, style
 from binary_report import markdown
 
 Row = dict[str, Any]
@@ -40,16 +39,6 @@ ABSENT = {
     "KDD04 Physics": ("150,000", "78", "31.9", "1,040.2", "132.5"),
 }
 LABELS = {PAPER: "the paper's algorithm", DEFAULT: "default"}
-
-
-def read(path: Path) -> list[Row]:
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
-    found: list[Row] = []
-    for row in rows:
-        numbers = {key: float(value) for key, value in row.items() if key not in TEXT | {"ended"} and value != ""}
-        found.append(row | numbers | {"ended": row["ended"] == "True"})
-    return found
 
 
 def fits(rows: list[Row], **wanted: Any) -> list[Row]:
@@ -321,7 +310,7 @@ PICTURES = {
 
 def make(path: Path, docs: Path) -> None:
     """Tables beside the CSV and on the page of the documentation, pictures in its folder."""
-    rows = read(path)
+    rows = read_fits(path, TEXT)
     there = {row["experiment"] for row in rows if row["iterations"] != ""}
     tables = {name: table(rows) for name, (experiment, table) in TABLES.items() if experiment in there}
     publish(path, docs, "Joachims (2006)", tables, PICTURES, rows)
