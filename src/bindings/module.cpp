@@ -11,6 +11,7 @@ void bind_pairwise(nb::module_&);
 void bind_dcd(nb::module_&);
 void bind_svmlight(nb::module_&);
 void bind_reduced(nb::module_&);
+void bind_kernel_machines(nb::module_&);
 
 namespace {
 
@@ -39,4 +40,5 @@ NB_MODULE(CUTSVM_MODULE, m) {
     bind_dcd(m);
     bind_svmlight(m);
     bind_reduced(m);
+    bind_kernel_machines(m);
 }

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from cutsvm.io.convert import convert
     from cutsvm.io.dataset import Dataset, open_dataset
     from cutsvm.io.model_file import load_model, save_model
+    from cutsvm.kernel import KernelSVC
     from cutsvm.linear import LinearSVC
     from cutsvm.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
     from cutsvm.run import Record, Status
@@ -21,6 +22,7 @@ __version__ = version("cutsvm")
 __all__ = [
     "DataError",
     "Dataset",
+    "KernelSVC",
     "LinearSVC",
     "OrdinalSVC",
     "ROCAreaSVC",
@@ -40,6 +42,7 @@ __all__ = [
 _HOMES = {
     "DataError": "cutsvm.errors",
     "Dataset": "cutsvm.io.dataset",
+    "KernelSVC": "cutsvm.kernel",
     "LinearSVC": "cutsvm.linear",
     "OrdinalSVC": "cutsvm.ranking",
     "ROCAreaSVC": "cutsvm.ranking",

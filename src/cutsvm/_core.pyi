@@ -252,3 +252,86 @@ def sparse_descend(
     seed: int,
     threads: int,
 ) -> tuple[float, float, float, int]: ...
+
+# machines.hpp, kernel_sgd.hpp, l2_dual.hpp, one_vs_one.hpp
+VERSIONS: int
+
+def kernel_sgd(
+    values: Array,
+    row_place: Array,
+    column_place: Array,
+    rows: Array,
+    a: Vector,
+    first: Ints,
+    scale: Vector,
+    tail: Vector,
+    epochs: int,
+    margin: Vector,
+    begin: Ints,
+    end: Ints,
+    slot: Array,
+    columns: Array,
+    beta: Vector,
+    mean: Vector,
+    used: Ints,
+    threads: int,
+) -> None: ...
+def machine_scores(
+    values: Array, rows: Array, first: Ints, columns: Array, coef: Vector, used: Ints, out: Vector, threads: int
+) -> None: ...
+def pair_decisions(scores: Vector, low: Array, high: Array, out: Vector) -> None: ...
+def count_hits(
+    values: Array,
+    rows: Array,
+    labels: Array,
+    first: Ints,
+    columns: Array,
+    coef: Vector,
+    used: Ints,
+    low: Array,
+    high: Array,
+    classes: int,
+    hits: Ints,
+    threads: int,
+) -> None: ...
+def kernel_l2(
+    values: Array,
+    rows: Array,
+    a: Vector,
+    first: Ints,
+    Cs: Vector,
+    method: str,
+    tol: float,
+    budget: int,
+    alpha: Vector,
+    seen: Vector,
+    threads: int,
+) -> None: ...
+def dense_linear_sgd(
+    X: Array,
+    rows: Array,
+    a: Vector,
+    scale: Vector,
+    tail: Vector,
+    margin: float,
+    begin: int,
+    end: int,
+    theta: Vector,
+    beta: Vector,
+    mean: Vector,
+) -> None: ...
+def sparse_linear_sgd(
+    values: Array,
+    columns: Array,
+    pointers: Array,
+    rows: Array,
+    a: Vector,
+    scale: Vector,
+    tail: Vector,
+    margin: float,
+    begin: int,
+    end: int,
+    theta: Vector,
+    beta: Vector,
+    mean: Vector,
+) -> None: ...

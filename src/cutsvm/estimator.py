@@ -36,7 +36,7 @@ class Labelled(NamedTuple):
 
 
 class Certified(BaseEstimator):  # type: ignore[misc]
-    """A linear estimator whose fit has a lower bound of its objective."""
+    """An estimator whose fit has a lower bound of its objective."""
 
     C: float
     tol: float

@@ -26,6 +26,26 @@ def whole(name: str, value: Any, *, least: int) -> None:
         raise ValueError(f"{name}={value!r}: expected a whole number, at least {least}")
 
 
+def finite(name: str, value: Any) -> None:
+    """A finite real number."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(float(value)):
+        raise ValueError(f"{name}={value!r}: expected a finite number")
+
+
+def share(name: str, value: Any) -> None:
+    """A number from 0 to 1."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= float(value) <= 1.0:
+        raise ValueError(f"{name}={value!r}: expected a number from 0 to 1")
+
+
+def square(X: Any) -> None:
+    """As many columns as rows."""
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X.shape == {X.shape}: expected a square matrix, the kernel values of the training rows with each other"
+        )
+
+
 def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
     """One of the choices."""
     if value not in choices:

@@ -1,0 +1,108 @@
+// Stochastic gradient steps for kernel machines (Melki and Kecman 2016, Algorithm B), for many problems and many C at
+// once. Each problem minimises
+//
+//   |w|^2 / (2 C m) + 1/m sum_i s_i max(0, 1 - y_i f(x_i)),     f(x) = sum_j alpha_j K(x_j, x)
+//
+//   beta = 0
+//   for t = 1 .. T, i = rows[(t - 1) mod m]:
+//       alpha = C scale_t beta                       scale_t = m / t is the paper's 1 / (lambda t)
+//       if y_i f(x_i) < 1:  beta_i += y_i s_i
+//
+// The answer is the mean of some of the alphas, of which each change of beta is a part: a change made by step t counts
+// in all that come later, with tail_t = the sum of their scales over their number. So `mean` takes one more addition
+// where beta changes, and nothing where it does not.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "core/machines.hpp"
+
+namespace cutsvm {
+
+// What the steps so far have made, for all problems one after another as in Problems::rows.
+// The support of problem p are the first used[p] entries of its part of columns, beta and mean.
+struct SgdState {
+    std::span<std::int32_t> slot;     // the row's place in the support, -1 if it is not there
+    std::span<std::int32_t> columns;  // of Gram
+    std::span<double> beta, mean;     // W numbers each
+    std::span<std::int64_t> used;
+};
+
+// Where rows are in a Gram that holds but some: -1 if nowhere.
+struct Places {
+    std::span<const std::int32_t> row, column;
+};
+
+// Factors of the steps, for all problems one after another: those of problem p begin at epochs * first[p].
+struct Schedule {
+    std::span<const double> scale, tail;
+    std::int64_t epochs;
+};
+
+// Steps begin+1 .. end of problem p. margin[c] = 1 / C, minus infinity for a version that is not there.
+// requires: each row of these steps has a place in gram.
+template <std::size_t W>
+void sgd_steps(const Gram& gram, const Places& places, const Problems& problems, const Schedule& schedule,
+               const Sums<W>& margin, std::int64_t p, std::int64_t begin, std::int64_t end, const SgdState& state) {
+    const std::int64_t first = problems.first[static_cast<std::size_t>(p)], m = problems.size(p);
+    const std::int32_t* rows = problems.rows.data() + first;
+    const double* a = problems.a.data() + first;
+    const double* scale = schedule.scale.data() + schedule.epochs * first;
+    const double* tail = schedule.tail.data() + schedule.epochs * first;
+    std::int32_t* slot = state.slot.data() + first;
+    std::int32_t* columns = state.columns.data() + first;
+    double* beta = state.beta.data() + first * static_cast<std::int64_t>(W);
+    double* mean = state.mean.data() + first * static_cast<std::int64_t>(W);
+    std::int64_t used = state.used[static_cast<std::size_t>(p)];
+
+    for (std::int64_t t = begin; t < end; ++t) {
+        const std::int64_t k = t % m;
+        const auto i = static_cast<std::size_t>(rows[k]);
+        const double y = std::copysign(1.0, a[k]);
+        const auto after = static_cast<std::size_t>(rows[(t + 1) % m]);
+        const float* next = t + 1 < end ? gram.row(places.row[after]) : nullptr;
+        const Sums<W> f = support_sums<W, 1>({gram.row(places.row[i])}, columns, beta, used, next)[0];
+        Sums<W> change;
+        bool any = false;
+        for (std::size_t c = 0; c < W; ++c) {
+            const bool short_of = y * scale[t] * f[c] < margin[c];
+            change[c] = short_of ? a[k] : 0.0;
+            any |= change[c] != 0.0;
+        }
+        if (!any) continue;
+        if (slot[k] < 0) {
+            slot[k] = static_cast<std::int32_t>(used);
+            columns[used] = places.column[i];
+            ++used;
+        }
+        const std::int64_t at = slot[k] * static_cast<std::int64_t>(W);
+        for (std::size_t c = 0; c < W; ++c) {
+            beta[at + static_cast<std::int64_t>(c)] += change[c];
+            mean[at + static_cast<std::int64_t>(c)] += tail[t] * change[c];
+        }
+    }
+    state.used[static_cast<std::size_t>(p)] = used;
+}
+
+// The same without a kernel (Algorithm A), for one problem: theta = sum_i beta_i x_i is kept as well.
+template <class Rows>
+void linear_sgd_steps(const Rows& x, std::span<const std::int32_t> rows, std::span<const double> a,
+                      std::span<const double> scale, std::span<const double> tail, double margin, std::int64_t begin,
+                      std::int64_t end, double* theta, std::span<double> beta, std::span<double> mean) {
+    const auto m = static_cast<std::int64_t>(rows.size());
+    for (std::int64_t t = begin; t < end; ++t) {
+        const auto k = static_cast<std::size_t>(t % m);
+        const auto now = static_cast<std::size_t>(t);
+        if (t + 1 < end) x.prefetch(rows[static_cast<std::size_t>((t + 1) % m)]);
+        const double y = std::copysign(1.0, a[k]);
+        if (a[k] == 0.0 || !(y * scale[now] * x.dot(rows[k], theta) < margin)) continue;
+        x.axpy(rows[k], a[k], theta);
+        beta[k] += a[k];
+        mean[k] += tail[now] * a[k];
+    }
+}
+
+}  // namespace cutsvm

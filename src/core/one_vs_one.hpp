@@ -1,0 +1,45 @@
+// One-vs-one voting: machine p decides between the classes low[p] < high[p], for the latter where its score is above 0.
+//
+//   decision_k = votes_k + c / (3 (|c| + 1)),    c = the sum of the scores for class k, those against it negative
+//
+// The second part is below 1/3: it only tells apart classes with as many votes.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+namespace cutsvm {
+
+struct Pairs {
+    std::span<const std::int32_t> low, high;
+};
+
+// scores[p * step], decisions and trust: one number per class. Classes that no pair names get minus infinity.
+inline void decide(const Pairs& pairs, const double* scores, std::int64_t step, std::span<double> decisions,
+                   std::span<double> trust) {
+    for (std::size_t k = 0; k < decisions.size(); ++k) decisions[k] = -std::numeric_limits<double>::infinity(), trust[k] = 0.0;
+    for (std::size_t p = 0; p < pairs.low.size(); ++p) {
+        decisions[static_cast<std::size_t>(pairs.low[p])] = 0.0;
+        decisions[static_cast<std::size_t>(pairs.high[p])] = 0.0;
+    }
+    for (std::size_t p = 0; p < pairs.low.size(); ++p) {
+        const auto low = static_cast<std::size_t>(pairs.low[p]), high = static_cast<std::size_t>(pairs.high[p]);
+        const double score = scores[static_cast<std::int64_t>(p) * step];
+        decisions[score > 0.0 ? high : low] += 1.0;
+        trust[high] += score;
+        trust[low] -= score;
+    }
+    for (std::size_t k = 0; k < decisions.size(); ++k) decisions[k] += trust[k] / (3.0 * (std::abs(trust[k]) + 1.0));
+}
+
+// The class with the largest decision, the first of several.
+inline std::int64_t winner(std::span<const double> decisions) {
+    std::size_t best = 0;
+    for (std::size_t k = 1; k < decisions.size(); ++k)
+        if (decisions[k] > decisions[best]) best = k;
+    return static_cast<std::int64_t>(best);
+}
+
+}  // namespace cutsvm

@@ -1,0 +1,364 @@
+"""KernelSVC: support vector machines with kernels, one for each pair of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cutsvm import memory, threads, validation
+from cutsvm.estimator import Certified
+from cutsvm.kernel_machines import KernelSolver, resolve
+from cutsvm.kernel_machines.gram import KERNELS, ROWS, Kernel, Points, blocks, identity, is_sparse
+from cutsvm.kernel_machines.one_vs_one import Problems, decisions, duals, pair_scores, pairwise
+from cutsvm.kernel_machines.task import Settings, Task
+from cutsvm.run import Iterate, Record, Result, Status, Stop, run
+from cutsvm.types import Array, Ints, Vector
+
+if TYPE_CHECKING:
+    from cutsvm.risk import Risk
+
+__all__ = ["KernelSVC"]
+
+SLACK = 1.05  # of tol: what kernel values in float32 may cost
+LIMIT = 1_000_000_000  # bytes of kernel values that are kept, if nothing is said
+
+
+class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
+    """Support vector machine with a kernel, by stochastic gradient steps or on the dual of the L2 machine.
+
+    For two classes it minimises, over w in the kernel's feature space,
+
+        F = lambda / 2 |w|^2 + 1/n sum_i s_i max(0, 1 - y_i f(x_i)),     lambda = 1 / (C n),  f(x) = w.phi(x)
+
+    with s = class_weight; `solver="isda"` and `"min_norm"` have max(0, ..)^2 / 2 in place of max(0, ..). There is no
+    intercept. More than two classes: one such problem for each pair of them, of whose rows n is then the number; the
+    class with most votes wins, of several the one with the largest sum of scores.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss against the margin; it means the same as in `sklearn.svm.SVC`.
+    kernel : {"rbf", "poly", "linear", "precomputed"}, default="rbf"
+        exp(-gamma |x - z|^2), (gamma x.z + coef0)^degree, x.z, or X itself: a square matrix of kernel values in `fit`,
+        and rows of values with the training rows later. "linear" with "sgd" makes no kernel matrix.
+    gamma : {"scale", "auto"} or float, default="scale"
+        "scale": 1 / (n_features X.var()). "auto": 1 / n_features.
+    degree : int, default=3
+    coef0 : float, default=0.0
+    solver : {"sgd", "isda", "min_norm"} or a solver object, default="sgd"
+        "sgd": NL-SGD, `epochs` cycles over the shuffled rows. "isda" and "min_norm": NN-ISDA and MN-SVM, on the dual of
+        the L2 machine, until the certified gap is `tol`. `cutsvm.kernel_machines` has them as objects.
+    epochs : int or "auto", default="auto"
+        Cycles of "sgd". "auto": 20,000 / n, at least 1 and at most 20.
+    average : float, default=0.5
+        "sgd" gives the mean of the alphas of this last share of its steps; with 0 the last one.
+    tol : float, default=1e-3
+        Relative gap (objective - lower bound) / objective at which "isda" and "min_norm" stop.
+    class_weight : dict or "balanced", default=None
+        Factors for the classes' weights; classes that are not named have 1.
+    certify : bool, default=True
+        Whether "sgd" computes objective and bound at the end: that takes the kernel values of all rows with the
+        support once more. Without it both are NaN. The other two know them anyway.
+    max_iter : int, default=10_000
+        Limit on rounds of "isda" and "min_norm", of 20,000 steps each.
+    max_time : float, default=None
+        Limit in seconds. The model so far is kept, with its gap; so it is after Ctrl-C.
+    memory_limit : str or int, default=None
+        For kernel values, which are float32: "2GB", or bytes; None is 1 GB. A matrix of all of them is kept if it fits.
+        If not, "sgd" computes those of a block of rows with the support so far; the other two need it for each pair.
+    random_state : int, RandomState or None, default=None
+        For the order of the rows in "sgd". The same number gives the same model, for any `n_jobs`.
+    n_jobs : int, default=None
+        Threads: None is 1, -1 all cores.
+    callbacks : list of callables, default=None
+        Each is called with a `cutsvm.run.Record` after every round; one that returns True ends the fit.
+    verbose : int, default=0
+        1: one line per round through the logger "cutsvm", to stderr if it has no handler.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    support_ : ndarray of shape (n_support,)
+        Rows that f is made of, sorted by class.
+    support_vectors_ : ndarray or CSR of shape (n_support, n_features); empty if the kernel is precomputed
+    n_support_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support)
+        For each support row one coefficient per other class, in the order of the classes. In the machine of two classes
+        a positive score is for the later one.
+    coef_ : ndarray of shape (n_classes * (n_classes - 1) / 2, n_features), only if the kernel is linear
+    gamma_ : float
+        The gamma that was used.
+    objective_, lower_bound_, gap_ : float
+        F summed over the pairs, a number that it cannot get below, and (objective_ - lower_bound_) / objective_; all
+        from kernel values in float64.
+    converged_, status_, n_iter_, history_ : as in `LinearSVC`; n_iter_ of "sgd" is its number of epochs
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from cutsvm import KernelSVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = KernelSVC(C=4.0, random_state=0).fit(X[:1000], y[:1000])
+    >>> bool(model.score(X[1000:], y[1000:]) > 0.95)
+    True
+    """
+
+    checkpoint = None  # not yet: an epoch is short
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | Literal["scale", "auto"] = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        solver: str | KernelSolver = "sgd",
+        epochs: int | Literal["auto"] = "auto",
+        average: float = 0.5,
+        tol: float = 1e-3,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        certify: bool = True,
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        memory_limit: str | int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callbacks: Sequence[Callable[[Record], object]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver  # type: ignore[assignment]
+        self.epochs = epochs
+        self.average = average
+        self.tol = tol
+        self.class_weight = class_weight
+        self.certify = certify
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> KernelSVC:
+        """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`."""
+        solver = self._check_params()
+        X, y, weights, classes, named = self._labelled(X, y, None)
+        validation.apply_class_weights(weights, self.class_weight, classes, y, named)
+        if self.kernel == "precomputed":
+            validation.square(X)
+        self.gamma_ = self._gamma(X)
+        labels = np.searchsorted(classes, y)
+        order = np.asarray(check_random_state(self.random_state).permutation(len(y)))
+        # The rows of a class side by side: a pair of classes then reads two runs of kernel values.
+        sort = np.argsort(labels, kind="stable")
+        place = np.empty_like(sort)
+        place[sort] = np.arange(len(sort))
+        labels, weights, order = labels[sort], weights[sort], place[order]
+        n_threads = threads.count(self.n_jobs, len(y) ** 2)
+        self.classes_ = named
+        # Values that are kept are as precise as float32 can be; where they are computed in passing, speed comes first.
+        kept = self.kernel == "linear" or solver.loss == "l2" or self._fits(len(y))
+        with threads.one_blas_thread():
+            points = self._points(X, n_threads, precise=kept).take(sort)
+            results, alpha, problems = self._solve(solver, points, labels, weights, order)
+        self._certify(results, None)
+        if solver.loss == "hinge":
+            self.n_iter_ = self._settings(len(y)).epochs
+        self._keep(X, sort, labels, duals(problems, alpha, len(classes), len(y)))
+        self._warn_unless_converged(X)
+        return self
+
+    def _check_params(self) -> KernelSolver:  # type: ignore[override]
+        validation.positive("C", self.C)
+        validation.positive("tol", self.tol)
+        validation.one_of("kernel", self.kernel, KERNELS)
+        if isinstance(self.gamma, str):
+            validation.one_of("gamma", self.gamma, ("scale", "auto"))
+        else:
+            validation.positive("gamma", self.gamma)
+        validation.whole("degree", self.degree, least=1)
+        validation.finite("coef0", self.coef0)
+        if self.epochs != "auto":
+            validation.whole("epochs", self.epochs, least=1)
+        validation.share("average", self.average)
+        validation.whole("max_iter", self.max_iter, least=1)
+        if self.max_time is not None:
+            validation.positive("max_time", self.max_time)
+        if self.memory_limit is not None:
+            memory.parse(self.memory_limit)
+        return resolve(self.solver)
+
+    def _gamma(self, X: Any) -> float:
+        """gamma as a number."""
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        if self.kernel not in ("rbf", "poly"):
+            return 1.0  # of no use
+        if self.gamma == "auto":
+            return 1.0 / int(X.shape[1])
+        if is_sparse(X):
+            variance = float(X.multiply(X).mean() - X.mean() ** 2)
+        else:
+            variance = float(X.var(dtype=np.float64))
+        return 1.0 / (int(X.shape[1]) * variance) if variance > 0.0 else 1.0
+
+    def _points(self, X: Any, n_threads: int, *, precise: bool) -> Points:
+        kernel = Kernel(self.kernel, self.gamma_, int(self.degree), float(self.coef0))
+        return Points(X, kernel, n_threads, precise=precise)
+
+    def _fits(self, n: int) -> bool:
+        """Whether there is room for all kernel values of n rows."""
+        limit = LIMIT if self.memory_limit is None else memory.parse(self.memory_limit)
+        return 4 * n * n <= limit
+
+    def _settings(self, n: int) -> Settings:
+        epochs = min(20, max(1, round(20_000 / n))) if self.epochs == "auto" else int(self.epochs)
+        n_threads = threads.count(self.n_jobs, n * n)
+        return Settings(epochs, float(self.average), self.tol, n_threads, self.max_time, bool(self.certify))
+
+    def _solve(
+        self, solver: KernelSolver, points: Points, labels: Ints, weights: Vector, order: Ints
+    ) -> tuple[list[Result], Vector, Problems]:
+        """The results, y_i coef_i for the rows of all problems, and these problems."""
+        n, hinge = len(labels), solver.loss == "hinge"
+        settings = self._settings(n)
+        problems = pairwise(labels, weights, order if hinge else np.arange(n))
+        if hinge and (self.kernel == "linear" or not self._fits(n)):
+            result = self._run(solver, Task(settings, points, problems, order, None))
+        elif self._fits(n):
+            result = self._run(solver, Task(settings, points, problems, order, _gram(points)))
+        else:
+            return self._solve_apart(solver, settings, points, problems)
+        return [result], result.w, problems
+
+    def _solve_apart(
+        self, solver: KernelSolver, settings: Settings, points: Points, problems: Problems
+    ) -> tuple[list[Result], Vector, Problems]:
+        """The same where there is room for the kernel values of one pair of classes at a time."""
+        largest = int(problems.sizes.max())
+        if not self._fits(largest):
+            raise ValueError(
+                f"solver={self.solver!r} keeps the kernel values of two classes, {largest:,} rows, in "
+                f'{memory.shown(4.0 * largest**2)}: raise memory_limit, or use solver="sgd", which keeps a part of them'
+            )
+        began, results, alpha = perf_counter(), [], np.zeros(len(problems.rows))
+        for p in range(len(problems)):
+            part = problems.of(p)
+            own = points.take(problems.rows[part])
+            rows = identity(len(own))
+            alone = Problems(rows, problems.a[part], np.array([0, len(own)]), *np.array([[0], [1]], dtype=np.int32))
+            left = None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - began))
+            task = Task(replace(settings, max_time=left), own, alone, rows, _gram(own))
+            results.append(self._run(solver, task))
+            alpha[part] = results[-1].w
+        return results, alpha, problems
+
+    def _run(self, solver: KernelSolver, task: Task) -> Result:
+        """The answer to a task, with bounds from kernel values in float64."""
+
+        def iterates(*_: Any, **__: Any) -> Iterator[Iterate]:
+            return solver(task, float(self.C))
+
+        if solver.loss == "hinge" and not self.certify:
+            answer = next(iterates())
+            status = Status.EPSILON if answer.satisfied else Status.MAX_TIME
+            return Result(answer.w, np.nan, np.nan, status, 1, [])
+        stop = Stop(self.tol, self.max_iter, task.settings.max_time)
+        result = run(iterates, cast("Risk", task), self.C, stop, self._callbacks())
+        if solver.loss == "hinge":
+            return result
+        exact = replace(task, settings=replace(task.settings, certify=True)).iterate(
+            result.w, float(self.C), solver.loss
+        )
+        rounded = result.status.converged and exact.gap > SLACK * self.tol
+        status = Status.PRECISION if rounded else result.status
+        return replace(result, primal=exact.primal, lower=exact.lower, status=status)
+
+    def _keep(self, X: Any, sort: Ints, labels: Ints, dual: Vector) -> None:
+        """The machines: rows with a coefficient, in the order of their classes."""
+        support = np.flatnonzero(dual.any(axis=0))
+        self.support_ = sort[support]
+        self.dual_coef_ = np.ascontiguousarray(dual[:, support])
+        self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))
+        if self.kernel == "precomputed":
+            self.support_vectors_: Any = np.empty((0, 0))
+            return
+        self.support_vectors_ = X[self.support_]
+        self.__dict__.pop("coef_", None)
+        if self.kernel == "linear":
+            # f(x) = w.x, and w = sum_k coef_k x_k: the scores of unit vectors are its entries.
+            turned = self.support_vectors_.T
+            turned = turned.toarray() if is_sparse(turned) else turned
+            self.coef_ = np.ascontiguousarray(pair_scores(turned.astype(np.float64), self.dual_coef_, self._edges()).T)
+            self.intercept_ = np.zeros(len(self.coef_))
+
+    def _edges(self) -> Ints:
+        """Where each class's support begins, and the end."""
+        return np.concatenate([[0], np.cumsum(self.n_support_)])
+
+    def _pair_scores(self, X: Any) -> Vector:
+        """One column per pair of classes."""
+        check_is_fitted(self)
+        if self.kernel == "linear":
+            linear = self._scores(X)
+            return linear.reshape(len(linear), -1)
+        given = self.kernel == "precomputed"
+        # Of a matrix of kernel values one hears first that it has a NaN, then that it has too many columns.
+        X = validate_data(self, X, reset=False, **(self._accepted(X) | {"ensure_all_finite": given}))
+        n_threads = threads.count(self.n_jobs, X.shape[0] * len(self.support_))
+        validation.refuse_non_finite(X, n_threads)
+        with threads.one_blas_thread():
+            support = self._points(X if given else self.support_vectors_, n_threads, precise=X.dtype == np.float64)
+            points = support if given else support.like(X)
+            columns = self.support_ if given else slice(0, len(self.support_))
+            scores = np.empty((X.shape[0], len(self.classes_) * (len(self.classes_) - 1) // 2))
+            for rows in blocks(X.shape[0], ROWS):
+                kernel = np.empty((rows.stop - rows.start, len(self.support_)), dtype=X.dtype)
+                points.values(rows, support, columns, kernel)
+                scores[rows] = pair_scores(kernel, self.dual_coef_, self._edges())
+        return scores
+
+    def decision_function(self, X: Any) -> Vector:
+        """f(x) for two classes, positive for classes_[1]; for more, of shape (n, n_classes), the votes of each class.
+
+        To the votes a number between -1/3 and 1/3 is added that grows with the sum of a class's scores.
+        """
+        scores = self._pair_scores(X)
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        low, high = np.array(list(combinations(range(len(self.classes_)), 2)), dtype=np.int32).T.copy()
+        return decisions(scores, low, high, len(self.classes_))
+
+    def predict(self, X: Any) -> Array:
+        """The class with most votes."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: Array = self.classes_[chosen]
+        return labels
+
+
+def _gram(points: Points) -> Array:
+    gram = np.empty((len(points), len(points)), dtype=np.float32)
+    points.matrix(gram)
+    return gram

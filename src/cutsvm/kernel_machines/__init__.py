@@ -1,0 +1,23 @@
+"""Kernel machines: their solvers, kernel values in blocks, one machine per pair of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutsvm.kernel_machines.isda import ISDA
+from cutsvm.kernel_machines.min_norm import MinNorm
+from cutsvm.kernel_machines.sgd import SGD
+from cutsvm.kernel_machines.task import KernelSolver
+
+__all__ = ["ISDA", "SGD", "SOLVERS", "KernelSolver", "MinNorm", "resolve"]
+
+SOLVERS: dict[str, KernelSolver] = {"sgd": SGD(), "isda": ISDA(), "min_norm": MinNorm()}
+
+
+def resolve(solver: Any) -> KernelSolver:
+    """The solver object of a name; an object is what it is."""
+    if isinstance(solver, (SGD, ISDA, MinNorm)):
+        return solver
+    if isinstance(solver, str) and solver in SOLVERS:
+        return SOLVERS[solver]
+    raise ValueError(f"solver={solver!r}: expected one of {', '.join(map(repr, SOLVERS))}, or a solver object")

@@ -1,0 +1,178 @@
+"""Kernel values, block by block.
+
+A kernel is a function of dot products or of squared distances, its `base`. That base does not depend on the kernel's
+parameters, so one matrix of it serves them all:
+
+    linear   x.z                                rbf   exp(-gamma |x - z|^2)
+    poly     (gamma x.z + coef0)^degree         precomputed: what the caller says
+
+Blocks have fixed sizes and each is the work of one thread with a BLAS of one thread, so that the values are the same
+for any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from cutsvm.types import Array, Ints, Vector
+
+__all__ = ["KERNELS", "Kernel", "Points", "blocks", "identity", "in_blocks", "is_sparse"]
+
+KERNELS = ("rbf", "poly", "linear", "precomputed")
+ROWS, COLUMNS = 512, 2048  # of a block
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel and its parameters."""
+
+    name: str = "rbf"
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 0.0
+
+    @property
+    def base(self) -> Literal["distance", "dot"]:
+        return "distance" if self.name == "rbf" else "dot"
+
+    def of_base(self, base: Array, out: Array) -> None:
+        """The kernel's values from its base; `out` may be `base` itself."""
+        if self.name == "rbf":
+            np.multiply(base, -self.gamma, out=out, casting="same_kind")
+            np.exp(out, out=out)
+        elif self.name == "poly":
+            np.multiply(base, self.gamma, out=out, casting="same_kind")
+            out += self.coef0
+            once = out.copy()
+            for _ in range(self.degree - 1):
+                out *= once
+        elif out is not base:
+            np.copyto(out, base, casting="same_kind")
+
+
+class Points:
+    """Rows of X as a kernel sees them.
+
+    precise: kernel values are computed in float64, else dense ones in float32. For distances the features' means are
+    subtracted from dense X first: that changes no distance, and less is lost in |x|^2 + |z|^2 - 2 x.z.
+    """
+
+    def __init__(
+        self, X: Any, kernel: Kernel, threads: int, *, precise: bool = True, means: Vector | None = None
+    ) -> None:
+        self.kernel, self.threads, self.precise, self.means = kernel, threads, precise, means
+        self.given = kernel.name == "precomputed"
+        self.original = X
+        if self.given:
+            self.X = X.toarray() if is_sparse(X) else np.asarray(X)
+            return
+        X = X.astype(np.float64 if precise or is_sparse(X) else np.float32, copy=False)
+        if kernel.base == "distance" and not is_sparse(X):
+            self.means = X.mean(axis=0, dtype=np.float64) if means is None else means
+            X = X - self.means.astype(X.dtype)
+        self.X = X
+        self.squares = _squares(X)
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def precisely(self) -> Points:
+        """The same rows, for kernel values in float64."""
+        return self if self.given or self.precise else Points(self.original, self.kernel, self.threads)
+
+    def like(self, X: Any) -> Points:
+        """Other rows, prepared as these are."""
+        return Points(X, self.kernel, self.threads, precise=self.precise, means=self.means)
+
+    def take(self, rows: Ints) -> Points:
+        """Some rows, in this order."""
+        some = copy(self)
+        if self.given:
+            some.X = self.X[np.ix_(rows, rows)]
+        else:
+            some.X, some.squares = self.X[rows], self.squares[rows]
+            some.original = self.original[rows]
+        return some
+
+    def values(
+        self, rows: Ints | slice, others: Points, columns: Ints | slice, out: Array, *, base: bool = False
+    ) -> None:
+        """out = kernel values of these rows with those columns of `others`, or only the base of these values."""
+        mine = self.X[rows]
+
+        def fill(block: slice) -> None:
+            theirs = _pick(columns, block)
+            if self.given:
+                out[:, block] = mine[:, theirs]
+                return
+            values = mine @ others.X[theirs].T
+            values = values.toarray() if is_sparse(values) else values
+            if self.kernel.base == "distance":
+                _distances(values, self.squares[rows], others.squares[theirs])
+            if not base:
+                self.kernel.of_base(values, values)
+            out[:, block] = values
+
+        in_blocks(fill, out.shape[1], COLUMNS, self.threads)
+
+    def matrix(self, out: Array, *, base: bool = False) -> None:
+        """out = the values for all pairs of rows."""
+        for rows in blocks(len(self), ROWS):
+            self.values(rows, self, slice(0, len(self)), out[rows], base=base)
+        if self.kernel.base == "distance":  # what rounding has left of 0
+            np.fill_diagonal(out, 0.0 if base else 1.0)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array."""
+    return bool(sparse.issparse(X))
+
+
+def identity(n: int) -> Array:
+    """0, 1, .., n - 1, as kernels take places."""
+    return np.arange(n, dtype=np.int32)
+
+
+def in_blocks(work: Callable[[slice], None], size: int, block: int, threads: int) -> None:
+    """work(slice) for each block of `size`, by several threads."""
+    if threads == 1 or size <= block:
+        for one in blocks(size, block):
+            work(one)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(work, blocks(size, block)):
+            pass
+
+
+def blocks(size: int, block: int) -> Iterator[slice]:
+    """0 .. size in runs of `block`."""
+    return (slice(start, min(size, start + block)) for start in range(0, size, block))
+
+
+def _pick(columns: Ints | slice, block: slice) -> Any:
+    if isinstance(columns, slice):
+        first = columns.start or 0
+        return slice(first + block.start, first + block.stop)
+    return columns[block]
+
+
+def _squares(X: Any) -> Vector:
+    if is_sparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(X.dtype)
+    squares: Vector = np.einsum("ij,ij->i", X, X)
+    return squares
+
+
+def _distances(dots: Array, left: Vector, right: Vector) -> None:
+    """dots = |x|^2 + |z|^2 - 2 dots, and not below 0."""
+    dots *= -2.0
+    dots += left[:, None]
+    dots += right
+    np.maximum(dots, 0.0, out=dots)

@@ -1,0 +1,87 @@
+"""What the two solvers of the L2 kernel machine share: rounds of steps until each problem is within tol.
+
+The problem, its dual and both methods are in core/l2_dual.hpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from cutsvm._native import core
+from cutsvm.kernel_machines.one_vs_one import Machines, Problems
+from cutsvm.kernel_machines.task import Settings, Task
+from cutsvm.run import Iterate
+from cutsvm.types import Array, Vector
+
+__all__ = ["L2"]
+
+STEPS = 20_000  # of each problem between iterates
+MOST = 1 << 62
+
+
+@dataclass(frozen=True)
+class L2:
+    """A solver of the L2 machine, by the method of this name in core/l2_dual.hpp."""
+
+    method: ClassVar[str]
+    loss: ClassVar[str] = "l2"
+
+    def __call__(self, task: Task, C: float) -> Iterator[Iterate]:
+        return rounds(self.method, task, C)
+
+    def together(self, gram: Array, problems: Problems, Cs: Vector, settings: Settings) -> Machines:
+        """The machines for rising C, each the start for the next."""
+        versions = 1 if len(Cs) == 1 else core.VERSIONS
+        alpha, seen = np.zeros((len(problems.rows), versions)), np.empty((len(problems), len(Cs), 3))
+        core.kernel_l2(
+            gram,
+            problems.rows,
+            problems.a,
+            problems.first,
+            Cs,
+            self.method,
+            settings.tol,
+            MOST,
+            alpha,
+            seen,
+            settings.threads,
+        )
+        return Machines.of_alpha(problems, alpha)
+
+
+def rounds(method: str, task: Task, C: float) -> Iterator[Iterate]:
+    """An iterate after every round, with the sums of the problems' bounds."""
+    assert task.gram is not None
+    problems, scale, tol = task.problems, 1.0 / (C * task.problems.sizes), task.settings.tol
+    alpha = np.zeros((len(problems.rows), 1))
+    # At alpha = 0 every row misses by 1, and no bound is known.
+    primal = np.array([np.abs(problems.a[problems.of(p)]).sum() / 2.0 for p in range(len(problems))]) / problems.sizes
+    lower = np.zeros(len(problems))
+    left = np.arange(len(problems))
+    yield Iterate(alpha[:, 0].copy(), float(primal.sum()), 0.0, 0, swept=True)
+    while True:
+        some, places = problems.some(left)
+        own, seen = alpha[places], np.empty((len(left), 1, 3))
+        core.kernel_l2(
+            task.gram,
+            some.rows,
+            some.a,
+            some.first,
+            np.array([C]),
+            method,
+            tol,
+            STEPS,
+            own,
+            seen,
+            task.settings.threads,
+        )
+        alpha[places] = own
+        primal[left], lower[left] = seen[:, 0, 0] * scale[left], np.maximum(lower[left], seen[:, 0, 1] * scale[left])
+        left = np.flatnonzero(primal - lower > tol * primal)
+        done = not len(left)
+        left = left if len(left) else np.arange(len(problems))
+        yield Iterate(alpha[:, 0].copy(), float(primal.sum()), float(lower.sum()), 0, satisfied=done, swept=True)

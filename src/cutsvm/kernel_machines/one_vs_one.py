@@ -1,0 +1,145 @@
+"""One machine for each pair of classes: the problems that they are trained on, and how they vote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from cutsvm._native import core
+from cutsvm.types import Array, Ints, Vector
+
+__all__ = ["Machines", "Problems", "decisions", "duals", "pair_scores", "pairwise"]
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """Two-class problems on rows of one data set, one after another.
+
+    Problem p decides between the classes low[p] < high[p]; its rows are rows[first[p]:first[p + 1]], in the order in
+    which they are visited. a is the weight of a row, with the sign of its class: + for the higher one.
+    """
+
+    rows: Array  # int32
+    a: Vector
+    first: Ints
+    low: Array  # int32
+    high: Array
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    @property
+    def sizes(self) -> Ints:
+        return np.diff(self.first)
+
+    def of(self, p: int) -> slice:
+        """Where problem p's rows are."""
+        return slice(int(self.first[p]), int(self.first[p + 1]))
+
+    def some(self, which: Ints) -> tuple[Problems, Ints]:
+        """Some of the problems, and where their rows are among all."""
+        places = np.concatenate([np.arange(self.first[p], self.first[p + 1]) for p in which])
+        first = np.concatenate([[0], np.cumsum(self.sizes[which])])
+        return Problems(self.rows[places], self.a[places], first, self.low[which], self.high[which]), places
+
+
+def pairwise(labels: Ints, weights: Vector, order: Ints) -> Problems:
+    """The problems of all pairs of classes among the rows `order`, each in that order.
+
+    labels: 0, 1, .. for all rows. Classes without a row in `order` have no problem.
+    """
+    own = labels[order]
+    places = {int(k): np.flatnonzero(own == k) for k in np.unique(own)}
+    pairs = list(combinations(places, 2))
+    parts = [order[np.sort(np.concatenate([places[low], places[high]]))] for low, high in pairs]
+    signed = [
+        np.where(labels[part] == high, weights[part], -weights[part])
+        for part, (_, high) in zip(parts, pairs, strict=True)
+    ]
+    first = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    low, high = np.array(pairs, dtype=np.int32).reshape(-1, 2).T.copy()
+    return Problems(np.concatenate(parts).astype(np.int32), np.concatenate(signed), first, low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class Machines:
+    """What training makes of problems: f(x) = sum_k coef[k] K(x, x_k), in one version per value of C.
+
+    The support of machine p are the `used[p]` entries of `columns` and `coef` from first[p] on; columns are rows.
+    """
+
+    first: Ints
+    columns: Array  # int32
+    coef: Vector  # (rows of all problems, versions)
+    used: Ints
+
+    @classmethod
+    def of_alpha(cls, problems: Problems, alpha: Vector) -> Machines:
+        """From one coefficient >= 0 for each row of each problem and version: those that are not 0 are the support."""
+        columns, coef = np.zeros_like(problems.rows), np.zeros_like(alpha)
+        used = np.zeros(len(problems), dtype=np.int64)
+        signs = np.copysign(1.0, problems.a)
+        for p in range(len(problems)):
+            part = problems.of(p)
+            kept = part.start + np.flatnonzero(alpha[part].any(axis=1))
+            used[p] = len(kept)
+            into = slice(part.start, part.start + len(kept))
+            columns[into], coef[into] = problems.rows[kept], signs[kept, None] * alpha[kept]
+        return cls(problems.first, columns, coef, used)
+
+    def hits(self, gram: Array, rows: Ints, labels: Ints, problems: Problems, classes: int, threads: int) -> Ints:
+        """How many of the rows the machines' vote puts into their class, for each version."""
+        hits = np.zeros(self.coef.shape[1], dtype=np.int64)
+        core.count_hits(
+            gram,
+            rows.astype(np.int32),
+            labels[rows].astype(np.int32),
+            self.first,
+            self.columns,
+            self.coef,
+            self.used,
+            problems.low,
+            problems.high,
+            classes,
+            hits,
+            threads,
+        )
+        return hits
+
+
+def pair_scores(kernel: Array, dual_coef: Vector, bounds: Ints) -> Vector:
+    """The scores of all pairs of classes, one column each, from kernel values with the support.
+
+    The support is sorted by class: that of class k has the columns bounds[k]:bounds[k + 1]. dual_coef has, for each
+    of them, one coefficient for every other class, in the order of the classes.
+    """
+    classes = len(bounds) - 1
+    pairs = list(combinations(range(classes), 2))
+    scores = np.zeros((len(kernel), len(pairs)))
+    for k in range(classes):
+        part = slice(bounds[k], bounds[k + 1])
+        mine = kernel[:, part] @ dual_coef[:, part].T.astype(kernel.dtype, copy=False)
+        for p, (low, high) in enumerate(pairs):
+            if k in (low, high):
+                scores[:, p] += mine[:, (high if k == low else low) - (k == low)]
+    return scores
+
+
+def decisions(scores: Vector, low: Array, high: Array, classes: int) -> Vector:
+    """Votes of each class, ties broken by the sums of the scores: see core/one_vs_one.hpp."""
+    out = np.empty((len(scores), classes))
+    core.pair_decisions(np.ascontiguousarray(scores), low, high, out)
+    return out
+
+
+def duals(problems: Problems, alpha: Vector, classes: int, n: int) -> Vector:
+    """(classes - 1, n) signed coefficients from those >= 0 of all problems' rows: for each row one per other class."""
+    dual = np.zeros((max(1, classes - 1), n))
+    for p in range(len(problems)):
+        part = problems.of(p)
+        negative = np.signbit(problems.a[part])  # rows of the lower class: the other one is the higher
+        other = np.where(negative, problems.high[p] - 1, problems.low[p])
+        dual[other, problems.rows[part]] = np.where(negative, -alpha[part], alpha[part])
+    return dual
