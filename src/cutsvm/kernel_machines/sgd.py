@@ -205,7 +205,8 @@ def _keep(steps: _Steps, column_place: Array, held: Ints, fresh: Ints) -> Ints:
 
 def _linear_walk(steps: _Steps, task: Task, C: float) -> Iterator[None]:
     """All steps of Algorithm A, problem by problem."""
-    problems, X = task.problems, task.points.X
+    problems = task.problems
+    X: Any = task.points.X
     steps.slot[:] = np.concatenate([identity(m) for m in problems.sizes])
     for p, m in enumerate(problems.sizes):
         part = problems.of(p)
