@@ -55,7 +55,8 @@ class FewLevels {
 };
 
 // Any number of levels: a tree of WIDE branches whose nodes hold the sums of the branches before each branch, side by
-// side: a node is one line of a cache and one vector, a question reads one number per depth; seven depths are a million.
+// side. A node is one line of a cache and one vector, a question reads one number per depth; seven depths are a
+// million.
 class ManyLevels {
   public:
     void clear(std::int64_t levels) {
@@ -80,7 +81,12 @@ class ManyLevels {
             at /= WIDE;
         }
     }
-    void prefetch(std::int32_t level) const { __builtin_prefetch(sums_.data() + level); }
+    // requires: more levels than branches. The leaf and what it hangs on; the rest is small enough to be near.
+    void prefetch(std::int32_t level) const {
+        const auto at = static_cast<std::size_t>(level);
+        __builtin_prefetch(sums_.data() + at, 1);
+        __builtin_prefetch(sums_.data() + starts_[1] + at / WIDE, 1);
+    }
     double below(std::int32_t level) const {
         double sum = 0.0;
         auto at = static_cast<std::size_t>(level);
@@ -173,52 +179,46 @@ void sweep_up(PairScratch& scratch, const Weights& weights, std::int64_t levels,
     }
 }
 
-// The same for two levels, where the rows of the higher one stand in order by score - margin: a pair counts if its lower
-// row stands behind. Nothing to compare and no branch, so this is fast; both ways in one loop, as neither waits for the
-// other.
-template <class Weights>
-double sweep_two(PairScratch& scratch, const Weights& weights) {
-    const auto& rows = scratch.rows;
-    double lower = 0.0, upper = 0.0, weight = 0.0;
-    for (std::size_t k = 0, j = rows.size(); j-- > 0; ++k) {
-        const bool high = rows[j].level != 0, low = rows[k].level == 0;
-        scratch.above[j] = high ? lower : 0.0;
-        scratch.below[k] = low ? upper : 0.0;
-        weight += weights[j] * scratch.above[j];
-        lower += high ? 0.0 : weights[j];
-        upper += low ? 0.0 : weights[k];
+// The same for two levels, where the rows of the higher one stand in order by score - margin: a pair counts if its
+// lower row stands behind. Nothing to compare and no branch, so this is fast. One way: the slopes of the higher rows
+// (DOWN) or of the lower ones, their weight, and slopes . scores, added up by blocks for more digits.
+template <bool DOWN, class Weights>
+PairSums sweep_two(const LargeVector<Ranked>& rows, const Weights& weights, double middle, double* g) {
+    const auto n = static_cast<std::int64_t>(rows.size());
+    double sum = 0.0, nowhere = 0.0;
+    PairSums total;
+    for (std::int64_t first = 0; first < n; first += BLOCK) {
+        PairSums part;
+        for (std::int64_t m = first; m < std::min(n, first + BLOCK); ++m) {
+            const auto k = static_cast<std::size_t>(DOWN ? n - 1 - m : m);
+            const bool asks = (rows[k].level != 0) == DOWN;
+            const double weight = asks ? weights[k] * sum : 0.0, slope = DOWN ? 0.0 - weight : weight;
+            *(asks ? g + rows[k].row : &nowhere) = slope;
+            part.weight += weight;
+            part.loss += slope * (rows[k].score - middle);
+            sum += asks ? 0.0 : weights[k];
+        }
+        total.weight += part.weight;
+        total.loss += part.loss;
     }
-    return weight;
+    return total;
 }
 
-// Both sweeps, which are apart from each other: one thread each. Returns what the first returns.
+// Both sweeps, which are apart from each other: one thread each.
 template <class Down, class Up>
-double sweep(const Down& down, const Up& up, int threads) {
-    double weight = 0.0;
+void sweep(const Down& down, const Up& up, int threads) {
     if (threads <= 1) {
-        weight = down();
+        down();
         up();
-        return weight;
+        return;
     }
 #pragma omp parallel sections num_threads(2)
     {
 #pragma omp section
-        weight = down();
+        down();
 #pragma omp section
         up();
     }
-    return weight;
-}
-
-// above and below of all rows, by the way that is the fastest for so many levels; returns the weight.
-template <class Weights>
-double sweep(PairScratch& scratch, const Weights& weights, std::int64_t levels, double margin, int threads) {
-    const auto with = [&](auto& sums) {
-        return sweep([&] { return sweep_down(scratch, weights, levels, margin, sums[0]); },
-                     [&] { sweep_up(scratch, weights, levels, margin, sums[1]); }, threads);
-    };
-    if (levels > FewLevels::MOST) return with(scratch.many);
-    return with(scratch.few);
 }
 
 // The same for few rows, for which it is faster to look at every pair than to sort.
@@ -246,28 +246,38 @@ inline PairSums few_slopes(const std::int32_t* y, const double* s, const double*
     return {weight, std::max(0.0, margin * weight + dot)};
 }
 
-// The slopes g of rows in order, and the sums. `moved`: two levels, the scores of the higher one less the margin.
-template <class Weights>
-PairSums sorted_slopes(PairScratch& scratch, const Weights& weights, std::int64_t levels, double margin, bool moved,
-                       double* g, int threads) {
+// The slopes g of rows in order, and the sums. The slopes sum to 0, so scores may be counted from any place; from their
+// middle the sum is exact to more digits.
+template <class Weights, class Levels>
+PairSums sorted_slopes(PairScratch& scratch, const Weights& weights, std::int64_t levels, double margin,
+                       std::array<Levels, 2>& by_level, double* g, int threads) {
     const auto& rows = scratch.rows;
     const std::size_t n = rows.size();
     for (auto* sums : {&scratch.above, &scratch.below}) sums->resize(n);
-    const double weight =
-        moved ? sweep_two(scratch, weights) : sweep(scratch, weights, levels, margin, threads);
-    // The slopes sum to 0, so scores may be counted from any place; from their middle the sum is exact to more digits.
+    double weight = 0.0;
+    sweep([&] { weight = sweep_down(scratch, weights, levels, margin, by_level[0]); },
+          [&] { sweep_up(scratch, weights, levels, margin, by_level[1]); }, threads);
     const double middle = rows[n / 2].score;
     const auto dot = sum_blocks<1>(static_cast<std::int64_t>(n), threads, [&](std::int64_t first, std::int64_t last) {
         double sum = 0.0;
         for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k) {
-            if (k + AHEAD < n) __builtin_prefetch(g + rows[k + AHEAD].row, 1);
             const double slope = weights[k] * (scratch.below[k] - scratch.above[k]);
             g[rows[k].row] = slope;
             sum += slope * (rows[k].score - middle);
         }
         return std::array{sum};
     });
-    return {weight, std::max(0.0, moved ? dot[0] : margin * weight + dot[0])};  // moved scores have the margin in them
+    return {weight, std::max(0.0, margin * weight + dot[0])};
+}
+
+// The same for two levels, where the scores of the higher rows, and so the sum, have the margin in them.
+template <class Weights>
+PairSums sorted_slopes_of_two(const LargeVector<Ranked>& rows, const Weights& weights, double* g, int threads) {
+    const double middle = rows[rows.size() / 2].score;
+    PairSums down, up;
+    sweep([&] { down = sweep_two<true>(rows, weights, middle, g); },
+          [&] { up = sweep_two<false>(rows, weights, middle, g); }, threads);
+    return {down.weight, std::max(0.0, down.loss + up.loss)};
 }
 
 // One query: its rows' slopes g, the weight of the pairs that count, and the loss; NaN if a score is not finite.
@@ -288,7 +298,7 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
     if (n <= MANY_ROWS) threads = 1;
     auto& rows = scratch.rows;
     const bool two = levels == 2 && p.margin >= SHIFTED;
-    if (two) {  // the lower rows first, so that they stand before an upper one at the same place: such a pair is not one
+    if (two) {  // the lower row before an upper one at the same place: such a pair does not count
         const std::array<double, 2> less{0.0, p.margin};
         const auto row = [&](std::int64_t i) {
             return Ranked{f[i] - less[static_cast<std::size_t>(y[i])], static_cast<std::int32_t>(i), y[i]};
@@ -298,14 +308,19 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
         const auto row = [&](std::int64_t i) { return Ranked{f[i], static_cast<std::int32_t>(i), y[i]}; };
         scratch.put_in_order(n, row, ByScore{}, rows, threads);
     }
-    if (std::all_of(s, s + n, [&](double weight) { return weight == s[0]; }))  // mostly so
-        return sorted_slopes(scratch, SameWeights{s[0]}, levels, p.margin, two, g, threads);
+    const auto with = [&](const auto& weights) {
+        if (two) return sorted_slopes_of_two(rows, weights, g, threads);
+        if (levels > FewLevels::MOST)
+            return sorted_slopes(scratch, weights, levels, p.margin, scratch.many, g, threads);
+        return sorted_slopes(scratch, weights, levels, p.margin, scratch.few, g, threads);
+    };
+    if (std::all_of(s, s + n, [&](double weight) { return weight == s[0]; })) return with(SameWeights{s[0]});  // mostly
     scratch.weights.resize(rows.size());
     for_blocks(n, threads, [&](std::int64_t first, std::int64_t last) {
         for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k)
             scratch.weights[k] = s[rows[k].row];
     });
-    return sorted_slopes(scratch, scratch.weights, levels, p.margin, two, g, threads);
+    return with(scratch.weights);
 }
 
 // g = slopes of all rows; weights[q] and losses[q] = those of query q. Many queries run side by side; of few each one

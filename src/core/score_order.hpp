@@ -1,16 +1,18 @@
 // Rows in the order of their scores, smallest first. The same for any number of threads.
 //
-//   look at some of the rows: low and high
-//   cut [low, high] into cells of the same width, more of them than rows; what lies outside joins the outermost ones
+//   look at some of the rows: low and high, between which most of them are
+//   cut a range twice as wide into cells of the same width, more of them than rows; the rest joins the outermost ones
 //   put the rows into buckets of neighbouring cells, each so small that a cache holds it
-//   in each bucket: put the rows into their cells, then sort the few that share one
-// Linear time unless many different scores share a cell, then that of std::stable_sort. Only one step jumps about in all
-// of the memory, and only in as many places as there are buckets.
+//   in each bucket: put the rows into their cells, sort the few that share one; if they are many, cut anew
+// Linear time unless scores lie very unevenly, then at most that of std::stable_sort. Only one step jumps about in all
+// of the memory, and only among as many places as there are buckets.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -30,11 +32,47 @@ struct ByScore {
     bool operator()(const Ranked& a, const Ranked& b) const { return a.score < b.score; }
 };
 
-// ... or those of the lower level come first.
+// ... or those of the lower one of two levels come first.
 struct ByScoreAndLevel {
     bool operator()(const Ranked& a, const Ranked& b) const {
         return a.score < b.score || (a.score == b.score && a.level < b.level);
     }
+};
+
+// A range of scores in cells of the same width, which are numbered.
+class Cells {
+  public:
+    template <class Row>
+    Cells(std::int64_t n, const Row& row, unsigned bits) : last_(static_cast<double>((std::uint32_t{1} << bits) - 1)) {
+        // Of the sample all but the lowest and the highest, which may be far away from all others.
+        constexpr double FAR = std::numeric_limits<double>::infinity();
+        double lowest = FAR, low = FAR, highest = -FAR, high = -FAR;
+        for (std::int64_t i = 0; i < n; i += std::max<std::int64_t>(1, n / SAMPLE)) {
+            const double score = row(i).score;
+            low = std::min(low, std::max(lowest, score));
+            high = std::max(high, std::min(highest, score));
+            lowest = std::min(lowest, score);
+            highest = std::max(highest, score);
+        }
+        tie = low == high;
+        low_ = low - (high - low) / 2.0;
+        times_ = last_ / (2.0 * (high - low));
+    }
+
+    bool tie;  // most rows have the same score
+    double low() const { return low_; }
+
+    // Higher scores have no lower cell. Also where a range is so wide or so narrow that `times_` is 0 or infinite: what
+    // is not a number counts as 0.
+    std::uint32_t operator()(double score) const {
+        const double place = (score - low_) * times_, from_zero = place > 0.0 ? place : 0.0;
+        return static_cast<std::uint32_t>(from_zero < last_ ? from_zero : last_);
+    }
+
+  private:
+    static constexpr std::int64_t SAMPLE = 128;
+
+    double low_, times_, last_;  // cells per score, the last cell
 };
 
 class ScoreOrder {
@@ -47,19 +85,19 @@ class ScoreOrder {
         if (own_.size() < team) own_.resize(team);
         rows.resize(static_cast<std::size_t>(n));
         buckets_.assign(1, 0);
-        top_ = 0;
-        if (rows.size() > FEW) cut(n, row);
-        if (top_ > 0) {
-            into_buckets(n, row, rows, team);
+        const unsigned all = width(rows.size()), top = std::min(all - std::min(all, BUCKET), TOP), inside = within(all);
+        const Cells cells(n, row, top + inside);
+        if (top > 0) {
+            into_buckets(n, row, cells, top, inside, rows, team);
         } else {
             for (std::int64_t i = 0; i < n; ++i) rows[static_cast<std::size_t>(i)] = row(i);
         }
         buckets_.push_back(rows.size());
+        make_room(team);
         const auto sort = [&](std::size_t b, Own& own) {
-            sort_bucket(rows.data() + buckets_[b], buckets_[b + 1] - buckets_[b], before, own);
+            sort_bucket(rows.data() + buckets_[b], buckets_[b + 1] - buckets_[b], cells, inside, before, own, DEEP);
         };
         const std::size_t count = buckets_.size() - 1;
-        make_room(team);
         if (team == 1) {
             for (std::size_t b = 0; b < count; ++b) sort(b, own_[0]);
             return;
@@ -69,59 +107,37 @@ class ScoreOrder {
     }
 
   private:
-    static constexpr std::size_t FEW = 64, SHARED = 32;  // rows that are sorted as they are; of a cell
-    static constexpr std::int64_t SAMPLE = 256;
+    static constexpr std::size_t FEW = 64, SHARED = 32;            // rows that are sorted as they are; those of a cell
     static constexpr unsigned BUCKET = 11, INSIDE = 12, TOP = 11;  // bits: rows and cells of a bucket; most buckets
+    static constexpr int DEEP = 4;                                 // times that a cell is cut anew
 
     // What a thread needs for itself.
     struct Own {
         LargeVector<Ranked> rows;           // of a bucket
-        std::vector<std::uint32_t> places;  // by bucket, then by cell: how many rows it has, then where the next one goes
+        std::vector<std::uint32_t> places;  // by bucket, then by cell: how many rows it has, then where the next goes
     };
 
-    // The cell of a score; higher scores have no lower cell. Also where a range is so wide or so narrow that `times_` is
-    // 0 or infinite: what is not a number counts as 0.
-    std::uint32_t cell(double score) const {
-        const double place = (score - low_) * times_, from_zero = place > 0.0 ? place : 0.0;
-        return static_cast<std::uint32_t>(from_zero < last_ ? from_zero : last_);
-    }
-
-    // The cells, a bit wider than the rows of the sample lie.
-    template <class Row>
-    void cut(std::int64_t n, const Row& row) {
-        double high = low_ = row(0).score;
-        for (std::int64_t i = 0; i < n; i += std::max<std::int64_t>(1, n / SAMPLE)) {
-            const double score = row(i).score;
-            low_ = std::min(low_, score);
-            high = std::max(high, score);
-        }
-        const double room = (high - low_) / 8.0;
-        low_ -= room;
-        high += room;
-        const auto bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(n)));
-        top_ = std::min(bits - std::min(bits, BUCKET), TOP);
-        inside_ = std::min(bits + 1, INSIDE);
-        last_ = static_cast<double>((std::uint32_t{1} << (top_ + inside_)) - 1);
-        times_ = last_ / (high - low_);
-    }
+    static unsigned width(std::size_t n) { return static_cast<unsigned>(std::bit_width(n)); }
+    static unsigned within(unsigned bits) { return std::min(bits + 1, INSIDE); }
 
     // Rows that share one stay in the order that they have: each thread counts its piece, then knows where it begins.
     template <class Row>
-    void into_buckets(std::int64_t n, const Row& row, LargeVector<Ranked>& rows, std::size_t team) {
+    void into_buckets(std::int64_t n, const Row& row, const Cells& cells, unsigned top, unsigned inside,
+                      LargeVector<Ranked>& rows, std::size_t team) {
         const auto pieces = static_cast<std::int64_t>(team);
         const auto over_pieces = [&](const auto& work) {
-            const auto piece = [&](std::int64_t t) {
+            const auto piece = [&, inside](std::int64_t t) {
                 std::uint32_t* places = own_[static_cast<std::size_t>(t)].places.data();
                 for (std::int64_t i = n * t / pieces; i < n * (t + 1) / pieces; ++i) {
                     const Ranked here = row(i);
-                    work(here, places[cell(here.score) >> inside_]);
+                    work(here, places[cells(here.score) >> inside]);
                 }
             };
             if (pieces == 1) return piece(0);
 #pragma omp parallel for schedule(static) num_threads(static_cast<int>(pieces))
             for (std::int64_t t = 0; t < pieces; ++t) piece(t);
         };
-        const std::size_t count = std::size_t{1} << top_;
+        const std::size_t count = std::size_t{1} << top;
         for (std::size_t t = 0; t < team; ++t) own_[t].places.assign(count, 0);
         over_pieces([](const Ranked&, std::uint32_t& many) { ++many; });
         std::uint32_t next = 0;
@@ -139,34 +155,67 @@ class ScoreOrder {
         if (most <= FEW) return;
         for (std::size_t t = 0; t < team; ++t) {
             if (own_[t].rows.size() < most) own_[t].rows.resize(most);
-            own_[t].places.reserve(std::size_t{1} << inside_);
+            own_[t].places.reserve(std::size_t{1} << INSIDE);
         }
     }
 
+    // Rows whose cells differ in the lowest `bits` bits only.
     template <class Before>
-    void sort_bucket(Ranked* rows, std::size_t n, const Before& before, Own& own) const {
+    static void sort_bucket(Ranked* rows, std::size_t n, const Cells& cells, unsigned bits, const Before& before,
+                            Own& own, int depth) {
         if (n <= FEW) return insert(rows, rows + n, before);
-        const std::uint32_t cells = std::uint32_t{1} << inside_, inside = cells - 1;
-        own.places.assign(cells, 0);
+        const std::uint32_t count = std::uint32_t{1} << bits, inside = count - 1;
+        own.places.assign(count, 0);
         Ranked* const from = own.rows.data();
         std::uint32_t* const places = own.places.data();
         for (std::size_t k = 0; k < n; ++k) {
             from[k] = rows[k];
-            ++places[cell(from[k].score) & inside];
+            ++places[cells(from[k].score) & inside];
         }
         std::uint32_t next = 0, most = 0;
-        for (std::uint32_t c = 0; c < cells; ++c) {
+        for (std::uint32_t c = 0; c < count; ++c) {
             most = std::max(most, places[c]);
             next += std::exchange(places[c], next);
         }
-        for (std::size_t k = 0; k < n; ++k) rows[places[cell(from[k].score) & inside]++] = from[k];
+        for (std::size_t k = 0; k < n; ++k) rows[places[cells(from[k].score) & inside]++] = from[k];
         if (most <= SHARED) return insert(rows, rows + n, before);  // no row has far to go
         for (std::size_t begin = 0, end; begin < n; begin = end) {
-            end = places[cell(rows[begin].score) & inside];  // by now where the next cell begins
-            if (end - begin <= SHARED)
-                insert(rows + begin, rows + end, before);
-            else if (!std::is_sorted(rows + begin, rows + end, before))
-                std::stable_sort(rows + begin, rows + end, before);
+            const std::uint32_t cell = cells(rows[begin].score);
+            for (end = begin + 1; end < n && cells(rows[end].score) == cell;) ++end;
+            sort_cell(rows + begin, end - begin, before, own, depth);
+        }
+    }
+
+    template <class Before>
+    static void sort_cell(Ranked* rows, std::size_t n, const Before& before, Own& own, int depth) {
+        if (n <= SHARED) return insert(rows, rows + n, before);
+        if (std::is_sorted(rows, rows + n, ByScore{})) {  // mostly: all the same
+            if (!std::is_sorted(rows, rows + n, before)) lower_first(rows, rows + n);
+            return;
+        }
+        if (depth == 0) return std::stable_sort(rows, rows + n, before);
+        const unsigned bits = within(width(n));
+        const Cells cells(static_cast<std::int64_t>(n), [&](std::int64_t i) { return rows[i]; }, bits);
+        if (!cells.tie) return sort_bucket(rows, n, cells, bits, before, own, depth - 1);
+        // Lower ones, those with the score of most, higher ones.
+        Ranked* const from = own.rows.data();
+        std::copy(rows, rows + n, from);
+        const auto lower = std::count_if(from, from + n, [&](const Ranked& row) { return row.score < cells.low(); });
+        const auto same = std::count_if(from, from + n, [&](const Ranked& row) { return row.score == cells.low(); });
+        std::array<Ranked*, 3> next{rows, rows + lower, rows + lower + same};
+        const std::array<Ranked*, 4> ends{next[0], next[1], next[2], rows + n};
+        for (std::size_t k = 0; k < n; ++k) {
+            const double score = from[k].score;
+            *(score == cells.low() ? next[1]++ : score < cells.low() ? next[0]++ : next[2]++) = from[k];
+        }
+        for (std::size_t part = 0; part < 3; ++part)
+            sort_cell(ends[part], static_cast<std::size_t>(ends[part + 1] - ends[part]), before, own, depth - 1);
+    }
+
+    static void lower_first(Ranked* begin, Ranked* end) {
+        for (Ranked *here = begin, *next; here < end; here = next) {
+            next = std::upper_bound(here, end, *here, ByScore{});
+            std::stable_partition(here, next, [](const Ranked& row) { return row.level == 0; });
         }
     }
 
@@ -183,9 +232,7 @@ class ScoreOrder {
         }
     }
 
-    double low_ = 0.0, times_ = 0.0, last_ = 0.0;  // cells per score, the last cell
-    unsigned top_ = 0, inside_ = 0;                // bits of a cell's number: its bucket, and the place in it
-    std::vector<std::size_t> buckets_;             // where each begins
+    std::vector<std::size_t> buckets_;  // where each begins
     std::vector<Own> own_;
 };
 
