@@ -32,8 +32,11 @@ inline constexpr std::int64_t FEW_ROWS = 96;
 inline constexpr double SHIFTED = 1e-3;  // a margin that a score can be moved by and not lose much to round-off
 inline constexpr std::int64_t MANY_ROWS = 32 * BLOCK;  // of one query: up to here waking threads takes what they bring
 
-// Weights by level: add one, ask for the sums of all levels below and above one. Few levels: the sums below each.
-class FewLevels {
+// Weights by level: add one, ask for the sums of all levels below and above one. Each has lines of the cache of its own,
+// as another thread writes to the next one.
+
+// Few levels: the sums below each.
+class alignas(128) FewLevels {
   public:
     static constexpr std::int64_t MOST = 15;
 
@@ -57,7 +60,7 @@ class FewLevels {
 // Any number of levels: a tree of WIDE branches whose nodes hold the sums of the branches before each branch, side by
 // side. A node is one line of a cache and one vector, a question reads one number per depth; seven depths are a
 // million.
-class ManyLevels {
+class alignas(128) ManyLevels {
   public:
     void clear(std::int64_t levels) {
         starts_.clear();
