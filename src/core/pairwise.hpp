@@ -32,7 +32,7 @@ inline constexpr std::int64_t FEW_ROWS = 96;
 inline constexpr double SHIFTED = 1e-3;  // a margin that a score can be moved by and not lose much to round-off
 inline constexpr std::int64_t MANY_ROWS = 32 * BLOCK;  // of one query: up to here waking threads takes what they bring
 
-// Weights by level: add one, ask for the sums of all levels below and above one. Each has lines of the cache of its own,
+// Weights by level: add one, ask for the sums of all levels below and above one. Each has cache lines of its own,
 // as another thread writes to the next one.
 
 // Few levels: the sums below each.
