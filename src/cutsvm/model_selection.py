@@ -194,6 +194,7 @@ class _Search:
         self.grid = grid
         self.params = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
         self.seconds = {"kernel": 0.0, "training": 0.0, "voting": 0.0}
+        self._known: dict[Any, tuple[Problems, Ints]] = {}
         self._bases: dict[str, Array] = {}
         self._gram: tuple[Kernel | None, Array] = (None, np.empty((0, 0), dtype=np.float32))
 
@@ -252,7 +253,7 @@ class _Search:
         gram = self._matrix(own)
         began = perf_counter()
         Cs = np.array([float(self.params[k].get("C", own.C)) for k in group])
-        problems, edges = joined([self._problems(own, train, shuffled=solver.loss == "hinge") for train, _ in parts])
+        problems, edges = self._joined([train for train, _ in parts], own, shuffled=solver.loss == "hinge")
         sizes = [len(train) for train, _ in parts]
         machines = solver.together(gram, problems, Cs, own._settings(min(sizes), self.threads))
         trained = perf_counter()
@@ -266,6 +267,13 @@ class _Search:
         self.seconds["training"] += trained - began
         self.seconds["voting"] += perf_counter() - trained
         return hits
+
+    def _joined(self, trains: list[Ints], own: KernelSVC, *, shuffled: bool) -> tuple[Problems, Ints]:
+        """The problems of some training parts, and where each part's begin; they are the same for every kernel."""
+        key = (*map(id, trains), repr(own.class_weight), shuffled)
+        if key not in self._known:
+            self._known[key] = joined([self._problems(own, train, shuffled=shuffled) for train in trains])
+        return self._known[key]
 
     def _problems(self, own: KernelSVC, train: Ints, *, shuffled: bool) -> Problems:
         weights = np.ones(len(self.labels))

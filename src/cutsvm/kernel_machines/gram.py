@@ -125,7 +125,10 @@ class Points:
     def matrix(self, out: Array, *, base: bool = False) -> None:
         """out = the values for all pairs of rows."""
         for rows in blocks(len(self), ROWS):
-            self.values(rows, self, slice(0, len(self)), out[rows], base=base)
+            rest = slice(rows.start if not self.given else 0, len(self))
+            self.values(rows, self, rest, out[rows, rest], base=base)
+            if not self.given:  # what a caller gives need not be symmetric
+                out[rest, rows] = out[rows, rest].T
         if self.kernel.base == "distance":  # what rounding has left of 0
             np.fill_diagonal(out, 0.0 if base else 1.0)
 

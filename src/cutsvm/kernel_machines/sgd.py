@@ -20,8 +20,9 @@ w = sum_j alpha_j x_j is kept instead (Algorithm A).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from time import perf_counter
 from typing import Any, ClassVar, Literal
 
@@ -79,7 +80,8 @@ class _Steps:
         self.Cs[: len(Cs)] = Cs
         with np.errstate(divide="ignore"):
             self.margin = np.where(self.Cs > 0.0, 1.0 / self.Cs, -np.inf)
-        self.scale, self.tail, self.after = _schedule(step, problems.sizes, epochs, average)
+        self.step = step
+        self.scale, self.tail = _schedule(step, problems.sizes, epochs, average)
         total = len(problems.rows)
         self.slot, self.columns = np.full(total, -1, dtype=np.int32), np.zeros(total, dtype=np.int32)
         self.beta, self.mean = np.zeros((total, len(self.Cs))), np.zeros((total, len(self.Cs)))
@@ -114,9 +116,8 @@ class _Steps:
         """The answer in the order of the support; early: the last alpha, where the steps were broken off."""
         if not early:
             return self.Cs * self.mean
-        last = np.array(
-            [self.after(m, t + 1) for m, t in zip(self.problems.sizes.tolist(), self.done.tolist(), strict=True)]
-        )
+        ends = zip(self.problems.sizes.tolist(), self.done.tolist(), strict=True)
+        last = np.array([_scale(self.step, m, np.array(t + 1.0)) for m, t in ends])
         answer: Vector = self.Cs * self.beta * np.repeat(last, self.problems.sizes)[:, None]
         return answer
 
@@ -127,28 +128,29 @@ class _Steps:
         return np.where(self.slot < 0, 0.0, np.abs(coef))
 
 
-def _schedule(
-    step: str, sizes: Ints, epochs: int, average: float
-) -> tuple[Vector, Vector, Callable[[int, int], float]]:
-    """(scale_t, tail_t) of all steps of all problems, and scale as a function of m and t.
+def _schedule(step: str, sizes: Ints, epochs: int, average: float) -> tuple[Vector, Vector]:
+    """(scale_t, tail_t) of all steps of all problems; see `_plan`."""
+    plans = [_plan(step, m, epochs, average) for m in sizes.tolist()]
+    return np.concatenate([scale for scale, _ in plans]), np.concatenate([tail for _, tail in plans])
+
+
+@lru_cache(maxsize=256)  # folds and pairs of classes often have the same size
+def _plan(step: str, m: int, epochs: int, average: float) -> tuple[Vector, Vector]:
+    """(scale_t, tail_t) of the steps t = 1 .. T of a problem with m rows.
 
     alpha_t = C scale_t beta. tail_t is what one step's change of beta has in the mean of the last alphas, over C.
     """
+    T = epochs * m
+    scale = _scale(step, m, np.arange(1.0, T + 2))
+    last = max(1, round(average * T))
+    counted = scale / last
+    counted[: T + 1 - last] = 0.0
+    later = np.cumsum(counted[::-1])[::-1]  # of alpha_t and all that come after it
+    return scale[:T], later[1:]
 
-    def scale(m: Any, t: Any) -> Any:
-        return m / t if step == "1/t" else np.ones_like(t, dtype=np.float64)
 
-    scales, tails = [], []
-    for m in sizes:
-        T = epochs * int(m)
-        t = np.arange(1, T + 2)
-        own = scale(m, t)
-        last = max(1, round(average * T))
-        counted = np.where(t > T + 1 - last, own, 0.0) / last
-        later = np.cumsum(counted[::-1])[::-1]  # of alpha_t and all that come after it
-        scales.append(own[:T])
-        tails.append(later[1:])
-    return np.concatenate(scales), np.concatenate(tails), scale
+def _scale(step: str, m: int, t: Vector) -> Vector:
+    return m / t if step == "1/t" else np.ones_like(t)
 
 
 def _walk(steps: _Steps, task: Task) -> Iterator[None]:
