@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import cutsvm.kernel
 import cutsvm.linear
 import cutsvm.ranking
 
@@ -22,7 +23,7 @@ def test_example(example, tmp_path, monkeypatch):
     assert list(tmp_path.glob("*.png"))
 
 
-@pytest.mark.parametrize("module", [cutsvm.linear, cutsvm.ranking], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [cutsvm.kernel, cutsvm.linear, cutsvm.ranking], ids=lambda module: module.__name__)
 def test_docstrings(module):
     found = doctest.testmod(module)
     assert found.attempted > 0 and found.failed == 0
