@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +10,10 @@ import numpy.typing as npt
 
 from cutsvm.cli.messages import CommandError, Messages, collected_warnings, failures_in_words, print_json, result
 from cutsvm.cli.tasks import measure
+from cutsvm.io.dataset import Dataset
 
 if TYPE_CHECKING:
     from cutsvm.estimator import Certified
-    from cutsvm.io.dataset import Dataset
 
 __all__ = ["cross_validate"]
 
@@ -39,14 +38,13 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
                 # The fit keeps its best model on Ctrl-C; here that must end the whole validation.
                 raise KeyboardInterrupt
             gaps.append(float(np.max(model.gap_)))
-            part = replace(
-                data, X=data.X[outside], y=data.y[outside], qid=None if data.qid is None else data.qid[outside]
-            )
-            good = measure(options.task, model, part, say)
-            if options.task in _SHARES:
+            part = _part(data, outside)
+            labels = None if options.task in _SHARES else model.predict(part.X)
+            good = measure(options.task, model, part, say, labels)
+            if labels is None:
                 shares.append(good.facts[_SHARES[options.task][0]])
             else:
-                predicted[outside] = model.predict(part.X)
+                predicted[outside] = labels
             say.note(f"fold {number} of {options.folds}: {good.words}, gap {gaps[-1]:.1e}")
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         say.warn(text)
@@ -63,8 +61,9 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
 
 
 def _part(data: Dataset, rows: npt.NDArray[Any]) -> Dataset:
-    """Some of the rows."""
-    return replace(data, X=data.X[rows], y=data.y[rows], qid=None if data.qid is None else data.qid[rows])
+    """Some of the rows, in memory."""
+    qid = None if data.qid is None else data.qid[rows]
+    return Dataset(data.X[rows], data.y[rows], qid, data.zero_based, data.feature_ids, data.source)
 
 
 def _folds(options: argparse.Namespace, data: Dataset, y: npt.NDArray[Any]) -> Any:
