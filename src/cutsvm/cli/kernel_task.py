@@ -122,9 +122,10 @@ def ending(estimator: Any) -> str:
 
 def rounds(estimator: Any) -> str:
     """What `n_iter_` of the estimator counts."""
-    if goal(estimator) is None:
-        return "epochs"
-    return "rounds" if hasattr(estimator, "dual_coef_") else "iterations"
+    kind = "iteration"
+    if hasattr(estimator, "dual_coef_"):
+        kind = "epoch" if goal(estimator) is None else "round"
+    return kind if estimator.n_iter_ == 1 else f"{kind}s"
 
 
 def machine_facts(estimator: KernelSVC) -> dict[str, Any]:
