@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cutsvm.cli.messages import CommandError, failures_in_words
 
 if TYPE_CHECKING:
@@ -125,7 +127,7 @@ def rounds(estimator: Any) -> str:
     kind = "iteration"
     if hasattr(estimator, "dual_coef_"):
         kind = "epoch" if goal(estimator) is None else "round"
-    return kind if estimator.n_iter_ == 1 else f"{kind}s"
+    return kind if np.array_equal(estimator.n_iter_, 1) else f"{kind}s"
 
 
 def machine_facts(estimator: KernelSVC) -> dict[str, Any]:
