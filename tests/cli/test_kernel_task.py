@@ -157,6 +157,22 @@ def test_weights_of_a_table_count(run: Run, tmp_path: Path) -> None:
     assert counts[1] > counts[0]
 
 
+@pytest.mark.parametrize("task", ["classify", "kernel", "roc", "ordinal"])
+def test_weights_count_in_cross_validation_too(run: Run, tmp_path: Path, task: str) -> None:
+    """Rows with wrong labels and next to no weight, against the same rows with full weight."""
+    X, y = blobs([0, 1], rows=200)
+    wrong = np.arange(200) % 5 == 0
+    said = []
+    for weight in (1e-6, 1.0):
+        lines = [
+            f"{a},{b},{k if not bad else 1 - k},{weight if bad else 1}"
+            for (a, b), k, bad in zip(X[:, :2] + [[4.0 * k, 0.0] for k in y], y, wrong, strict=True)
+        ]
+        (tmp_path / "d.csv").write_text("\n".join(["a,b,label,sample_weight", *lines]))
+        said.append(run("train", "--task", task, "-v", 2, "--json", tmp_path / "d.csv").out)
+    assert json.loads(said[0])["gaps"] != json.loads(said[1])["gaps"]
+
+
 def test_the_time_limit(run: Run, three: Path) -> None:
     code, out, err = run("train", "--task", "kernel", "--solver", "isda", "--max-time", 1e-9, three)
     assert code == 0 and out.startswith("not converged: gap 1.0e+00, tol 1e-03\n")

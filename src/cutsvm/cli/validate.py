@@ -29,11 +29,9 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
 
     say = Messages(quiet=options.quiet)
     predicted, gaps, shares = np.empty_like(y), [], []
-    ranks = options.task == "rank"
     with failures_in_words(options.data), collected_warnings() as caught:
         for number, (inside, outside) in enumerate(_folds(options, data, y), start=1):
-            extra = {"qid": _part(data, inside).qid} if ranks else {}
-            model = clone(estimator).fit(data.X[inside], y[inside], **extra)
+            model = _fitted(options.task, clone(estimator), _part(data, inside), y[inside])
             if model.status_.name == "INTERRUPTED":
                 # The fit keeps its best model on Ctrl-C; here that must end the whole validation.
                 raise KeyboardInterrupt
@@ -60,10 +58,21 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
     return 0
 
 
+def _fitted(task: str, estimator: Certified, part: Dataset, y: npt.NDArray[Any]) -> Any:
+    """The estimator, fitted to some of the rows with their weights and queries."""
+    if task == "kernel":  # it takes weights with a data set only
+        return estimator.fit(part.with_labels(y))
+    extra = {"qid": part.qid} if task == "rank" else {}
+    if part.weights is not None:
+        extra["sample_weight"] = part.weights
+    return estimator.fit(part.X, y, **extra)
+
+
 def _part(data: Dataset, rows: npt.NDArray[Any]) -> Dataset:
     """Some of the rows, in memory."""
     qid = None if data.qid is None else data.qid[rows]
-    return Dataset(data.X[rows], data.y[rows], qid, data.zero_based, data.feature_ids, data.source)
+    weights = None if data.weights is None else data.weights[rows]
+    return Dataset(data.X[rows], data.y[rows], qid, data.zero_based, data.feature_ids, data.source, weights=weights)
 
 
 def _folds(options: argparse.Namespace, data: Dataset, y: npt.NDArray[Any]) -> Any:

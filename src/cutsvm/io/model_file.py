@@ -91,7 +91,8 @@ def save_model(
 
     Parameters
     ----------
-    format : "cutsvm" keeps everything; "liblinear" is LIBLINEAR's text, for integer labels.
+    format : "cutsvm" keeps everything, but it has no room for a `KernelSVC` with a precomputed kernel; "liblinear" is
+        LIBLINEAR's text, for integer labels and linear models.
     zero_based, feature_ids : see `SavedModel`.
     """
     ids = None if feature_ids is None else np.asarray(feature_ids, dtype=np.int64)
