@@ -44,7 +44,8 @@ class Measure:
 def check_options(options: argparse.Namespace) -> None:
     """What the task cannot take is better said before the work."""
     for name, key, absent, tasks in _OWN:
-        if getattr(options, key) != absent and options.task not in tasks:
+        # Not every command has every option.
+        if getattr(options, key, absent) != absent and options.task not in tasks:
             takers = " and ".join(filter(None, [", ".join(tasks[:-1]), tasks[-1]]))
             raise CommandError(f"{name} belongs to --task {takers}, {options.task} has no use for it")
     known = {"classify": _OF_CLASSES, "kernel": kernel_task.SOLVERS}.get(options.task, _OF_PAIRS)
