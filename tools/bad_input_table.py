@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, open_dataset
+from cutsvm import KernelSVC, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, open_dataset, save_model
 from cutsvm.cli import main
 
 GOOD = "1 1:1 2:0.5\n-1 1:-1\n1 1:2\n-1 2:-1\n"
@@ -116,7 +116,40 @@ def command_line(folder: Path) -> list[tuple[str, str, str]]:
     for given, words in cases.items():
         code, said = call(*words)
         rows.append((given, said.replace(f"{folder}/", "").replace(str(folder), "a-folder"), str(code)))
-    return [*rows, *checkpoints(folder, good), *stores(folder, good)]
+    return [*rows, *kernels(folder, good), *checkpoints(folder, good), *stores(folder, good)]
+
+
+def kernels(folder: Path, good: Path) -> list[tuple[str, str, str]]:
+    """Kernel machines: files, options that do not go together, and a model that was damaged."""
+    file, model, rows = folder / "data.svm", folder / "kernel.model", []
+
+    def tried(given: str, *words: str) -> None:
+        code, said = call(*words)
+        rows.append((given, said.replace(f"{folder}/", ""), str(code)))
+
+    train = ["train", "--task", "kernel"]
+    for given in ("an empty file", "NaN", "one class"):
+        file.write_text(str(FILES[given]))
+        tried(f"train --task kernel: {given}", *train, str(file), str(model))
+    options = {
+        "--gamma 0": ["--gamma", "0"],
+        "--gamma -1": ["--gamma", "-1"],
+        "--gamma of a linear kernel": ["--kernel", "linear", "--gamma", "1"],
+        "--degree of an RBF kernel": ["--degree", "2"],
+        "-e of sgd": ["-e", "1e-4"],
+        "--epochs of isda": ["--solver", "isda", "--epochs", "5"],
+        "--solver ocas": ["--solver", "ocas"],
+        "-B": ["-B", "1"],
+        "--solver isda in too little memory": ["--solver", "isda", "--memory", "10B"],
+        "--format liblinear": ["--format", "liblinear"],
+    }
+    for given, words in options.items():
+        tried(f"train --task kernel: {given}", *train, *words, str(good), str(model))
+    tried("train --task classify: --gamma 1", "train", "--gamma", "1", str(good))
+    call(*train, str(good), str(model))
+    model.write_bytes(model.read_bytes()[:-5])
+    tried("predict: a kernel machine cut short", "predict", str(good), str(model))
+    return rows
 
 
 def checkpoints(folder: Path, good: Path) -> list[tuple[str, str, str]]:
@@ -216,6 +249,13 @@ def python() -> list[tuple[str, str]]:
         "ROC area: three classes": lambda: ROCAreaSVC().fit(X, [0, 1, 2, 1]),
         "ordinal: text without an order": lambda: OrdinalSVC().fit(X, ["low", "high", "low", "high"]),
         "ordinal: a label that levels do not name": lambda: OrdinalSVC(levels=[0, 2]).fit(X, y),
+        "kernel: a precomputed kernel that is not square": lambda: KernelSVC(kernel="precomputed").fit(X, y),
+        "kernel: gamma = 0": lambda: KernelSVC(gamma=0.0).fit(X, y),
+        "kernel: one class": lambda: KernelSVC().fit(X, np.zeros(4)),
+        "kernel: NaN in X": lambda: KernelSVC().fit(np.where(X == 3, np.nan, X), y),
+        "kernel: saving a precomputed kernel": lambda: save_model(
+            KernelSVC(kernel="precomputed").fit(X @ X.T, y), os.devnull
+        ),
         "max_iter = 1": lambda: LinearSVC(max_iter=1).fit(X * [1e6, 1e-3], y),
     }
     rows = []

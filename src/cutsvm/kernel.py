@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cutsvm import memory, threads, validation
 from cutsvm.estimator import Certified
 from cutsvm.kernel_machines import KernelSolver, resolve
-from cutsvm.kernel_machines.gram import KERNELS, ROWS, Kernel, Points, blocks, identity, is_sparse
+from cutsvm.kernel_machines.gram import KERNELS, ROWS, Kernel, Points, alike, blocks, identity, is_sparse
 from cutsvm.kernel_machines.one_vs_one import Problems, decisions, duals, pair_scores, pairwise
 from cutsvm.kernel_machines.task import Settings, Task
 from cutsvm.run import Iterate, Record, Result, Status, Stop, run
@@ -261,16 +261,20 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
                 f"solver={self.solver!r} keeps the kernel values of two classes, {largest:,} rows, in "
                 f'{memory.shown(4.0 * largest**2)}: raise memory_limit, or use solver="sgd", which keeps a part of them'
             )
-        began, results, alpha = perf_counter(), [], np.zeros(len(problems.rows))
+        began, results, alpha = perf_counter(), list[Result](), np.zeros(len(problems.rows))
+        cut_short = False
         for p in range(len(problems)):
             part = problems.of(p)
             own = points.take(problems.rows[part])
             rows = identity(len(own))
             alone = Problems(rows, problems.a[part], np.array([0, len(own)]), *np.array([[0], [1]], dtype=np.int32))
             left = None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - began))
+            left = 0.0 if cut_short else left
             task = Task(replace(settings, max_time=left), own, alone, rows, _gram(own))
             results.append(self._run(solver, task))
             alpha[part] = results[-1].w
+            # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
+            cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK)
         return results, alpha, problems
 
     def _run(self, solver: KernelSolver, task: Task) -> Result:
@@ -280,9 +284,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             return solver(task, float(self.C))
 
         if solver.loss == "hinge" and not self.certify:
-            answer = next(iterates())
-            status = Status.EPSILON if answer.satisfied else Status.MAX_TIME
-            return Result(answer.w, np.nan, np.nan, status, 1, [])
+            return _unproven(iterates())
         stop = Stop(self.tol, self.max_iter, task.settings.max_time)
         result = run(iterates, cast("Risk", task), self.C, stop, self._callbacks())
         if solver.loss == "hinge":
@@ -294,17 +296,23 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         status = Status.PRECISION if rounded else result.status
         return replace(result, primal=exact.primal, lower=exact.lower, status=status)
 
+    def _advice(self, X: Any) -> str:
+        if np.isnan(self.gap_):
+            return f"Stopped: {self.status_.value}. How good the model is was not computed, as certify=False says."
+        return super()._advice(X)
+
     def _keep(self, X: Any, sort: Ints, labels: Ints, dual: Vector) -> None:
         """The machines: rows with a coefficient, in the order of their classes."""
         support = np.flatnonzero(dual.any(axis=0))
         self.support_ = sort[support]
         self.dual_coef_ = np.ascontiguousarray(dual[:, support])
         self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))
+        for stale in ("coef_", "intercept_"):
+            self.__dict__.pop(stale, None)
         if self.kernel == "precomputed":
             self.support_vectors_: Any = np.empty((0, 0))
             return
         self.support_vectors_ = X[self.support_]
-        self.__dict__.pop("coef_", None)
         if self.kernel == "linear":
             # f(x) = w.x, and w = sum_k coef_k x_k: the scores of unit vectors are its entries.
             turned = self.support_vectors_.T
@@ -327,11 +335,14 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         X = validate_data(self, X, reset=False, **(self._accepted(X) | {"ensure_all_finite": given}))
         n_threads = threads.count(self.n_jobs, X.shape[0] * len(self.support_))
         validation.refuse_non_finite(X, n_threads)
+        scores = np.zeros((X.shape[0], len(self.classes_) * (len(self.classes_) - 1) // 2))
+        if not len(self.support_):  # a fit that was ended at once
+            return scores
         with threads.one_blas_thread():
-            support = self._points(X if given else self.support_vectors_, n_threads, precise=X.dtype == np.float64)
+            X, vectors = (X, X) if given else alike(X, self.support_vectors_)
+            support = self._points(vectors, n_threads, precise=X.dtype == np.float64)
             points = support if given else support.like(X)
             columns = self.support_ if given else slice(0, len(self.support_))
-            scores = np.empty((X.shape[0], len(self.classes_) * (len(self.classes_) - 1) // 2))
             for rows in blocks(X.shape[0], ROWS):
                 kernel = np.empty((rows.stop - rows.start, len(self.support_)), dtype=X.dtype)
                 points.values(rows, support, columns, kernel)
@@ -355,6 +366,17 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[chosen]
         return labels
+
+
+def _unproven(iterates: Iterator[Iterate]) -> Result:
+    """The one answer of a solver that is not to prove anything."""
+    answer = next(iterates)
+    status = Status.EPSILON if answer.satisfied else Status.MAX_TIME
+    try:
+        next(iterates, None)
+    except KeyboardInterrupt:  # after an answer: it is what there was
+        status = Status.INTERRUPTED
+    return Result(answer.w, np.nan, np.nan, status, 1, [])
 
 
 def _gram(points: Points) -> Array:

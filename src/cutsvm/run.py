@@ -125,8 +125,8 @@ class Result:
 
 
 def relative_gap(primal: float, lower: float) -> float:
-    """(primal - lower) / primal, and 0 where both are 0."""
-    return (primal - lower) / primal if primal > 0.0 else 0.0
+    """(primal - lower) / primal, and 0 where both are 0; NaN if they are not known."""
+    return 0.0 if primal <= 0.0 else (primal - lower) / primal
 
 
 def run(

@@ -136,4 +136,4 @@ def test_ranking_from_a_store(run: Run, tmp_path: Path) -> None:
         found.append(json.loads(out)["objective"])
     assert found[0] == found[1]
     code, _, err = run("train", "--task", "ordinal", "--memory", "4GB", tmp_path / "store")
-    assert (code, "--memory belongs to --task classify and rank" in err) == (2, True)
+    assert (code, "--memory belongs to --task classify, rank and kernel" in err) == (2, True)

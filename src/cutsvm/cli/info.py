@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cutsvm.cli.data import check_source
+from cutsvm.cli.kernel_task import ending, goal, machine_facts, machine_rows, rounds
 from cutsvm.cli.messages import certificate, failures_in_words, one_line, print_json, result, some
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _facts(model: SavedModel) -> dict[str, Any]:
     names = getattr(estimator, "feature_names_in_", None)
     results = {key: getattr(estimator, f"{key}_", None) for key in ("objective", "lower_bound", "gap", "n_iter")}
     status = getattr(estimator, "status_", None)
-    settings = ("C", "tol", "multi_class", "fit_intercept", "intercept", "class_weight", "threshold_loss")
+    settings = ("C", "multi_class", "fit_intercept", "intercept", "class_weight", "threshold_loss")
     fitted = ("classes", "thresholds", "n_pairs", "n_queries", "n_skipped_queries")
     return {
         "format": model.format,
@@ -52,18 +53,22 @@ def _facts(model: SavedModel) -> dict[str, Any]:
         "task": model.task,
         **{key: getattr(estimator, f"{key}_") for key in fitted if hasattr(estimator, f"{key}_")},
         "features": estimator.n_features_in_,
-        "nonzero_weights": int(np.count_nonzero(estimator.coef_)),
-        "dtype": str(estimator.coef_.dtype),
-        "intercepts": estimator.intercept_,
+        **(machine_facts(estimator) if model.task == "kernel" else _weight_facts(estimator)),
         **{key: getattr(estimator, key) for key in settings if hasattr(estimator, key)},
+        "tol": goal(estimator),
         "solver": str(estimator.solver),
         **results,
         "converged": getattr(estimator, "converged_", None),
-        "status": None if status is None else status.value,
+        "status": None if status is None else ending(estimator),
         "zero_based": model.zero_based,
         "compacted": model.feature_ids is not None,
         "feature_names": None if names is None else list(names),
     }
+
+
+def _weight_facts(estimator: Any) -> dict[str, Any]:
+    weights = {"nonzero_weights": int(np.count_nonzero(estimator.coef_)), "dtype": str(estimator.coef_.dtype)}
+    return {**weights, "intercepts": estimator.intercept_}
 
 
 def _table(path: str, size: int, model: SavedModel) -> list[str]:
@@ -75,27 +80,30 @@ def _table(path: str, size: int, model: SavedModel) -> list[str]:
         ("task", model.task),
         *([("classes", some(facts["classes"].tolist()))] if "classes" in facts else []),
         ("features", f"{facts['features']:,}, counted from {_base(model)}"),
-        ("weights", f"{facts['nonzero_weights']:,} not zero, {facts['dtype']}"),
     ]
+    if model.task == "kernel":
+        rows += machine_rows(model.estimator)
+    else:
+        rows.append(("weights", f"{facts['nonzero_weights']:,} not zero, {facts['dtype']}"))
     if "thresholds" in facts:
         rows.append(("thresholds", some(facts["thresholds"].tolist())))
-    elif model.task != "rank":
+    elif model.task not in ("rank", "kernel"):
         rows.append(("intercept", _intercept(facts)))
     if "n_pairs" in facts:
         rows.append(("pairs", _pairs(facts)))
     if facts["feature_names"] is not None:
         rows.append(("names", some(facts["feature_names"])))
     if model.format == "cutsvm":
-        rows += _fit_rows(facts)
+        rows += _fit_rows(facts, rounds(model.estimator))
     width = max(len(key) for key, _ in rows)
     return [f"{key:<{width}}  {one_line(value)}" for key, value in rows]
 
 
-def _fit_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def _fit_rows(facts: dict[str, Any], unit: str) -> list[tuple[str, str]]:
     """How the model came about and how good it is."""
     gap = facts["gap"]
     gap = math.nan if gap is None else float(np.max(gap))
-    work = f"{facts['solver']}, {some(_list(facts['n_iter']))} iterations"
+    work = f"{facts['solver']}, {some(_list(facts['n_iter']))} {unit}"
     rows = [("C", f"{facts['C']:g}"), ("solver", work)]
     if facts.get("class_weight"):
         rows.append(("class weight", str(facts["class_weight"])))

@@ -143,9 +143,10 @@ def failures_in_words(name: str = "") -> Iterator[None]:
         raise CommandError(f"{error.filename or name}: {error.strerror or error}") from error
 
 
-def certificate(gap: float, tol: float) -> str:
+def certificate(gap: float, tol: float | None) -> str:
     """The gap in words. A gap is relative to the objective reached, the words to the best possible one."""
+    shown = f"gap {gap:.1e}" + ("" if tol is None else f", tol {tol:.0e}")
     if not (math.isfinite(gap) and gap < 1):
-        return f"nothing is proven yet about the best possible objective (gap {gap:.1e}, tol {tol:.0e})"
-    percent = f"{100 * gap / (1 - gap):.2g}"
-    return f"within {percent} % of the best possible objective (gap {gap:.1e}, tol {tol:.0e})"
+        return f"nothing is proven yet about the best possible objective ({shown})"
+    percent = float(f"{100 * gap / (1 - gap):.2g}")
+    return f"within {percent:g} % of the best possible objective ({shown})"

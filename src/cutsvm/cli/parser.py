@@ -22,6 +22,7 @@ _TRAIN_EXAMPLES = """examples:
   cutsvm train -c 0.1 -w1 5 train.svm my.model    class 1 costs five times as much
   cutsvm train -v 5 -c 10 train.svm.gz            accuracy by cross-validation, writes nothing
   cutsvm train --task rank train.svm              orders the rows of each qid: by their labels
+  cutsvm train --task kernel --gamma 2 train.svm  a kernel machine, here with the RBF kernel
   cutsvm train part1.svm --also part2.svm         rows from several files
   cutsvm train --max-time 60 --json train.svm     the best model after a minute, facts as JSON
   cutsvm train --memory 2GB train.store           rows stay on disk (cutsvm convert makes stores)
@@ -46,7 +47,8 @@ _PREDICT_EXAMPLES = """examples:
 
 MODEL is a model of cutsvm or LIBLINEAR. Models of --task rank and roc write scores, the higher the further up, and
 print the share of pairs in order, or the ROC area; those of ordinal write levels. Decision values: one per line for
-two classes (positive: the larger label), otherwise one per class in ascending order of the labels.
+two classes (positive: the larger label), otherwise one per class in ascending order of the labels; those of a kernel
+machine are the votes that a class has got, and a fraction that breaks ties.
 """
 
 
@@ -63,7 +65,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     """The options; `run` is the function of the command that was named."""
     parser = _Parser(
         prog="cutsvm",
-        description="Linear support vector machines with a proof of how good the answer is.",
+        description="Support vector machines with a proof of how good the answer is.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -123,6 +125,7 @@ def _command(commands: argparse._SubParsersAction[_Parser], name: str, help: str
 
 
 def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from cutsvm.cli.kernel_task import add_options
     from cutsvm.cli.train import train
 
     parser = _command(commands, "train", "train a model", _TRAIN_EXAMPLES)
@@ -131,6 +134,7 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("model", metavar="MODEL", nargs="?", help="file to write (default: DATA.model)")
     _add_problem(parser)
     _add_solver(parser)
+    add_options(parser)
     _add_limits(parser)
     _add_output(parser)
 
@@ -142,11 +146,11 @@ def _add_problem(parser: _Parser) -> None:
         "--task",
         choices=tasks,
         default="classify",
-        help="what to learn (default: classify); rank goes by qid:, kernel is not available yet",
+        help="what to learn (default: classify); rank goes by qid:",
     )
     group.add_argument("-c", dest="cost", metavar="C", type=_positive, default=1.0, help="cost (default: 1)")
     group.add_argument(
-        "-e", dest="tol", metavar="TOL", type=_positive, default=1e-3, help="relative gap (default: 1e-3)"
+        "-e", dest="tol", metavar="TOL", type=_positive, help="relative gap at which to stop (default: 1e-3)"
     )
     bias = "intercept: 1 or no number: regularised as in LIBLINEAR, -1: none (default: not regularised)"
     group.add_argument("-B", metavar="[B]", dest="bias", help=bias)
@@ -180,7 +184,11 @@ def _add_base(group: argparse._ActionsContainer) -> None:
 def _add_solver(parser: _Parser) -> None:
     group = parser.add_argument_group("solver")
     group.add_argument(
-        "--solver", choices=("auto", "ocas", "sifting", "dcd", "cpa", "accpm"), default="auto", help="(default: auto)"
+        "--solver",
+        metavar="S",
+        choices=("auto", "ocas", "sifting", "dcd", "cpa", "accpm", "sgd", "isda", "min_norm"),
+        default="auto",
+        help="auto, ocas, sifting, dcd, cpa or accpm; of --task kernel sgd, isda or min_norm (default: auto)",
     )
     group.add_argument(
         "--line-search",
@@ -201,7 +209,9 @@ def _add_limits(parser: _Parser) -> None:
     group = parser.add_argument_group("limits")
     group.add_argument("--max-time", metavar="S", type=_positive, help="stop after S seconds of training")
     group.add_argument(
-        "--memory", metavar="SIZE", help="private memory of the process, as 300MB or 2GB; rows stay on disk"
+        "--memory",
+        metavar="SIZE",
+        help="private memory of the process, as 300MB or 2GB; rows stay on disk. Of --task kernel: for kernel values",
     )
     group.add_argument("--checkpoint", metavar="FILE", help="written while training; the same command goes on from it")
 

@@ -33,8 +33,8 @@ def predict(options: argparse.Namespace) -> int:
         say.warn(f"{options.data}: {data.ignored} features that the model does not know were ignored")
     with failures_in_words(options.data):
         predicted = predictions(model.task, model.estimator, data.X, scores=options.scores)
-        good = measure(model.task, model.estimator, data, say)
-    as_scores = options.scores or model.task in ("rank", "roc")
+        as_scores = options.scores or model.task in ("rank", "roc")
+        good = measure(model.task, model.estimator, data, say, None if as_scores else predicted)
     if options.out is not None:
         _write(options.out, _score_lines(predicted) if as_scores else _label_lines(predicted))
     _report(options, good, len(data.y), data.ignored)

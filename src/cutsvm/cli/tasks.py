@@ -10,21 +10,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cutsvm.cli import kernel_task
 from cutsvm.cli.messages import CommandError, Messages
 
 if TYPE_CHECKING:
     from cutsvm.io.dataset import Dataset
 
-__all__ = ["NAMES", "Measure", "check_options", "measure", "predictions"]
+__all__ = ["Measure", "check_options", "measure", "predictions"]
 
-NAMES = ("classify", "rank", "roc", "ordinal")
-# Options that only classes without an order have: name, where it is, what it is when not given.
-_OF_CLASSES: tuple[tuple[str, str, Any], ...] = (
-    ("-B", "bias", None),
-    ("-wLABEL", "weights", []),
-    ("--multi-class", "multi_class", None),
+_LINEAR = ("classify", "rank", "roc", "ordinal")
+# Options that not every task takes: name, where it is, what it is when not given, and the tasks that take it.
+_OWN: tuple[tuple[str, str, Any, tuple[str, ...]], ...] = (
+    ("-B", "bias", None, ("classify",)),
+    ("-wLABEL", "weights", [], ("classify", "kernel")),
+    ("--multi-class", "multi_class", None, ("classify",)),
+    ("--line-search", "line_search", None, _LINEAR),
+    ("--shards", "shards", None, _LINEAR),
+    ("--checkpoint", "checkpoint", None, _LINEAR),
+    ("--memory", "memory", None, ("classify", "rank", "kernel")),
+    *((f"--{name}", name, None, ("kernel",)) for name in kernel_task.OPTIONS),
 )
-_OF_PAIRS = ("auto", "ocas", "cpa")
+_OF_CLASSES, _OF_PAIRS = ("auto", "ocas", "sifting", "dcd", "cpa", "accpm"), ("auto", "ocas", "cpa")
 
 
 @dataclass(frozen=True)
@@ -37,19 +43,18 @@ class Measure:
 
 def check_options(options: argparse.Namespace) -> None:
     """What the task cannot take is better said before the work."""
-    if options.task not in NAMES:
-        raise CommandError(f"--task {options.task} is not available yet, only {', '.join(NAMES)}")
-    if options.task == "classify":
-        return
-    for name, key, absent in _OF_CLASSES:
-        if getattr(options, key) != absent:
-            raise CommandError(f"{name} belongs to --task classify, {options.task} has no use for it")
-    if options.memory is not None and options.task != "rank":
-        raise CommandError(f"--memory belongs to --task classify and rank, {options.task} has all rows in memory")
-    if options.solver not in _OF_PAIRS:
-        raise CommandError(
-            f"--solver {options.solver} has no pairs: --task {options.task} takes {', '.join(_OF_PAIRS)}"
-        )
+    for name, key, absent, tasks in _OWN:
+        # Not every command has every option.
+        if getattr(options, key, absent) != absent and options.task not in tasks:
+            takers = " and ".join(filter(None, [", ".join(tasks[:-1]), tasks[-1]]))
+            raise CommandError(f"{name} belongs to --task {takers}, {options.task} has no use for it")
+    known = {"classify": _OF_CLASSES, "kernel": kernel_task.SOLVERS}.get(options.task, _OF_PAIRS)
+    if options.solver not in known:
+        no_pairs = known is _OF_PAIRS and options.solver in _OF_CLASSES
+        why = "has no pairs" if no_pairs else "is for other tasks"
+        raise CommandError(f"--solver {options.solver} {why}: --task {options.task} takes {', '.join(known)}")
+    if options.task == "kernel":
+        kernel_task.check_options(options)
 
 
 def predictions(task: str, estimator: Any, X: Any, *, scores: bool) -> npt.NDArray[Any]:
@@ -61,15 +66,20 @@ def predictions(task: str, estimator: Any, X: Any, *, scores: bool) -> npt.NDArr
     return np.asarray(estimator.predict(X))
 
 
-def measure(task: str, estimator: Any, data: Dataset, say: Messages) -> Measure:
-    """How well the estimator does on data that have labels."""
+def measure(
+    task: str, estimator: Any, data: Dataset, say: Messages, predicted: npt.NDArray[Any] | None = None
+) -> Measure:
+    """How well the estimator does on data that have labels; predicted: its labels for them, if they are known."""
+    if task in ("classify", "kernel"):
+        return _accuracy(estimator, data, say, predicted)
     return _MEASURES[task](estimator, data, say)
 
 
-def _accuracy(estimator: Any, data: Dataset, say: Messages) -> Measure:
+def _accuracy(estimator: Any, data: Dataset, say: Messages, predicted: npt.NDArray[Any] | None = None) -> Measure:
     if not _comparable(estimator, data, say):
         return Measure(None, {"accuracy": None, "correct": None})
-    predicted = estimator.predict(data.X)
+    if predicted is None:
+        predicted = np.asarray(estimator.predict(data.X))
     if data.y.dtype.kind in "biuf":
         predicted = predicted.astype(np.float64)
     correct, total = int(np.sum(predicted == data.y)), len(data.y)
@@ -117,7 +127,6 @@ def _pairs(estimator: Any, data: Dataset, say: Messages) -> Measure:
 
 
 _MEASURES: dict[str, Callable[[Any, Dataset, Messages], Measure]] = {
-    "classify": _accuracy,
     "rank": _pairs,
     "roc": _area,
     "ordinal": _ordinal,

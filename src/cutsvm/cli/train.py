@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cutsvm.cli.data import as_labels, check_source, check_target, read_rows, zero_based
+from cutsvm.cli.kernel_task import ending, goal, kernel_svc, machine_facts, rounds
 from cutsvm.cli.messages import (
     CommandError,
     Messages,
@@ -70,7 +71,7 @@ def _train(options: argparse.Namespace, sources: list[str], target: str, say: Me
     say.note(f"{data.source}: {_facts(options.task, data, classes)}, read in {reading:.2f} s")
     estimator = _estimator(options, classes)
     extra: dict[str, Any] = {"qid": data.qid} if options.task == "rank" and options.memory is None else {}
-    if data.weights is not None and options.task != "classify" and options.memory is None:
+    if data.weights is not None and options.task not in ("classify", "kernel") and options.memory is None:
         extra["sample_weight"] = data.weights
     if options.folds is not None and y is not None:
         from cutsvm.cli.validate import cross_validate
@@ -92,7 +93,7 @@ def _train(options: argparse.Namespace, sources: list[str], target: str, say: Me
 
 def _read(options: argparse.Namespace, sources: list[str], until_done: ExitStack) -> Dataset:
     """The data; with a limit on memory those of a file stay in a temporary store."""
-    if options.memory is None:
+    if options.memory is None or options.task == "kernel":
         return read_rows(sources, zero_based(options.zero_based), options.label)
     if options.folds is not None:
         raise CommandError("--memory is for training, -v has all rows in memory: leave one of them out")
@@ -120,7 +121,7 @@ def _to_fit(
 
     if options.task == "rank" and options.memory is not None:
         return data, None
-    if options.task != "classify":
+    if options.task not in ("classify", "kernel"):
         return data.X, y
     if y is not None:
         return data.with_labels(y), None
@@ -194,16 +195,19 @@ def _estimator(options: argparse.Namespace, classes: npt.NDArray[Any]) -> Certif
     from cutsvm.linear import LinearSVC
     from cutsvm.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
 
+    if options.task == "kernel":
+        return kernel_svc(options, _class_weight(options.weights, classes))
+    tol = 1e-3 if options.tol is None else options.tol
     if options.task != "classify":
         kind = {"rank": RankingSVM, "roc": ROCAreaSVC, "ordinal": OrdinalSVC}[options.task]
         limits: dict[str, Any] = {"max_time": options.max_time, "n_jobs": options.n_jobs}
         limits["checkpoint"] = options.checkpoint
         if options.task == "rank":
             limits["memory_limit"] = options.memory
-        return kind(options.cost, tol=options.tol, solver=_solver(options), **limits)
+        return kind(options.cost, tol=tol, solver=_solver(options), **limits)
     return LinearSVC(
         options.cost,
-        tol=options.tol,
+        tol=tol,
         solver=_solver(options),
         multi_class=options.multi_class or "crammer_singer",
         fit_intercept=options.bias != -1,
@@ -249,7 +253,9 @@ def fit_with_progress(estimator: Certified, X: Any, y: npt.NDArray[Any] | None, 
 
     began = time.perf_counter()
     with failures_in_words(), collected_warnings() as caught, say.repeating("cutsvm.checkpoint"), ProgressBar() as bar:
-        estimator.set_params(callbacks=None if say.quiet else [bar]).fit(X, y, **extra)
+        # Without a gap to reach there is nothing to show until the end.
+        shown = not say.quiet and goal(estimator) is not None
+        estimator.set_params(callbacks=[bar] if shown else None).fit(X, y, **extra)
     for warning in caught:
         # That it did not converge is told with the certificate.
         if not issubclass(warning.category, ConvergenceWarning):
@@ -279,9 +285,13 @@ def _write(estimator: Certified, target: str, data: Dataset, options: argparse.N
 def _outcome(estimator: Certified) -> dict[str, Any]:
     """The numbers of a fit, under the names that --json uses."""
     numbers = {name: getattr(estimator, f"{name}_") for name in ("objective", "lower_bound", "gap", "n_iter")}
-    settings = {"C": estimator.C, "tol": estimator.tol, "solver": str(estimator.solver)}
-    status = {"converged": bool(estimator.converged_), "status": estimator.status_.value}
-    return {**settings, **numbers, **status, "passes": passes(estimator), "chosen": estimator.history_[-1]["note"]}
+    settings = {"C": estimator.C, "tol": goal(estimator), "solver": str(estimator.solver)}
+    status = {"converged": bool(estimator.converged_), "status": ending(estimator)}
+    if hasattr(estimator, "dual_coef_"):
+        own = machine_facts(estimator)
+    else:
+        own = {"passes": passes(estimator), "chosen": estimator.history_[-1]["note"]}
+    return {**settings, **numbers, **status, **own}
 
 
 def passes(estimator: Certified) -> float:
@@ -311,22 +321,35 @@ def _report(
         say.note(f"{skipped:,} of {estimator.n_queries_:,} queries have one level, and make no pair")
     before = earlier(estimator)
     spent = f"{seconds:.2f} s" + (f" after {before:.3g} s in earlier runs" if before else "")
-    words = f"{certificate(gap, options.tol)}, {passes(estimator):g} passes, {spent}"
+    tol = goal(estimator)
+    words = f"{certificate(gap, tol)}, {_work(estimator)}, {spent}"
     if not estimator.converged_:
-        say.warn(f"not converged ({estimator.status_.value}): {words}. {_advice(options, data)}")
+        advice = _advice(options, data, tol)
+        say.warn(f"not converged ({estimator.status_.value}): {words}. {advice}")
     if options.json or options.quiet:
         return
     if estimator.converged_:
         result(f"certified: {words}")
     else:
-        result(f"not converged: gap {gap:.1e}, tol {options.tol:.0e}")
+        result(f"not converged: gap {gap:.1e}" + ("" if tol is None else f", tol {tol:.0e}"))
     result(f"model: {written}")
 
 
-def _advice(options: argparse.Namespace, data: Dataset) -> str:
+def _work(estimator: Certified) -> str:
+    """What the fit took."""
+    if not hasattr(estimator, "dual_coef_"):
+        return f"{passes(estimator):g} passes"
+    kept = f"{len(estimator.support_):,} support vectors"
+    if goal(estimator) is None and not estimator.converged_:
+        return kept  # an epoch was broken off
+    return f"{kept}, {estimator.n_iter_:,} {rounds(estimator)}"
+
+
+def _advice(options: argparse.Namespace, data: Dataset, tol: float | None) -> str:
     """What to do about a gap that is too large, in the words of the command line."""
     longer = "a larger --max-time" if options.max_time is not None else "more time"
     spread = data.spread
     scale = f", scale the features (the largest is {spread:.0e} times the smallest)" if spread > 1e4 else ""
     again = f" The same command goes on from {options.checkpoint}." if options.checkpoint is not None else ""
-    return f"The best model so far is kept; for a smaller gap give it {longer}{scale}; or accept a larger -e.{again}"
+    accept = "" if tol is None else "; or accept a larger -e"
+    return f"The best model so far is kept; for a smaller gap give it {longer}{scale}{accept}.{again}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +10,10 @@ import numpy.typing as npt
 
 from cutsvm.cli.messages import CommandError, Messages, collected_warnings, failures_in_words, print_json, result
 from cutsvm.cli.tasks import measure
+from cutsvm.io.dataset import Dataset
 
 if TYPE_CHECKING:
     from cutsvm.estimator import Certified
-    from cutsvm.io.dataset import Dataset
 
 __all__ = ["cross_validate"]
 
@@ -30,23 +29,20 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
 
     say = Messages(quiet=options.quiet)
     predicted, gaps, shares = np.empty_like(y), [], []
-    ranks = options.task == "rank"
     with failures_in_words(options.data), collected_warnings() as caught:
         for number, (inside, outside) in enumerate(_folds(options, data, y), start=1):
-            extra = {"qid": _part(data, inside).qid} if ranks else {}
-            model = clone(estimator).fit(data.X[inside], y[inside], **extra)
+            model = _fitted(options.task, clone(estimator), _part(data, inside), y[inside])
             if model.status_.name == "INTERRUPTED":
                 # The fit keeps its best model on Ctrl-C; here that must end the whole validation.
                 raise KeyboardInterrupt
             gaps.append(float(np.max(model.gap_)))
-            part = replace(
-                data, X=data.X[outside], y=data.y[outside], qid=None if data.qid is None else data.qid[outside]
-            )
-            good = measure(options.task, model, part, say)
-            if options.task in _SHARES:
+            part = _part(data, outside)
+            labels = None if options.task in _SHARES else model.predict(part.X)
+            good = measure(options.task, model, part, say, labels)
+            if labels is None:
                 shares.append(good.facts[_SHARES[options.task][0]])
             else:
-                predicted[outside] = model.predict(part.X)
+                predicted[outside] = labels
             say.note(f"fold {number} of {options.folds}: {good.words}, gap {gaps[-1]:.1e}")
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         say.warn(text)
@@ -62,9 +58,21 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
     return 0
 
 
+def _fitted(task: str, estimator: Certified, part: Dataset, y: npt.NDArray[Any]) -> Any:
+    """The estimator, fitted to some of the rows with their weights and queries."""
+    if task == "kernel":  # it takes weights with a data set only
+        return estimator.fit(part.with_labels(y))
+    extra = {"qid": part.qid} if task == "rank" else {}
+    if part.weights is not None:
+        extra["sample_weight"] = part.weights
+    return estimator.fit(part.X, y, **extra)
+
+
 def _part(data: Dataset, rows: npt.NDArray[Any]) -> Dataset:
-    """Some of the rows."""
-    return replace(data, X=data.X[rows], y=data.y[rows], qid=None if data.qid is None else data.qid[rows])
+    """Some of the rows, in memory."""
+    qid = None if data.qid is None else data.qid[rows]
+    weights = None if data.weights is None else data.weights[rows]
+    return Dataset(data.X[rows], data.y[rows], qid, data.zero_based, data.feature_ids, data.source, weights=weights)
 
 
 def _folds(options: argparse.Namespace, data: Dataset, y: npt.NDArray[Any]) -> Any:

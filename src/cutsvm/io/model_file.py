@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from cutsvm.io import kernel_model
 from cutsvm.io.atomic import write_atomically
 from cutsvm.io.liblinear_model import HEADER_WORDS, LinearWeights, check_writable, read_text, text_pieces
-from cutsvm.io.model_format import MAGIC, ModelFileError, pack, read_bytes, unpack
+from cutsvm.io.model_classes import pack_classes, unpack_classes
+from cutsvm.io.model_format import MAGIC, Expect, ModelFileError, pack, read_bytes, unpack
 
 if TYPE_CHECKING:
     from cutsvm.estimator import Certified
@@ -34,6 +36,14 @@ _PARAMETERS = (
     "max_iter",
     "max_time",
     "threshold_loss",
+    "kernel",
+    "gamma",
+    "degree",
+    "coef0",
+    "epochs",
+    "average",
+    "certify",
+    "random_state",
 )
 _RESULTS = ("objective", "lower_bound", "gap", "n_iter")
 _COUNTS = ("n_pairs", "n_queries", "n_skipped_queries")  # of those that have pairs
@@ -43,10 +53,8 @@ _TASKS = {
     "rank": ("RankingSVM", "cutsvm.ranking"),
     "roc": ("ROCAreaSVC", "cutsvm.ranking"),
     "ordinal": ("OrdinalSVC", "cutsvm.ranking"),
+    "kernel": ("KernelSVC", "cutsvm.kernel"),
 }
-_CLASS_KINDS = "biufU"
-# A label array is as wide as its longest label: a short file could ask for a very large one.
-_LARGEST_CLASS_TEXT = 1 << 26
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -55,10 +63,10 @@ class SavedModel:
 
     Attributes
     ----------
-    estimator : the fitted estimator: `LinearSVC`, `RankingSVM`, `ROCAreaSVC` or `OrdinalSVC`.
+    estimator : the fitted estimator: `LinearSVC`, `RankingSVM`, `ROCAreaSVC`, `OrdinalSVC` or `KernelSVC`.
     zero_based : whether the training file counted features from 0; None if it was not trained from a file.
     feature_ids : the feature that each column stands for, if only the features seen in training were kept.
-    task : "classify", "rank", "roc" or "ordinal".
+    task : "classify", "rank", "roc", "ordinal" or "kernel".
     format : "cutsvm" or "liblinear".
     version : of the package that wrote the file, None if another program did.
     """
@@ -83,7 +91,8 @@ def save_model(
 
     Parameters
     ----------
-    format : "cutsvm" keeps everything; "liblinear" is LIBLINEAR's text, for integer labels.
+    format : "cutsvm" keeps everything, but it has no room for a `KernelSVC` with a precomputed kernel; "liblinear" is
+        LIBLINEAR's text, for integer labels and linear models.
     zero_based, feature_ids : see `SavedModel`.
     """
     ids = None if feature_ids is None else np.asarray(feature_ids, dtype=np.int64)
@@ -94,7 +103,7 @@ def save_model(
         check_writable(weights.classes, zero_based, ids)
         write_atomically(path, text_pieces(weights, ids))
     elif format == "cutsvm":
-        header, arrays = _parts(estimator, ids)
+        header, arrays = _parts(estimator, task, ids)
         write_atomically(path, pack({**header, "task": task, "zero_based": zero_based}, arrays))
     else:
         raise ValueError(f"format must be 'cutsvm' or 'liblinear', got {format!r}")
@@ -137,7 +146,9 @@ def task_of(estimator: Any) -> str:
 
 
 def check_task(task: str) -> None:
-    """LIBLINEAR's text has classes, and no thresholds."""
+    """LIBLINEAR's text has classes, and no thresholds and no kernels."""
+    if task == "kernel":
+        raise ModelFileError("a LIBLINEAR model holds linear weights, not a kernel machine: use the format cutsvm")
     if task not in ("classify", "roc"):
         raise ModelFileError(f"a LIBLINEAR model holds classes, not those of --task {task}: use the format cutsvm")
 
@@ -156,16 +167,13 @@ def _weights(estimator: Any) -> LinearWeights:
     return LinearWeights(classes, coef.astype(np.float64), intercept if has_intercept else None)
 
 
-def _parts(estimator: Any, ids: npt.NDArray[np.int64] | None) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+def _parts(
+    estimator: Any, task: str, ids: npt.NDArray[np.int64] | None
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Header and arrays of the native format."""
-    weights = _weights(estimator)
-    kept = np.float32 if estimator.coef_.dtype == np.float32 else np.float64
-    arrays: dict[str, npt.NDArray[Any]] = {"coef": weights.coef.astype(kept)}
-    arrays["intercept"] = np.zeros(len(weights.coef)) if weights.intercept is None else np.array(weights.intercept)
+    own, arrays = kernel_model.parts(estimator) if task == "kernel" else _linear_parts(estimator)
     if ids is not None:
         arrays["feature_ids"] = ids
-    if hasattr(estimator, "thresholds_"):
-        arrays["thresholds"] = np.asarray(estimator.thresholds_, dtype=np.float64)
     names = getattr(estimator, "feature_names_in_", None)
     fitted = {name: _plain(getattr(estimator, name + "_", None)) for name in _RESULTS}
     fitted |= {name: _plain(getattr(estimator, name + "_")) for name in _COUNTS if hasattr(estimator, name + "_")}
@@ -174,16 +182,27 @@ def _parts(estimator: Any, ids: npt.NDArray[np.int64] | None) -> tuple[dict[str,
         "cutsvm": package_version(),
         "estimator": type(estimator).__name__,
         "params": {name: _parameter(getattr(estimator, name)) for name in _PARAMETERS if hasattr(estimator, name)},
-        "classes": _pack_classes(weights.classes),
-        "n_features": weights.coef.shape[1],
+        "classes": pack_classes(np.asarray(getattr(estimator, "classes_", []))),
+        "n_features": int(estimator.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],
         "fitted": {
             **fitted,
             "converged": bool(getattr(estimator, "converged_", False)),
             "status": getattr(status, "name", None),
         },
+        **own,
     }
     return header, arrays
+
+
+def _linear_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    weights = _weights(estimator)
+    kept = np.float32 if estimator.coef_.dtype == np.float32 else np.float64
+    arrays: dict[str, npt.NDArray[Any]] = {"coef": weights.coef.astype(kept)}
+    arrays["intercept"] = np.zeros(len(weights.coef)) if weights.intercept is None else np.array(weights.intercept)
+    if hasattr(estimator, "thresholds_"):
+        arrays["thresholds"] = np.asarray(estimator.thresholds_, dtype=np.float64)
+    return {}, arrays
 
 
 def package_version() -> str:
@@ -215,96 +234,68 @@ def _parameter(value: Any) -> Any:
     return _plain(value)
 
 
-def _pack_classes(classes: npt.NDArray[Any]) -> dict[str, Any]:
-    values = classes.tolist()
-    if classes.dtype.kind in _CLASS_KINDS:
-        return {"dtype": classes.dtype.newbyteorder("<").str, "values": values}
-    if classes.dtype.kind in "OT" and all(isinstance(value, str) for value in values):
-        return {"dtype": "O", "values": values}
-    raise ModelFileError(f"labels of dtype {classes.dtype} cannot be written; expected numbers or strings")
-
-
 def _from_liblinear(name: str, text: bytes) -> SavedModel:
     weights = read_text(name, text)
     estimator = _estimator("classify", {"fit_intercept": weights.intercept is not None})
-    _set_weights(estimator, weights.classes, weights.coef, weights.intercept)
+    estimator.classes_ = weights.classes
+    _set_weights(estimator, weights.coef, weights.intercept)
     return SavedModel(estimator, zero_based=False, format="liblinear")
 
 
 def _from_parts(name: str, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> SavedModel:
     """The model that a header and its arrays describe, every claim checked against the arrays."""
-    expect = _Expect(name)
+    expect = Expect(name)
     task = header.get("task")
     expect.that(isinstance(task, str) and task in _TASKS, f"a task that this version knows, got {str(task)[:40]!r}")
     assert isinstance(task, str)
-    classes = None if task == "rank" else _unpack_classes(expect, header.get("classes"), ordered=task != "ordinal")
+    classes = None if task == "rank" else unpack_classes(expect, header.get("classes"), ordered=task != "ordinal")
     expect.that(task != "roc" or (classes is not None and len(classes) == 2), "two classes")
-    coef, intercept, ids = arrays.get("coef"), arrays.get("intercept"), arrays.get("feature_ids")
-    rows = len(classes) if task == "classify" and classes is not None and len(classes) > 2 else 1
-    width = header.get("n_features")
-    if coef is None or intercept is None or coef.dtype.kind != "f" or intercept.dtype != np.float64:
-        raise ModelFileError(f"{name}: expected arrays of weights")
-    expect.that(type(width) is int and coef.shape == (rows, width), "weights for every class and feature")
-    expect.that(intercept.shape == (rows,), "an intercept for every row of weights")
-    expect.that(bool(np.isfinite(coef).all() and np.isfinite(intercept).all()), "finite weights")
+    zero_based = header.get("zero_based")
+    expect.that(zero_based is None or isinstance(zero_based, bool), "zero_based to be true, false or null")
+    estimator = _estimator(task, _unpack_params(expect, task, header.get("params")))
+    if classes is not None:
+        estimator.classes_ = classes
+    if task == "kernel":
+        kernel_model.restore(expect, estimator, header, arrays)
+    else:
+        _restore_weights(expect, estimator, task, header, arrays)
+    ids, width = arrays.get("feature_ids"), estimator.n_features_in_
     if ids is not None:
         ascending = ids.dtype == np.int64 and ids.shape == (width,) and bool((np.diff(ids) > 0).all())
         expect.that(ascending and (width == 0 or ids[0] >= 0), "an ascending feature id for every column")
-    zero_based = header.get("zero_based")
-    expect.that(zero_based is None or isinstance(zero_based, bool), "zero_based to be true, false or null")
-    estimator = _estimator(task, _unpack_params(expect, header.get("params")))
-    _set_weights(estimator, classes, coef, intercept)
-    if task == "ordinal":
-        assert classes is not None
-        estimator.thresholds_ = _thresholds(expect, arrays.get("thresholds"), len(classes))
-        estimator.levels = None if np.all(classes[:-1] < classes[1:]) else classes.tolist()
     _set_results(expect, estimator, header)
     written_by = header.get("cutsvm")
     return SavedModel(estimator, zero_based, ids, task, version=str(written_by)[:40])
 
 
-def _thresholds(expect: _Expect, stored: npt.NDArray[Any] | None, classes: int) -> npt.NDArray[np.float64]:
+def _restore_weights(
+    expect: Expect, estimator: Any, task: str, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]
+) -> None:
+    """The weights of a linear model, and its thresholds."""
+    classes = getattr(estimator, "classes_", None)
+    coef, intercept = arrays.get("coef"), arrays.get("intercept")
+    rows = len(classes) if task == "classify" and classes is not None and len(classes) > 2 else 1
+    width = header.get("n_features")
+    if coef is None or intercept is None or coef.dtype.kind != "f" or intercept.dtype != np.float64:
+        raise ModelFileError(f"{expect.name}: expected arrays of weights")
+    expect.that(type(width) is int and coef.shape == (rows, width), "weights for every class and feature")
+    expect.that(intercept.shape == (rows,), "an intercept for every row of weights")
+    expect.that(bool(np.isfinite(coef).all() and np.isfinite(intercept).all()), "finite weights")
+    _set_weights(estimator, coef, intercept)
+    if task == "ordinal":
+        assert classes is not None
+        estimator.thresholds_ = _thresholds(expect, arrays.get("thresholds"), len(classes))
+        estimator.levels = None if np.all(classes[:-1] < classes[1:]) else classes.tolist()
+
+
+def _thresholds(expect: Expect, stored: npt.NDArray[Any] | None, classes: int) -> npt.NDArray[np.float64]:
     if stored is None or stored.dtype != np.float64 or stored.shape != (classes - 1,):
         raise ModelFileError(f"{expect.name}: expected a threshold between every two classes")
     expect.that(bool(np.isfinite(stored).all() and np.all(np.diff(stored) >= 0.0)), "rising thresholds")
     return stored
 
 
-class _Expect:
-    """Turns a broken expectation into an error that names the file."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def that(self, holds: bool, what: str) -> None:
-        if not holds:
-            raise ModelFileError(f"{self.name}: expected {what}")
-
-
-def _unpack_classes(expect: _Expect, packed: Any, *, ordered: bool) -> npt.NDArray[Any]:
-    """The labels with the dtype they had, ascending if `ordered`; nothing in the file can make them wide."""
-    expect.that(isinstance(packed, dict) and isinstance(packed.get("values"), list), "a list of classes")
-    values, kind = packed["values"], packed.get("dtype")
-    letter = kind.lstrip("<|")[:1] if isinstance(kind, str) else ""
-    expect.that(letter != "" and letter in _CLASS_KINDS + "O", "a dtype of the classes")
-    of_kind = {"b": bool, "i": int, "u": int, "f": float}.get(letter, str)
-    expect.that(all(type(value) is of_kind for value in values), f"classes of dtype {kind[:20]!r}")
-    if of_kind is str:
-        longest = max(map(len, values), default=0)
-        expect.that(longest * len(values) <= _LARGEST_CLASS_TEXT, "shorter class names")
-    try:
-        # The stated width of a string dtype is ignored: numpy finds the one that the values need.
-        dtype = np.dtype(object if kind == "O" else str if of_kind is str else kind)
-        classes = np.array(values, dtype=dtype.newbyteorder("="))
-    except (TypeError, ValueError, OverflowError):
-        classes = np.empty(0)
-    line = classes if ordered or not len(classes) else np.sort(classes)
-    ascending = len(classes) >= 2 and bool(np.all(line[:-1] < line[1:]))
-    expect.that(ascending, "two or more classes in ascending order" if ordered else "two or more different classes")
-    return classes
-
-
-def _unpack_params(expect: _Expect, packed: Any) -> dict[str, Any]:
+def _unpack_params(expect: Expect, task: str, packed: Any) -> dict[str, Any]:
     """The constructor's parameters; those that this version does not know change no prediction."""
     expect.that(isinstance(packed, dict), "an object of parameters")
     params: dict[str, Any] = {}
@@ -318,16 +309,15 @@ def _unpack_params(expect: _Expect, packed: Any) -> dict[str, Any]:
             expect.that(scalars, f"pairs of numbers in {key!r}")
             params[key] = dict(pairs)
         elif isinstance(value, dict):
-            params[key] = _solver(value)
+            params[key] = _solver(task, value)
         elif key in packed and not isinstance(value, list):
             params[key] = value
     return {key: value for key, value in params.items() if value is not None}
 
 
-def _solver(packed: Mapping[str, Any]) -> Any:
+def _solver(task: str, packed: Mapping[str, Any]) -> Any:
     """The solver object, found by name among the package's own; None (the default) if it is not there."""
-    from cutsvm import solvers
-
+    solvers = import_module("cutsvm.kernel_machines" if task == "kernel" else "cutsvm.solvers")
     name, options = packed.get("solver"), packed.get("options")
     kind = vars(solvers).get(name) if isinstance(name, str) and name[:1].isupper() else None
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(options, dict)):
@@ -346,20 +336,13 @@ def _estimator(task: str, params: dict[str, Any]) -> Any:
     return kind(**{key: value for key, value in params.items() if key in known})
 
 
-def _set_weights(
-    estimator: Any,
-    classes: npt.NDArray[Any] | None,
-    coef: npt.NDArray[Any],
-    intercept: npt.NDArray[np.float64] | None,
-) -> None:
-    if classes is not None:
-        estimator.classes_ = classes
+def _set_weights(estimator: Any, coef: npt.NDArray[Any], intercept: npt.NDArray[np.float64] | None) -> None:
     estimator.coef_ = coef
     estimator.intercept_ = np.zeros(len(coef)) if intercept is None else intercept
     estimator.n_features_in_ = coef.shape[1]
 
 
-def _set_results(expect: _Expect, estimator: Any, header: dict[str, Any]) -> None:
+def _set_results(expect: Expect, estimator: Any, header: dict[str, Any]) -> None:
     """What is known about the fit: objective, bounds, status, feature names."""
     from cutsvm.run import Status
 

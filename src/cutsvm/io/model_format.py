@@ -22,14 +22,14 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MAGIC", "ModelFileError", "pack", "read_bytes", "unpack"]
+__all__ = ["MAGIC", "Expect", "ModelFileError", "pack", "read_bytes", "unpack"]
 
 MAGIC = b"cutsvm-model"
 VERSION = 1  # of either kind
 _FIRST_LINE = re.compile(rb"cutsvm-[a-z]+ 1 header=(\d{1,18}) total=(\d{1,18}) sha256=([0-9a-f]{64})")
 _LONGEST_FIRST_LINE = 160
 _ALIGN = 64
-_DTYPES = {"<f8": np.float64, "<f4": np.float32, "<i8": np.int64}
+_DTYPES = {"<f8": np.float64, "<f4": np.float32, "<i8": np.int64, "<i4": np.int32}
 _CHUNK = 1 << 20
 _LONGEST = 1 << 48  # of an array's sides: one that is empty would pass any test of its length
 
@@ -39,6 +39,17 @@ Kind = Literal["model", "checkpoint"]
 
 class ModelFileError(ValueError):
     """A model file or checkpoint that cannot be read, or a model that cannot be written in the format asked for."""
+
+
+class Expect:
+    """Turns a broken expectation into an error that names the file."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def that(self, holds: bool, what: str) -> None:
+        if not holds:
+            raise ModelFileError(f"{self.name}: expected {what}")
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, Array], kind: Kind = "model") -> list[bytes | memoryview]:

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from cutsvm.types import Array, Ints, Vector
 
-__all__ = ["KERNELS", "Kernel", "Points", "blocks", "identity", "in_blocks", "is_sparse"]
+__all__ = ["KERNELS", "Kernel", "Points", "alike", "blocks", "identity", "in_blocks", "is_sparse"]
 
 KERNELS = ("rbf", "poly", "linear", "precomputed")
 ROWS, COLUMNS = 512, 2048  # of a block
@@ -136,6 +136,13 @@ class Points:
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix or array."""
     return bool(sparse.issparse(X))
+
+
+def alike(X: Any, Z: Any) -> tuple[Any, Any]:
+    """Both as they are if they are of one kind, dense or CSR; else both as CSR."""
+    if is_sparse(X) == is_sparse(Z):
+        return X, Z
+    return (X, sparse.csr_array(Z)) if is_sparse(X) else (sparse.csr_array(X), Z)
 
 
 def identity(n: int) -> Array:

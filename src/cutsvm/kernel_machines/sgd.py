@@ -58,7 +58,8 @@ class SGD:
         early = False
         try:
             for _ in _linear_walk(steps, task, C) if task.kernel_free else _walk(steps, task):
-                early = settings.max_time is not None and perf_counter() - began > settings.max_time
+                late = settings.max_time is not None and perf_counter() - began > settings.max_time
+                early = late and bool((steps.done < steps.end).any())
                 if early:
                     break
         except KeyboardInterrupt:
@@ -184,6 +185,7 @@ def _walk(steps: _Steps, task: Task) -> Iterator[None]:
             row_place[rows] = identity(len(rows))
             column_place[fresh] = len(held) + identity(len(fresh))
             steps.run(panel, row_place, column_place, until, task.settings.threads)
+            row_place[rows] = -1  # the next block may be shorter
             held = _keep(steps, column_place, held, fresh)
             yield
 

@@ -118,10 +118,17 @@ def bounds(problems: Problems, alpha: Vector, scores: Vector, C: float, loss: st
         else:
             value = 0.5 * norm + 0.5 * float(cap @ miss**2)
             curve, most = norm + float(np.sum(own[cap > 0.0] ** 2 / cap[cap > 0.0])), np.inf
-        multiple = min(most, own.sum() / curve) if curve > 0.0 else 0.0
+        multiple = _best(float(own.sum()), curve, most)
         bound = multiple * own.sum() - 0.5 * multiple**2 * curve
-        primal[p], lower[p] = value / (C * m), max(0.0, bound) / (C * m)
+        primal[p], lower[p] = value / (C * m), min(max(0.0, bound), value) / (C * m)
     return primal, lower
+
+
+def _best(linear: float, curve: float, most: float) -> float:
+    """argmax of linear z - curve z^2 / 2 over 0 <= z <= most; 0 where that is no bound."""
+    if curve > 0.0:
+        return min(most, linear / curve)
+    return most if curve == 0.0 and linear > 0.0 else 0.0
 
 
 def _room(alpha: Vector, cap: Vector) -> float:
