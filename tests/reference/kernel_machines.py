@@ -86,26 +86,27 @@ def isda(K, a, C, steps, alpha=None):
     return spread(point, own, len(a)), edge
 
 
-def min_norm(K, a, C, steps, alpha=None):
-    """MN-SVM from alpha or the vertex of least norm: (the best multiple of alpha after these steps, edge)."""
+def min_norm(K, a, C, steps):
+    """MN-SVM from the vertex of least norm: the best multiple of alpha after these steps."""
     H, own = l2_matrix(K, a, C)
-    start = np.zeros(len(own)) if alpha is None else alpha[own].copy()
-    if start.sum() == 0.0:
-        start[int(np.argmin(np.diag(H)))] = 1.0
-    point, edge = start / start.sum(), np.inf
+    point = np.zeros(len(own))
+    point[int(np.argmin(np.diag(H)))] = 1.0
     for _ in range(steps):
         h = H @ point
-        i = int(np.argmin(h))
-        inside = np.where(point > 0.0, h, -np.inf)
-        j = int(np.argmax(inside))
+        i, j = int(np.argmin(h)), int(np.argmax(np.where(point > 0.0, h, -np.inf)))
         if h[j] - h[i] <= 0.0:
             break
-        edge = min(edge, distance_to_next(-h), distance_to_next(inside))
-        full = point[j]
-        step = min(full, (h[j] - h[i]) / (H[i, i] + H[j, j] - 2.0 * H[i, j]))
-        point[i] += step
-        point[j] = 0.0 if step == full else full - step
-    return spread(point / (point @ H @ point), own, len(a)), edge
+        point = move(H, point, i, j)
+    return spread(point / (point @ H @ point), own, len(a))
+
+
+def move(H, point, i, j):
+    """The weight from j to i that brings the point nearest to 0."""
+    h, moved = H @ point, point.copy()
+    step = min(point[j], (h[j] - h[i]) / (H[i, i] + H[j, j] - 2.0 * H[i, j]))
+    moved[i] += step
+    moved[j] -= step
+    return moved
 
 
 def distance_to_next(values):
