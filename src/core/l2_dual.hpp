@@ -18,6 +18,11 @@
 //
 // Both keep u_j = f(x_j), so that a step is one sweep over a row of K (or two); both stop when primal - dual is at most
 // tol times the primal. Rows without weight have no alpha.
+//
+// Single steps find out soon which alphas are above 0, and take long to find their values where C is large. So both, after
+// every m/4 steps or so, take some steps of conjugate gradients among the alphas above 0, towards
+//   (Q + diag r) alpha = 1  there
+// and go that way as far as the dual gets larger and no alpha gets below 0.
 #pragma once
 
 #include <algorithm>
@@ -75,12 +80,11 @@ private:
 
     double diagonal(std::int64_t i) const { return static_cast<double>(gram_.row(i)[i]) + r_[at(i)]; }
 
-    // The bounds for the point `share` times alpha.
-    L2Seen bounds(double share, std::int64_t steps) const {
+    L2Seen bounds(std::int64_t steps) const {
         double norm = 0.0, linear = 0.0, square = 0.0, loss = 0.0;
         for (std::int64_t i = 0; i < m_; ++i) {
             if (std::isinf(r_[at(i)])) continue;
-            const double a = share * alpha_[at(i)], margin = share * y_[at(i)] * u_[at(i)];
+            const double a = alpha_[at(i)], margin = y_[at(i)] * u_[at(i)];
             const double miss = std::max(0.0, 1.0 - margin);
             norm += a * margin;
             linear += a;
@@ -108,6 +112,89 @@ private:
         return {value(place), place};
     }
 
+    // Towards the best point among the alphas above 0, cut off at 0: all the way or a part of it, so that it is better;
+    // then on from there among those that are left.
+    void polish() {
+        for (std::int64_t left = steps_; left > 0;) {
+            std::vector<double> move;
+            left -= towards_best(left, move);
+            const std::vector<double> alpha = alpha_, u = u_;
+            const double before = bounds(0).dual;
+            double reach = 1.0;  // how far all of them stay at 0 or above
+            for (std::size_t k = 0; k < free_.size(); ++k)
+                if (move[k] < 0.0) reach = std::min(reach, alpha_[at(free_[k])] / -move[k]);
+            double length = 1.0;
+            for (;; --left) {
+                shift(move, length);
+                if (bounds(0).dual > before) break;
+                alpha_ = alpha, u_ = u;
+                if (length <= reach) return;  // rounding errors
+                length = std::max(reach, length / 4.0);
+            }
+            if (reach >= 1.0) break;
+        }
+        steps_ = std::min<std::int64_t>(2 * steps_, 4 * m_);
+    }
+
+    // alpha = max(0, alpha + length * move) for the free ones; what is left of rounding is 0 too.
+    void shift(const std::vector<double>& move, double length) {
+        for (std::size_t k = 0; k < free_.size(); ++k) {
+            const std::int64_t i = free_[k];
+            double now = std::max(0.0, alpha_[at(i)] + length * move[k]);
+            if (now < 1e-14 * alpha_[at(i)]) now = 0.0;
+            add(i, now - alpha_[at(i)]);
+            alpha_[at(i)] = now;
+        }
+    }
+
+    // At most so many steps of conjugate gradients for (Q + diag r) alpha = 1 among the alphas above 0, which become
+    // free_: where they lead, as a move from alpha, and how many they were.
+    std::int64_t towards_best(std::int64_t most, std::vector<double>& move) {
+        free_.clear();
+        for (std::int64_t i = 0; i < m_; ++i)
+            if (alpha_[at(i)] > 0.0) free_.push_back(i);
+        const std::size_t size = free_.size();
+        std::vector<double> rest(size), way(size), image(size), spread(at(m_), 0.0);
+        move.assign(size, 0.0);
+        double square = 0.0;
+        for (std::size_t k = 0; k < size; ++k) {
+            const std::int64_t i = free_[k];
+            rest[k] = way[k] = 1.0 - y_[at(i)] * u_[at(i)] - alpha_[at(i)] * r_[at(i)];
+            square += rest[k] * rest[k];
+        }
+        const double enough = 1e-8 * square;
+        std::int64_t step = 0;
+        for (; step < most && square > enough; ++step) {
+            for (std::size_t k = 0; k < size; ++k) spread[at(free_[k])] = y_[at(free_[k])] * way[k];
+            double bend = 0.0;
+            for (std::size_t k = 0; k < size; ++k) {
+                const std::int64_t i = free_[k];
+                image[k] = y_[at(i)] * dot(i, spread) + r_[at(i)] * way[k];
+                bend += way[k] * image[k];
+            }
+            if (!(bend > 0.0)) break;  // rounding errors
+            const double length = square / bend;
+            double next = 0.0;
+            for (std::size_t k = 0; k < size; ++k) {
+                move[k] += length * way[k];
+                rest[k] -= length * image[k];
+                next += rest[k] * rest[k];
+            }
+            for (std::size_t k = 0; k < size; ++k) way[k] = rest[k] + next / square * way[k];
+            square = next;
+        }
+        return std::max<std::int64_t>(1, step);
+    }
+
+    double dot(std::int64_t i, const std::vector<double>& v) const {
+        const float* kernel = gram_.row(i);
+        const double* other = v.data();
+        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t j = 0; j < m_; ++j) sum += static_cast<double>(kernel[j]) * other[j];
+        return sum;
+    }
+
     L2Seen isda(double tol, std::int64_t budget) {
         const double *y = y_.data(), *r = r_.data(), *alpha = alpha_.data(), *u = u_.data();
         const auto violation = [=](std::int64_t i) {
@@ -115,13 +202,16 @@ private:
             const double g = 1.0 - y[i] * u[i] - diagonal;
             return std::isinf(r[i]) ? 0.0 : (alpha[i] > 0.0 ? std::abs(g) : g);
         };
+        const std::int64_t known = start();
         std::int64_t steps = 0;
         for (std::int64_t look = 0;; ++steps) {
             const auto [worst, i] = largest(violation);
             if (steps >= look || worst <= 0.0 || steps >= budget) {
-                const L2Seen seen = bounds(1.0, steps);
+                const L2Seen seen = bounds(steps);
                 if (seen.primal - seen.dual <= tol * seen.primal || worst <= 0.0 || steps >= budget) return seen;
+                if (steps >= known) polish();
                 look = steps + m_ / 4 + 16;
+                continue;
             }
             const double before = alpha_[at(i)];
             const double g = 1.0 - y_[at(i)] * u_[at(i)] - before * r_[at(i)];
@@ -131,6 +221,7 @@ private:
     }
 
     L2Seen min_norm(double tol, std::int64_t budget) {
+        const std::int64_t known = start();
         normalise();
         const double *y = y_.data(), *r = r_.data(), *alpha = alpha_.data(), *u = u_.data();
         const auto h = [=](std::int64_t i) { return y[i] * u[i] + (alpha[i] > 0.0 ? alpha[i] * r[i] : 0.0); };
@@ -141,14 +232,13 @@ private:
             const auto [highest, j] = largest([&](std::int64_t k) { return alpha[k] > 0.0 ? h(k) : -infinity; });
             const double slope = highest + lowest;  // h_j - h_i
             if (steps >= look || slope <= 0.0 || steps >= budget) {
-                const double scale = best_multiple();
-                const L2Seen seen = bounds(scale, steps);
-                if (seen.primal - seen.dual <= tol * seen.primal || slope <= 0.0 || steps >= budget) {
-                    for (double& a : alpha_) a *= scale;
-                    for (double& f : u_) f *= scale;
-                    return seen;
-                }
+                multiply(best_multiple());
+                const L2Seen seen = bounds(steps);
+                if (seen.primal - seen.dual <= tol * seen.primal || slope <= 0.0 || steps >= budget) return seen;
+                if (steps >= known) polish();
+                normalise();
                 look = steps + m_ / 4 + 16;
+                continue;
             }
             const double cross = y_[at(i)] * y_[at(j)] * static_cast<double>(gram_.row(i)[j]);
             const double bend = diagonal(i) + diagonal(j) - 2.0 * cross;
@@ -160,20 +250,26 @@ private:
         }
     }
 
+    // Steps from which on it is more or less known which alphas are above 0: from the beginning, if some are.
+    std::int64_t start() const {
+        return std::any_of(alpha_.begin(), alpha_.end(), [](double a) { return a > 0.0; }) ? 0 : m_;
+    }
+
     // alpha to the simplex: its own direction, or the row of least norm.
     void normalise() {
         double sum = 0.0;
         for (const double a : alpha_) sum += a;
-        if (sum > 0.0) {
-            for (double& a : alpha_) a /= sum;
-            for (double& f : u_) f /= sum;
-            return;
-        }
+        if (sum > 0.0) return multiply(1.0 / sum);
         std::int64_t least = -1;
         for (std::int64_t i = 0; i < m_; ++i)
             if (!std::isinf(r_[at(i)]) && (least < 0 || diagonal(i) < diagonal(least))) least = i;
         alpha_[at(least)] = 1.0;
         add(least, 1.0);
+    }
+
+    void multiply(double factor) {
+        for (double& a : alpha_) a *= factor;
+        for (double& f : u_) f *= factor;
     }
 
     double best_multiple() const {
@@ -186,6 +282,8 @@ private:
     Gram gram_;
     std::int64_t m_;
     std::vector<double> y_, r_, alpha_, u_;
+    std::vector<std::int64_t> free_;
+    std::int64_t steps_ = 20;  // of conjugate gradients; more where that was not enough
 };
 
 }  // namespace cutsvm

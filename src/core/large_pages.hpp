@@ -17,6 +17,7 @@ template <class T>
 struct LargePages {
     using value_type = T;
     static constexpr std::size_t PAGE = std::size_t{1} << 21;
+    static constexpr std::align_val_t LINE{64};  // of a cache, and a whole vector
 
     LargePages() = default;
     template <class U>
@@ -24,7 +25,7 @@ struct LargePages {
 
     T* allocate(std::size_t count) {
         const std::size_t bytes = count * sizeof(T);
-        if (bytes < 2 * PAGE) return static_cast<T*>(::operator new(bytes));
+        if (bytes < 2 * PAGE) return static_cast<T*>(::operator new(bytes, LINE));
         const std::size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
         void* memory = std::aligned_alloc(PAGE, whole);
         if (!memory) throw std::bad_alloc();
@@ -35,7 +36,7 @@ struct LargePages {
     }
     void deallocate(T* memory, std::size_t count) {
         if (count * sizeof(T) < 2 * PAGE)
-            ::operator delete(memory);
+            ::operator delete(memory, LINE);
         else
             std::free(memory);
     }

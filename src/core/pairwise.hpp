@@ -32,54 +32,69 @@ inline constexpr std::int64_t FEW_ROWS = 96;
 inline constexpr double SHIFTED = 1e-3;  // a margin that a score can be moved by and not lose much to round-off
 inline constexpr std::int64_t MANY_ROWS = 32 * BLOCK;  // of one query: up to here waking threads takes what they bring
 
-// Weights by level: add one, ask for the sums of all levels below and above one. Few levels: the sums below each.
-class FewLevels {
+// Weights by level: add one, ask for the sums of all levels below and above one. Each has cache lines of its own,
+// as another thread writes to the next one.
+
+// Few levels: the sums below each.
+class alignas(128) FewLevels {
   public:
-    static constexpr std::int64_t MOST = 16;
+    static constexpr std::int64_t MOST = 15;
 
     void clear(std::int64_t levels) {
         levels_ = static_cast<std::size_t>(levels);
         below_.fill(0.0);
     }
-    void add(std::int32_t level, double weight) {
-        for (auto k = static_cast<std::size_t>(level) + 1; k <= levels_; ++k) below_[k] += weight;
+    void add(std::int32_t level, double weight) {  // all of them, always: two vectors, and no branch
+#pragma omp simd
+        for (std::int32_t k = 0; k <= MOST; ++k) below_[static_cast<std::size_t>(k)] += k > level ? weight : 0.0;
     }
+    void prefetch(std::int32_t) const {}
     double below(std::int32_t level) const { return below_[static_cast<std::size_t>(level)]; }
     double above(std::int32_t level) const { return below_[levels_] - below_[static_cast<std::size_t>(level) + 1]; }
 
   private:
     std::size_t levels_ = 0;
-    std::array<double, MOST + 1> below_{};  // the last: all of them
+    alignas(64) std::array<double, MOST + 1> below_{};  // that of `levels_`: all of them
 };
 
 // Any number of levels: a tree of WIDE branches whose nodes hold the sums of the branches before each branch, side by
-// side: a question reads one number per depth; four depths are a million.
-class ManyLevels {
+// side. A node is one line of a cache and one vector, a question reads one number per depth; seven depths are a
+// million.
+class alignas(128) ManyLevels {
   public:
     void clear(std::int64_t levels) {
-        std::size_t depth = 0;
-        for (std::int64_t size = levels + 1;; size = (size + WIDE - 1) / WIDE) {
-            if (depth == depths_.size()) depths_.emplace_back();
-            depths_[depth++].assign(static_cast<std::size_t>(size), 0.0);
-            if (size <= WIDE) break;
+        starts_.clear();
+        std::size_t end = 0;
+        for (auto nodes = static_cast<std::size_t>(levels) / WIDE + 1;; nodes = (nodes + WIDE - 1) / WIDE) {
+            starts_.push_back(end);
+            end += nodes * WIDE;
+            if (nodes == 1) break;
         }
-        depths_.resize(depth);
+        sums_.assign(end, 0.0);
         total_ = 0.0;
     }
     void add(std::int32_t level, double weight) {
         total_ += weight;
         auto at = static_cast<std::size_t>(level);
-        for (auto& sums : depths_) {
-            const std::size_t end = std::min((at / WIDE + 1) * WIDE, sums.size());
-            for (std::size_t k = at + 1; k < end; ++k) sums[k] += weight;
+        for (const std::size_t start : starts_) {
+            double* node = sums_.data() + start + at / WIDE * WIDE;
+            const std::size_t branch = at % WIDE;
+#pragma omp simd
+            for (std::size_t k = 0; k < WIDE; ++k) node[k] += k > branch ? weight : 0.0;
             at /= WIDE;
         }
+    }
+    // requires: more levels than branches. The leaf and what it hangs on; the rest is small enough to be near.
+    void prefetch(std::int32_t level) const {
+        const auto at = static_cast<std::size_t>(level);
+        __builtin_prefetch(sums_.data() + at, 1);
+        __builtin_prefetch(sums_.data() + starts_[1] + at / WIDE, 1);
     }
     double below(std::int32_t level) const {
         double sum = 0.0;
         auto at = static_cast<std::size_t>(level);
-        for (const auto& sums : depths_) {
-            sum += sums[at];
+        for (const std::size_t start : starts_) {
+            sum += sums_[start + at];
             at /= WIDE;
         }
         return sum;
@@ -87,8 +102,9 @@ class ManyLevels {
     double above(std::int32_t level) const { return total_ - below(level + 1); }
 
   private:
-    static constexpr std::int64_t WIDE = 32;
-    std::vector<LargeVector<double>> depths_;  // the leaves first
+    static constexpr std::size_t WIDE = 8;
+    LargeVector<double> sums_;         // the leaves first
+    std::vector<std::size_t> starts_;  // of each depth
     double total_ = 0.0;
 };
 
@@ -122,17 +138,27 @@ struct PairSums {
     double loss = 0.0;
 };
 
+// Weights that are all the same: nothing to look up.
+struct SameWeights {
+    double weight;
+    double operator[](std::size_t) const { return weight; }
+};
+
+inline constexpr std::size_t AHEAD = 16;  // rows whose memory is asked for before it is needed
+
 // above, in the order of the rows; returns the weight of the pairs that count.
-template <class Sums>
-double sweep_down(PairScratch& scratch, std::int64_t levels, double margin, Sums& sums) {
+template <class Weights, class Sums>
+double sweep_down(PairScratch& scratch, const Weights& weights, std::int64_t levels, double margin, Sums& sums) {
     const auto& rows = scratch.rows;
-    const auto& weights = scratch.weights;
     sums.clear(levels);
     double weight = 0.0;
     std::size_t next = rows.size();
     for (std::size_t k = rows.size(); k-- > 0;) {
-        for (; next > 0 && rows[k].score - rows[next - 1].score < margin; --next)
+        for (; next > 0 && rows[k].score - rows[next - 1].score < margin; --next) {
+            if (next > AHEAD) sums.prefetch(rows[next - 1 - AHEAD].level);
             sums.add(rows[next - 1].level, weights[next - 1]);
+        }
+        if (k >= AHEAD) sums.prefetch(rows[k - AHEAD].level);
         scratch.above[k] = sums.below(rows[k].level);
         weight += weights[k] * scratch.above[k];
     }
@@ -140,66 +166,62 @@ double sweep_down(PairScratch& scratch, std::int64_t levels, double margin, Sums
 }
 
 // below, in the order of the rows.
-template <class Sums>
-void sweep_up(PairScratch& scratch, std::int64_t levels, double margin, Sums& sums) {
+template <class Weights, class Sums>
+void sweep_up(PairScratch& scratch, const Weights& weights, std::int64_t levels, double margin, Sums& sums) {
     const auto& rows = scratch.rows;
-    const auto& weights = scratch.weights;
+    const std::size_t n = rows.size();
     sums.clear(levels);
     std::size_t next = 0;
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-        for (; next < rows.size() && rows[next].score - rows[k].score < margin; ++next)
+    for (std::size_t k = 0; k < n; ++k) {
+        for (; next < n && rows[next].score - rows[k].score < margin; ++next) {
+            if (next + AHEAD < n) sums.prefetch(rows[next + AHEAD].level);
             sums.add(rows[next].level, weights[next]);
+        }
+        if (k + AHEAD < n) sums.prefetch(rows[k + AHEAD].level + 1);
         scratch.below[k] = sums.above(rows[k].level);
     }
 }
 
-// The same for two levels, where the rows of the higher one stand in order by score - margin: a pair counts if its lower
-// row stands behind. Nothing to compare and no branch, so this is fast.
-inline double sweep_two(PairScratch& scratch) {
-    const auto& rows = scratch.rows;
-    double sum = 0.0, weight = 0.0;
-    for (std::size_t k = rows.size(); k-- > 0;) {
-        const bool upper = rows[k].level != 0;
-        scratch.above[k] = upper ? sum : 0.0;
-        weight += scratch.weights[k] * scratch.above[k];
-        sum += upper ? 0.0 : scratch.weights[k];
+// The same for two levels, where the rows of the higher one stand in order by score - margin: a pair counts if its
+// lower row stands behind. Nothing to compare and no branch, so this is fast. One way: the slopes of the higher rows
+// (DOWN) or of the lower ones, their weight, and slopes . scores, added up by blocks for more digits.
+template <bool DOWN, class Weights>
+PairSums sweep_two(const LargeVector<Ranked>& rows, const Weights& weights, double middle, double* g) {
+    const auto n = static_cast<std::int64_t>(rows.size());
+    double sum = 0.0, nowhere = 0.0;
+    PairSums total;
+    for (std::int64_t first = 0; first < n; first += BLOCK) {
+        PairSums part;
+        for (std::int64_t m = first; m < std::min(n, first + BLOCK); ++m) {
+            const auto k = static_cast<std::size_t>(DOWN ? n - 1 - m : m);
+            const bool asks = (rows[k].level != 0) == DOWN;
+            const double weight = asks ? weights[k] * sum : 0.0, slope = DOWN ? 0.0 - weight : weight;
+            *(asks ? g + rows[k].row : &nowhere) = slope;
+            part.weight += weight;
+            part.loss += slope * (rows[k].score - middle);
+            sum += asks ? 0.0 : weights[k];
+        }
+        total.weight += part.weight;
+        total.loss += part.loss;
     }
-    sum = 0.0;
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-        const bool upper = rows[k].level != 0;
-        scratch.below[k] = upper ? 0.0 : sum;
-        sum += upper ? scratch.weights[k] : 0.0;
-    }
-    return weight;
+    return total;
 }
 
-// Both sweeps, which are apart from each other: one thread each. Returns what the first returns.
+// Both sweeps, which are apart from each other: one thread each.
 template <class Down, class Up>
-double sweep(const Down& down, const Up& up, int threads) {
-    double weight = 0.0;
+void sweep(const Down& down, const Up& up, int threads) {
     if (threads <= 1) {
-        weight = down();
+        down();
         up();
-        return weight;
+        return;
     }
 #pragma omp parallel sections num_threads(2)
     {
 #pragma omp section
-        weight = down();
+        down();
 #pragma omp section
         up();
     }
-    return weight;
-}
-
-// above and below of all rows, by the way that is the fastest for so many levels; returns the weight.
-inline double sweep(PairScratch& scratch, std::int64_t levels, double margin, int threads) {
-    const auto with = [&](auto& sums) {
-        return sweep([&] { return sweep_down(scratch, levels, margin, sums[0]); },
-                     [&] { sweep_up(scratch, levels, margin, sums[1]); }, threads);
-    };
-    if (levels > FewLevels::MOST) return with(scratch.many);
-    return with(scratch.few);
 }
 
 // The same for few rows, for which it is faster to look at every pair than to sort.
@@ -227,6 +249,40 @@ inline PairSums few_slopes(const std::int32_t* y, const double* s, const double*
     return {weight, std::max(0.0, margin * weight + dot)};
 }
 
+// The slopes g of rows in order, and the sums. The slopes sum to 0, so scores may be counted from any place; from their
+// middle the sum is exact to more digits.
+template <class Weights, class Levels>
+PairSums sorted_slopes(PairScratch& scratch, const Weights& weights, std::int64_t levels, double margin,
+                       std::array<Levels, 2>& by_level, double* g, int threads) {
+    const auto& rows = scratch.rows;
+    const std::size_t n = rows.size();
+    for (auto* sums : {&scratch.above, &scratch.below}) sums->resize(n);
+    double weight = 0.0;
+    sweep([&] { weight = sweep_down(scratch, weights, levels, margin, by_level[0]); },
+          [&] { sweep_up(scratch, weights, levels, margin, by_level[1]); }, threads);
+    const double middle = rows[n / 2].score;
+    const auto dot = sum_blocks<1>(static_cast<std::int64_t>(n), threads, [&](std::int64_t first, std::int64_t last) {
+        double sum = 0.0;
+        for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k) {
+            const double slope = weights[k] * (scratch.below[k] - scratch.above[k]);
+            g[rows[k].row] = slope;
+            sum += slope * (rows[k].score - middle);
+        }
+        return std::array{sum};
+    });
+    return {weight, std::max(0.0, margin * weight + dot[0])};
+}
+
+// The same for two levels, where the scores of the higher rows, and so the sum, have the margin in them.
+template <class Weights>
+PairSums sorted_slopes_of_two(const LargeVector<Ranked>& rows, const Weights& weights, double* g, int threads) {
+    const double middle = rows[rows.size() / 2].score;
+    PairSums down, up;
+    sweep([&] { down = sweep_two<true>(rows, weights, middle, g); },
+          [&] { up = sweep_two<false>(rows, weights, middle, g); }, threads);
+    return {down.weight, std::max(0.0, down.loss + up.loss)};
+}
+
 // One query: its rows' slopes g, the weight of the pairs that count, and the loss; NaN if a score is not finite.
 inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, double* g, PairScratch& scratch,
                              int threads) {
@@ -234,50 +290,40 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
     const std::int64_t n = end - begin, levels = p.levels[static_cast<std::size_t>(q)];
     f += begin;
     g += begin;
-    std::fill(g, g + n, 0.0);
-    if (n < 2 || levels < 2) return {};
-    if (!std::all_of(f, f + n, [](double score) { return std::isfinite(score); }))
-        return {0.0, std::numeric_limits<double>::quiet_NaN()};
+    const bool pairs = n > 1 && levels > 1;
+    if (!pairs || !std::all_of(f, f + n, [](double score) { return std::isfinite(score); })) {
+        std::fill(g, g + n, 0.0);
+        return {0.0, pairs ? std::numeric_limits<double>::quiet_NaN() : 0.0};
+    }
     const std::int32_t* y = p.y.data() + begin;
     const double* s = p.s.data() + begin;
     if (n <= FEW_ROWS) return few_slopes(y, s, f, g, n, p.margin);
     if (n <= MANY_ROWS) threads = 1;
     auto& rows = scratch.rows;
-    rows.resize(static_cast<std::size_t>(n));
-    for (auto* sorted : {&scratch.weights, &scratch.above, &scratch.below}) sorted->resize(static_cast<std::size_t>(n));
     const bool two = levels == 2 && p.margin >= SHIFTED;
-    if (two) {  // the lower rows first, so that they stand before an upper one at the same place: such a pair is not one
-        std::array<std::int64_t, 2> next{0, std::count(y, y + n, 0)};
-        for (std::int64_t i = 0; i < n; ++i)
-            rows[static_cast<std::size_t>(next[static_cast<std::size_t>(y[i])]++)] = {
-                f[i] - (y[i] != 0 ? p.margin : 0.0), static_cast<std::int32_t>(i), y[i]};
+    if (two) {  // the lower row before an upper one at the same place: such a pair does not count
+        const std::array<double, 2> less{0.0, p.margin};
+        const auto row = [&](std::int64_t i) {
+            return Ranked{f[i] - less[static_cast<std::size_t>(y[i])], static_cast<std::int32_t>(i), y[i]};
+        };
+        scratch.put_in_order(n, row, ByScoreAndLevel{}, rows, threads);
     } else {
-        for (std::int64_t i = 0; i < n; ++i)
-            rows[static_cast<std::size_t>(i)] = {f[i], static_cast<std::int32_t>(i), y[i]};
+        const auto row = [&](std::int64_t i) { return Ranked{f[i], static_cast<std::int32_t>(i), y[i]}; };
+        scratch.put_in_order(n, row, ByScore{}, rows, threads);
     }
-    scratch.put_in_order(rows, threads);
-    if (std::all_of(s, s + n, [&](double weight) { return weight == s[0]; }))  // mostly so: nothing to look up
-        std::fill(scratch.weights.begin(), scratch.weights.end(), s[0]);
-    else
-        for_blocks(n, threads, [&](std::int64_t first, std::int64_t last) {
-            for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k)
-                scratch.weights[k] = s[rows[k].row];
-        });
-    PairSums sums;
-    sums.weight = two ? sweep_two(scratch) : sweep(scratch, levels, p.margin, threads);
-    // The slopes sum to 0, so scores may be counted from any place; from their middle the sum is exact to more digits.
-    const double middle = rows[static_cast<std::size_t>(n / 2)].score;
-    const auto dot = sum_blocks<1>(n, threads, [&](std::int64_t first, std::int64_t last) {
-        double sum = 0.0;
-        for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k) {
-            const double slope = scratch.weights[k] * (scratch.below[k] - scratch.above[k]);
-            g[rows[k].row] = slope;
-            sum += slope * (rows[k].score - middle);
-        }
-        return std::array{sum};
+    const auto with = [&](const auto& weights) {
+        if (two) return sorted_slopes_of_two(rows, weights, g, threads);
+        if (levels > FewLevels::MOST)
+            return sorted_slopes(scratch, weights, levels, p.margin, scratch.many, g, threads);
+        return sorted_slopes(scratch, weights, levels, p.margin, scratch.few, g, threads);
+    };
+    if (std::all_of(s, s + n, [&](double weight) { return weight == s[0]; })) return with(SameWeights{s[0]});  // mostly
+    scratch.weights.resize(rows.size());
+    for_blocks(n, threads, [&](std::int64_t first, std::int64_t last) {
+        for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k)
+            scratch.weights[k] = s[rows[k].row];
     });
-    sums.loss = std::max(0.0, two ? dot[0] : p.margin * sums.weight + dot[0]);  // moved scores have the margin in them
-    return sums;
+    return with(scratch.weights);
 }
 
 // g = slopes of all rows; weights[q] and losses[q] = those of query q. Many queries run side by side; of few each one

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cutsvm.io.model_file import load_model, save_model
     from cutsvm.kernel import KernelSVC
     from cutsvm.linear import LinearSVC
+    from cutsvm.model_selection import NestedResult, nested_cross_validate
     from cutsvm.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
     from cutsvm.run import Record, Status
 
@@ -24,6 +25,7 @@ __all__ = [
     "Dataset",
     "KernelSVC",
     "LinearSVC",
+    "NestedResult",
     "OrdinalSVC",
     "ROCAreaSVC",
     "RankingSVM",
@@ -32,6 +34,7 @@ __all__ = [
     "__version__",
     "convert",
     "load_model",
+    "nested_cross_validate",
     "open_dataset",
     "save_model",
     "solvers",
@@ -44,6 +47,7 @@ _HOMES = {
     "Dataset": "cutsvm.io.dataset",
     "KernelSVC": "cutsvm.kernel",
     "LinearSVC": "cutsvm.linear",
+    "NestedResult": "cutsvm.model_selection",
     "OrdinalSVC": "cutsvm.ranking",
     "ROCAreaSVC": "cutsvm.ranking",
     "RankingSVM": "cutsvm.ranking",
@@ -51,6 +55,7 @@ _HOMES = {
     "Status": "cutsvm.run",
     "convert": "cutsvm.io.convert",
     "load_model": "cutsvm.io.model_file",
+    "nested_cross_validate": "cutsvm.model_selection",
     "open_dataset": "cutsvm.io.dataset",
     "save_model": "cutsvm.io.model_file",
 }

@@ -11,7 +11,7 @@ from typing import TextIO, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
 
-__all__ = ["Bar", "CopyBar"]
+__all__ = ["Bar", "CopyBar", "CountBar"]
 
 Own = TypeVar("Own", bound="Bar")
 
@@ -91,22 +91,41 @@ class CopyBar(Bar):
         words = f"{rows:,} rows  {written / 1e6:,.0f} MB written"
         left = _left(seconds, done)
         share = "" if done is None else f"{100 * done:.0f} %  "
-        self.show(
-            f"converting: {share}{words}  {seconds:.0f} s{left}", lambda display: _draw(display, done, words, left)
-        )
+        line = f"converting: {share}{words}  {seconds:.0f} s{left}"
+        self.show(line, lambda display: _draw(display, "converting", done, words, left))
 
     def columns(self) -> tuple[ProgressColumn, ...]:
-        return (
-            TextColumn("{task.description}", style="bold", markup=False),
-            BarColumn(bar_width=28, complete_style="cyan", finished_style="green"),
-            TextColumn("{task.fields[words]}"),
-            TextColumn("{task.fields[left]}", style="cyan"),
-        )
+        return _columns()
 
 
-def _draw(display: Progress, done: float | None, words: str, left: str) -> None:
+class CountBar(Bar):
+    """How many of a number of things are done, and how long the rest will take."""
+
+    def __init__(self, name: str, *, stream: TextIO | None = None, every: float = 5.0) -> None:
+        super().__init__(stream=stream, every=every)
+        self._name, self._began = name, time.monotonic()
+
+    def __call__(self, done: float, of: int) -> None:
+        seconds = time.monotonic() - self._began
+        words, left = f"{100 * done / of:.0f} %  {seconds:.0f} s", _left(seconds, done / of)
+        self.show(f"{self._name}: {words}{left}", lambda display: _draw(display, self._name, done / of, words, left))
+
+    def columns(self) -> tuple[ProgressColumn, ...]:
+        return _columns()
+
+
+def _columns() -> tuple[ProgressColumn, ...]:
+    return (
+        TextColumn("{task.description}", style="bold", markup=False),
+        BarColumn(bar_width=28, complete_style="cyan", finished_style="green"),
+        TextColumn("{task.fields[words]}"),
+        TextColumn("{task.fields[left]}", style="cyan"),
+    )
+
+
+def _draw(display: Progress, name: str, done: float | None, words: str, left: str) -> None:
     if not display.task_ids:
-        display.add_task("converting", total=None if done is None else 1.0, words=words, left=left)
+        display.add_task(name, total=None if done is None else 1.0, words=words, left=left)
     display.update(display.task_ids[0], completed=done or 0.0, words=words, left=left)
 
 

@@ -184,7 +184,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             results, alpha, problems = self._solve(solver, points, labels, weights, order)
         self._certify(results, None)
         if solver.loss == "hinge":
-            self.n_iter_ = self._settings(len(y)).epochs
+            self.n_iter_ = self._settings(len(y), 1).epochs
         self._keep(X, sort, labels, duals(problems, alpha, len(classes), len(y)))
         self._warn_unless_converged(X)
         return self
@@ -232,9 +232,8 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         limit = LIMIT if self.memory_limit is None else memory.parse(self.memory_limit)
         return 4 * n * n <= limit
 
-    def _settings(self, n: int) -> Settings:
+    def _settings(self, n: int, n_threads: int) -> Settings:
         epochs = min(20, max(1, round(20_000 / n))) if self.epochs == "auto" else int(self.epochs)
-        n_threads = threads.count(self.n_jobs, n * n)
         return Settings(epochs, float(self.average), self.tol, n_threads, self.max_time, bool(self.certify))
 
     def _solve(
@@ -242,7 +241,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     ) -> tuple[list[Result], Vector, Problems]:
         """The results, y_i coef_i for the rows of all problems, and these problems."""
         n, hinge = len(labels), solver.loss == "hinge"
-        settings = self._settings(n)
+        settings = self._settings(n, points.threads)
         problems = pairwise(labels, weights, order if hinge else np.arange(n))
         if hinge and (self.kernel == "linear" or not self._fits(n)):
             result = self._run(solver, Task(settings, points, problems, order, None))

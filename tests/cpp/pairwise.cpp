@@ -72,31 +72,37 @@ void level_sums(std::mt19937& rng, std::initializer_list<std::int64_t> sizes) {
     }
 }
 
-// Long and short lists; ties, both zeros, numbers that share their upper bits, very large and very small ones.
+// Long and short lists; ties, both zeros, very close and very far numbers, few that are far from all others. Rows with
+// the same score as they come, and the lower level first.
 void orders(std::mt19937& rng) {
-    ScoreOrder sorted;
-    for (const std::size_t n : {0, 1, 2, 100, 2047, 2048, 2049, 9000})
-        for (const int kind : {0, 1, 2, 3}) {
-            std::vector<double> f(n);
-            for (double& score : f) {
+    ScoreOrder put_in_order;
+    const auto check = [&](const LargeVector<Ranked>& rows, const auto& before) {
+        LargeVector<Ranked> expected = rows, found;
+        std::stable_sort(expected.begin(), expected.end(), before);
+        for (const int threads : {1, 2, 3}) {
+            const auto row = [&](std::int64_t i) { return rows[static_cast<std::size_t>(i)]; };
+            put_in_order(static_cast<std::int64_t>(rows.size()), row, before, found, threads);
+            const bool same = std::equal(found.begin(), found.end(), expected.begin(), expected.end(),
+                                         [](const Ranked& a, const Ranked& b) { return a.row == b.row; });
+            expect(same, "order of the scores", static_cast<long>(rows.size()));
+        }
+    };
+    for (const std::size_t n : {0, 1, 2, 64, 65, 100, 2047, 2048, 2049, 9000})
+        for (const int kind : {0, 1, 2, 3, 4, 5, 6}) {
+            LargeVector<Ranked> rows(n);
+            for (std::size_t i = 0; i < n; ++i) {
                 const double plain = static_cast<double>(rng()) / 4294967296.0 - 0.5;
-                if (kind == 0) score = plain;
+                double score = plain;
                 if (kind == 1) score = std::round(plain * 6.0) / 2.0;
                 if (kind == 2) score = 1.0 + plain * 1e-12;
                 if (kind == 3) score = rng() % 3 ? std::ldexp(plain, static_cast<int>(rng() % 2000) - 1000) : -0.0;
+                if (kind == 4) score = rng() % 999 ? plain : plain * 1e9;
+                if (kind == 5) score = 3.0 * plain * 1e308;
+                if (kind == 6) score = rng() % 99 ? 0.0 : plain * 1e-310;
+                rows[i] = {score, static_cast<std::int32_t>(i), static_cast<std::int32_t>(rng() % 2)};
             }
-            LargeVector<Ranked> rows(n), expected;
-            for (std::size_t i = 0; i < n; ++i) rows[i] = {f[i], static_cast<std::int32_t>(i), 0};
-            expected = rows;
-            std::stable_sort(expected.begin(), expected.end(),
-                             [](const Ranked& a, const Ranked& b) { return a.score < b.score; });
-            for (const int threads : {1, 2, 3}) {
-                LargeVector<Ranked> again = rows;
-                sorted(again, threads);
-                const bool same = std::equal(again.begin(), again.end(), expected.begin(),
-                                             [](const Ranked& a, const Ranked& b) { return a.row == b.row; });
-                expect(same, "order of the scores", static_cast<long>(n));
-            }
+            check(rows, ByScore{});
+            check(rows, ByScoreAndLevel{});
         }
 }
 
@@ -118,8 +124,8 @@ void threads_agree(std::mt19937& rng) {
 
 int main() {
     std::mt19937 rng(7);
-    level_sums<FewLevels>(rng, {1, 2, 15, 16});
-    level_sums<ManyLevels>(rng, {1, 2, 31, 32, 33, 1023, 1024, 1025, 40000});
+    level_sums<FewLevels>(rng, {1, 2, 14, 15});
+    level_sums<ManyLevels>(rng, {1, 2, 7, 8, 9, 63, 64, 65, 40000});
     orders(rng);
     for (int round = 0; round < 150; ++round) {
         const auto n = static_cast<std::int64_t>(1 + rng() % (round % 5 ? 40 : 400));

@@ -10,7 +10,7 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.types import Array, Ints, Vector
 
-__all__ = ["Machines", "Problems", "decisions", "duals", "pair_scores", "pairwise"]
+__all__ = ["Machines", "Problems", "decisions", "duals", "joined", "pair_scores", "pairwise"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,11 @@ class Problems:
         """Where problem p's rows are."""
         return slice(int(self.first[p]), int(self.first[p + 1]))
 
+    def part(self, which: slice) -> Problems:
+        """A run of problems, with the places of their rows unchanged."""
+        first = self.first[which.start : which.stop + 1]
+        return Problems(self.rows, self.a, first, self.low[which], self.high[which])
+
     def some(self, which: Ints) -> tuple[Problems, Ints]:
         """Some of the problems, and where their rows are among all."""
         places = np.concatenate([np.arange(self.first[p], self.first[p + 1]) for p in which])
@@ -61,6 +66,20 @@ def pairwise(labels: Ints, weights: Vector, order: Ints) -> Problems:
     first = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
     low, high = np.array(pairs, dtype=np.int32).reshape(-1, 2).T.copy()
     return Problems(np.concatenate(parts).astype(np.int32), np.concatenate(signed), first, low, high)
+
+
+def joined(groups: list[Problems]) -> tuple[Problems, Ints]:
+    """All problems of several groups, and where each group begins, and the end."""
+    starts = np.concatenate([[0], np.cumsum([len(group.rows) for group in groups])])
+    first = [group.first[:-1] + start for group, start in zip(groups, starts[:-1], strict=True)]
+    every = Problems(
+        np.concatenate([group.rows for group in groups]),
+        np.concatenate([group.a for group in groups]),
+        np.concatenate([*first, starts[-1:]]),
+        np.concatenate([group.low for group in groups]),
+        np.concatenate([group.high for group in groups]),
+    )
+    return every, np.concatenate([[0], np.cumsum([len(group) for group in groups])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +107,10 @@ class Machines:
             into = slice(part.start, part.start + len(kept))
             columns[into], coef[into] = problems.rows[kept], signs[kept, None] * alpha[kept]
         return cls(problems.first, columns, coef, used)
+
+    def part(self, which: slice) -> Machines:
+        """A run of machines, with the places of their support unchanged."""
+        return Machines(self.first[which.start : which.stop + 1], self.columns, self.coef, self.used[which])
 
     def hits(self, gram: Array, rows: Ints, labels: Ints, problems: Problems, classes: int, threads: int) -> Ints:
         """How many of the rows the machines' vote puts into their class, for each version."""
