@@ -12,7 +12,7 @@ from conftest import LAYOUTS
 from cutsvm._native import core
 from cutsvm.kernel_machines import ISDA, SGD, MinNorm, l2, resolve, sgd
 from cutsvm.kernel_machines.gram import Kernel, Points, identity
-from cutsvm.kernel_machines.one_vs_one import Machines, decisions, duals, pair_scores, pairwise
+from cutsvm.kernel_machines.one_vs_one import Machines, decisions, duals, joined, pair_scores, pairwise
 from cutsvm.kernel_machines.task import Settings, Task, bounds
 from reference import kernel_machines as twin
 
@@ -24,6 +24,7 @@ rules = st.sampled_from(["1/t", "1/m"])
 kernels = st.sampled_from(["rbf", "poly", "linear"])
 layouts = st.sampled_from(list(LAYOUTS))
 EDGE = 1e-9
+POLISH = 16  # single steps of the dual methods before anything else is tried
 METHODS = {"isda": ISDA(), "min_norm": MinNorm()}
 
 
@@ -155,33 +156,26 @@ def test_linear_steps_need_no_kernel(layout, seed, n, K, epochs, average, rule, 
         assert_allclose(alpha @ X, w, rtol=1e-9, atol=1e-11)
 
 
-@given(seed=seeds, n=sizes, C=st.floats(0.05, 20.0), steps=st.integers(0, 25), warm=st.booleans())
-def test_isda_step_by_step(seed, n, C, steps, warm):
+@given(seed=seeds, n=sizes, C=st.floats(0.05, 20.0), steps=st.integers(0, POLISH))
+def test_isda_step_by_step(seed, n, C, steps):
     data = Data(seed, n)
-    a, start = data.a(0), None
-    if warm:
-        start = np.where(a == 0.0, 0.0, data.rng.random(n) * (data.rng.random(n) < 0.5))
-    expected, edge = twin.isda(data.K(0), a, C, steps, start)
+    expected, edge = twin.isda(data.K(0), data.a(0), C, steps)
     assume(edge > EDGE)
-    alpha, seen = data.dual([C], "isda", tol=0.0, budget=steps, alpha=None if start is None else start[:, None])
+    alpha, seen = data.dual([C], "isda", tol=0.0, budget=steps)
     assert_allclose(alpha[:, 0], expected, rtol=1e-9, atol=1e-12)
-    H, own = twin.l2_matrix(data.K(0), a, C)
-    value = twin.primal(data.K(0), a, C, np.copysign(expected, a), "l2")
+    H, own = twin.l2_matrix(data.K(0), data.a(0), C)
+    value = twin.primal(data.K(0), data.a(0), C, np.copysign(expected, data.a(0)), "l2")
     assert_allclose(seen[0, 0, :2], [value, expected.sum() - 0.5 * expected[own] @ H @ expected[own]], rtol=1e-9)
     assert seen[0, 0, 2] <= steps
 
 
-@given(seed=seeds, n=sizes, C=st.floats(0.05, 20.0), warm=st.booleans())
-def test_min_norm_step_by_step(seed, n, C, warm):
+@given(seed=seeds, n=sizes, C=st.floats(0.05, 20.0))
+def test_min_norm_step_by_step(seed, n, C):
     """After a step two rows are alike, and which of them is next is a matter of rounding: any of the best will do."""
     data = Data(seed, n)
     H, own = twin.l2_matrix(data.K(0), data.a(0), C)
-    start = np.zeros((n, 1))
-    if warm:
-        start[own, 0] = data.rng.random(len(own)) * (data.rng.random(len(own)) < 0.5)
-    points = [data.dual([C], "min_norm", tol=0.0, budget=s, alpha=start)[0][own, 0] for s in range(12)]
-    first = start[own, 0] if start.any() else np.eye(len(own))[np.argmin(np.diag(H))]
-    assert_allclose(points[0] / points[0].sum(), first / first.sum(), rtol=1e-12)
+    points = [data.dual([C], "min_norm", tol=0.0, budget=s)[0][own, 0] for s in range(POLISH + 1)]
+    assert_allclose(points[0] / points[0].sum(), np.eye(len(own))[np.argmin(np.diag(H))], rtol=1e-12)
     for one, two in itertools.pairwise(points):
         assert one @ H @ one == pytest.approx(one.sum(), rel=1e-9)  # the best multiple for the dual
         before, after = one / one.sum(), two / two.sum()
@@ -192,6 +186,24 @@ def test_min_norm_step_by_step(seed, n, C, warm):
         i, j = np.argmax(after - before), np.argmin(after - before)
         assert h[i] <= h.min() + 1e-9 * h.max() and h[j] >= worst - 1e-9 * h.max()
         assert_allclose(after, twin.move(H, before, i, j), rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@given(seed=seeds, n=st.integers(4, 40), C=st.sampled_from([0.1, 10.0, 1e4]), warm=st.booleans())
+def test_more_steps_are_never_worse(method, seed, n, C, warm):
+    """Steps of conjugate gradients in between too; bounds hold all the way, and in the end the optimum is there."""
+    data = Data(seed, n)
+    start = data.rng.random((n, 1)) * (data.a(0)[:, None] != 0.0) if warm else np.zeros((n, 1))
+    low, high = twin.optimum(data.K(0), data.a(0), C, "l2")
+    before = -np.inf
+    for budget in (0, 1, 10, 17, 18, 30, 60, 10**6):
+        alpha, seen = data.dual([C], method, budget=budget, alpha=start)
+        primal, dual, steps = seen[0, 0]
+        assert steps <= budget and np.all(alpha >= 0.0) and not alpha[data.a(0) == 0.0].any()
+        assert dual >= before - 1e-9 * abs(before)
+        assert dual <= high * (1.0 + 1e-9) and primal >= low * (1.0 - 1e-9)
+        before = dual
+    assert primal == pytest.approx(high, rel=1e-5) and dual == pytest.approx(low, rel=1e-5)
 
 
 @given(seed=seeds, n=st.integers(2, 7), C=st.floats(0.05, 5.0))
@@ -342,6 +354,24 @@ def test_coefficients_of_classes_are_those_of_pairs(seed, n, K):
     machines = Machines.of_alpha(problems, alpha[:, None])
     expected = twin.machine_scores(data.gram, range(n), machines.first, machines.columns, machines.coef, machines.used)
     assert_allclose(pair_scores(kernel, dual, edges), expected[:, :, 0], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", [SGD(), ISDA()], ids=repr)
+def test_groups_of_problems_are_as_each_on_its_own(solver):
+    """Problems on several parts of the rows, one without a class, trained in one go."""
+    data, settings = Data(2, 60, 3), Settings(2, 0.5, 1e-3, 2)
+    parts = [data.order[:40], data.order[20:], np.flatnonzero(data.labels != 1)]
+    groups = [pairwise(data.labels, data.weights, part) for part in parts]
+    every, edges = joined(groups)
+    Cs, rows = np.array([0.1, 1.0, 5.0]), np.arange(60)
+    machines = solver.together(data.gram, every, Cs, settings)
+    for group, start, stop in zip(groups, edges, edges[1:], strict=False):
+        which = slice(start, stop)
+        alone = solver.together(data.gram, group, Cs, settings)
+        assert_array_equal(machines.used[which], alone.used)
+        assert_array_equal(machines.coef[every.first[start] : every.first[stop]], alone.coef)
+        hits = machines.part(which).hits(data.gram, rows, data.labels, every.part(which), 3, 2)
+        assert_array_equal(hits, alone.hits(data.gram, rows, data.labels, group, 3, 1))
 
 
 def test_solver_objects():
