@@ -286,6 +286,14 @@ def test_a_second_fit_forgets_the_first(three):
     assert model.score(X @ X.T, y) > 0.5
 
 
+def test_fit_from_a_file(tmp_path):
+    path = tmp_path / "train.svm"
+    path.write_text("1 1:1 2:0.5\n-1 1:-1\n1 1:2\n-1 2:-1\n")
+    model = KernelSVC(random_state=0).fit(str(path))
+    assert model.n_features_in_ == 2 and sparse.issparse(model.support_vectors_)
+    assert_array_equal(model.predict(np.array([[1.5, 0.3], [-0.5, -0.5]])), [1.0, -1.0])
+
+
 def test_search_and_probabilities(three):
     """The recipe for probabilities, and a precomputed kernel cut by rows and columns in cross-validation."""
     X, y = three
