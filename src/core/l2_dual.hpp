@@ -204,7 +204,7 @@ private:
         };
         const std::int64_t known = start();
         std::int64_t steps = 0;
-        for (std::int64_t look = 0;; ++steps) {
+        for (std::int64_t look = 0;;) {
             const auto [worst, i] = largest(violation);
             if (steps >= look || worst <= 0.0 || steps >= budget) {
                 const L2Seen seen = bounds(steps);
@@ -217,6 +217,7 @@ private:
             const double g = 1.0 - y_[at(i)] * u_[at(i)] - before * r_[at(i)];
             alpha_[at(i)] = std::max(0.0, before + g / diagonal(i));
             add(i, alpha_[at(i)] - before);
+            ++steps;
         }
     }
 
@@ -227,7 +228,7 @@ private:
         const auto h = [=](std::int64_t i) { return y[i] * u[i] + (alpha[i] > 0.0 ? alpha[i] * r[i] : 0.0); };
         const double infinity = std::numeric_limits<double>::infinity();
         std::int64_t steps = 0;
-        for (std::int64_t look = 0;; ++steps) {
+        for (std::int64_t look = 0;;) {
             const auto [lowest, i] = largest([&](std::int64_t k) { return std::isinf(r[k]) ? -infinity : -h(k); });
             const auto [highest, j] = largest([&](std::int64_t k) { return alpha[k] > 0.0 ? h(k) : -infinity; });
             const double slope = highest + lowest;  // h_j - h_i
@@ -247,6 +248,7 @@ private:
             alpha_[at(j)] = step == full ? 0.0 : full - step;
             add(i, step);
             add(j, -step);
+            ++steps;
         }
     }
 

@@ -85,7 +85,9 @@ class Points:
 
     def precisely(self) -> Points:
         """The same rows, for kernel values in float64."""
-        return self if self.given or self.precise else Points(self.original, self.kernel, self.threads)
+        return (
+            self if self.given or self.precise else Points(self.original, self.kernel, self.threads, means=self.means)
+        )
 
     def like(self, X: Any) -> Points:
         """Other rows, prepared as these are."""

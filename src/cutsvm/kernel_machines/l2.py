@@ -6,7 +6,7 @@ The problem, its dual and both methods are in core/l2_dual.hpp.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -54,15 +54,17 @@ class L2:
 
 
 def rounds(method: str, task: Task, C: float) -> Iterator[Iterate]:
-    """An iterate after every round, with the sums of the problems' bounds."""
+    """An iterate after every round, with bounds from kernel values in float64.
+
+    The rounds have them from values in float32, which say when a problem is done but prove nothing where C is large.
+    """
     assert task.gram is not None
-    problems, scale, tol = task.problems, 1.0 / (C * task.problems.sizes), task.settings.tol
-    alpha = np.zeros((len(problems.rows), 1))
-    # At alpha = 0 every row misses by 1, and no bound is known.
-    primal = np.array([np.abs(problems.a[problems.of(p)]).sum() / 2.0 for p in range(len(problems))]) / problems.sizes
-    lower = np.zeros(len(problems))
+    problems, tol = task.problems, task.settings.tol
+    exact = replace(task, settings=replace(task.settings, certify=True))
+    alpha, best = np.zeros((len(problems.rows), 1)), 0.0
     left = np.arange(len(problems))
-    yield Iterate(alpha[:, 0].copy(), float(primal.sum()), 0.0, 0, swept=True)
+    primal, lower = np.full(len(problems), np.inf), np.zeros(len(problems))
+    yield exact.iterate(alpha[:, 0].copy(), C, "l2")
     while True:
         some, places = problems.some(left)
         own, seen = alpha[places], np.empty((len(left), 1, 3))
@@ -80,8 +82,10 @@ def rounds(method: str, task: Task, C: float) -> Iterator[Iterate]:
             task.settings.threads,
         )
         alpha[places] = own
-        primal[left], lower[left] = seen[:, 0, 0] * scale[left], np.maximum(lower[left], seen[:, 0, 1] * scale[left])
+        primal[left], lower[left] = seen[:, 0, 0], np.maximum(lower[left], seen[:, 0, 1])
         left = np.flatnonzero(primal - lower > tol * primal)
         done = not len(left)
         left = left if len(left) else np.arange(len(problems))
-        yield Iterate(alpha[:, 0].copy(), float(primal.sum()), float(lower.sum()), 0, satisfied=done, swept=True)
+        found = exact.iterate(alpha[:, 0].copy(), C, "l2", satisfied=done)
+        best = max(best, found.lower)
+        yield replace(found, lower=best)
