@@ -8,10 +8,11 @@ for Direct L2 Support Vector Machines", 2014. One of the two methods that Melki 
     alpha = 0
     repeat  i = the row that violates its condition most:  g_i = 1 - ((Q + diag r) alpha)_i = 0, or <= 0 if alpha_i = 0
             alpha_i = max(0, alpha_i + g_i / (Q_ii + r_i))
+            now and then: some steps of conjugate gradients among the alphas above 0
     until   primal - dual <= tol primal
 
-There is no intercept, so a single alpha can move on its own, and clipping at 0 is all that a step needs. The steps are
-in core/l2_dual.hpp.
+There is no intercept, so a single alpha can move on its own, and clipping at 0 is all that a step needs. The
+conjugate gradients are ours: single steps are slow where C is large. All steps are in core/l2_dual.hpp.
 """
 
 from __future__ import annotations

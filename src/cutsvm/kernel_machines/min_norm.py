@@ -9,9 +9,10 @@ sqrt(r_i), r_i = 1 / (C s_i), span a polytope; up to its length the L2 machine i
     alpha = the vertex nearest to 0
     repeat  i = argmin h,   j = argmax of h where alpha_j > 0,     h = (Q + diag r) alpha
             move the weight from j to i that brings the point nearest to 0   (Mitchell, Demyanov and Malozemov 1974)
+            now and then: some steps of conjugate gradients among the alphas above 0
     until   primal - dual <= tol primal   for the best multiple of alpha
 
-The steps are in core/l2_dual.hpp.
+The conjugate gradients are ours: single steps are slow where C is large. All steps are in core/l2_dual.hpp.
 """
 
 from __future__ import annotations

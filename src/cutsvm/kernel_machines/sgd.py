@@ -131,11 +131,13 @@ class _Steps:
 
 def _schedule(step: str, sizes: Ints, epochs: int, average: float) -> tuple[Vector, Vector]:
     """(scale_t, tail_t) of all steps of all problems; see `_plan`."""
-    plans = [_plan(step, m, epochs, average) for m in sizes.tolist()]
+    # Folds and pairs of classes often have the same size. Long plans are not kept beyond the fit.
+    plan = _plan if int(sizes.max()) * epochs <= 100_000 else _plan.__wrapped__
+    plans = [plan(step, m, epochs, average) for m in sizes.tolist()]
     return np.concatenate([scale for scale, _ in plans]), np.concatenate([tail for _, tail in plans])
 
 
-@lru_cache(maxsize=256)  # folds and pairs of classes often have the same size
+@lru_cache(maxsize=256)
 def _plan(step: str, m: int, epochs: int, average: float) -> tuple[Vector, Vector]:
     """(scale_t, tail_t) of the steps t = 1 .. T of a problem with m rows.
 
