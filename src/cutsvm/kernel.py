@@ -57,7 +57,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         "sgd": NL-SGD, `epochs` cycles over the shuffled rows. "isda" and "min_norm": NN-ISDA and MN-SVM, on the dual of
         the L2 machine, until the certified gap is `tol`. `cutsvm.kernel_machines` has them as objects.
     epochs : int or "auto", default="auto"
-        Cycles of "sgd". "auto": 20,000 / n, at least 1 and at most 20.
+        Cycles of "sgd". "auto": 20,000 / n, at least 2 and at most 20.
     average : float, default=0.5
         "sgd" gives the mean of the alphas of this last share of its steps; with 0 the last one.
     tol : float, default=1e-3
@@ -233,7 +233,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         return 4 * n * n <= limit
 
     def _settings(self, n: int, n_threads: int) -> Settings:
-        epochs = min(20, max(1, round(20_000 / n))) if self.epochs == "auto" else int(self.epochs)
+        epochs = min(20, max(2, round(20_000 / n))) if self.epochs == "auto" else int(self.epochs)
         return Settings(epochs, float(self.average), self.tol, n_threads, self.max_time, bool(self.certify))
 
     def _solve(
