@@ -41,9 +41,17 @@ def begin(
     if not len(bundle):
         for planes in risk.opening():
             bundle.add(planes)
-    first = risk.at(np.zeros(risk.size) if start is None else start.copy())
+    first = first_point(risk, start)
     bundle.add(risk.planes(first))
     return bundle, first, objective(risk, first, C)
+
+
+def first_point(risk: Risk, start: Vector | None) -> Point:
+    """The point to start from, or 0; a walk over several C may have read the rows there already."""
+    if start is None:
+        return risk.at(np.zeros(risk.size))
+    known = None if risk.trail is None else risk.trail.take(start)
+    return known or risk.at(start.copy())
 
 
 def objective(risk: Risk, point: Point, C: float) -> float:
