@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from cutsvm.io.dataset import Dataset, open_dataset
     from cutsvm.io.model_file import load_model, save_model
     from cutsvm.linear import LinearSVC
+    from cutsvm.linear_cv import LinearSVCCV
+    from cutsvm.path import linear_path, ranking_path
     from cutsvm.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
+    from cutsvm.ranking_cv import RankingSVMCV
     from cutsvm.run import Record, Status
 
 __version__ = version("cutsvm")
@@ -22,15 +25,19 @@ __all__ = [
     "DataError",
     "Dataset",
     "LinearSVC",
+    "LinearSVCCV",
     "OrdinalSVC",
     "ROCAreaSVC",
     "RankingSVM",
+    "RankingSVMCV",
     "Record",
     "Status",
     "__version__",
     "convert",
+    "linear_path",
     "load_model",
     "open_dataset",
+    "ranking_path",
     "save_model",
     "solvers",
 ]
@@ -41,14 +48,18 @@ _HOMES = {
     "DataError": "cutsvm.errors",
     "Dataset": "cutsvm.io.dataset",
     "LinearSVC": "cutsvm.linear",
+    "LinearSVCCV": "cutsvm.linear_cv",
     "OrdinalSVC": "cutsvm.ranking",
     "ROCAreaSVC": "cutsvm.ranking",
     "RankingSVM": "cutsvm.ranking",
+    "RankingSVMCV": "cutsvm.ranking_cv",
     "Record": "cutsvm.run",
     "Status": "cutsvm.run",
     "convert": "cutsvm.io.convert",
+    "linear_path": "cutsvm.path",
     "load_model": "cutsvm.io.model_file",
     "open_dataset": "cutsvm.io.dataset",
+    "ranking_path": "cutsvm.path",
     "save_model": "cutsvm.io.model_file",
 }
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from cutsvm import validation
@@ -128,7 +127,7 @@ def spread_of(X: Any) -> float:
 
 def copies(template: Model, Cs: Sequence[float]) -> list[Model]:
     """The same estimator for each C, with what is known of the features."""
-    models = [clone(template).set_params(C=C) for C in Cs]
+    models = [type(template)(**{**template.get_params(deep=False), "C": C}) for C in Cs]
     for model in models:
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(template, name):

@@ -120,7 +120,7 @@ class Along:
             best, note = trail.best(C), "at the minimum of the planes of other C"
             known = Iterate(best.w, best.objective(C), lower, len(trail.bundle), step=1.0, swept=trial.swept, note=note)
             yield known
-        first = known.w if known.w.any() else start
+        first = known.w if known.w.any() else None
         yield from going_on(self.solver(risk, C, trail.bundle, start=first, aim=aim), known)
 
 
@@ -146,11 +146,13 @@ def walk(
     began, cut_short = perf_counter(), False
     order = sorted(Cs, reverse=True)
     risk.trail = Trail(risk, order)
+    if start is not None:
+        risk.trail.try_out(risk, start, order[0])
     results: dict[float, Result] = {}
     for C in order:
         left = None if stop.max_time is None else max(0.0, stop.max_time - (perf_counter() - began))
         own = replace(stop, max_time=0.0 if cut_short else left)
-        result = run(Along(solver), risk, C, own, callbacks, label=label, start=start)
+        result = run(Along(solver), risk, C, own, callbacks, label=label)
         cut_short |= result.status in CUT_SHORT
         risk.trail.keep(risk, C, result.w, result.primal)
         results[C] = result
