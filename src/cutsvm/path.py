@@ -14,15 +14,15 @@ from cutsvm import validation
 from cutsvm.estimator import Certified, on_disk
 from cutsvm.linear import LinearSVC
 from cutsvm.ranking import RankingSVM
-from cutsvm.rows import DenseRows, SparseRows, WholeRows, as_rows
+from cutsvm.rows import WholeRows, as_rows
 from cutsvm.types import Vector
+from cutsvm.validation import parts
 
-__all__ = ["grid", "linear_path", "ranking_path", "spread_of"]
+__all__ = ["grid", "linear_path", "ranking_path"]
 
-# A number of C: they go from EASIEST to HARDEST in units of 1 / (sum of weights x mean of |x|^2), from where the loss
-# begins to matter to where the margin has stopped to.
+# A number of C: they go from EASIEST to HARDEST in units of 1 / sum of weights_i |x_i|^2, from where the loss begins to
+# matter to where the margin has stopped to.
 EASIEST, HARDEST = 1.0, 1e6
-SOME = 10_000  # rows that the mean is taken over
 
 Model = TypeVar("Model", bound=Certified)
 
@@ -34,7 +34,7 @@ def linear_path(X: Any, y: Any = None, *, Cs: Any, sample_weight: Any = None, **
     ----------
     X, y, sample_weight : as for `LinearSVC.fit`; a data set or a path in place of X and y, too.
     Cs : rising sequence of numbers above 0, or int
-        An int: so many, in equal ratios, where C (sum of weights) (mean of |x|^2) goes from 1 to 1e6.
+        An int: so many, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6.
     params : those of `LinearSVC`, but for C and checkpoint
         `max_time` is for the whole path: what is not done by then has the best that is known for its C, and its gap.
         So it is after Ctrl-C.
@@ -111,18 +111,15 @@ def grid(Cs: Any, X: Any, weights: Vector) -> list[float]:
     """The numbers themselves, or so many of them as suit the data."""
     if not isinstance(Cs, (int, np.integer)):
         return [float(value) for value in Cs]
-    unit = float(weights.sum()) * spread_of(X)
-    return [float(C) for C in np.geomspace(EASIEST / unit, HARDEST / unit, int(Cs))]
+    # To 6 digits, so that weights and repeated rows give the very same C.
+    unit = float(f"{mass(X, weights):.6g}") or 1.0
+    return [float(f"{C:.6g}") for C in np.geomspace(EASIEST / unit, HARDEST / unit, int(Cs))]
 
 
-def spread_of(X: Any) -> float:
-    """The mean of |x|^2 over some rows, spread over all; 1 if all are 0."""
+def mass(X: Any, weights: Vector) -> float:
+    """The sum of weights_i |x_i|^2."""
     rows = X if isinstance(X, WholeRows) else as_rows(X)
-    some = rows.take(np.unique(np.linspace(0, rows.n - 1, SOME).astype(np.int64)))
-    assert isinstance(some, (DenseRows, SparseRows))
-    squares = np.empty(some.n)
-    some.by_row().squares(squares)
-    return float(squares.mean()) or 1.0
+    return sum(float(weights[part] @ rows.squares_of(part.start, min(part.stop, rows.n))) for part in parts(rows.n))
 
 
 def copies(template: Model, Cs: Sequence[float]) -> list[Model]:
