@@ -146,7 +146,7 @@ def test_bad_Cs(Cs, message, data):
 
 def test_bad_input(data):
     X, y = data
-    with pytest.raises(ValueError, match="nonsense"):
+    with pytest.raises(ValueError, match="scoring='nonsense': scikit-learn has no scorer of this name"):
         LinearSVCCV(CS, scoring="nonsense").fit(X, y)
     with pytest.raises(ValueError, match="expected one scorer"):
         LinearSVCCV(CS, scoring=["f1", "accuracy"]).fit(X, y)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer_names
 
 from cutsvm import path, threads
 from cutsvm.estimator import Certified
@@ -178,6 +179,11 @@ class Chooser(Certified):
             )
         if isinstance(self.scoring, (list, tuple, set, dict)):
             raise ValueError(f"scoring={self.scoring!r}: expected one scorer, there is one C to choose")
+        if isinstance(self.scoring, str) and self.scoring not in get_scorer_names():
+            raise ValueError(
+                f"scoring={self.scoring!r}: scikit-learn has no scorer of this name; "
+                "sklearn.metrics.get_scorer_names() lists those it has"
+            )
         solver: Solver = super()._check_params()
         return solver
 

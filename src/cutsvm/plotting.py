@@ -13,7 +13,7 @@ from cutsvm.types import Vector
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_convergence", "plot_time_breakdown"]
+__all__ = ["PathDisplay", "plot_convergence", "plot_time_breakdown"]
 
 History = Sequence[Mapping[str, Any]]
 
@@ -90,6 +90,98 @@ def plot_time_breakdown(history: Any, ax: Axes | None = None) -> Axes:
     else:
         _draw_bars(ax, {name: spent[:, -1] for name, spent in models.items()})
     return ax
+
+
+class PathDisplay:
+    """The path over C: scores of the folds if there are some, the length of w, and the gap, each against C.
+
+    Make it with `from_estimator`. After `plot`, `figure_` and `ax_` (one axes for each panel) are there.
+    """
+
+    def __init__(
+        self,
+        *,
+        Cs: Any,
+        norms: Any,
+        gaps: Any,
+        tol: float,
+        scores: Any = None,
+        chosen: float | None = None,
+        score_name: str = "score",
+    ) -> None:
+        self.Cs, self.norms, self.gaps, self.tol = np.asarray(Cs), np.asarray(norms), np.asarray(gaps), tol
+        self.scores = None if scores is None else np.asarray(scores)
+        self.chosen, self.score_name = chosen, score_name
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, score_name: str = "score") -> PathDisplay:
+        """Draws a fitted `LinearSVCCV` or `RankingSVMCV`, or the list that `linear_path` returns."""
+        chooses = hasattr(estimator, "scores_")
+        models = list(getattr(estimator, "path_", ()) if chooses else estimator)
+        if not models or not all(hasattr(model, "coef_") for model in models):
+            raise ValueError(
+                "there is no path to draw: expected a fitted LinearSVCCV (with refit), or a list of models"
+            )
+        display = cls(
+            Cs=[model.C for model in models],
+            norms=[np.linalg.norm(model.coef_) for model in models],
+            gaps=[model.gap_ for model in models],
+            tol=models[0].tol,
+            scores=estimator.scores_ if chooses else None,
+            chosen=estimator.C_ if chooses else None,
+            score_name=score_name,
+        )
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> PathDisplay:
+        """Draws on these axes, two or with scores three of them; by default in a new figure."""
+        panels = [self._draw_norms, self._draw_gaps]
+        if self.scores is not None:
+            panels.insert(0, self._draw_scores)
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            size = (7.2, 1.2 + 1.8 * len(panels))
+            _, ax = plt.subplots(len(panels), 1, sharex=True, figsize=size, layout="constrained", dpi=150)
+        axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+        if len(axes) != len(panels):
+            raise ValueError(f"ax: {len(panels)} axes expected, got {len(axes)}")
+        for draw, each in zip(panels, axes, strict=True):
+            draw(each)
+            each.set_xscale("log")
+            for side in ("top", "right"):
+                each.spines[side].set_visible(False)
+            each.grid(axis="y", color="#E6E6E6", linewidth=0.8)
+            each.set_axisbelow(True)
+            if self.chosen is not None:
+                each.axvline(self.chosen, color=_ABOVE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
+        axes[-1].set_xlabel("C")
+        if self.chosen is not None:
+            axes[0].set_title(f"C = {self.chosen:.3g} is chosen", loc="left", fontsize=11, color=_INK)
+        self.ax_, self.figure_ = axes, axes[0].figure
+        return self
+
+    def _draw_scores(self, ax: Axes) -> None:
+        """The mean over the folds, and one standard deviation to either side."""
+        assert self.scores is not None
+        done = self.scores[~np.isnan(self.scores).all(axis=1)]
+        mean, spread = done.mean(axis=0), done.std(axis=0)
+        ax.fill_between(self.Cs, mean - spread, mean + spread, color=_BETWEEN, alpha=0.35, linewidth=0)
+        ax.plot(self.Cs, mean, color=_BELOW, **_mark(self.Cs))
+        ax.set_ylabel(self.score_name)
+
+    def _draw_norms(self, ax: Axes) -> None:
+        ax.plot(self.Cs, np.where(self.norms > 0.0, self.norms, np.nan), color=_INK, **_mark(self.Cs))
+        ax.set_yscale("log")
+        ax.set_ylabel("|w|")
+
+    def _draw_gaps(self, ax: Axes) -> None:
+        ax.plot(self.Cs, np.where(self.gaps > 0.0, self.gaps, np.nan), color=_INK, **_mark(self.Cs))
+        ax.axhline(self.tol, color=_INK, linewidth=1, linestyle=(0, (2, 3)))
+        style: dict[str, Any] = {"color": _INK, "fontsize": 9, "textcoords": "offset points"}
+        ax.annotate("tol", (0, self.tol), (6, 4), xycoords=("axes fraction", "data"), **style)
+        ax.set_yscale("log")
+        ax.set_ylabel("relative gap")
 
 
 def _histories(what: Any) -> dict[str, History]:
