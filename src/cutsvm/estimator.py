@@ -23,6 +23,7 @@ from cutsvm.io.dataset import Dataset, StoredDataset, open_dataset
 from cutsvm.rows import StoreRows, WholeRows, as_rows
 from cutsvm.run import Callback, Record, Result, Solver, Status, relative_gap
 from cutsvm.types import Array, Vector
+from cutsvm.warm import Slot, Warm
 
 
 class Labelled(NamedTuple):
@@ -172,6 +173,14 @@ class Certified(BaseEstimator):  # type: ignore[misc]
             f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. The objective is within "
             f"{100 * self.gap_:.3g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".") + later
         )
+
+    def _memory(self, label: str = "") -> Slot | None:
+        """With warm_start: what is kept of one problem from fit to fit."""
+        if not self.warm_start:
+            self.__dict__.pop("_warm", None)
+            return None
+        places: dict[str, Warm] = self.__dict__.setdefault("_warm", {})
+        return Slot(places, label)
 
     def remember(self, X: Any, scores: Vector) -> None:
         """These are the scores of this very X: they are not computed again."""

@@ -76,7 +76,8 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         Threads: None is 1, -1 all cores. The result is the same to the last bit for any number (but for
         `DCD(asynchronous=True)`).
     warm_start : bool, default=False
-        Start from the last fit's solution.
+        Go on from the last fit: its solution and, where they still hold, its planes. They do if only C has changed, if
+        rows were added at the end, or if weights have; whether they do is checked.
     memory_limit : str or int, default=None
         Private memory of the process that a fit from a file or a store may use: "300MB", "2GB", or bytes. The rows stay
         on disk (those of a file in a temporary store) and are read block by block; the answer is the same. Without a
@@ -241,9 +242,8 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             validation.negate(signed, y, positive)
             risk = Risk(rows, Hinge(signed, n_threads), intercept=self._intercept(), threads=n_threads)
             stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
-            found.append(
-                walk(solver, risk, Cs, stop, self._callbacks(), label=name, start=start, checkpoint=checkpoint)
-            )
+            kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory(name)}
+            found.append(walk(solver, risk, Cs, stop, self._callbacks(), label=name, **kept))
             rows = risk.rows  # a solver may have found a form that is swept faster
             # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
             cut_short |= any(result.status in CUT_SHORT for result in found[-1])
@@ -271,7 +271,8 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), risk.rows.d):
             start = risk.flat(self.coef_, self.intercept_)
         stop = Stop(self.tol, self.max_iter, self.max_time)
-        results = walk(solver, risk, Cs, stop, self._callbacks(), start=start, checkpoint=checkpoint)
+        kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
+        results = walk(solver, risk, Cs, stop, self._callbacks(), **kept)
         parts = [(result, *risk.parts(result.w)) for result in results]
         return [Solved([result], W, b - b.mean() if self.intercept == "free" else b) for result, W, b in parts]
 

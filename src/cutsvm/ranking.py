@@ -88,7 +88,8 @@ class _PairwiseSVM(Certified):
         Cs = [model.C / loss.total for model in models]
         with threads.one_blas_thread():
             start = np.asarray(self.coef_[0], dtype=np.float64) if warm else None
-            results = walk(solver, risk, Cs, stop, self._callbacks(), start=start, checkpoint=checkpoint)
+            kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
+            results = walk(solver, risk, Cs, stop, self._callbacks(), **kept)
         for model, result in zip(models, results, strict=True):
             model.coef_, model.intercept_ = result.w[None], np.zeros(1)
             model.n_pairs_ = loss.total

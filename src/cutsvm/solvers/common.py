@@ -35,8 +35,8 @@ def begin(
 
     Planes that are there already keep the shards that they belong to.
     """
-    if bundle is None or not len(bundle):
-        risk.split(choose_shards(risk, C) if shards == "auto" else int(shards))
+    if risk.trail is None and (bundle is None or not len(bundle)):
+        cut(risk, C, shards)
     bundle = new_bundle(risk, C) if bundle is None else bundle
     if not len(bundle):
         for planes in risk.opening():
@@ -44,6 +44,11 @@ def begin(
     first = first_point(risk, start)
     bundle.add(risk.planes(first))
     return bundle, first, objective(risk, first, C)
+
+
+def cut(risk: Risk, C: float, shards: int | str) -> None:
+    """Cuts the rows into so many shards, or as many as suit this C."""
+    risk.split(choose_shards(risk, C) if shards == "auto" else int(shards))
 
 
 def first_point(risk: Risk, start: Vector | None) -> Point:

@@ -65,7 +65,7 @@ class DCD:
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
-        if bundle is None or not len(bundle):
+        if risk.trail is None and (bundle is None or not len(bundle)):
             risk.split(1)
         bundle = new_bundle(risk, C) if bundle is None else bundle
         dual = Dual(risk, C, self)

@@ -43,7 +43,7 @@ from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.shards import choose_shards
 from cutsvm.solvers.survey import Whole, survey
 from cutsvm.timing import timed
-from cutsvm.trail import steps
+from cutsvm.trail import prepare, steps
 from cutsvm.types import Vector
 
 # A sample of m rows gives w with an error of about sqrt(d / m), and the band must hold the rows that this error moves
@@ -58,6 +58,7 @@ SAMPLE_TOL, SAMPLE_STEPS = 3e-3, 200
 # On a walk it is worth more: planes are made there.
 WALK_TOL = 5e-4
 SHARDS = 16  # planes at most that a pass makes there
+HOPELESS = 5.0  # times the gap asked for: where planes at the sample's minimum leave more, so they will at larger C
 # The same for a band that is thinned; if U then shrinks to no less than HELPS of what it was, it does not help. Where
 # there is room, U has LEAST_SHARE of the rows: with fewer R_U may have its minimum far away, where it is much too low.
 SAMPLE_LEAST, HELPS, LEAST_SHARE = 1e-5, 0.7, 0.02
@@ -116,6 +117,13 @@ class Sifting:
                 if share > 1.0:
                     raise ValueError(f"{name}={share!r}: expected at most 1")
 
+    def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
+        """For a walk over several C: few shards, of which each pass makes planes, and the way down."""
+        if not pays(risk):
+            return prepare(self.inner, risk, Cs)
+        risk.split(min(SHARDS, choose_shards(risk, max(Cs))))
+        return sorted(Cs, reverse=True)
+
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
@@ -170,6 +178,7 @@ class Sifting:
                 # Nothing is known yet of all rows.
                 yield Iterate(whole.w, whole.primal, 0.0, inner.planes, pending=True)
                 starts[which] = inner.w.copy()
+            starts = {which: starts[which] for which in Cs}
             del sample  # its rows take memory
         if risk.trail is not None:
             for _ in self._try_out(risk, starts, aim):
@@ -191,20 +200,24 @@ class Sifting:
         """The sample's solution for each C, step by step."""
         if len(Cs) == 1:
             return ((Cs[0], inner) for inner in self.roughly(sample, Cs[0], SAMPLE_TOL))
+        prepare(self.inner, sample, Cs)
+        if sample.shards > SHARDS:
+            sample.split(SHARDS)
         return steps(self.inner, sample, Cs, WALK_TOL, SAMPLE_STEPS)
 
     @staticmethod
     def _try_out(risk: Risk, starts: dict[float, Vector], aim: float) -> Iterator[None]:
-        """A pass at each minimiser of the sample, for its F and its planes of all rows; none where all is known."""
+        """Passes at minimisers of the sample, for F and planes of all rows: from the smallest C as far as they help."""
         trail, point = risk.trail, None
         assert trail is not None
-        if not len(trail.bundle):
-            risk.split(min(SHARDS, choose_shards(risk, max(starts))))
-        for C, w in starts.items():
-            if trail.gap(C, aim) > aim:
-                point = trail.try_out(risk, w, C, point)
-                trail.bundle.add(risk.planes(point))
-                yield
+        for C in sorted(starts):
+            if trail.gap(C, aim) <= aim:
+                continue
+            point = trail.try_out(risk, starts[C], C, point)
+            trail.bundle.add(risk.planes(point))
+            yield
+            if trail.gap(C, aim) > HOPELESS * aim:
+                return
 
     def _move(self, camp: Camp, risk: Risk, C: float) -> None:
         """The same at another C: U grows by the rows that are elsewhere there, or is drawn anew."""
