@@ -111,7 +111,8 @@ def _traits(risk: Risk) -> Traits | None:
     if not isinstance(rows, DenseRows | SparseRows):
         return None
     scores = np.empty(rows.n)
-    rows.scores(np.random.default_rng(0).standard_normal(size=rows.d), 0.0, scores)
+    w: Vector = np.random.default_rng(0).standard_normal((rows.d,))
+    rows.scores(w, 0.0, scores)
     kind = type(risk).__name__, risk.size, risk.intercept.value
     if isinstance(loss, Hinge):
         return Traits(kind, scores, np.sign(loss.signed).astype(np.int8), np.abs(loss.signed))
