@@ -2,10 +2,10 @@
 
     python benchmarks/path.py [--sets covtype,arxiv] [--cv-sets a9a,w8a] [--Cs 1e-4:1e4:20] [--rounds 3]
 
-C n goes over the range of --Cs, n being the number of rows. Part 1: seconds of `linear_path` and of `LinearSVC` for each
-C, by turns, the fastest of so many rounds; LIBLINEAR -s 3 -B 1 with its own -e, once, and how far it is above our bound.
-Part 2: seconds of `LinearSVCCV` and of `GridSearchCV(LinearSVC(loss="hinge"))` on the same folds, once each on all cores,
-and what they choose. Writes results/path.csv, .md and .png.
+C n goes over the range of --Cs, n being the number of rows. Part 1: seconds of `linear_path` and of `LinearSVC` for
+each C, by turns, the fastest of so many rounds; LIBLINEAR -s 3 -B 1 with its own -e, once, and how far it is above our
+bound. Part 2: seconds of `LinearSVCCV` and of `GridSearchCV(LinearSVC(loss="hinge"))` on the same folds, once each on
+all cores, and what they choose. Writes results/path.csv, .md and .png.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def report(walks: list[Walk], choices: list[Choice], many: int, folds: int) -> l
         "# Paths over C",
         "",
         f"{many} values of C, each to a proven gap of {GAP:g}, intercept regularised as in LIBLINEAR, {CORES} cores.",
-        "`one by one`: the same fits with `LinearSVC`; `slowest`: the longest of them. LIBLINEAR has its default -e 0.1",
+        "`one by one`: the same fits with `LinearSVC`; `slowest`: the longest of them. LIBLINEAR has its default -e",
         "and no certificate: `excess` is how far at most its objectives are above our lower bounds.",
         "",
         "| set | path, s | one by one, s | slowest, s | path / one by one | path / slowest | LIBLINEAR, s | excess |",
@@ -141,7 +141,7 @@ def report(walks: list[Walk], choices: list[Choice], many: int, folds: int) -> l
         f"## {folds} folds x {many} C",
         "",
         "`LinearSVCCV`, the last fits to all rows included, beside `GridSearchCV(LinearSVC(loss='hinge'))` of",
-        "scikit-learn, which refits the best C only; the same folds, all cores. `steps`: of the grid between the choices.",
+        "scikit-learn, which refits the best C only; the same folds, all cores. `steps`: of the grid between.",
         "",
         "| set | LinearSVCCV, s | GridSearchCV, s | ratio | C n | C n, theirs | steps | scores differ by | worst gap |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",

@@ -80,6 +80,21 @@ def test_bounds_hold_when_few_rows_stand_for_all(sift_anything, intercept, seed,
         assert model.converged_
 
 
+@pytest.mark.parametrize("intercept", ["free", "regularized"])
+@settings(max_examples=8)
+@given(seed=seeds, n=st.integers(40, 150))
+def test_bounds_hold_with_more_classes(sift_anything, intercept, seed, n):
+    rng = rng_of(seed)
+    X = rng.normal(size=(n, 3))
+    y = np.argmax(X + rng.normal(size=(n, 3)), axis=1)
+    y[:3] = 0, 1, 2
+    models = linear_path(X, y, Cs=[1e-3, 0.01, 0.1], solver=Sifting(sample=0.3, band=0.2), intercept=intercept)
+    for model in models:
+        exact = LinearSVC(model.C, solver="ocas", intercept=intercept, tol=1e-6).fit(X, y)
+        assert model.gap_ <= 1e-3
+        assert model.lower_bound_ <= exact.objective_ and exact.lower_bound_ <= model.objective_ * (1.0 + 1e-12)
+
+
 @pytest.fixture(scope="module")
 def long_data():
     rng = np.random.default_rng(1)

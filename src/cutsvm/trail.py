@@ -176,7 +176,7 @@ def walk(
         result = run(Along(solver), risk, C, own, callbacks, label=label)
         cut_short |= result.status in CUT_SHORT
         risk.trail.keep(risk, C, result.w, result.primal)
-        results[C] = result
+        results[C] = replace(result, w=result.w.copy())  # a point may be the best for several C
     if memory is not None:
         memory.keep(risk, risk.trail)
     risk.trail = None

@@ -180,7 +180,7 @@ class Sifting:
                 starts[which] = inner.w.copy()
             starts = {which: starts[which] for which in Cs}
             del sample  # its rows take memory
-        if risk.trail is not None:
+        if risk.trail is not None and cast("WholeRows", risk.rows).held:
             for _ in self._try_out(risk, starts, aim):
                 yield Iterate(whole.w, whole.primal, 0.0, len(risk.trail.bundle), pending=True)
         first, share = starts[C], self.share(risk, size)
@@ -210,6 +210,8 @@ class Sifting:
         """Passes at minimisers of the sample, for F and planes of all rows: from the smallest C as far as they help."""
         trail, point = risk.trail, None
         assert trail is not None
+        for planes in risk.opening():
+            trail.bundle.add(planes)
         for C in sorted(starts):
             if trail.gap(C, aim) <= aim:
                 continue
