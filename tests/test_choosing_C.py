@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cutsvm import LinearSVC, LinearSVCCV, RankingSVM, RankingSVMCV, Status, linear_path
+from cutsvm import LinearSVC, LinearSVCCV, RankingSVM, RankingSVMCV, Status, linear_path, load_model, save_model
 from test_path import BAD_CS
 
 CS = [0.01, 0.1, 1.0]
@@ -123,13 +123,17 @@ def test_without_refit(data):
     assert model.C_ in CS and not hasattr(model, "path_") and not hasattr(model, "coef_")
 
 
-def test_in_pipelines_and_files(data):
+def test_in_pipelines_and_files(data, tmp_path):
     X, y = load_breast_cancer(return_X_y=True)
     pipe = make_pipeline(StandardScaler(), LinearSVCCV(4, cv=3))
     assert cross_val_score(pipe, X, y, cv=3).mean() > 0.9
     model = clone(pipe[-1]).fit(*data)
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict(data[0]), model.predict(data[0]))
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model").estimator
+    assert isinstance(loaded, LinearSVC) and loaded.C == model.C_
+    assert_array_equal(loaded.predict(data[0]), model.predict(data[0]))
 
 
 def test_warm_start_starts_from_the_last_model(data):
