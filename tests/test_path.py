@@ -234,3 +234,46 @@ def test_from_a_store(tmp_path, long_data):
     for model, other in zip(on_disk, linear_path(X, y, Cs=Cs), strict=True):
         assert model.gap_ <= 1e-3
         assert model.lower_bound_ <= other.objective_ and other.lower_bound_ <= model.objective_
+
+
+@pytest.fixture
+def apart(monkeypatch):
+    from cutsvm import apart
+
+    monkeypatch.setattr(apart, "LARGE", 0)
+
+
+@pytest.mark.parametrize("solver", ["auto", "sifting", "dcd"])
+def test_two_parts_side_by_side(solver, apart, long_data):
+    X, y = long_data
+    Cs = np.geomspace(1e-6, 0.1, 9)
+    one, two = (linear_path(X, y, Cs=Cs, solver=solver, n_jobs=k) for k in (1, 2))
+    for a, b, C in zip(one, two, Cs, strict=True):
+        assert_array_equal(a.coef_, b.coef_)
+        assert (a.C, a.lower_bound_) == (C, b.lower_bound_)
+        exact = LinearSVC(C, tol=1e-5).fit(X, y)
+        assert a.gap_ <= 1e-3 and a.lower_bound_ <= exact.objective_ * (1 + 1e-9)
+        assert exact.lower_bound_ <= a.objective_ * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("how", ["interrupt", "stop", "fail"])
+def test_what_ends_one_part_ends_both(how, n_jobs, apart, long_data):
+    calls = []
+
+    def callback(record):
+        calls.append(record)
+        if len(calls) >= 20 and how == "stop":
+            return True
+        if len(calls) == 20:
+            raise KeyboardInterrupt if how == "interrupt" else RuntimeError("no")
+        return False
+
+    Cs = np.geomspace(1e-6, 0.1, 9)
+    if how == "fail":
+        with pytest.raises(RuntimeError, match="no"):
+            linear_path(*long_data, Cs=Cs, callbacks=[callback], n_jobs=n_jobs, tol=1e-7)
+        return
+    with pytest.warns(ConvergenceWarning):
+        models = linear_path(*long_data, Cs=Cs, callbacks=[callback], n_jobs=n_jobs, tol=1e-7)
+    assert len(models) == 9 and all(model.lower_bound_ <= model.objective_ for model in models)

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from cutsvm import fingerprint, memory, threads, validation
+from cutsvm.apart import walk_in_parts
 from cutsvm.checkpoint import Checkpoint
 from cutsvm.estimator import Certified, Labelled, on_disk
 from cutsvm.fingerprint import Scalar
@@ -243,7 +244,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             risk = Risk(rows, Hinge(signed, n_threads), intercept=self._intercept(), threads=n_threads)
             stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
             kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory(name)}
-            found.append(walk(solver, risk, Cs, stop, self._callbacks(), label=name, **kept))
+            found.append(walk_in_parts(solver, risk, Cs, stop, self._callbacks(), label=name, **kept))
             rows = risk.rows  # a solver may have found a form that is swept faster
             # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
             cut_short |= any(result.status in CUT_SHORT for result in found[-1])
