@@ -25,8 +25,9 @@ from cutsvm.trail import walk
 
 __all__ = ["walk_in_parts"]
 
-# Values of X, and C, from which it pays. Wide dense rows may get a sparse copy, which is not to be made twice.
-LARGE, MANY, NARROW = 4_000_000, 8, 64
+# Values of X, and C, from which it pays.
+LARGE, MANY = 4_000_000, 8
+NARROW = 16  # features from which dense rows that are mostly zeros are made sparse: they are read many times
 SAMPLE = 1000  # rows that |x|^2 is measured on
 
 
@@ -51,6 +52,8 @@ def walk_in_parts(
             stopped.set()
         return results
 
+    if isinstance(risk.rows, DenseRows):
+        risk.rows = risk.rows.fast(NARROW)
     low, high = _halves(risk, sorted(Cs))
     if risk.threads == 1:
         found = [*part(high, 1), *part(low, 1)]
@@ -77,9 +80,8 @@ def _waited(other: Any, stopped: Event) -> list[Result]:
 
 
 def _pays(risk: Risk, Cs: Sequence[float]) -> bool:
-    rows = risk.rows
-    known = isinstance(rows, SparseRows) or (isinstance(rows, DenseRows) and rows.d < NARROW)
-    return known and isinstance(risk.loss, Hinge) and rows.entries >= LARGE and len(Cs) >= MANY
+    known = isinstance(risk.rows, (DenseRows, SparseRows)) and isinstance(risk.loss, Hinge)
+    return known and risk.rows.entries >= LARGE and len(Cs) >= MANY
 
 
 def _twin(risk: Risk, threads: int) -> Risk:
