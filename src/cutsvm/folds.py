@@ -63,9 +63,10 @@ class Folds:
     ) -> None:
         self.folds, self.seconds, self.more = folds, seconds, more
         self.threads = threads.count(n_jobs, size)
-        self.side_by_side = min(self.threads, len(folds))
+        self.side_by_side = min(self.threads, len(folds) + more)
         self.began, self._stop = perf_counter(), Event()
         self.outcomes: list[Outcome | None] = []
+        self.also: Any = None
 
     @property
     def interrupted(self) -> bool:
@@ -73,7 +74,7 @@ class Folds:
 
     def last(self) -> Limits:
         """What a fit to all rows may use after the folds."""
-        return Limits(self.threads, self.left(), self._stopped)
+        return Limits(max(1, self.threads // self.side_by_side), self.left(), self._stopped)
 
     def _stopped(self, record: Record) -> bool:
         return self._stop.is_set()
@@ -82,8 +83,16 @@ class Folds:
         """Seconds that are left."""
         return None if self.seconds is None else max(0.0, self.seconds - (perf_counter() - self.began))
 
-    def run(self, work: Callable[[Fold, Limits], Outcome]) -> list[Outcome | None]:
-        """The outcome of each fold; after Ctrl-C those that were not begun have none."""
+    def run(
+        self, work: Callable[[Fold, Limits], Outcome], also: Callable[[Limits], Any] | None = None
+    ) -> list[Outcome | None]:
+        """The outcome of each fold; after Ctrl-C those that were not begun have none.
+
+        also: one more thing to do; it does not wait for all folds to end. What it returns is in `also`.
+        """
+
+        def last() -> Any:
+            return None if also is None or self._stop.is_set() else also(self.last())
 
         def one(place: int) -> Outcome | None:
             if self._stop.is_set():
@@ -103,17 +112,22 @@ class Folds:
         places = range(len(self.folds))
         with threads.one_blas_thread():
             if self.side_by_side == 1:
-                return [one(place) for place in places]
+                outcomes = [one(place) for place in places]
+                self.also = last()
+                return outcomes
             with ThreadPoolExecutor(self.side_by_side) as pool:
                 waiting = [pool.submit(one, place) for place in places]
+                final = pool.submit(last)
                 try:
-                    wait(waiting)
+                    wait([*waiting, final])
                 except KeyboardInterrupt:  # it comes to the main thread: the others have to be told
                     self._stop.set()
                 except BaseException:
                     self._stop.set()
                     raise
-                return [future.result() for future in waiting]
+                outcomes = [future.result() for future in waiting]
+                self.also = final.result()
+                return outcomes
 
 
 def score_all(models: Sequence[Model], X: Any, n_threads: int, score: Callable[[Model, Any], float]) -> Vector:
@@ -198,11 +212,11 @@ class Chooser(Certified):
                 setattr(template, name, getattr(self, name))
         return template
 
-    def _for_all_rows(self, kind: type[Model], folds: Folds) -> Model:
-        """The template of the last fit. After Ctrl-C it begins, and ends, at the mean of the folds' models."""
+    def _of_folds(self, kind: type[Model], folds: Folds) -> Model:
+        """After Ctrl-C: a template whose fit begins, and ends, at the mean of the folds' models."""
         template = self._template(kind, folds.last())
         done = [outcome.models[self._best] for outcome in folds.outcomes if outcome is not None]
-        if folds.interrupted and done:
+        if done:
             template.set_params(warm_start=True)
             alike = [model for model in done if model.coef_.shape == done[0].coef_.shape]
             template.coef_ = np.mean([model.coef_ for model in alike], axis=0)
@@ -210,19 +224,30 @@ class Chooser(Certified):
         return template
 
     def _choose(
-        self, splits: Iterable[tuple[Any, Any]], Cs: list[float], size: int, of_fold: Callable[[Fold, Limits], Outcome]
-    ) -> Folds:
-        """Runs the folds and chooses C."""
+        self,
+        splits: Iterable[tuple[Any, Any]],
+        Cs: list[float],
+        size: int,
+        of_fold: Callable[[Fold, Limits], Outcome],
+        of_all: Callable[[Any], list[Any]],
+        kind: type[Certified],
+    ) -> None:
+        """Runs the folds, walks over all rows, which does not depend on what they find, and chooses C.
+
+        of_all: the fits to all rows from a template of this kind.
+        """
         numbered = [Fold(k, np.asarray(train), np.asarray(test)) for k, (train, test) in enumerate(splits, start=1)]
         folds = Folds(numbered, n_jobs=self.n_jobs, size=size, seconds=self.max_time, more=int(self.refit))
-        folds.outcomes = outcomes = folds.run(of_fold)
+        also = (lambda limits: of_all(self._template(kind, limits))) if self.refit else None
+        folds.outcomes = outcomes = folds.run(of_fold, also)
         nothing = np.full(len(Cs), np.nan)
         self.Cs_: Vector = np.array(Cs)
         self.scores_ = np.array([nothing if done is None else done.scores for done in outcomes])
         self.gaps_ = np.array([nothing if done is None else [m.gap_ for m in done.models] for done in outcomes])
         self._best = best_of(self.scores_)
         self.C_ = Cs[self._best]
-        return folds
+        if self.refit:
+            self.path_ = folds.also or of_all(self._of_folds(kind, folds))
 
     def _finish(self, X: Any) -> None:
         """Takes over the model with the C chosen, and says what is not as good as it was to be."""

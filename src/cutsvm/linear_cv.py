@@ -137,11 +137,12 @@ class LinearSVCCV(Chooser, LinearSVC):
 
             return Outcome(models, score_all(models, X[test], limits.threads, score))
 
-        folds = self._choose(splits, Cs, X.size, of_fold)
-        if self.refit:
-            template = self._for_all_rows(LinearSVC, folds)
-            self.path_ = copies(template, Cs)
-            template._fit_all(self.path_, solver, labelled)
+        def of_all(template: LinearSVC) -> list[LinearSVC]:
+            models = copies(template, Cs)
+            template._fit_all(models, solver, labelled._replace(weights=weights.copy()))
+            return models
+
+        self._choose(splits, Cs, X.size, of_fold, of_all, LinearSVC)
         self._finish(X)
         return self
 

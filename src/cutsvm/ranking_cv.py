@@ -115,11 +115,12 @@ class RankingSVMCV(Chooser, RankingSVM):
 
             return Outcome(models, score_all(models, X[test], limits.threads, score))
 
-        folds = self._choose(self._splits(X, y, codes), Cs, X.size, of_fold)
-        if self.refit:
-            template = self._for_all_rows(RankingSVM, folds)
-            self.path_ = copies(template, Cs)
-            template._fit_queries(self.path_, solver, data)
+        def of_all(template: RankingSVM) -> list[RankingSVM]:
+            models = copies(template, Cs)
+            template._fit_queries(models, solver, data)
+            return models
+
+        self._choose(self._splits(X, y, codes), Cs, X.size, of_fold, of_all, RankingSVM)
         self._finish(X)
         return self
 
