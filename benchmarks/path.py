@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.ticker import LogLocator
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC as Peer
 
@@ -175,6 +176,7 @@ def picture(walks: list[Walk], target: Path) -> None:
         ax.set_xscale("log")
         log_seconds(ax, 1e-4, max(max(line.alone, line.path, line.liblinear) for line in w.lines))
         plain_ticks(ax.xaxis)
+        ax.xaxis.set_major_locator(LogLocator(numticks=6))
         ax.set_title(f"{w.set}: {w.path:.2f} s in all, one by one {w.alone:.2f} s", loc="left")
         ax.set_xlabel("C n")
     axes[0][0].set_ylabel("seconds")
