@@ -11,10 +11,10 @@ Minimises F_C(w) = |w|^2/2 + C R(w) for C_1 > C_2 > ... Neither R nor a plane un
 A guess near the minimiser is worth many others: with the planes at the very minimisers of the 20 C of a path, 16 each,
 covtype has bounds within 1e-4 at all of them; at the minimisers of a sample of 26,000 rows within 1e-3 up to C n = 100.
 
-The way is a solver's own. OCAS goes up, with shards for the largest C: on 4,000 rows, C n from 0.01 to 1e5, a9a took 107
-passes up and 143 down, w8a 598 and 639; all of a9a, 20 C up to C n = 1e6, 0.24 s of CPU time up and 0.54 s down.
-Sifting and coordinate descent go down: R_U and the dual vector
-of the next smaller C are nearer, and half of the small C are then known.
+The way is a solver's own. OCAS goes up, with shards for the largest C: on 4,000 rows, C n from 0.01 to 1e5, a9a took
+107 passes up and 143 down, w8a 598 and 639; all of a9a, 20 C up to C n = 1e6, 0.24 s of CPU time up and 0.54 s down.
+Sifting and coordinate descent go down: R_U and the dual vector of the next smaller C are nearer, and half of the small C
+are then known.
 """
 
 from __future__ import annotations
