@@ -13,8 +13,8 @@ covtype has bounds within 1e-4 at all of them; at the minimisers of a sample of 
 
 The way is a solver's own. OCAS goes up, with shards for the largest C: on 4,000 rows, C n from 0.01 to 1e5, a9a took
 107 passes up and 143 down, w8a 598 and 639; all of a9a, 20 C up to C n = 1e6, 0.24 s of CPU time up and 0.54 s down.
-Sifting and coordinate descent go down: R_U and the dual vector of the next smaller C are nearer, and half of the small C
-are then known.
+Sifting and coordinate descent go down: R_U and the dual vector of the next smaller C are nearer, and half of the small
+C are then known.
 """
 
 from __future__ import annotations
