@@ -9,7 +9,10 @@ import pytest
 
 import cutsvm.kernel
 import cutsvm.linear
+import cutsvm.linear_cv
+import cutsvm.path
 import cutsvm.ranking
+import cutsvm.ranking_cv
 
 ROOT = Path(__file__).parent.parent
 
@@ -23,7 +26,11 @@ def test_example(example, tmp_path, monkeypatch):
     assert list(tmp_path.glob("*.png"))
 
 
-@pytest.mark.parametrize("module", [cutsvm.kernel, cutsvm.linear, cutsvm.ranking], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [cutsvm.kernel, cutsvm.linear, cutsvm.linear_cv, cutsvm.path, cutsvm.ranking, cutsvm.ranking_cv],
+    ids=lambda module: module.__name__,
+)
 def test_docstrings(module):
     found = doctest.testmod(module)
     assert found.attempted > 0 and found.failed == 0

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cutsvm import LinearSVC
-from cutsvm.plotting import plot_convergence, plot_time_breakdown
+from cutsvm import LinearSVC, LinearSVCCV, linear_path
+from cutsvm.plotting import PathDisplay, plot_convergence, plot_time_breakdown
 from cutsvm.timing import PHASES
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -172,3 +172,23 @@ def test_new_figures_for_time(model: LinearSVC) -> None:
         plot_time_breakdown(models)
         (fresh,) = set(plt.get_fignums()) - before
         plt.close(fresh)
+
+
+def test_path_display(figure: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] + rng.normal(size=200) > 0
+    chooser = LinearSVCCV([0.1, 1.0, 10.0], cv=3).fit(X, y)
+    display = PathDisplay.from_estimator(chooser, ax=figure.subplots(3, 1), score_name="accuracy")
+    assert [ax.get_ylabel() for ax in display.ax_] == ["accuracy", "|w|", "relative gap"]
+    assert display.figure_ is figure and display.chosen == chooser.C_
+    assert "is chosen" in display.ax_[0].get_title(loc="left")
+    figure.clear()
+    plain = PathDisplay.from_estimator(linear_path(X, y, Cs=[0.1, 1.0]), ax=figure.subplots(2, 1))
+    assert len(plain.ax_) == 2
+    figure.savefig(io.BytesIO())
+    with pytest.raises(ValueError, match="3 axes expected, got 1"):
+        PathDisplay.from_estimator(chooser, ax=figure.axes[0])
+    for nothing in ([], [LinearSVC()], LinearSVCCV([0.1], cv=3, refit=False).fit(X, y)):
+        with pytest.raises(ValueError, match="there is no path to draw"):
+            PathDisplay.from_estimator(nothing)

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from cutsvm.io.model_file import load_model, save_model
     from cutsvm.kernel import KernelSVC
     from cutsvm.linear import LinearSVC
+    from cutsvm.linear_cv import LinearSVCCV
     from cutsvm.model_selection import NestedResult, nested_cross_validate
+    from cutsvm.path import linear_path, ranking_path
     from cutsvm.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
+    from cutsvm.ranking_cv import RankingSVMCV
     from cutsvm.run import Record, Status
 
 __version__ = version("cutsvm")
@@ -25,17 +28,21 @@ __all__ = [
     "Dataset",
     "KernelSVC",
     "LinearSVC",
+    "LinearSVCCV",
     "NestedResult",
     "OrdinalSVC",
     "ROCAreaSVC",
     "RankingSVM",
+    "RankingSVMCV",
     "Record",
     "Status",
     "__version__",
     "convert",
+    "linear_path",
     "load_model",
     "nested_cross_validate",
     "open_dataset",
+    "ranking_path",
     "save_model",
     "solvers",
 ]
@@ -47,16 +54,20 @@ _HOMES = {
     "Dataset": "cutsvm.io.dataset",
     "KernelSVC": "cutsvm.kernel",
     "LinearSVC": "cutsvm.linear",
+    "LinearSVCCV": "cutsvm.linear_cv",
     "NestedResult": "cutsvm.model_selection",
     "OrdinalSVC": "cutsvm.ranking",
     "ROCAreaSVC": "cutsvm.ranking",
     "RankingSVM": "cutsvm.ranking",
+    "RankingSVMCV": "cutsvm.ranking_cv",
     "Record": "cutsvm.run",
     "Status": "cutsvm.run",
     "convert": "cutsvm.io.convert",
+    "linear_path": "cutsvm.path",
     "load_model": "cutsvm.io.model_file",
     "nested_cross_validate": "cutsvm.model_selection",
     "open_dataset": "cutsvm.io.dataset",
+    "ranking_path": "cutsvm.path",
     "save_model": "cutsvm.io.model_file",
 }
 

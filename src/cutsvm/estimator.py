@@ -23,6 +23,7 @@ from cutsvm.io.dataset import Dataset, StoredDataset, open_dataset
 from cutsvm.rows import StoreRows, WholeRows, as_rows
 from cutsvm.run import Callback, Record, Result, Solver, Status, relative_gap
 from cutsvm.types import Array, Vector
+from cutsvm.warm import Slot, Warm
 
 
 class Labelled(NamedTuple):
@@ -173,9 +174,24 @@ class Certified(BaseEstimator):  # type: ignore[misc]
             f"{100 * self.gap_:.3g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".") + later
         )
 
+    def _memory(self, label: str = "") -> Slot | None:
+        """With warm_start: what is kept of one problem from fit to fit."""
+        if not self.warm_start:
+            self.__dict__.pop("_warm", None)
+            return None
+        places: dict[str, Warm] = self.__dict__.setdefault("_warm", {})
+        return Slot(places, label)
+
+    def remember(self, X: Any, scores: Vector) -> None:
+        """These are the scores of this very X: they are not computed again."""
+        self._remembered = X, scores
+
     def _scores(self, X: Any) -> Vector:
         """X coef_' + intercept_: shape (n,) for one row of weights, else (n, number of rows)."""
         check_is_fitted(self)
+        if (known := self.__dict__.get("_remembered")) is not None and known[0] is X:
+            scores: Vector = known[1]
+            return scores
         X = validate_data(self, X, reset=False, **self._accepted(X))
         n_threads = threads.count(self.n_jobs, X.size)
         validation.refuse_non_finite(X, n_threads)

@@ -6,23 +6,33 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
 from cutsvm import fingerprint, memory, threads, validation
+from cutsvm.apart import walk_in_parts
 from cutsvm.checkpoint import Checkpoint
-from cutsvm.estimator import Certified, on_disk
+from cutsvm.estimator import Certified, Labelled, on_disk
 from cutsvm.fingerprint import Scalar
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.scratch import Scratch
 from cutsvm.losses import CrammerSinger, Hinge
 from cutsvm.risk import Intercept, MultiRisk, Risk
 from cutsvm.rows import Rows, StoreRows, WholeRows, as_rows
-from cutsvm.run import Record, Result, Solver, Status, Stop, run
+from cutsvm.run import Record, Result, Solver, Stop
 from cutsvm.solvers import ACCPM, DCD
+from cutsvm.trail import CUT_SHORT, walk
 from cutsvm.types import Array, Vector
+
+
+class Solved(NamedTuple):
+    """The results of a fit's problems, the weights and the intercepts."""
+
+    results: list[Result]
+    coef: Array
+    intercept: Array
 
 
 class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
@@ -67,7 +77,8 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         Threads: None is 1, -1 all cores. The result is the same to the last bit for any number (but for
         `DCD(asynchronous=True)`).
     warm_start : bool, default=False
-        Start from the last fit's solution.
+        Go on from the last fit: its solution and, where they still hold, its planes. They do if only C has changed, if
+        rows were added at the end, or if weights have; whether they do is checked.
     memory_limit : str or int, default=None
         Private memory of the process that a fit from a file or a store may use: "300MB", "2GB", or bytes. The rows stay
         on disk (those of a file in a temporary store) and are read block by block; the answer is the same. Without a
@@ -160,23 +171,28 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             return self._fit(solver, source, y, sample_weight)
 
     def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> LinearSVC:
-        X, y, weights, classes, named = self._labelled(X, y, sample_weight)
+        labelled = self._labelled(X, y, sample_weight)
+        self._fit_all([self], solver, labelled)
+        self._warn_unless_converged(labelled.X)
+        return self
+
+    def _fit_all(self, models: Sequence[LinearSVC], solver: Solver, labelled: Labelled) -> None:
+        """Fits models that differ from this one in C only, with one walk over all C."""
+        X, y, weights, classes, named = labelled
         if isinstance(X, StoreRows) and isinstance(getattr(solver, "inner", solver), DCD):
             raise ValueError(
                 f"{solver!r} wants its rows in memory: use ocas, cpa, sifting, accpm or auto for rows on disk"
             )
         validation.apply_class_weights(weights, self.class_weight, classes, y, named)
-        rows = _as_rows(X, threads.count(self.n_jobs, _size(X)))
+        rows = X if isinstance(X, WholeRows) else as_rows(X, threads.count(self.n_jobs, X.size))
         checkpoint = self._checkpoint_of(solver, rows, y, weights, classes)
-        if len(classes) > 2 and self.multi_class == "crammer_singer":
-            solved = self._solve_jointly(solver, rows, y, weights, classes, checkpoint)
-        else:
-            solved = self._solve(solver, rows, y, weights, classes, named, checkpoint)
-        self.classes_ = named
-        results, self.coef_, self.intercept_ = solved
-        self._certify(results, checkpoint)
-        self._warn_unless_converged(X)
-        return self
+        Cs = [float(model.C) for model in models]
+        joint = len(classes) > 2 and self.multi_class == "crammer_singer"
+        with threads.one_blas_thread():
+            solved = (self._solve_jointly if joint else self._solve)(solver, rows, labelled, Cs, checkpoint)
+        for model, (results, coef, intercept) in zip(models, solved, strict=True):
+            model.classes_, model.coef_, model.intercept_ = named, coef, intercept
+            model._certify(results, checkpoint)
 
     def _check_params(self) -> Solver:
         validation.one_of("intercept", self.intercept, ("free", "regularized"))
@@ -210,45 +226,39 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         return self._open_checkpoint(solver, rows, data, **settings, classes=" ".join(map(str, classes.tolist())))
 
     def _solve(
-        self,
-        solver: Solver,
-        rows: Rows,
-        y: Array,
-        weights: Vector,
-        classes: Array,
-        named: Array,
-        checkpoint: Checkpoint | None,
-    ) -> tuple[list[Result], Array, Array]:
-        """One result per positive class: of two the second, of more each; their weights and intercepts."""
+        self, solver: Solver, rows: Rows, labelled: Labelled, Cs: Sequence[float], checkpoint: Checkpoint | None
+    ) -> list[Solved]:
+        """For each C one result per positive class: of two the second, of more each; their weights and intercepts."""
+        _, y, weights, classes, named = labelled
         n_threads = threads.count(self.n_jobs, rows.entries)
         two = len(classes) == 2
         positives, names = classes[int(two) :], [""] if two else [str(name) for name in named]
-        intercept = self._intercept()
         began, cut_short = perf_counter(), False
-        callbacks = self._callbacks()
         starts = self._starts(len(positives), rows.d)
-        results: list[Result] = []
-        with threads.one_blas_thread():
-            for positive, name, start in zip(positives, names, starts, strict=True):
-                # With one problem the weights themselves take the sign: n numbers less to hold.
-                signed = weights if len(positives) == 1 else rows.vector(rows.n)
-                np.copyto(signed, weights)
-                validation.negate(signed, y, positive)
-                risk = Risk(rows, Hinge(signed, n_threads), intercept=intercept, threads=n_threads)
-                stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
-                results.append(
-                    run(solver, risk, self.C, stop, callbacks, label=name, start=start, checkpoint=checkpoint)
-                )
-                rows = risk.rows  # a solver may have found a form that is swept faster
-                # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
-                cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME)
-        parts = [risk.parts(result.w) for result in results]
-        return results, np.array([W for W, _ in parts]), np.array([b for _, b in parts])
+        found: list[list[Result]] = []
+        for positive, name, start in zip(positives, names, starts, strict=True):
+            # With one problem the weights themselves take the sign: n numbers less to hold.
+            signed = weights if len(positives) == 1 else rows.vector(rows.n)
+            np.copyto(signed, weights)
+            validation.negate(signed, y, positive)
+            risk = Risk(rows, Hinge(signed, n_threads), intercept=self._intercept(), threads=n_threads)
+            stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
+            kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory(name)}
+            found.append(walk_in_parts(solver, risk, Cs, stop, self._callbacks(), label=name, **kept))
+            rows = risk.rows  # a solver may have found a form that is swept faster
+            # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
+            cut_short |= any(result.status in CUT_SHORT for result in found[-1])
+        solved = []
+        for results in map(list, zip(*found, strict=True)):
+            parts = [risk.parts(result.w) for result in results]
+            solved.append(Solved(results, np.array([W for W, _ in parts]), np.array([b for _, b in parts])))
+        return solved
 
     def _solve_jointly(
-        self, solver: Solver, rows: Rows, y: Array, weights: Vector, classes: Array, checkpoint: Checkpoint | None
-    ) -> tuple[list[Result], Array, Array]:
-        """The result for all classes in one problem, as a list of one; weights and intercepts."""
+        self, solver: Solver, rows: Rows, labelled: Labelled, Cs: Sequence[float], checkpoint: Checkpoint | None
+    ) -> list[Solved]:
+        """For each C the result for all classes in one problem, as a list of one; weights and intercepts."""
+        _, y, weights, classes, _ = labelled
         if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
             raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
         n_threads = threads.count(self.n_jobs, rows.entries)
@@ -262,10 +272,10 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), risk.rows.d):
             start = risk.flat(self.coef_, self.intercept_)
         stop = Stop(self.tol, self.max_iter, self.max_time)
-        with threads.one_blas_thread():
-            result = run(solver, risk, self.C, stop, self._callbacks(), start=start, checkpoint=checkpoint)
-        W, b = risk.parts(result.w)
-        return [result], W, b - b.mean() if self.intercept == "free" else b
+        kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
+        results = walk(solver, risk, Cs, stop, self._callbacks(), **kept)
+        parts = [(result, *risk.parts(result.w)) for result in results]
+        return [Solved([result], W, b - b.mean() if self.intercept == "free" else b) for result, W, b in parts]
 
     def _intercept(self) -> Intercept:
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
@@ -289,12 +299,3 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[chosen]
         return labels
-
-
-def _as_rows(X: Any, n_threads: int) -> WholeRows:
-    return X if isinstance(X, StoreRows) else as_rows(X, n_threads)
-
-
-def _size(X: Any) -> int:
-    """How many numbers there are in X."""
-    return int(X.entries if isinstance(X, StoreRows) else X.size)

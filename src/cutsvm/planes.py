@@ -146,12 +146,13 @@ class Bundle:
             self._known = m
         return self._gram[:m, :m]
 
-    def drop_idle(self, patience: int) -> None:
+    def drop_idle(self, patience: int, *, always: bool = False) -> None:
         """Drops planes that carried no weight in the last `patience` solutions.
 
-        Only while the bound rises: otherwise a plane that is dropped could come back, and so on for ever.
+        Only while the bound rises: otherwise a plane that is dropped could come back, and so on for ever. Not so if it
+        is for another C from now on (`always`).
         """
-        if not self._rising:
+        if not (self._rising or always):
             return
         m = self._used
         keep = np.flatnonzero(self._idle[:m] < patience)

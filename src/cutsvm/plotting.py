@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from cutsvm.grid_plot import plot_grid
 from cutsvm.timing import PHASES
 from cutsvm.types import Vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from cutsvm.model_selection import NestedResult
-
-__all__ = ["plot_convergence", "plot_grid", "plot_time_breakdown"]
+__all__ = ["PathDisplay", "plot_convergence", "plot_grid", "plot_time_breakdown"]
 
 History = Sequence[Mapping[str, Any]]
 
@@ -94,64 +93,96 @@ def plot_time_breakdown(history: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_grid(result: NestedResult, ax: Axes | None = None) -> Axes:
-    """The grid of a nested cross-validation: mean accuracy over all inner folds, and what each outer fold chose.
+class PathDisplay:
+    """The path over C: scores of the folds if there are some, the length of w, and the gap, each against C.
 
-    Parameters
-    ----------
-    result : what `cutsvm.nested_cross_validate` gives. Two of its parameters must have several values; of others the
-        best one counts at each point.
-    ax : matplotlib axes. By default a new figure.
-
-    Returns
-    -------
-    ax : the axes drawn on.
+    Make it with `from_estimator`. After `plot`, `figure_` and `ax_` (one axes for each panel) are there.
     """
-    axes = [name for name, values in result.grid.items() if len(values) > 1]
-    if len(axes) < 2:
-        raise ValueError(f"a grid to draw has two parameters with several values; this one has {axes}")
-    down, across = axes[:2]
-    sides = [{_key(value): place for place, value in enumerate(result.grid[name])} for name in (down, across)]
-    values = np.full([len(side) for side in sides], -np.inf)
-    for params, score in zip(result.params, result.scores.mean(axis=0), strict=True):
-        place = sides[0][_key(params[down])], sides[1][_key(params[across])]
-        values[place] = max(values[place], 100.0 * score)
-    if ax is None:
-        import matplotlib.pyplot as plt
 
-        _, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained", dpi=150)
-    # Most of a grid is bad: what is far below the best need not be told apart.
-    image = ax.imshow(
-        values, origin="lower", aspect="auto", cmap="cividis", vmin=max(values.min(), values.max() - 20.0)
-    )
-    middle = 0.5 * sum(image.get_clim())
-    for row, column in np.ndindex(values.shape):
-        ink = "white" if values[row, column] < middle else "black"
-        ax.text(column, row, f"{values[row, column]:.1f}", ha="center", va="center", size=7, color=ink)
-    chosen: dict[tuple[int, int], int] = {}
-    for params in result.best_params:
-        place = sides[0][_key(params[down])], sides[1][_key(params[across])]
-        chosen[place] = chosen.get(place, 0) + 1
-    for (row, column), times in chosen.items():
-        ax.plot(*_frame(column, row), color=_ABOVE, linewidth=2.0)
-        ax.text(column + 0.42, row + 0.4, f"{times}x", ha="right", va="top", size=6, color=_ABOVE)
-    ax.set_xticks(range(values.shape[1]), [_key(value) for value in result.grid[across]], rotation=45, ha="right")
-    ax.set_yticks(range(values.shape[0]), [_key(value) for value in result.grid[down]])
-    ax.set_xlabel(across)
-    ax.set_ylabel(down)
-    ax.set_title(f"accuracy in the inner folds, %; framed: chosen, {100.0 * result.mean:.2f} % outside", size=9)
-    ax.figure.colorbar(image, ax=ax, label="accuracy, %", extend="min")
-    return ax
+    def __init__(
+        self,
+        *,
+        Cs: Any,
+        norms: Any,
+        gaps: Any,
+        tol: float,
+        scores: Any = None,
+        chosen: float | None = None,
+        score_name: str = "score",
+    ) -> None:
+        self.Cs, self.norms, self.gaps, self.tol = np.asarray(Cs), np.asarray(norms), np.asarray(gaps), tol
+        self.scores = None if scores is None else np.asarray(scores)
+        self.chosen, self.score_name = chosen, score_name
 
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, score_name: str = "score") -> PathDisplay:
+        """Draws a fitted `LinearSVCCV` or `RankingSVMCV`, or the list that `linear_path` returns."""
+        chooses = hasattr(estimator, "scores_")
+        models = list(getattr(estimator, "path_", ()) if chooses else estimator)
+        if not models or not all(hasattr(model, "coef_") for model in models):
+            raise ValueError(
+                "there is no path to draw: expected a fitted LinearSVCCV (with refit), or a list of models"
+            )
+        display = cls(
+            Cs=[model.C for model in models],
+            norms=[np.linalg.norm(model.coef_) for model in models],
+            gaps=[model.gap_ for model in models],
+            tol=models[0].tol,
+            scores=estimator.scores_ if chooses else None,
+            chosen=estimator.C_ if chooses else None,
+            score_name=score_name,
+        )
+        return display.plot(ax=ax)
 
-def _frame(x: float, y: float) -> tuple[list[float], list[float]]:
-    """The outline of a cell."""
-    return [x - 0.5, x + 0.5, x + 0.5, x - 0.5, x - 0.5], [y - 0.5, y - 0.5, y + 0.5, y + 0.5, y - 0.5]
+    def plot(self, ax: Any = None) -> PathDisplay:
+        """Draws on these axes, two or with scores three of them; by default in a new figure."""
+        panels = [self._draw_norms, self._draw_gaps]
+        if self.scores is not None:
+            panels.insert(0, self._draw_scores)
+        if ax is None:
+            import matplotlib.pyplot as plt
 
+            size = (7.2, 1.2 + 1.8 * len(panels))
+            _, ax = plt.subplots(len(panels), 1, sharex=True, figsize=size, layout="constrained", dpi=150)
+        axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+        if len(axes) != len(panels):
+            raise ValueError(f"ax: {len(panels)} axes expected, got {len(axes)}")
+        for draw, each in zip(panels, axes, strict=True):
+            draw(each)
+            each.set_xscale("log")
+            for side in ("top", "right"):
+                each.spines[side].set_visible(False)
+            each.grid(axis="y", color="#E6E6E6", linewidth=0.8)
+            each.set_axisbelow(True)
+            if self.chosen is not None:
+                each.axvline(self.chosen, color=_ABOVE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
+        axes[-1].set_xlabel("C")
+        if self.chosen is not None:
+            axes[0].set_title(f"C = {self.chosen:.3g} is chosen", loc="left", fontsize=11, color=_INK)
+        self.ax_, self.figure_ = axes, axes[0].figure
+        return self
 
-def _key(value: Any) -> str:
-    """A parameter's value as it is written."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    def _draw_scores(self, ax: Axes) -> None:
+        """The mean over the folds, and one standard deviation to either side."""
+        assert self.scores is not None
+        done = self.scores[~np.isnan(self.scores).all(axis=1)]
+        mean, spread = done.mean(axis=0), done.std(axis=0)
+        ax.fill_between(self.Cs, mean - spread, mean + spread, color=_BETWEEN, alpha=0.35, linewidth=0)
+        ax.plot(self.Cs, mean, color=_BELOW, **_mark(self.Cs))
+        ax.set_ylabel(self.score_name)
+
+    def _draw_norms(self, ax: Axes) -> None:
+        ax.plot(self.Cs, np.where(self.norms > 0.0, self.norms, np.nan), color=_INK, **_mark(self.Cs))
+        ax.set_yscale("log")
+        ax.set_ylabel("|w|")
+
+    def _draw_gaps(self, ax: Axes) -> None:
+        ax.plot(self.Cs, np.where(self.gaps > 0.0, self.gaps, np.nan), color=_INK, **_mark(self.Cs))
+        ax.axhline(self.tol, color=_INK, linewidth=1, linestyle=(0, (2, 3)))
+        style: dict[str, Any] = {"color": _INK, "fontsize": 9, "textcoords": "offset points"}
+        ax.annotate("tol", (0, self.tol), (6, 4), xycoords=("axes fraction", "data"), **style)
+        ax.set_yscale("log")
+        ax.set_ylabel("relative gap")
 
 
 def _histories(what: Any) -> dict[str, History]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -24,9 +24,10 @@ from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.losses import Pairwise
 from cutsvm.risk import PairRisk
 from cutsvm.rows import StoreRows, WholeRows, as_rows
-from cutsvm.run import Record, Solver, Stop, run
+from cutsvm.run import Record, Solver, Stop
 from cutsvm.solvers import ACCPM, DCD
 from cutsvm.thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
+from cutsvm.trail import walk
 from cutsvm.types import Array, Ints, Vector
 
 
@@ -66,24 +67,33 @@ class _PairwiseSVM(Certified):
 
     def _fit_pairs(self, solver: Solver, X: Any, y: Array, starts: Ints, weights: Vector) -> Pairwise:
         """The fit; `starts` says where queries start."""
-        n_threads = threads.count(self.n_jobs, X.entries if isinstance(X, StoreRows) else X.size)
+        return self._fit_all_pairs([self], solver, X, y, starts, weights)
+
+    def _fit_all_pairs(
+        self, models: Sequence[_PairwiseSVM], solver: Solver, X: Any, y: Array, starts: Ints, weights: Vector
+    ) -> Pairwise:
+        """The fits of models that differ from this one in C only, with one walk over all C."""
+        rows = X if isinstance(X, WholeRows) else as_rows(X, threads.count(self.n_jobs, X.size))
+        n_threads = threads.count(self.n_jobs, rows.entries)
         loss = Pairwise(y, weights, starts, n_threads)
         if not loss.total > 0.0:
             raise ValueError(
                 f"there is no pair to learn from: y is the same for all rows of a query, in all {len(loss.levels)} "
                 "queries (rows of weight 0 left out)"
             )
-        rows = X if isinstance(X, StoreRows) else as_rows(X, n_threads)
         risk = PairRisk(rows, loss, threads=n_threads)
         checkpoint = self._checkpoint_of(solver, rows, y, starts, weights)
         warm = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, risk.rows.d)
         stop = Stop(self.tol, self.max_iter, self.max_time)
+        Cs = [model.C / loss.total for model in models]
         with threads.one_blas_thread():
             start = np.asarray(self.coef_[0], dtype=np.float64) if warm else None
-            result = run(solver, risk, self.C / loss.total, stop, self._callbacks(), start=start, checkpoint=checkpoint)
-        self.coef_, self.intercept_ = result.w[None], np.zeros(1)
-        self.n_pairs_ = loss.total
-        self._certify([result], checkpoint)
+            kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
+            results = walk(solver, risk, Cs, stop, self._callbacks(), **kept)
+        for model, result in zip(models, results, strict=True):
+            model.coef_, model.intercept_ = result.w[None], np.zeros(1)
+            model.n_pairs_ = loss.total
+            model._certify([result], checkpoint)
         return loss
 
     def _checkpoint_of(
@@ -93,6 +103,15 @@ class _PairwiseSVM(Certified):
             return None
         data = {"y": fingerprint.of_labels(y, np.unique(y)), "weights": fingerprint.of_column(weights)}
         return self._open_checkpoint(solver, rows, {**data, "queries": fingerprint.of_column(starts)})
+
+
+class Queries(NamedTuple):
+    """Rows with what they are to be ordered by, ready for a fit; queries are numbers."""
+
+    X: Any
+    y: Array
+    codes: Ints
+    weights: Vector
 
 
 class RankingSVM(_PairwiseSVM):
@@ -190,6 +209,13 @@ class RankingSVM(_PairwiseSVM):
             return self._fit(solver, source, y, qid, sample_weight)
 
     def _fit(self, solver: Solver, X: Any, y: Any, qid: Any, sample_weight: Any) -> RankingSVM:
+        data = self._queries(X, y, qid, sample_weight)
+        self._fit_queries([self], solver, data)
+        self._warn_unless_converged(data.X)
+        return self
+
+    def _queries(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Queries:
+        """The checked rows."""
         if is_source(X):
             data = open_source(X, y)
             if qid is not None and data.qid is not None:
@@ -204,8 +230,12 @@ class RankingSVM(_PairwiseSVM):
             X, y = self._check_data(X, y, y_numeric=True, ensure_min_samples=2)
         refuse_text(y)
         weights = validation.sample_weights(sample_weight, len(y))
+        return Queries(X, y, queries.encode(qid, len(y)), weights)
+
+    def _fit_queries(self, models: Sequence[RankingSVM], solver: Solver, data: Queries) -> None:
+        """Fits models that differ from this one in C only."""
+        X, y, codes, weights = data
         kept = np.flatnonzero(weights > 0.0)
-        codes = queries.encode(qid, len(y))
         order, starts = queries.query_by_query(codes)
         if isinstance(X, StoreRows) and (order is not None or len(kept) < len(y)):
             raise ValueError(
@@ -213,15 +243,14 @@ class RankingSVM(_PairwiseSVM):
                 "them before they are converted, or leave memory_limit out"
             )
         if len(kept) < len(y):  # a row without weight makes no pair, and no level either
-            X, y, codes, weights = X[kept], y[kept], codes[kept], weights[kept]
+            X, y, codes, weights = _taken(X, kept), y[kept], codes[kept], weights[kept]
             order, starts = queries.query_by_query(codes)
         if order is not None:
-            X, y, weights = X[order], y[order], weights[order]
-        loss = self._fit_pairs(solver, X, y, starts, weights)
-        self.n_queries_ = len(loss.levels)
-        self.n_skipped_queries_ = int(np.count_nonzero(loss.levels < 2))
-        self._warn_unless_converged(X)
-        return self
+            X, y, weights = _taken(X, order), y[order], weights[order]
+        loss = self._fit_all_pairs(models, solver, X, y, starts, weights)
+        for model in models:
+            model.n_queries_ = len(loss.levels)
+            model.n_skipped_queries_ = int(np.count_nonzero(loss.levels < 2))
 
     def predict(self, X: Any) -> Vector:
         """X coef_': the higher, the further up. Scores are compared within a query."""
@@ -420,6 +449,10 @@ class OrdinalSVC(_PairwiseSVM):
         if np.any(unknown):
             raise ValueError(f"y has the label {labels[unknown].tolist()[0]!r}, which the model does not know")
         return pair_accuracy(scores, order[at], None, sample_weight)
+
+
+def _taken(X: Any, rows: Ints) -> Any:
+    return X.take(rows) if isinstance(X, WholeRows) else X[rows]
 
 
 def pair_accuracy(scores: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from typing import NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from cutsvm.planes import Bundle, Planes
 from cutsvm.rows import Choices, Rows
 from cutsvm.timing import count, timed
 from cutsvm.types import Ints, Vector
+
+if TYPE_CHECKING:
+    from cutsvm.trail import Trail
 
 # A plane is a sum that is kept up to date by adding and subtracting rows. Its error grows with all the weight that
 # was ever moved: it is made anew once that is so many times the weight that the plane has itself.
@@ -63,6 +66,7 @@ class Risk:
     apart = 0  # so many of the last rows are a shard of their own
     # A dual vector alpha / s to begin with, for solvers that have one; they leave theirs here.
     dual: Vector | None = None
+    trail: Trail | None = None  # what solvers share that walk over several C
 
     def __init__(
         self, rows: Rows, loss: Loss, *, intercept: Intercept = Intercept.NONE, shards: int = 1, threads: int = 1

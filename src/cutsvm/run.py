@@ -156,7 +156,7 @@ def run(
     with clock(None if saved is None else saved.record) as time, np.errstate(over="ignore", invalid="ignore"):
         iterates = solver(risk, C, None if part is None else part.bundle, start=_start(start, saved), aim=stop.tol)
         try:
-            for last in iterates if saved is None else _going_on(iterates, saved):
+            for last in iterates if saved is None else _resumed(iterates, saved):
                 if not np.isfinite(last.primal):
                     raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
                 history.append(_record(last, before + len(history), time, stop.tol, label))
@@ -192,8 +192,8 @@ def _after(stop: Stop, saved: State) -> Stop:
     return replace(stop, max_iter=stop.max_iter + int(saved.record["iteration"]), max_time=seconds)
 
 
-def _going_on(iterates: Iterator[Iterate], saved: State) -> Iterator[Iterate]:
-    """What was saved, then what a solver that began there finds; no bound is ever worse than the saved one."""
+def _resumed(iterates: Iterator[Iterate], saved: State) -> Iterator[Iterate]:
+    """What was saved, then what a solver that began there finds."""
     record = saved.record
     known = Iterate(
         saved.w,
@@ -204,6 +204,11 @@ def _going_on(iterates: Iterator[Iterate], saved: State) -> Iterator[Iterate]:
         note=record["note"],
     )
     yield known
+    yield from going_on(iterates, known)
+
+
+def going_on(iterates: Iterator[Iterate], known: Iterate) -> Iterator[Iterate]:
+    """What a solver finds that began where something is known; no bound is ever worse than the known one."""
     first = next(iterates)  # where it began: nothing new
     primal, lower = first.primal, first.lower  # the solver's own
     for iterate in iterates:
@@ -212,7 +217,7 @@ def _going_on(iterates: Iterator[Iterate], saved: State) -> Iterator[Iterate]:
         primal, lower = iterate.primal, iterate.lower
         best = iterate
         if iterate.primal > known.primal:
-            best = replace(iterate, w=known.w, primal=known.primal, swept=False)
+            best = replace(iterate, w=known.w, primal=known.primal, swept=known.swept)
         yield replace(best, lower=max(lower, known.lower), pending=iterate.pending or moved)
 
 

@@ -1,4 +1,4 @@
-"""The command `cutsvm`: train, predict, check, info, demo.
+"""The command `cutsvm`: train, path, predict, check, info, demo.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 fine, 1 failed,
 2 bad usage or bad input.

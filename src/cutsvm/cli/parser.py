@@ -15,6 +15,7 @@ _EXAMPLES = """examples:
   cutsvm check train.svm                       look for mistakes in a data file
   cutsvm convert train.csv.gz train.store      a store, to train on data larger than memory
   cutsvm train -c 10 train.svm                 train, write train.svm.model
+  cutsvm path train.svm -v 5                   find the best C
   cutsvm predict test.svm train.svm.model out  accuracy, and one prediction a line in `out`
 """
 _TRAIN_EXAMPLES = """examples:
@@ -72,12 +73,12 @@ def parse(argv: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
-    for add in (_add_train, _add_predict, _add_convert, _add_check, _add_info, _add_demo):
+    for add in (_add_train, _add_path, _add_predict, _add_convert, _add_check, _add_info, _add_demo):
         add(commands)
     if not argv or argv[0] not in commands.choices:
         return parser.parse_args(argv)
     command = commands.choices[argv[0]]
-    words = _plain_spelling(command, argv[1:]) if argv[0] == "train" else argv[1:]
+    words = _plain_spelling(command, argv[1:]) if argv[0] in ("train", "path") else argv[1:]
     # Intermixed: options may stand between DATA and MODEL, too; but that way of parsing does not know `--`.
     return command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
 
@@ -139,16 +140,35 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_output(parser)
 
 
-def _add_problem(parser: _Parser) -> None:
+def _add_path(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from cutsvm.cli.path import path
+    from cutsvm.cli.path_options import EXAMPLES, add_own
+
+    parser = _command(commands, "path", "fit at many C for little more than one fit; with -v find the best", EXAMPLES)
+    parser.set_defaults(run=path)
+    parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
+    add_own(parser)
+    _add_problem(parser, ("classify", "rank"), cost=False)
+    _add_solver(parser)
+    group = parser.add_argument_group("limits and output")
+    group.add_argument("--max-time", metavar="S", type=_positive, help="stop after S seconds, with what there is")
+    group.add_argument("-v", dest="folds", metavar="FOLDS", type=_folds, help="score every C by cross-validation")
+    _add_voice(group)
+
+
+_TASKS = ("classify", "rank", "roc", "ordinal", "kernel")
+
+
+def _add_problem(parser: _Parser, tasks: tuple[str, ...] = _TASKS, *, cost: bool = True) -> None:
     group = parser.add_argument_group("problem")
-    tasks = ("classify", "rank", "roc", "ordinal", "kernel")
     group.add_argument(
         "--task",
         choices=tasks,
         default="classify",
         help="what to learn (default: classify); rank goes by qid:",
     )
-    group.add_argument("-c", dest="cost", metavar="C", type=_positive, default=1.0, help="cost (default: 1)")
+    if cost:
+        group.add_argument("-c", dest="cost", metavar="C", type=_positive, default=1.0, help="cost (default: 1)")
     group.add_argument(
         "-e", dest="tol", metavar="TOL", type=_positive, help="relative gap at which to stop (default: 1e-3)"
     )

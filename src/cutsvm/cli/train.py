@@ -30,17 +30,26 @@ if TYPE_CHECKING:
     from cutsvm.estimator import Certified
     from cutsvm.io.dataset import Dataset
 
-__all__ = ["fit_with_progress", "train"]
+__all__ = [
+    "check_model_target",
+    "estimator_of",
+    "facts_of",
+    "fit_with_progress",
+    "passes",
+    "refuse_what_is_not_there",
+    "train",
+    "write_model",
+]
 
 
 def train(options: argparse.Namespace) -> int:
     """Read, train, write the model, say how good it is."""
     say = Messages(quiet=options.quiet)
-    _refuse_what_is_not_there(options)
+    refuse_what_is_not_there(options)
     sources = [options.data, *options.also]
     target = options.model or f"{options.data}.model"
     if options.folds is None:
-        _check_model_target(target, sources)
+        check_model_target(target, sources)
     if options.checkpoint is not None:
         _check_checkpoint(options, target)
     with ExitStack() as until_done:
@@ -68,8 +77,8 @@ def _train(options: argparse.Namespace, sources: list[str], target: str, say: Me
         )
     if options.folds is None:
         _check_format(options, data, classes)
-    say.note(f"{data.source}: {_facts(options.task, data, classes)}, read in {reading:.2f} s")
-    estimator = _estimator(options, classes)
+    say.note(f"{data.source}: {facts_of(options.task, data, classes)}, read in {reading:.2f} s")
+    estimator = estimator_of(options, classes)
     extra: dict[str, Any] = {"qid": data.qid} if options.task == "rank" and options.memory is None else {}
     if data.weights is not None and options.task not in ("classify", "kernel") and options.memory is None:
         extra["sample_weight"] = data.weights
@@ -80,7 +89,7 @@ def _train(options: argparse.Namespace, sources: list[str], target: str, say: Me
     seconds = fit_with_progress(estimator, *_to_fit(options, data, y, classes, say), say, **extra)
     if y is None:
         estimator.classes_ = classes  # a store has its numbers as float64
-    written = _write(estimator, target, data, options)
+    written = write_model(estimator, target, data, options)
     _report(options, estimator, data, say, written, seconds)
     if options.json:
         files = {"task": options.task, "data": sources, "model": written}
@@ -133,7 +142,7 @@ def _to_fit(
     return data, None
 
 
-def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
+def refuse_what_is_not_there(options: argparse.Namespace) -> None:
     check_options(options)
     if options.line_search is not None and options.solver in ("cpa", "accpm"):
         raise CommandError(f"--line-search belongs to --solver ocas or sifting, {options.solver} has none")
@@ -145,7 +154,7 @@ def _refuse_what_is_not_there(options: argparse.Namespace) -> None:
         raise CommandError("--report is not available yet")
 
 
-def _check_model_target(target: str, sources: list[str]) -> None:
+def check_model_target(target: str, sources: list[str]) -> None:
     """Besides the usual: what is written over must have been a model, so that data cannot be lost."""
     from cutsvm.io.model_file import is_model_file
 
@@ -180,7 +189,7 @@ def _check_format(options: argparse.Namespace, data: Dataset, classes: npt.NDArr
             check_writable(classes, data.zero_based, data.feature_ids)
 
 
-def _facts(task: str, data: Dataset, classes: npt.NDArray[Any]) -> str:
+def facts_of(task: str, data: Dataset, classes: npt.NDArray[Any]) -> str:
     rows, features = data.shape
     base = "" if data.zero_based is None else f" (counted from {0 if data.zero_based else 1})"
     counted = f"{features:,} features{base}"
@@ -191,7 +200,7 @@ def _facts(task: str, data: Dataset, classes: npt.NDArray[Any]) -> str:
     return f"{rows:,} rows, {counted}, {data.entries:,} nonzeros, {labels}"
 
 
-def _estimator(options: argparse.Namespace, classes: npt.NDArray[Any]) -> Certified:
+def estimator_of(options: argparse.Namespace, classes: npt.NDArray[Any]) -> Certified:
     from cutsvm.linear import LinearSVC
     from cutsvm.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
 
@@ -263,7 +272,7 @@ def fit_with_progress(estimator: Certified, X: Any, y: npt.NDArray[Any] | None, 
     return time.perf_counter() - began
 
 
-def _write(estimator: Certified, target: str, data: Dataset, options: argparse.Namespace) -> str:
+def write_model(estimator: Certified, target: str, data: Dataset, options: argparse.Namespace) -> str:
     """Write the model and return where it is: if not at `target`, in the folder for temporary files."""
     from cutsvm.io.model_file import save_model
 

@@ -87,7 +87,7 @@ def save_model(
     zero_based: bool | None = None,
     feature_ids: npt.ArrayLike | None = None,
 ) -> None:
-    """Write a fitted estimator to `path`, all of it or nothing.
+    """Write a fitted estimator to `path`, all of it or nothing. One that chose its C is written as the model with it.
 
     Parameters
     ----------
@@ -97,6 +97,8 @@ def save_model(
     """
     ids = None if feature_ids is None else np.asarray(feature_ids, dtype=np.int64)
     task = task_of(estimator)
+    if hasattr(estimator, "path_"):
+        estimator = next(model for model in estimator.path_ if model.C == estimator.C_)
     if format == "liblinear":
         check_task(task)
         weights = _weights(estimator)

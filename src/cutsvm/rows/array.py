@@ -121,10 +121,10 @@ class DenseRows(_InMemory):
         """Rows that can be read one at a time: a copy if it is the columns that lie side by side."""
         return DenseRows(np.ascontiguousarray(self.X), self.threads)
 
-    def fast(self) -> DenseRows | SparseRows:
-        """The rows as CSR, a copy, if they are mostly zeros and memory allows; else themselves."""
+    def fast(self, narrow: int = NARROW) -> DenseRows | SparseRows:
+        """The rows as CSR, a copy, if they are mostly zeros, not too narrow, and memory allows; else themselves."""
         X = self.X
-        if self.d < NARROW or not _mostly_zeros(X):
+        if self.d < narrow or not _mostly_zeros(X):
             return self
         counts = np.empty(self.n, dtype=np.int64)
         core.count_nonzeros(X, counts, self.threads)

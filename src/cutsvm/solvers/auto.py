@@ -37,7 +37,7 @@ Dense data that are mostly zeros are swept as sparse by 2 and 4, which read them
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,6 +51,7 @@ from cutsvm.sifted import can_sift
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.sifting import Sifting, pays
+from cutsvm.trail import prepare
 from cutsvm.types import Vector
 
 SHORT = 4_000  # rows up to which it does not matter
@@ -65,6 +66,10 @@ SAMPLE = 1000  # rows that |x_i|^2 is measured on
 @dataclass(frozen=True)
 class Auto:
     """Chooses among OCAS with and without sifting and DCD."""
+
+    def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
+        """The way of the solver for the hardest C."""
+        return prepare(choose(risk, max(Cs))[0], risk, Cs)
 
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0

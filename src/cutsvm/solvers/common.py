@@ -35,15 +35,28 @@ def begin(
 
     Planes that are there already keep the shards that they belong to.
     """
-    if bundle is None or not len(bundle):
-        risk.split(choose_shards(risk, C) if shards == "auto" else int(shards))
+    if risk.trail is None and (bundle is None or not len(bundle)):
+        cut(risk, C, shards)
     bundle = new_bundle(risk, C) if bundle is None else bundle
     if not len(bundle):
         for planes in risk.opening():
             bundle.add(planes)
-    first = risk.at(np.zeros(risk.size) if start is None else start.copy())
+    first = first_point(risk, start)
     bundle.add(risk.planes(first))
     return bundle, first, objective(risk, first, C)
+
+
+def cut(risk: Risk, C: float, shards: int | str) -> None:
+    """Cuts the rows into so many shards, or as many as suit this C."""
+    risk.split(choose_shards(risk, C) if shards == "auto" else int(shards))
+
+
+def first_point(risk: Risk, start: Vector | None) -> Point:
+    """The point to start from, or 0; a walk over several C may have read the rows there already."""
+    if start is None:
+        return risk.at(np.zeros(risk.size))
+    known = None if risk.trail is None else risk.trail.take(start)
+    return known or risk.at(start.copy())
 
 
 def objective(risk: Risk, point: Point, C: float) -> float:

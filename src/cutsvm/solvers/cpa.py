@@ -14,7 +14,7 @@ rows. `epsilon=None` leaves the end to the certified gap. The best w so far is w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,7 +22,7 @@ from cutsvm import validation
 from cutsvm.planes import Bundle
 from cutsvm.risk import Risk
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, objective
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, cut, objective
 from cutsvm.solvers.near import near_rows
 from cutsvm.types import Vector
 
@@ -45,6 +45,11 @@ class CPA:
         check_shards(self.shards, self.buckets)
         if self.epsilon is not None:
             validation.positive("epsilon", self.epsilon)
+
+    def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
+        """For a walk over several C: shards for the hardest, and the way up."""
+        cut(risk, max(Cs), self.shards)
+        return sorted(Cs)
 
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0

@@ -37,7 +37,7 @@ from cutsvm.planes import Bundle
 from cutsvm.risk import Intercept, Point, Risk, new_bundle
 from cutsvm.rows import Descent, RowsInMemory, in_order
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, goal, objective
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, first_point, goal, objective
 from cutsvm.timing import timed
 from cutsvm.types import Vector
 
@@ -65,12 +65,12 @@ class DCD:
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
-        if bundle is None or not len(bundle):
+        if risk.trail is None and (bundle is None or not len(bundle)):
             risk.split(1)
         bundle = new_bundle(risk, C) if bundle is None else bundle
         dual = Dual(risk, C, self)
         going_on = start is not None and risk.dual is not None
-        best = risk.at(np.zeros(risk.size) if start is None else start.copy())
+        best = first_point(risk, start)
         if going_on and risk.n_free:
             dual.wb[-1] = best.w[-1]  # alpha tells w, and not this
         primal, lower, spare = objective(risk, best, C), bundle.proven(C), None
@@ -116,7 +116,7 @@ class Dual:
             self.alpha = np.zeros(self.rows.n)
         else:
             self.alpha = np.clip(risk.dual, 0.0, 1.0) * self.top
-            self.refresh()
+            self._find_w()
         self.order = np.flatnonzero(self.a).astype(np.int32)
         self.above, self.below = np.inf, -np.inf  # slopes beyond which rows become inactive
         self._draw_sample()
@@ -176,11 +176,22 @@ class Dual:
     def slopes(self) -> Vector:
         """-alpha_i y_i / C, balanced if b is free: the heavier class made lighter."""
         self.risk.dual = np.divide(self.alpha, self.top, out=np.zeros(self.rows.n), where=self.top > 0.0)
+        if self.risk.trail is not None:
+            end = self.rows.d + (self.risk.intercept is Intercept.REGULARIZED)
+            self.risk.trail.dual_w = self.wb[:end] / self.C
         slopes: Vector = np.copysign(self.alpha, -self.a) / self.C
         if self.risk.intercept is Intercept.FREE:
             up, down = float(slopes.clip(min=0.0).sum()), -float(slopes.clip(max=0.0).sum())
             slopes *= np.where(slopes > 0.0, min(1.0, down / up) if up else 1.0, min(1.0, up / down) if down else 1.0)
         return slopes
+
+    def _find_w(self) -> None:
+        """The w of an alpha from elsewhere: another C's tells it."""
+        trail = self.risk.trail
+        if trail is None or trail.dual_w is None:
+            self.refresh()
+        else:
+            self.wb[: len(trail.dual_w)] = self.C * trail.dual_w
 
     def refresh(self) -> None:
         """w = sum_i alpha_i y_i x_i anew: updates by several threads get lost."""

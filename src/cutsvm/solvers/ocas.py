@@ -27,7 +27,7 @@ change. After 3 steps of 0 in place of 10 sets of two classes take up to twice t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,7 +36,7 @@ from cutsvm.line_search import SEARCHES
 from cutsvm.planes import Bundle
 from cutsvm.risk import Point, Risk
 from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, objective, search, uphill
+from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, cut, objective, search, uphill
 from cutsvm.solvers.near import near_rows
 from cutsvm.types import Vector
 
@@ -72,6 +72,11 @@ class OCAS:
             validation.positive("nudge", self.nudge)
         if self.nudge > 1.0:
             raise ValueError(f"nudge={self.nudge!r}: expected at most 1")
+
+    def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
+        """For a walk over several C: shards for the hardest, and the way up."""
+        cut(risk, max(Cs), self.shards)
+        return sorted(Cs)
 
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0

@@ -16,11 +16,15 @@ fit, w is bettered: a random part of U, weighed up, with what the other rows con
 is off by sqrt(d / m) times U's share of the rows only, and so U can be that much smaller around it. Each time takes one
 pass. If U outgrows the room later, step 2 is done anew at the better w; if that happens time and again, the inner
 solver gets all rows.
+
+On a walk over several C (`cutsvm.trail`) step 1 is a walk on the sample, whose minimisers are tried out on all rows:
+for small C that is all. Step 2 is done once for some neighbouring C: R_U and its planes hold for all of them, and rows
+that are elsewhere at the next C join U until it is too large.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal, cast
@@ -33,11 +37,13 @@ from cutsvm.planes import Bundle
 from cutsvm.risk import Risk, new_bundle
 from cutsvm.rows import WholeRows, in_order
 from cutsvm.run import Iterate, Solver
-from cutsvm.sifted import can_sift
+from cutsvm.sifted import Sifted, can_sift
 from cutsvm.solvers.common import goal
 from cutsvm.solvers.ocas import OCAS
-from cutsvm.solvers.survey import survey
+from cutsvm.solvers.shards import choose_shards
+from cutsvm.solvers.survey import Whole, survey
 from cutsvm.timing import timed
+from cutsvm.trail import prepare, steps
 from cutsvm.types import Vector
 
 # A sample of m rows gives w with an error of about sqrt(d / m), and the band must hold the rows that this error moves
@@ -49,6 +55,10 @@ OF_EACH = 1000
 # The sample's problem is solved to this relative gap: more exactly it would be exact about the wrong problem. If that
 # takes too many steps, what is there must do.
 SAMPLE_TOL, SAMPLE_STEPS = 3e-3, 200
+# On a walk it is worth more: planes are made there.
+WALK_TOL = 5e-4
+SHARDS = 16  # planes at most that a pass makes there
+HOPELESS = 5.0  # times the gap asked for: where planes at the sample's minimum leave more, so they will at larger C
 # The same for a band that is thinned; if U then shrinks to no less than HELPS of what it was, it does not help. Where
 # there is room, U has LEAST_SHARE of the rows: with fewer R_U may have its minimum far away, where it is much too low.
 SAMPLE_LEAST, HELPS, LEAST_SHARE = 1e-5, 0.7, 0.02
@@ -61,6 +71,34 @@ FEW, MANY = 20_000, 20
 # Shares of the room in memory for the sample, for the first U, which is to grow, and for the next ones if it outgrows
 # the room; how often that may happen.
 SAMPLE_ROOM, FIRST_ROOM, LAST_ROOM, CROWDED = 0.8, 0.5, 0.85, 3
+# On a walk over several C, U is drawn anew once it would have so many times the rows that it had at first.
+WALKED = 1.5
+# U is drawn for so many C together; planes without weight at the last so many steps are left behind.
+STRIDE, IDLE = 3, 2
+
+
+class Camp:
+    """All rows and R_U, with its planes: what one C leaves for the next."""
+
+    sifted: Sifted
+    planes: Bundle
+
+    def __init__(self, whole: Whole, share: float, starts: dict[float, Vector], rng: np.random.Generator) -> None:
+        self.whole, self.share, self.starts, self.rng = whole, share, starts, rng
+
+    def pitch(self, w: Vector | None, planes: Bundle, towards: Vector | None = None) -> None:
+        """Draws U around w, or around the best point, and on the way to another."""
+        self.sifted, self.planes = self.whole.sift(w, self.share, self.rng, towards=towards), planes
+        self.many = self.sifted.many  # at first
+
+    def ahead(self, C: float) -> Vector | None:
+        """Where the walk will be some C later."""
+        Cs = list(self.starts)
+        later = Cs[Cs.index(C) :][:STRIDE]
+        return self.starts[later[-1]].copy() if len(later) > 1 else None
+
+    def clear(self) -> None:
+        del self.sifted, self.planes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,37 +117,31 @@ class Sifting:
                 if share > 1.0:
                     raise ValueError(f"{name}={share!r}: expected at most 1")
 
+    def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
+        """For a walk over several C: few shards, of which each pass makes planes, and the way down."""
+        if not pays(risk):
+            return prepare(self.inner, risk, Cs)
+        risk.split(min(SHARDS, choose_shards(risk, max(Cs))))
+        return sorted(Cs, reverse=True)
+
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
         if not pays(risk):
             yield from self.inner(risk, C, bundle, start=start, aim=aim)
             return
-        rng = np.random.default_rng(0)
-        size = self.sample_size(risk)
-        whole, lower, first = survey(risk, C), 0.0, start
-        if first is None:
-            yield Iterate(whole.w, whole.primal, lower, 0)
-            sample = draw(risk, size, rng)
-            for inner in self.roughly(sample, C, SAMPLE_TOL):
-                # Nothing is known yet of all rows.
-                yield Iterate(whole.w, whole.primal, lower, inner.planes, pending=True)
-            del sample  # its rows take memory
-            first = inner.w
-        share, crowded = self.share(risk, size), 0
-        most, kept = self.room(risk)
-        while share > most:
-            thinned = whole.sift(first.copy(), share, rng, keep=most / share)
-            for inner in self.roughly(thinned.risk, C, max(SAMPLE_LEAST, INNER * aim), start=whole.w):
-                yield Iterate(whole.w, whole.primal, lower, inner.planes, swept=whole.swept, pending=True)
-            del thinned
-            closer = SPREAD * (risk.size / kept) ** 0.5  # so many times
-            first, share = inner.w, max(min(LEAST_SHARE, most), closer * share) if closer <= HELPS else most
-        sifted, planes = whole.sift(first.copy(), share, rng), new_bundle(risk, C)
+        if risk.trail is None or risk.trail.camp is None:
+            camp = yield from self._set_up(risk, C, start, aim)
+        else:
+            camp = risk.trail.camp
+            self._move(camp, risk, C)
+        if risk.trail is not None:
+            risk.trail.camp = camp
+        whole, lower, crowded = camp.whole, 0.0, 0
         yield Iterate(whole.w, whole.primal, lower, 0, swept=whole.swept)
         while True:
             bounds, still = (np.inf, -np.inf), 0
-            for inner in self.inner(sifted.risk, C, planes, start=whole.w, aim=INNER * aim):
+            for inner in self.inner(camp.sifted.risk, C, camp.planes, start=whole.w, aim=INNER * aim):
                 lower = max(lower, inner.lower)
                 yield Iterate(whole.w, whole.primal, lower, inner.planes, swept=whole.swept, pending=True)
                 left = max(INNER * aim * whole.primal, LEFT * (whole.primal - inner.lower))
@@ -117,19 +149,89 @@ class Sifting:
                 if inner.primal - inner.lower <= left or still >= STILL:
                     break
                 bounds = inner.primal, inner.lower
-            k, fits = whole.advance(sifted, inner.w.copy(), goal(lower, aim))
+            k, fits = whole.advance(camp.sifted, inner.w.copy(), goal(lower, aim))
             yield Iterate(whole.w, whole.primal, lower, inner.planes, step=k, swept=whole.swept)
             if fits and still < STILL:
                 continue
             crowded += 1
-            del sifted, planes  # their rows take memory
+            camp.clear()  # its rows take memory
             if crowded > CROWDED:
                 break
-            share = min(WIDER * share, max(share, LAST_ROOM / FIRST_ROOM * most))
-            sifted, planes = whole.sift(None, share, rng), new_bundle(risk, C)
+            most = self.room(risk)[0]
+            camp.share = min(WIDER * camp.share, max(camp.share, LAST_ROOM / FIRST_ROOM * most))
+            camp.pitch(None, new_bundle(risk, C))
+        if risk.trail is not None:
+            risk.trail.camp = None
         for iterate in self.inner(risk, C, bundle, start=whole.w, aim=aim):
             lower = max(lower, iterate.lower)
             yield replace(iterate, lower=lower)
+
+    def _set_up(self, risk: Risk, C: float, start: Vector | None, aim: float) -> Generator[Iterate, None, Camp]:
+        """Steps 1 and 2."""
+        rng = np.random.default_rng(0)
+        size = self.sample_size(risk)
+        whole, starts = survey(risk, C), {} if start is None else {C: start}
+        if start is None or risk.trail is not None:
+            yield Iterate(whole.w, whole.primal, 0.0, 0)
+            sample, Cs = draw(risk, size, rng), [C] if risk.trail is None else risk.trail.Cs
+            for which, inner in self._on_sample(sample, Cs):
+                # Nothing is known yet of all rows.
+                yield Iterate(whole.w, whole.primal, 0.0, inner.planes, pending=True)
+                starts[which] = inner.w.copy()
+            starts = {which: starts[which] for which in Cs}
+            del sample  # its rows take memory
+        if risk.trail is not None and cast("WholeRows", risk.rows).held:
+            for _ in self._try_out(risk, starts, aim):
+                yield Iterate(whole.w, whole.primal, 0.0, len(risk.trail.bundle), pending=True)
+        first, share = starts[C], self.share(risk, size)
+        most, kept = self.room(risk)
+        while share > most:
+            thinned = whole.sift(first.copy(), share, rng, keep=most / share)
+            for inner in self.roughly(thinned.risk, C, max(SAMPLE_LEAST, INNER * aim), start=whole.w):
+                yield Iterate(whole.w, whole.primal, 0.0, inner.planes, swept=whole.swept, pending=True)
+            del thinned
+            closer = SPREAD * (risk.size / kept) ** 0.5  # so many times
+            first, share = inner.w, max(min(LEAST_SHARE, most), closer * share) if closer <= HELPS else most
+        camp = Camp(whole, share, starts, rng)
+        camp.pitch(first.copy(), new_bundle(risk, C), camp.ahead(C))
+        return camp
+
+    def _on_sample(self, sample: Risk, Cs: Sequence[float]) -> Iterator[tuple[float, Iterate]]:
+        """The sample's solution for each C, step by step."""
+        if len(Cs) == 1:
+            return ((Cs[0], inner) for inner in self.roughly(sample, Cs[0], SAMPLE_TOL))
+        prepare(self.inner, sample, Cs)
+        if sample.shards > SHARDS:
+            sample.split(SHARDS)
+        return steps(self.inner, sample, Cs, WALK_TOL, SAMPLE_STEPS)
+
+    @staticmethod
+    def _try_out(risk: Risk, starts: dict[float, Vector], aim: float) -> Iterator[None]:
+        """Passes at minimisers of the sample, for F and planes of all rows: from the smallest C as far as they help."""
+        trail, point = risk.trail, None
+        assert trail is not None
+        for planes in risk.opening():
+            trail.bundle.add(planes)
+        for C in sorted(starts):
+            if trail.gap(C, aim) <= aim:
+                continue
+            point = trail.try_out(risk, starts[C], C, point)
+            trail.bundle.add(risk.planes(point))
+            yield
+            if trail.gap(C, aim) > HOPELESS * aim:
+                return
+
+    def _move(self, camp: Camp, risk: Risk, C: float) -> None:
+        """The same at another C: U grows by the rows that are elsewhere there, or is drawn anew."""
+        assert risk.trail is not None
+        whole = camp.whole
+        whole.turn(C)
+        camp.planes.drop_idle(IDLE, always=True)
+        most = round(WALKED * camp.many)
+        fits = whole.advance(camp.sifted, camp.starts[C].copy(), whole.primal, most=most)[1]
+        if not fits:
+            camp.clear()
+            camp.pitch(None, new_bundle(risk, max(risk.trail.Cs)), camp.ahead(C))
 
     def sample_size(self, risk: Risk) -> int:
         n, d, room = risk.rows.n, risk.size, cast("WholeRows", risk.rows).room

@@ -17,7 +17,7 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.losses import Hinge, KnottedLine, Siftable
 from cutsvm.risk import Point, Risk
-from cutsvm.rows import WholeRows, stack
+from cutsvm.rows import WholeRows, in_order, stack
 from cutsvm.sifted import Chosen, Sifted, choose
 from cutsvm.solvers.common import better, objective
 from cutsvm.timing import count, timed
@@ -37,17 +37,30 @@ class Whole(Protocol):
     primal: float
     swept: bool
 
-    def sift(self, w: Vector | None, share: float, rng: np.random.Generator, keep: float = 1.0) -> Sifted:
+    def sift(
+        self,
+        w: Vector | None,
+        share: float,
+        rng: np.random.Generator,
+        *,
+        keep: float = 1.0,
+        towards: Vector | None = None,
+    ) -> Sifted:
         """R_U at w (None: at the best point) with this share of the rows in U; w may be the best point then.
 
         keep: only this share of U is kept, drawn at random, with 1 / keep times its weight: about the same risk.
+        towards: where the way will lead; rows that are in another group there are in U, too, if that is cheap to know.
         """
 
-    def advance(self, sifted: Sifted, w: Vector, goal: float) -> tuple[float, bool]:
+    def advance(self, sifted: Sifted, w: Vector, goal: float, *, most: int | None = None) -> tuple[float, bool]:
         """F at w and towards it: the step to the best point there is. Rows in other groups join U.
 
-        goal: an F at w no larger is good enough. The second: False if there is no room for so many rows.
+        goal: an F at w no larger is good enough. The second: False if there is no room for so many rows, or U would
+        have more than `most`.
         """
+
+    def turn(self, C: float) -> None:
+        """Goes on with another C."""
 
 
 def survey(risk: Risk, C: float) -> Whole:
@@ -65,7 +78,15 @@ class Held:
         self.w, self.primal, self.swept = np.zeros(risk.size), C * risk.loss.total, False
         self._spare: Point | None = None
 
-    def sift(self, w: Vector | None, share: float, rng: np.random.Generator, keep: float = 1.0) -> Sifted:
+    def sift(
+        self,
+        w: Vector | None,
+        share: float,
+        rng: np.random.Generator,
+        *,
+        keep: float = 1.0,
+        towards: Vector | None = None,
+    ) -> Sifted:
         if w is not None:
             point = self.risk.at(w)
             if objective(self.risk, point, self.C) > self.primal:  # not even as good as 0
@@ -74,13 +95,19 @@ class Held:
         assert self.best is not None
         some = rng.integers(0, self.rows.n, LOOK)
         band = float(np.quantile(self.loss.distances(self.best.scores, some), share))
-        return self.near(self.best, band, _thinned(keep, rng))
+        if towards is not None:
+            self._spare = self.risk.score(towards, spare=self._spare)
+        return self.near(self.best, band, _thinned(keep, rng), None if towards is None else self._spare)
 
     @timed("sift")
-    def near(self, point: Point, band: float, thin: Thin | None = None) -> Sifted:
-        """R_U of the rows within `band` of a change of their slope."""
+    def near(self, point: Point, band: float, thin: Thin | None = None, end: Point | None = None) -> Sifted:
+        """R_U of the rows within `band` of a change of their slope, or that change it on the way to the end."""
         self._group: Array = np.empty(self.rows.n, dtype=np.int32)
         near, times = self.loss.sift(point.scores, band, self._group), 1.0
+        if end is not None:
+            more = self.loss.strays(end.scores, self._group)
+            self._group[more] = core.KEPT
+            near = in_order(np.concatenate([near, more]))
         if thin is not None:
             near, times = thin(near)
         totals = np.zeros((self.loss.groups, self.rows.d + 1))
@@ -88,19 +115,24 @@ class Held:
         mark = self.loss.violates(point.scores, near) if isinstance(self.loss, Hinge) else near
         return Sifted(self.risk, [choose(self.rows, self.loss, near, mark, times)], totals)
 
-    def advance(self, sifted: Sifted, w: Vector, goal: float) -> tuple[float, bool]:
+    def turn(self, C: float) -> None:
+        self.C = C
+        if self.best is not None:
+            self._keep(self.best)
+
+    def advance(self, sifted: Sifted, w: Vector, goal: float, *, most: int | None = None) -> tuple[float, bool]:
         assert self.best is not None
         trial = self.risk.score(w, spare=self._spare)
-        fits = self.grow(sifted, trial)  # by the solution's own b: its bound knows no other
+        fits = self.grow(sifted, trial, most)  # by the solution's own b: its bound knows no other
         best, self._spare, k = better(self.risk, self.best, self.risk.settle(trial), self.C, goal)
         self._keep(best)
         return k, fits
 
     @timed("sift")
-    def grow(self, sifted: Sifted, point: Point) -> bool:
+    def grow(self, sifted: Sifted, point: Point, most: int | None = None) -> bool:
         """The rows that are in another group at the point join U, if there is room."""
         strays = self.loss.strays(point.scores, self._group)
-        if self.rows.room is not None and sifted.many + len(strays) > self.rows.room:
+        if sifted.many + len(strays) > _least(self.rows.room, most):
             return False
         if len(strays):
             sifted.join([choose(self.rows, self.loss, strays, self._group[strays])])
@@ -125,7 +157,15 @@ class Streamed:
         self._joined: Ints = np.empty(0, dtype=np.int64)
 
     @timed("sift")
-    def sift(self, w: Vector | None, share: float, rng: np.random.Generator, keep: float = 1.0) -> Sifted:
+    def sift(
+        self,
+        w: Vector | None,
+        share: float,
+        rng: np.random.Generator,
+        *,
+        keep: float = 1.0,
+        towards: Vector | None = None,
+    ) -> Sifted:
         w, thin = (self.w if w is None else w), _thinned(keep, rng)
         some = np.unique(rng.integers(0, self.rows.n, LOOK))
         of_some = self.risk.scores_of(self.rows.take(some), w)
@@ -154,8 +194,13 @@ class Streamed:
         self._move(w, on_line, goal=0.0)
         return Sifted(self.risk, _stacked(near), totals)
 
+    def turn(self, C: float) -> None:
+        penalty = self.risk.penalty(self.w)
+        self.primal = penalty + C / self.C * (self.primal - penalty)
+        self.C = C
+
     @timed("sift")
-    def advance(self, sifted: Sifted, w: Vector, goal: float) -> tuple[float, bool]:
+    def advance(self, sifted: Sifted, w: Vector, goal: float, *, most: int | None = None) -> tuple[float, bool]:
         on_line, strays, numbers, many = np.zeros(len(PLACES)), [], [], sifted.many
         for mine, rows, loss, here in self._all_rows(w, on_line):
             group = np.empty(rows.n, dtype=np.int32)
@@ -164,17 +209,17 @@ class Streamed:
             group[self._joined[low:high] - mine.start] = core.KEPT
             which = loss.strays(here, group)
             many += len(which)
-            if self._fits(many):
+            if self._fits(many, most):
                 strays.append(choose(rows, loss, which, group[which]))
                 numbers.append(which + mine.start)
-        fits = self._fits(many)
+        fits = self._fits(many, most)
         if fits:
             sifted.join(_stacked(strays))
             self._joined = np.sort(np.concatenate([self._joined, *numbers]))
         return self._move(w, on_line, goal), fits
 
-    def _fits(self, many: int) -> bool:
-        return self.rows.room is None or many <= self.rows.room
+    def _fits(self, many: int, most: int | None = None) -> bool:
+        return many <= _least(self.rows.room, most)
 
     def _all_rows(self, w: Vector, on_line: Vector) -> Iterator[tuple[slice, WholeRows, Siftable, Vector]]:
         """One pass: where rows stand, themselves, their loss and their scores at w.
@@ -197,6 +242,10 @@ class Streamed:
         chosen = there if heights[there] <= goal else int(np.argmin(heights))
         self.w, self.primal = (w.copy() if chosen == there else points[chosen]), float(heights[chosen])
         return float(PLACES[chosen])
+
+
+def _least(*limits: int | None) -> float:
+    return min((float(limit) for limit in limits if limit is not None), default=np.inf)
 
 
 Thin = Callable[[Ints], tuple[Ints, float]]

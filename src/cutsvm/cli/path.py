@@ -1,0 +1,194 @@
+"""`cutsvm path`: one fit for each C, a table and a curve; with -v the C that predicts best."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import io
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cutsvm.cli.chart import bar_chart
+from cutsvm.cli.data import as_labels, check_target, read_rows, zero_based
+from cutsvm.cli.messages import CommandError, Messages, collected_warnings, failures_in_words, print_json, result
+from cutsvm.cli.train import (
+    check_model_target,
+    estimator_of,
+    facts_of,
+    passes,
+    refuse_what_is_not_there,
+    write_model,
+)
+
+if TYPE_CHECKING:
+    from cutsvm.folds import Chooser
+    from cutsvm.io.dataset import Dataset
+
+__all__ = ["path"]
+
+
+def path(options: argparse.Namespace) -> int:
+    """Read, walk over C, show the table and the curve."""
+    say = Messages(quiet=options.quiet)
+    refuse_what_is_not_there(options)
+    sources = [options.data, *options.also]
+    if options.plot is not None:
+        _check_plot(options.plot, sources)
+    if options.model is not None:
+        if options.folds is None:
+            raise CommandError("--model writes the model with the best C, which -v FOLDS finds: add -v")
+        check_model_target(options.model, sources)
+    if options.folds is None and options.scoring is not None:
+        raise CommandError("--scoring is what -v FOLDS goes by: add -v")
+    data = read_rows(sources, zero_based(options.zero_based), options.label)
+    y = as_labels(data.y)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two or more of them")
+    say.note(f"{data.source}: {facts_of(options.task, data, classes)}")
+    with failures_in_words(options.data), collected_warnings() as caught:
+        models, chooser, seconds = _fit(options, data, y, classes)
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        say.warn(text)
+    if options.model is not None and chooser is not None:
+        best = models[_place(models, chooser)]
+        say.note(f"model: {write_model(best, options.model, data, options)}")
+    if options.json:
+        print_json(_outcome(options, data, models, chooser, seconds))
+    elif not options.quiet:
+        _show(options, models, chooser, seconds)
+    if options.plot is not None:
+        _draw(options, models, chooser)
+    return 0
+
+
+def _fit(
+    options: argparse.Namespace, data: Dataset, y: npt.NDArray[Any], classes: npt.NDArray[Any]
+) -> tuple[list[Any], Chooser | None, float]:
+    """The models, with -v what has chosen one of them, and the seconds that it took."""
+    from cutsvm.linear_cv import LinearSVCCV
+    from cutsvm.path import linear_path, ranking_path
+    from cutsvm.ranking_cv import RankingSVMCV
+
+    params = estimator_of(options, classes).get_params(deep=False)
+    for name in ("C", "checkpoint"):
+        del params[name]
+    ranks = options.task == "rank"
+    extra: dict[str, Any] = {"qid": data.qid} if ranks else {}
+    if data.weights is not None:
+        extra["sample_weight"] = data.weights
+    began = time.perf_counter()
+    if options.folds is None:
+        walk = ranking_path if ranks else linear_path
+        return list(walk(data.X, y, Cs=options.Cs, **extra, **params)), None, time.perf_counter() - began
+    kind = RankingSVMCV if ranks else LinearSVCCV
+    chooser = kind(options.Cs, cv=_folds(options, data), scoring=options.scoring, **params)
+    chooser.fit(data.X, y, **extra)
+    return chooser.path_, chooser, time.perf_counter() - began
+
+
+def _folds(options: argparse.Namespace, data: Dataset) -> Any:
+    """As `train -v` makes them: shuffled, always alike; queries stay whole."""
+    from sklearn.model_selection import StratifiedKFold
+
+    if options.task == "rank":
+        return options.folds
+    return StratifiedKFold(n_splits=options.folds, shuffle=True, random_state=0)
+
+
+def _norm(model: Any) -> float:
+    return float(np.linalg.norm(model.coef_))
+
+
+def _show(options: argparse.Namespace, models: list[Any], chooser: Chooser | None, seconds: float) -> None:
+    """A line for each C, then the curve."""
+    score = "" if chooser is None else f"{_score_name(options):>18}"
+    result(f"  {'C':>10}{score}  {'gap':>8}  {'|w|':>10}  {'objective':>12}  {'passes':>6}")
+    for k, model in enumerate(models):
+        chosen = chooser is not None and model.C == chooser.C_
+        mean = ""
+        if chooser is not None:
+            own = chooser.scores_[:, k]
+            mean = f"{np.nanmean(own):10.4f} +-{np.nanstd(own):6.4f}"
+        numbers = f"{model.gap_:8.1e}  {_norm(model):10.4g}  {model.objective_:12.6g}  {passes(model):6g}"
+        result(f"{'*' if chosen else ' '} {model.C:10.4g}{mean}  {numbers}")
+    result("")
+    for line in _chart(models, chooser):
+        result(line)
+    worst = max(model.gap_ for model in models)
+    what = f"{len(models)} C" + ("" if chooser is None else f" in {len(chooser.scores_)} folds and on all rows")
+    result(f"{what}: every gap at most {worst:.1e}, {seconds:.2f} s")
+    if chooser is not None:
+        edge = " (at the end of the range: it may be worth going on)" if chooser.C_ in _ends(models) else ""
+        result(f"best: C = {chooser.C_:.6g}{edge}")
+
+
+def _ends(models: list[Any]) -> tuple[float, float]:
+    return models[0].C, models[-1].C
+
+
+def _place(models: list[Any], chooser: Chooser) -> int:
+    return [model.C for model in models].index(chooser.C_)
+
+
+def _score_name(options: argparse.Namespace) -> str:
+    return str(options.scoring or ("pairs in order" if options.task == "rank" else "accuracy"))
+
+
+def _chart(models: list[Any], chooser: Chooser | None) -> list[str]:
+    """The mean score, or without folds the length of w on a logarithmic scale."""
+    encoding = getattr(sys.stdout, "encoding", None)
+    names = [f"{model.C:.3g}" for model in models]
+    if chooser is None:
+        lengths = np.log10([max(_norm(model), 1e-300) for model in models])
+        return ["|w|", *bar_chart(lengths.tolist(), names, scale=lambda power: f"{10**power:.1e}", encoding=encoding)]
+    with np.errstate(invalid="ignore"):
+        means = np.nanmean(chooser.scores_, axis=0).tolist()
+    marked = _place(models, chooser)
+    return bar_chart(means, names, scale=lambda value: f"{value:.4f}", mark=marked, encoding=encoding)
+
+
+def _outcome(
+    options: argparse.Namespace, data: Dataset, models: list[Any], chooser: Chooser | None, seconds: float
+) -> dict[str, Any]:
+    """The numbers, under the names that --json uses."""
+    facts = {"task": options.task, "data": [options.data, *options.also], "rows": data.shape[0]}
+    numbers = {name: [getattr(model, f"{name}_") for model in models] for name in ("objective", "lower_bound", "gap")}
+    more = {"norm": [_norm(model) for model in models], "converged": [bool(model.converged_) for model in models]}
+    chosen: dict[str, Any] = {}
+    if chooser is not None:
+        chosen = {"C": chooser.C_, "scores": chooser.scores_, "fold_gaps": chooser.gaps_}
+        chosen["mean_scores"] = np.nanmean(chooser.scores_, axis=0)
+    return {**facts, "Cs": [model.C for model in models], **chosen, **numbers, **more, "seconds": seconds}
+
+
+def _check_plot(target: str, sources: list[str]) -> None:
+    """What cannot be drawn or written is better said before the work."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise CommandError("--plot needs matplotlib: pip install 'cutsvm[plot]'")
+    if os.path.splitext(target)[1].lower() not in (".png", ".svg", ".pdf"):
+        raise CommandError(f"--plot {target}: expected a name that ends in .png, .svg or .pdf")
+    check_target(target, sources)
+
+
+def _draw(options: argparse.Namespace, models: list[Any], chooser: Chooser | None) -> None:
+    from matplotlib.figure import Figure
+
+    from cutsvm.io.atomic import write_atomically
+    from cutsvm.plotting import PathDisplay
+
+    figure = Figure(figsize=(7.2, 6.4), layout="constrained", dpi=150)  # without pyplot: no window system is asked for
+    axes = figure.subplots(2 if chooser is None else 3, 1, sharex=True)
+    PathDisplay.from_estimator(models if chooser is None else chooser, ax=axes, score_name=_score_name(options))
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=os.path.splitext(options.plot)[1][1:].lower())
+    try:
+        write_atomically(options.plot, [buffer.getvalue()])
+    except OSError as error:
+        raise CommandError(f"cannot write {options.plot}: {error.strerror}", 1) from error
+    Messages(quiet=options.quiet).note(f"picture: {options.plot}")

@@ -1,0 +1,195 @@
+"""A walk over several C with one risk: what is found out at one of them is kept for the others.
+
+Minimises F_C(w) = |w|^2/2 + C R(w) for C_1 > C_2 > ... Neither R nor a plane under it depends on C, so
+
+    1. a point whose R is known has a known F at every C: the best of them costs no pass
+    2. planes give a lower bound at every C: one reduced problem, no pass
+    3. if 1 and 2 are close enough, this C is done. Else the minimiser of 2 is tried: one pass, and its planes join the
+       others. Where a sample is walked before (`cutsvm.solvers.sifting`), its minimisers have been tried for all C
+    4. if that is not enough, the solver goes on from the best point, with the planes that there are
+
+A guess near the minimiser is worth many others: with the planes at the very minimisers of the 20 C of a path, 16 each,
+covtype has bounds within 1e-4 at all of them; at the minimisers of a sample of 26,000 rows within 1e-3 up to C n = 100.
+
+The way is a solver's own. OCAS goes up, with shards for the largest C: on 4,000 rows, C n from 0.01 to 1e5, a9a took
+107 passes up and 143 down, w8a 598 and 639; all of a9a, 20 C up to C n = 1e6, 0.24 s of CPU time up and 0.54 s down.
+Sifting and coordinate descent go down: R_U and the dual vector of the next smaller C are nearer, and half of the small
+C are then known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from cutsvm.planes import Bundle
+from cutsvm.risk import Point, Risk, new_bundle
+from cutsvm.run import Callback, Iterate, Result, Solver, Status, Stop, going_on, relative_gap, run
+from cutsvm.types import Vector
+
+if TYPE_CHECKING:
+    from cutsvm.checkpoint import Checkpoint
+    from cutsvm.solvers.sifting import Camp
+
+__all__ = ["Known", "Trail", "steps", "walk"]
+
+# The reduced problem is solved to this share of the gap asked for.
+SHARE = 0.1
+CUT_SHORT = (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME)
+
+
+class Memory(Protocol):
+    """What is kept from one walk to the next."""
+
+    def restore(self, risk: Risk, trail: Trail) -> None:
+        """Puts what still holds into the trail."""
+
+    def keep(self, risk: Risk, trail: Trail) -> None:
+        """Takes over what the walk leaves."""
+
+
+class Known(NamedTuple):
+    """A point whose loss is known: F is penalty + C value."""
+
+    w: Vector
+    penalty: float
+    value: float
+
+    def objective(self, C: float) -> float:
+        return self.penalty + C * self.value
+
+
+class Trail:
+    """What fits of one risk at several C share. `Cs`: in the order in which they are walked."""
+
+    def __init__(self, risk: Risk, Cs: Sequence[float]) -> None:
+        self.Cs = Cs
+        self.bundle = new_bundle(risk, max(Cs))  # planes of all rows
+        self.points = [Known(np.zeros(risk.size), 0.0, risk.loss.total)]
+        self.others: list[Bundle] = []  # planes with shards of their own: they bound, and are not added to
+        self.camp: Camp | None = None  # what sifting has left, with planes of its own
+        self.trial: Point | None = None
+        self.dual_w: Vector | None = None  # the w of the risk's dual vector, in units of C
+
+    def best(self, C: float) -> Known:
+        """The known point with the lowest F."""
+        return min(self.points, key=lambda point: point.objective(C))
+
+    def keep(self, risk: Risk, C: float, w: Vector, primal: float) -> None:
+        """Remembers a point and F there."""
+        penalty = risk.penalty(w)
+        self.points.append(Known(w.copy(), penalty, max(0.0, (primal - penalty) / C)))
+
+    def look(self, C: float, tol: float) -> tuple[Vector | None, float]:
+        """A guess of the minimiser, if there is something to base it on; and a lower bound of F."""
+        bundles = [self.bundle, *self.others, *([] if self.camp is None else [self.camp.planes])]
+        found = [bundle.minimise(C, tol) for bundle in bundles]
+        lower = max(0.0, *(reduced.lower for reduced in found))
+        return found[0].w if self.camp is None and len(self.bundle) else None, lower
+
+    def gap(self, C: float, aim: float) -> float:
+        """The relative gap between what is known."""
+        primal = self.best(C).objective(C)
+        return relative_gap(primal, self.look(C, SHARE * aim * primal)[1])
+
+    def try_out(self, risk: Risk, w: Vector, C: float, spare: Point | None = None) -> Point:
+        """One pass at w: the point is known from now on."""
+        point = risk.at(w.copy(), spare=spare)
+        self.keep(risk, C, point.w, risk.penalty(point.w) + C * risk.value(point))
+        return point
+
+    def take(self, w: Vector) -> Point | None:
+        """The point that was tried out last, if this is its w: its pass is not made again."""
+        point, self.trial = self.trial, None
+        return point if point is not None and np.array_equal(point.w, w) else None
+
+
+@dataclass(frozen=True)
+class Along:
+    """A solver that looks at the trail first."""
+
+    solver: Solver
+
+    def __call__(
+        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
+    ) -> Iterator[Iterate]:
+        trail = risk.trail
+        assert trail is not None
+        best = trail.best(C)
+        primal = best.objective(C)
+        guess, lower = trail.look(C, SHARE * aim * primal)
+        known = Iterate(best.w, primal, lower, len(trail.bundle), swept=True, note="known from other C")
+        yield known
+        if guess is not None:
+            trail.trial = trial = trail.try_out(risk, guess, C)
+            if trail.gap(C, aim) > aim:
+                trail.bundle.add(risk.planes(trial))
+                lower = max(lower, trail.look(C, SHARE * aim * primal)[1])
+            best, note = trail.best(C), "at the minimum of the planes of other C"
+            known = Iterate(best.w, best.objective(C), lower, len(trail.bundle), step=1.0, swept=trial.swept, note=note)
+            yield known
+        first = known.w if known.w.any() else None
+        yield from going_on(self.solver(risk, C, trail.bundle, start=first, aim=aim), known)
+
+
+def prepare(solver: Solver, risk: Risk, Cs: Sequence[float]) -> list[float]:
+    """The order in which this solver walks best, for which it may cut the rows into shards: by default from the top."""
+    own: Callable[[Risk, Sequence[float]], list[float]] | None = getattr(solver, "prepare", None)
+    return sorted(Cs, reverse=True) if own is None else own(risk, Cs)
+
+
+def walk(
+    solver: Solver,
+    risk: Risk,
+    Cs: Sequence[float],
+    stop: Stop,
+    callbacks: Sequence[Callback] = (),
+    *,
+    label: str = "",
+    start: Vector | None = None,
+    checkpoint: Checkpoint | None = None,
+    memory: Memory | None = None,
+) -> list[Result]:
+    """One result for each C, in their order. The limit on time is for all of them together.
+
+    If the walk is cut short, the C that are left have the best that is known for them, with its gap. memory: what an
+    earlier walk has left is taken up, and left for the next.
+    """
+    if len(Cs) == 1 and (memory is None or checkpoint is not None):
+        return [run(solver, risk, Cs[0], stop, callbacks, label=label, start=start, checkpoint=checkpoint)]
+    if checkpoint is not None:
+        raise ValueError("checkpoint: it is for a fit with one C")
+    began, cut_short = perf_counter(), False
+    order = prepare(solver, risk, Cs)
+    risk.trail = Trail(risk, order)
+    if memory is not None:
+        memory.restore(risk, risk.trail)
+    if start is not None:
+        risk.trail.try_out(risk, start, order[0])
+    results: dict[float, Result] = {}
+    for C in order:
+        left = None if stop.max_time is None else max(0.0, stop.max_time - (perf_counter() - began))
+        own = replace(stop, max_time=0.0 if cut_short else left)
+        result = run(Along(solver), risk, C, own, callbacks, label=label)
+        cut_short |= result.status in CUT_SHORT
+        risk.trail.keep(risk, C, result.w, result.primal)
+        results[C] = replace(result, w=result.w.copy())  # a point may be the best for several C
+    if memory is not None:
+        memory.keep(risk, risk.trail)
+    risk.trail = None
+    return [results[C] for C in Cs]
+
+
+def steps(solver: Solver, risk: Risk, Cs: Sequence[float], tol: float, most: int) -> Iterator[tuple[float, Iterate]]:
+    """The same in the order of Cs and without records: every step with its C, to a gap of `tol` or `most` steps."""
+    risk.trail = Trail(risk, Cs)
+    for C in Cs:
+        for number, iterate in enumerate(Along(solver)(risk, C, aim=tol)):
+            yield C, iterate
+            if iterate.gap <= tol or number >= most:
+                break
+        risk.trail.keep(risk, C, iterate.w, iterate.primal)

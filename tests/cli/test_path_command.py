@@ -1,0 +1,102 @@
+"""`cutsvm path`: the table, the curve, the choice, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+
+from cli_helpers import blobs, write_svmlight
+from cutsvm import linear_path, load_model
+from cutsvm.cli.chart import bar_chart
+
+pytest_plugins = ["cli_fixtures"]
+
+
+def test_table_and_curve(run, binary):
+    done = run("path", binary, "--Cs", "1e-3:10:5")
+    assert done.code == 0
+    rows = [line.split() for line in done.out.splitlines()[1:6]]
+    assert [float(row[0]) for row in rows] == [0.001, 0.01, 0.1, 1.0, 10.0]
+    assert all(float(row[1]) <= 1e-3 for row in rows)
+    assert "|w|" in done.out and "5 C: every gap at most" in done.out and "best" not in done.out
+
+
+def test_the_best_by_folds_and_its_model(run, binary, tmp_path):
+    target = tmp_path / "best.model"
+    done = run("path", binary, "--Cs", "0.01,0.1,1", "-v", 4, "--model", target)
+    assert done.code == 0 and "accuracy" in done.out and "5 folds" not in done.out
+    (marked,) = [line for line in done.out.splitlines() if line.startswith("*")]
+    assert f"best: C = {float(marked.split()[1]):.6g}" in done.out
+    assert load_model(target).estimator.C == pytest.approx(float(marked.split()[1]))
+
+
+def test_json(run, three):
+    X, y = blobs([1, 2, 5])
+    done = run("path", three, "--Cs", "0.1,1", "-v", 3, "--json", "-B", "--scoring", "f1_macro")
+    facts = json.loads(done.out)
+    assert facts["Cs"] == [0.1, 1.0] and facts["C"] in facts["Cs"]
+    assert np.shape(facts["scores"]) == np.shape(facts["fold_gaps"]) == (3, 2)
+    same = linear_path(X, y, Cs=[0.1, 1.0], intercept="regularized")
+    assert facts["objective"] == pytest.approx([model.objective_ for model in same], rel=2e-3)
+    assert max(facts["gap"]) <= 1e-3 and all(facts["converged"])
+
+
+def test_ranking(run, tmp_path):
+    X, y = blobs([1, 2, 3])
+    lines = write_svmlight(tmp_path / "plain.svm", X, y).read_text().splitlines()
+    file = tmp_path / "rank.svm"
+    file.write_text("".join(line.replace(" ", f" qid:{k // 12} ", 1) + "\n" for k, line in enumerate(lines)))
+    done = run("path", "--task", "rank", file, "--Cs", "0.1,1,10", "-v", 5)
+    assert done.code == 0 and "pairs in order" in done.out and "5 folds" in done.out
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_picture(run, binary, tmp_path, ending):
+    pytest.importorskip("matplotlib")
+    target = tmp_path / f"path.{ending}"
+    assert run("path", binary, "--Cs", "3", "-q", "--plot", target, *(["-v", "3"] if ending == "png" else [])).out == ""
+    assert target.stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--Cs", "0"], "--Cs: expected LOW:HIGH:N, numbers above 0"),
+        (["--Cs", "1:x:3"], "--Cs: expected LOW:HIGH:N, numbers above 0 as 0.1,1,10, or how many; got 'x'"),
+        (["--Cs", "1:2:1"], "--Cs: expected LOW:HIGH:N with N at least 2"),
+        (["--Cs", "2:1:3"], "--Cs: expected LOW below HIGH"),
+        (["--Cs", "1,1"], "--Cs: expected each C once, in rising order"),
+        (["--Cs", "1,nan"], "--Cs: expected LOW:HIGH:N"),
+        (["--scoring", "f1"], "--scoring is what -v FOLDS goes by"),
+        (["-v", "3", "--scoring", "nonsense"], "scoring='nonsense': scikit-learn has no scorer of this name"),
+        (["--model", "x"], "--model writes the model with the best C, which -v FOLDS finds"),
+        (["--plot", "x.txt"], "--plot x.txt: expected a name that ends in .png, .svg or .pdf"),
+        (["--plot", "nowhere/x.png"], "there is no folder"),
+        (["--task", "roc"], "invalid choice"),
+        (["-v", "1"], "expected a whole number, 2 or more"),
+        (["-v", "300"], "n_splits=300"),
+        (["--solver", "dcd", "--shards", "3"], "--shards belongs to"),
+    ],
+    ids=str,
+)
+def test_refusals(run, binary, words, message):
+    done = run("path", binary, *words)
+    assert done.code == 2 and message in done.err and done.out == ""
+
+
+def test_one_class_and_no_file(run, tmp_path):
+    X, _ = blobs([1, 2])
+    done = run("path", write_svmlight(tmp_path / "one.svm", X, np.ones(len(X))))
+    assert done.code == 2 and "all labels are 1" in done.err
+    assert run("path", tmp_path / "missing.svm").code == 2
+
+
+def test_little_time_is_told(run, binary):
+    done = run("path", binary, "--Cs", "3", "--max-time", "1e-9")
+    assert done.code == 0 and "C are not at tol" in done.err
+
+
+def test_bars_can_be_plain_and_equal():
+    lines = bar_chart([1.0, 2.0, float("nan")], ["a", "b", "c"], scale=str, mark=1, encoding="ascii")
+    assert any("#" in line for line in lines) and "^ C = b" in "\n".join(lines)
+    assert bar_chart([1.0], ["a"], scale=str)[-1].strip() == "a"
