@@ -24,15 +24,14 @@ constexpr std::size_t MANY = 8;  // versions that are trained together; the othe
 template <class Use>
 void with_width(std::size_t width, const Use& use) {
     check(width == 1 || width == MANY, "1 or 8 versions expected");
-    if (width == 1)
-        use(std::integral_constant<std::size_t, 1>{});
-    else
-        use(std::integral_constant<std::size_t, MANY>{});
+    if (width == 1) use(std::integral_constant<std::size_t, 1>{});
+    else use(std::integral_constant<std::size_t, MANY>{});
 }
 
 Gram gram_of(const Matrix<float>& values) {
     check(values.stride(1) == 1 || values.shape(1) <= 1, "kernel values: rows side by side expected");
-    return {values.data(), static_cast<std::int64_t>(values.shape(0)), static_cast<std::int64_t>(values.shape(1)), values.stride(0)};
+    return {values.data(), static_cast<std::int64_t>(values.shape(0)), static_cast<std::int64_t>(values.shape(1)),
+            values.stride(0)};
 }
 
 void check_within(const Rows32& places, std::int64_t least, std::int64_t end, const char* what) {
@@ -53,7 +52,8 @@ void kernel_sgd(const Matrix<float>& values, const Rows32& row_place, const Rows
                 const Vector<double>& a, const Counts& first, const Vector<double>& scale, const Vector<double>& tail,
                 std::int64_t epochs, const Vector<double>& margin, const Counts& begin, const Counts& end,
                 const VectorOut<std::int32_t>& slot, const VectorOut<std::int32_t>& columns,
-                const MatrixOut<double>& beta, const MatrixOut<double>& mean, const VectorOut<std::int64_t>& used, int threads) {
+                const MatrixOut<double>& beta, const MatrixOut<double>& mean, const VectorOut<std::int64_t>& used,
+                int threads) {
     const Gram gram = gram_of(values);
     const Problems problems = problems_of(rows, a, first);
     const std::size_t total = rows.shape(0), count = static_cast<std::size_t>(problems.count());
@@ -65,12 +65,24 @@ void kernel_sgd(const Matrix<float>& values, const Rows32& row_place, const Rows
           "scale, tail: one entry per step expected");
     check(slot.shape(0) == total && columns.shape(0) == total && beta.shape(0) == total && mean.shape(0) == total,
           "slot, columns, beta, mean: one entry per row of a problem expected");
-    check(beta.shape(1) == mean.shape(1) && margin.shape(0) == beta.shape(1), "margin, beta, mean: as many versions expected");
-    check(begin.shape(0) == count && end.shape(0) == count && used.shape(0) == count, "begin, end, used: one entry per problem expected");
-    for (std::size_t p = 0; p < count; ++p) {
-        const std::int64_t last = epochs * problems.size(static_cast<std::int64_t>(p));
-        check(0 <= view(begin)[p] && view(begin)[p] <= view(end)[p] && view(end)[p] <= last, "begin, end: steps that are not there");
-        check(0 <= view(used)[p] && view(used)[p] <= problems.size(static_cast<std::int64_t>(p)), "used: more than rows");
+    check(beta.shape(1) == mean.shape(1) && margin.shape(0) == beta.shape(1),
+          "margin, beta, mean: as many versions expected");
+    check(begin.shape(0) == count && end.shape(0) == count && used.shape(0) == count,
+          "begin, end, used: one entry per problem expected");
+    for (std::int64_t p = 0; p < problems.count(); ++p) {
+        const auto own = static_cast<std::size_t>(p), from = static_cast<std::size_t>(problems.begin(p));
+        const std::int64_t m = problems.size(p), steps = view(end)[own];
+        check(0 <= view(begin)[own] && view(begin)[own] <= steps && steps <= epochs * m,
+              "begin, end: steps that are not there");
+        for (std::int64_t t = view(begin)[own]; t < std::min(steps, view(begin)[own] + m); ++t) {
+            const auto i = static_cast<std::size_t>(view(rows)[from + static_cast<std::size_t>(t % m)]);
+            check(view(row_place)[i] >= 0 && view(column_place)[i] >= 0, "rows: one of these steps has no place");
+        }
+        check(0 <= view(used)[own] && view(used)[own] <= m, "used: more than rows");
+        for (std::size_t k = from; k < from + static_cast<std::size_t>(view(used)[own]); ++k)
+            check(0 <= view(columns)[k] && view(columns)[k] < gram.columns, "columns: one that is not there");
+        for (std::size_t k = from; k < from + static_cast<std::size_t>(m); ++k)
+            check(-1 <= view(slot)[k] && view(slot)[k] < view(used)[own], "slot: not in the support");
     }
     const SgdState state{view(slot), view(columns), {beta.data(), beta.size()}, {mean.data(), mean.size()}, view(used)};
     with_width(beta.shape(1), [&](auto width) {
@@ -80,53 +92,24 @@ void kernel_sgd(const Matrix<float>& values, const Rows32& row_place, const Rows
         released([&] {
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
             for (std::int64_t p = 0; p < problems.count(); ++p)
-                sgd_steps<W>(gram, {view(row_place), view(column_place)}, problems, {view(scale), view(tail), epochs}, margins, p,
-                             view(begin)[static_cast<std::size_t>(p)], view(end)[static_cast<std::size_t>(p)], state);
+                sgd_steps<W>(gram, {view(row_place), view(column_place)}, problems, {view(scale), view(tail), epochs},
+                             margins, p, view(begin)[static_cast<std::size_t>(p)],
+                             view(end)[static_cast<std::size_t>(p)], state);
         });
     });
 }
 
-// The machines that problems have led to: see SgdState.
-struct Machines {
-    std::span<const std::int64_t> first, used;
-    const std::int32_t* columns;
-    const double* coef;
-};
-
-Machines machines_of(const Gram& gram, const Counts& first, const Rows32& columns, const MatrixOut<double>& coef, const Counts& used) {
+Machines machines_of(const Gram& gram, const Counts& first, const Rows32& columns, const MatrixOut<double>& coef,
+                     const Counts& used) {
     check(first.shape(0) == used.shape(0) + 1 && columns.shape(0) == coef.shape(0), "machines: lengths differ");
+    const auto size = static_cast<std::int64_t>(columns.shape(0));
     for (std::size_t p = 0; p < used.shape(0); ++p) {
         const std::int64_t from = view(first)[p], to = from + view(used)[p];
-        check(0 <= from && from <= to && to <= static_cast<std::int64_t>(columns.shape(0)), "machines: a support that is not there");
+        check(0 <= from && from <= to && to <= size, "machines: a support that is not there");
         for (std::int64_t k = from; k < to; ++k)
             check(0 <= columns.data()[k] && columns.data()[k] < gram.columns, "machines: a column that is not there");
     }
     return {view(first), view(used), columns.data(), coef.data()};
-}
-
-constexpr std::int64_t TILE = 32, AT_ONCE = 4, CHUNK = 256;  // rows that share what is read of a machine; of its support
-
-// out: rows x machines x versions. A piece of a machine's support is used for all rows before the next one is read.
-template <std::size_t W>
-void score_tile(const Gram& gram, const Machines& machines, const std::int32_t* rows, std::int64_t count, double* out) {
-    const auto width = static_cast<std::int64_t>(machines.used.size() * W);
-    std::fill_n(out, count * width, 0.0);
-    for (std::size_t p = 0; p < machines.used.size(); ++p)
-        for (std::int64_t k = 0; k < machines.used[p]; k += CHUNK) {
-            const std::int64_t from = machines.first[p] + k, size = std::min(CHUNK, machines.used[p] - k);
-            const std::int32_t* columns = machines.columns + from;
-            const double* coef = machines.coef + from * static_cast<std::int64_t>(W);
-            const auto put = [&](std::int64_t i, const auto& sums) {
-                for (const Sums<W>& own : sums) {
-                    for (std::size_t c = 0; c < W; ++c) out[i * width + static_cast<std::int64_t>(p * W + c)] += own[c];
-                    ++i;
-                }
-            };
-            std::int64_t i = 0;
-            for (; i + AT_ONCE <= count; i += AT_ONCE)
-                put(i, support_sums<W, AT_ONCE>({gram.row(rows[i]), gram.row(rows[i + 1]), gram.row(rows[i + 2]), gram.row(rows[i + 3])}, columns, coef, size));
-            for (; i < count; ++i) put(i, support_sums<W, 1>({gram.row(rows[i])}, columns, coef, size));
-        }
 }
 
 void machine_scores(const Matrix<float>& values, const Rows32& rows, const Counts& first, const Rows32& columns,
@@ -134,14 +117,18 @@ void machine_scores(const Matrix<float>& values, const Rows32& rows, const Count
     const Gram gram = gram_of(values);
     check_within(rows, 0, gram.rows, "rows: a row that is not there");
     const Machines machines = machines_of(gram, first, columns, coef, used);
-    check(out.shape(0) == rows.shape(0) && out.shape(1) == used.shape(0) && out.shape(2) == coef.shape(1), "out: rows x machines x versions expected");
+    check(out.shape(0) == rows.shape(0) && out.shape(1) == used.shape(0) && out.shape(2) == coef.shape(1),
+          "out: rows x machines x versions expected");
     with_width(coef.shape(1), [&](auto width) {
         constexpr std::size_t W = decltype(width)::value;
         const auto n = static_cast<std::int64_t>(rows.shape(0));
         released([&] {
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-            for (std::int64_t i = 0; i < n; i += TILE)
-                score_tile<W>(gram, machines, rows.data() + i, std::min(TILE, n - i), out.data() + i * static_cast<std::int64_t>(used.shape(0) * W));
+            for (std::int64_t i = 0; i < n; i += TILE) {
+                const auto first_row = static_cast<std::size_t>(i);
+                const auto tile = view(rows).subspan(first_row, static_cast<std::size_t>(std::min(TILE, n - i)));
+                score_tile<W>(gram, machines, tile, out.data() + first_row * machines.count() * W);
+            }
         });
     });
 }
@@ -156,18 +143,20 @@ Pairs pairs_of(const Rows32& low, const Rows32& high, std::size_t machines, std:
 void pair_decisions(const Matrix<double>& scores, const Rows32& low, const Rows32& high, const MatrixOut<double>& out) {
     check(scores.stride(1) == 1 || scores.shape(1) <= 1, "scores: rows side by side expected");
     check(scores.shape(0) == out.shape(0), "scores and out differ in length");
-    const Pairs pairs = pairs_of(low, high, scores.shape(1), out.shape(1));
+    const std::size_t classes = out.shape(1);
+    const Pairs pairs = pairs_of(low, high, scores.shape(1), classes);
     released([&] {
-        std::vector<double> trust(out.shape(1));
-        for (std::size_t i = 0; i < out.shape(0); ++i)
-            decide(pairs, scores.data() + static_cast<std::int64_t>(i) * scores.stride(0), 1, {out.data() + i * out.shape(1), out.shape(1)}, trust);
+        std::vector<double> trust(classes);
+        for (std::size_t i = 0; i < out.shape(0); ++i) {
+            const double* own = scores.data() + static_cast<std::int64_t>(i) * scores.stride(0);
+            decide(pairs, own, 1, {out.data() + i * classes, classes}, trust);
+        }
     });
 }
 
-// How many of the rows the vote puts into their class, for each version.
-void count_hits(const Matrix<float>& values, const Rows32& rows, const Rows32& labels, const Counts& first,
-                const Rows32& columns, const MatrixOut<double>& coef, const Counts& used, const Rows32& low,
-                const Rows32& high, std::size_t classes, const VectorOut<std::int64_t>& hits, int threads) {
+void bound_count_hits(const Matrix<float>& values, const Rows32& rows, const Rows32& labels, const Counts& first,
+                      const Rows32& columns, const MatrixOut<double>& coef, const Counts& used, const Rows32& low,
+                      const Rows32& high, std::size_t classes, const VectorOut<std::int64_t>& hits, int threads) {
     const Gram gram = gram_of(values);
     check_within(rows, 0, gram.rows, "rows: a row that is not there");
     check(labels.shape(0) == rows.shape(0) && hits.shape(0) == coef.shape(1), "labels, hits: lengths differ");
@@ -175,85 +164,37 @@ void count_hits(const Matrix<float>& values, const Rows32& rows, const Rows32& l
     const Pairs pairs = pairs_of(low, high, used.shape(0), classes);
     with_width(coef.shape(1), [&](auto width) {
         constexpr std::size_t W = decltype(width)::value;
-        const auto n = static_cast<std::int64_t>(rows.shape(0));
-        std::array<std::int64_t, W> total{};
-        released([&] {
-#pragma omp parallel num_threads(threads) if (threads > 1)
-            {
-                std::array<std::int64_t, W> own{};
-                const std::size_t width = used.shape(0) * W;
-                std::vector<double> scores(TILE * width), decisions(classes), trust(classes);
-#pragma omp for schedule(dynamic)
-                for (std::int64_t i = 0; i < n; i += TILE) {
-                    const std::int64_t tile = std::min(TILE, n - i);
-                    score_tile<W>(gram, machines, rows.data() + i, tile, scores.data());
-                    for (std::int64_t k = 0; k < tile; ++k)
-                        for (std::size_t c = 0; c < W; ++c) {
-                            decide(pairs, scores.data() + static_cast<std::size_t>(k) * width + c, static_cast<std::int64_t>(W), decisions, trust);
-                            own[c] += winner(decisions) == labels.data()[i + k];
-                        }
-                }
-#pragma omp critical
-                for (std::size_t c = 0; c < W; ++c) total[c] += own[c];
-            }
-        });
-        std::copy_n(total.begin(), W, hits.data());
+        const auto found =
+            released([&] { return count_hits<W>(gram, machines, pairs, view(rows), view(labels), classes, threads); });
+        std::copy_n(found.begin(), W, hits.data());
     });
 }
 
-// alpha: where each problem begins, for the first C; then the answers, each the start for the next C.
 void kernel_l2(const Matrix<float>& values, const Rows32& rows, const Vector<double>& a, const Counts& first,
                const Vector<double>& Cs, const std::string& method, double tol, std::int64_t budget,
                const MatrixOut<double>& alpha, const CubeOut<double>& seen, int threads) {
     const Gram gram = gram_of(values);
     const Problems problems = problems_of(rows, a, first);
     check_within(rows, 0, std::min(gram.rows, gram.columns), "rows: a row that is not there");
-    const std::size_t versions = Cs.shape(0);
-    check(alpha.shape(0) == rows.shape(0) && alpha.shape(1) >= versions && versions > 0, "alpha: rows x versions expected");
-    check(seen.shape(0) == static_cast<std::size_t>(problems.count()) && seen.shape(1) == versions && seen.shape(2) == 3,
+    const std::size_t count = static_cast<std::size_t>(problems.count()), versions = Cs.shape(0);
+    check(alpha.shape(0) == rows.shape(0) && alpha.shape(1) >= versions && versions > 0,
+          "alpha: rows x versions expected");
+    check(seen.shape(0) == count && seen.shape(1) == versions && seen.shape(2) == 3,
           "seen: problems x versions x 3 expected");
     check(method == "isda" || method == "min_norm", "method: isda or min_norm expected");
-    const L2Method how = method == "isda" ? L2Method::isda : L2Method::min_norm;
     for (std::int64_t p = 0; p < problems.count(); ++p) {
-        const auto own = problems.a.subspan(static_cast<std::size_t>(problems.first[static_cast<std::size_t>(p)]), static_cast<std::size_t>(problems.size(p)));
-        check(std::any_of(own.begin(), own.end(), [](double value) { return value != 0.0; }), "a: a problem without weight");
+        const auto own =
+            view(a).subspan(static_cast<std::size_t>(problems.begin(p)), static_cast<std::size_t>(problems.size(p)));
+        const auto weighs = [](double value) { return value != 0.0; };
+        check(std::any_of(own.begin(), own.end(), weighs), "a: a problem without weight");
     }
+    const L2Method how = method == "isda" ? L2Method::isda : L2Method::min_norm;
+    std::vector<L2Seen> found(count * versions);
     released([&] {
-#pragma omp parallel num_threads(threads) if (threads > 1)
-        {
-            std::vector<float> packed;
-#pragma omp for schedule(dynamic)
-            for (std::int64_t p = 0; p < problems.count(); ++p) {
-                const auto begin = static_cast<std::size_t>(problems.first[static_cast<std::size_t>(p)]), m = static_cast<std::size_t>(problems.size(p));
-                const std::int32_t* own = rows.data() + begin;
-                Gram mine = gram;
-                bool whole = true;
-                for (std::size_t i = 0; i < m && whole; ++i) whole = own[i] == static_cast<std::int32_t>(i);
-                if (!whole) {  // its rows side by side: they will be read again and again
-                    packed.resize(m * m);
-                    for (std::size_t i = 0; i < m; ++i)
-                        for (std::size_t j = 0; j < m; ++j) packed[i * m + j] = gram.row(own[i])[own[j]];
-                    const auto side = static_cast<std::int64_t>(m);
-                    mine = {packed.data(), side, side, side};
-                }
-                std::vector<double> y(m), r(m), start(m);
-                for (std::size_t i = 0; i < m; ++i) {
-                    y[i] = std::copysign(1.0, a.data()[begin + i]);
-                    r[i] = 1.0 / (Cs.data()[0] * std::abs(a.data()[begin + i]));
-                    start[i] = alpha.data()[(begin + i) * alpha.shape(1)];
-                }
-                L2Problem problem(mine, y, r, start);
-                for (std::size_t c = 0; c < versions; ++c) {
-                    for (std::size_t i = 0; i < m; ++i) r[i] = 1.0 / (Cs.data()[c] * std::abs(a.data()[begin + i]));
-                    problem.set_penalty(r);
-                    const L2Seen found = problem.solve(how, tol, budget);
-                    double* out = seen.data() + (static_cast<std::size_t>(p) * versions + c) * 3;
-                    out[0] = found.primal, out[1] = found.dual, out[2] = static_cast<double>(found.steps);
-                    for (std::size_t i = 0; i < m; ++i) alpha.data()[(begin + i) * alpha.shape(1) + c] = problem.alpha()[i];
-                }
-            }
-        }
+        solve_all(gram, problems, view(Cs), how, tol, budget, alpha.data(), alpha.shape(1), found.data(), threads);
     });
+    double* out = seen.data();
+    for (const L2Seen& one : found) *out++ = one.primal, *out++ = one.dual, *out++ = static_cast<double>(one.steps);
 }
 
 template <class Rows>
@@ -261,12 +202,16 @@ void run_linear_sgd(const Rows& x, const Rows32& rows, const Vector<double>& a, 
                     const Vector<double>& tail, double margin, std::int64_t begin, std::int64_t end,
                     const VectorOut<double>& theta, const VectorOut<double>& beta, const VectorOut<double>& mean) {
     check_within(rows, 0, x.n, "rows: a row that is not there");
-    check(rows.shape(0) > 0 && a.shape(0) == rows.shape(0) && beta.shape(0) == rows.shape(0) && mean.shape(0) == rows.shape(0), "rows, a, beta, mean: lengths differ");
-    check(0 <= begin && begin <= end && static_cast<std::size_t>(end) <= scale.shape(0) && tail.shape(0) == scale.shape(0),
+    check(rows.shape(0) > 0 && a.shape(0) == rows.shape(0) && beta.shape(0) == rows.shape(0) &&
+              mean.shape(0) == rows.shape(0),
+          "rows, a, beta, mean: lengths differ");
+    check(0 <= begin && begin <= end && static_cast<std::size_t>(end) <= scale.shape(0) &&
+              tail.shape(0) == scale.shape(0),
           "scale, tail: one entry per step expected");
     check(theta.shape(0) == static_cast<std::size_t>(x.d), "theta: d entries expected");
     released([&] {
-        linear_sgd_steps(x, view(rows), view(a), view(scale), view(tail), margin, begin, end, theta.data(), view(beta), view(mean));
+        linear_sgd_steps(x, view(rows), view(a), view(scale), view(tail), margin, begin, end, theta.data(), view(beta),
+                         view(mean));
     });
 }
 
@@ -275,12 +220,14 @@ void bind_dense(nb::module_& m) {
     m.def(
         "dense_linear_sgd",
         [](const Matrix<T>& X, const Rows32& rows, const Vector<double>& a, const Vector<double>& scale,
-           const Vector<double>& tail, double margin, std::int64_t begin, std::int64_t end, const VectorOut<double>& theta,
-           const VectorOut<double>& beta, const VectorOut<double>& mean) {
-            with_dense(X, [&](const auto& x) { run_linear_sgd(x, rows, a, scale, tail, margin, begin, end, theta, beta, mean); });
+           const Vector<double>& tail, double margin, std::int64_t begin, std::int64_t end,
+           const VectorOut<double>& theta, const VectorOut<double>& beta, const VectorOut<double>& mean) {
+            with_dense(X, [&](const auto& x) {
+                run_linear_sgd(x, rows, a, scale, tail, margin, begin, end, theta, beta, mean);
+            });
         },
-        "X"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(), "scale"_a.noconvert(), "tail"_a.noconvert(), "margin"_a,
-        "begin"_a, "end"_a, "theta"_a.noconvert(), "beta"_a.noconvert(), "mean"_a.noconvert());
+        "X"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(), "scale"_a.noconvert(), "tail"_a.noconvert(),
+        "margin"_a, "begin"_a, "end"_a, "theta"_a.noconvert(), "beta"_a.noconvert(), "mean"_a.noconvert());
 }
 
 template <class T, class I>
@@ -288,14 +235,15 @@ void bind_sparse(nb::module_& m) {
     m.def(
         "sparse_linear_sgd",
         [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Rows32& rows,
-           const Vector<double>& a, const Vector<double>& scale, const Vector<double>& tail, double margin, std::int64_t begin,
-           std::int64_t end, const VectorOut<double>& theta, const VectorOut<double>& beta, const VectorOut<double>& mean) {
+           const Vector<double>& a, const Vector<double>& scale, const Vector<double>& tail, double margin,
+           std::int64_t begin, std::int64_t end, const VectorOut<double>& theta, const VectorOut<double>& beta,
+           const VectorOut<double>& mean) {
             const auto x = sparse(values, columns, pointers, static_cast<std::int64_t>(theta.shape(0)));
             run_linear_sgd(x, rows, a, scale, tail, margin, begin, end, theta, beta, mean);
         },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(),
-        "scale"_a.noconvert(), "tail"_a.noconvert(), "margin"_a, "begin"_a, "end"_a, "theta"_a.noconvert(),
-        "beta"_a.noconvert(), "mean"_a.noconvert());
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "rows"_a.noconvert(),
+        "a"_a.noconvert(), "scale"_a.noconvert(), "tail"_a.noconvert(), "margin"_a, "begin"_a, "end"_a,
+        "theta"_a.noconvert(), "beta"_a.noconvert(), "mean"_a.noconvert());
 }
 
 }  // namespace
@@ -308,12 +256,14 @@ void bind_kernel_machines(nb::module_& m) {
           "columns"_a.noconvert(), "beta"_a.noconvert(), "mean"_a.noconvert(), "used"_a.noconvert(), "threads"_a);
     m.def("machine_scores", &machine_scores, "values"_a.noconvert(), "rows"_a.noconvert(), "first"_a.noconvert(),
           "columns"_a.noconvert(), "coef"_a.noconvert(), "used"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
-    m.def("pair_decisions", &pair_decisions, "scores"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(), "out"_a.noconvert());
-    m.def("count_hits", &count_hits, "values"_a.noconvert(), "rows"_a.noconvert(), "labels"_a.noconvert(),
-          "first"_a.noconvert(), "columns"_a.noconvert(), "coef"_a.noconvert(), "used"_a.noconvert(), "low"_a.noconvert(),
-          "high"_a.noconvert(), "classes"_a, "hits"_a.noconvert(), "threads"_a);
-    m.def("kernel_l2", &kernel_l2, "values"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(), "first"_a.noconvert(),
-          "Cs"_a.noconvert(), "method"_a, "tol"_a, "budget"_a, "alpha"_a.noconvert(), "seen"_a.noconvert(), "threads"_a);
+    m.def("pair_decisions", &pair_decisions, "scores"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(),
+          "out"_a.noconvert());
+    m.def("count_hits", &bound_count_hits, "values"_a.noconvert(), "rows"_a.noconvert(), "labels"_a.noconvert(),
+          "first"_a.noconvert(), "columns"_a.noconvert(), "coef"_a.noconvert(), "used"_a.noconvert(),
+          "low"_a.noconvert(), "high"_a.noconvert(), "classes"_a, "hits"_a.noconvert(), "threads"_a);
+    m.def("kernel_l2", &kernel_l2, "values"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(),
+          "first"_a.noconvert(), "Cs"_a.noconvert(), "method"_a, "tol"_a, "budget"_a, "alpha"_a.noconvert(),
+          "seen"_a.noconvert(), "threads"_a);
     bind_dense<float>(m);
     bind_dense<double>(m);
     bind_sparse<float, std::int32_t>(m);

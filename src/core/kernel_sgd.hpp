@@ -47,7 +47,7 @@ struct Schedule {
 template <std::size_t W>
 void sgd_steps(const Gram& gram, const Places& places, const Problems& problems, const Schedule& schedule,
                const Sums<W>& margin, std::int64_t p, std::int64_t begin, std::int64_t end, const SgdState& state) {
-    const std::int64_t first = problems.first[static_cast<std::size_t>(p)], m = problems.size(p);
+    const std::int64_t first = problems.begin(p), m = problems.size(p);
     const std::int32_t* rows = problems.rows.data() + first;
     const double* a = problems.a.data() + first;
     const double* scale = schedule.scale.data() + schedule.epochs * first;

@@ -19,8 +19,8 @@
 // Both keep u_j = f(x_j), so that a step is one sweep over a row of K (or two); both stop when primal - dual is at most
 // tol times the primal. Rows without weight have no alpha.
 //
-// Single steps find out soon which alphas are above 0, and take long to find their values where C is large. So both, after
-// every m/4 steps or so, take some steps of conjugate gradients among the alphas above 0, towards
+// Single steps find out soon which alphas are above 0, and take long to find their values where C is large. So both,
+// after every m/4 steps or so, take some steps of conjugate gradients among the alphas above 0, towards
 //   (Q + diag r) alpha = 1  there
 // and go that way as far as the dual gets larger and no alpha gets below 0.
 #pragma once
@@ -29,6 +29,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,11 @@ class L2Problem {
 public:
     // y: +-1; r: infinity for a row without weight.
     L2Problem(Gram gram, std::vector<double> y, std::vector<double> r, std::vector<double> alpha)
-        : gram_(gram), m_(static_cast<std::int64_t>(y.size())), y_(std::move(y)), r_(std::move(r)), alpha_(std::move(alpha)),
+        : gram_(gram),
+          m_(static_cast<std::int64_t>(y.size())),
+          y_(std::move(y)),
+          r_(std::move(r)),
+          alpha_(std::move(alpha)),
           u_(static_cast<std::size_t>(m_)) {
         for (std::int64_t i = 0; i < m_; ++i)
             if (alpha_[at(i)] != 0.0) add(i, alpha_[at(i)]);
@@ -287,5 +292,47 @@ private:
     std::vector<std::int64_t> free_;
     std::int64_t steps_ = 20;  // of conjugate gradients; more where that was not enough
 };
+
+// Kernel values of some rows among themselves, side by side: they will be read again and again. All rows in their order
+// are what they are.
+inline Gram packed(const Gram& gram, std::span<const std::int32_t> rows, std::vector<float>& room) {
+    const std::size_t m = rows.size();
+    std::size_t same = 0;
+    while (same < m && rows[same] == static_cast<std::int32_t>(same)) ++same;
+    if (same == m) return gram;
+    room.resize(m * m);
+    for (std::size_t i = 0; i < m; ++i) {
+        const float* from = gram.row(rows[i]);
+        for (std::size_t j = 0; j < m; ++j) room[i * m + j] = from[rows[j]];
+    }
+    const auto side = static_cast<std::int64_t>(m);
+    return {room.data(), side, side, side};
+}
+
+// All problems for each of Cs, whose answers are the columns of alpha, `width` apart; the first one is also where to
+// begin, and each answer the start for the next C. seen: problems x Cs.
+inline void solve_all(const Gram& gram, const Problems& problems, std::span<const double> Cs, L2Method method,
+                      double tol, std::int64_t budget, double* alpha, std::size_t width, L2Seen* seen, int threads) {
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        std::vector<float> room;
+#pragma omp for schedule(dynamic)
+        for (std::int64_t p = 0; p < problems.count(); ++p) {
+            const auto begin = static_cast<std::size_t>(problems.begin(p));
+            const auto m = static_cast<std::size_t>(problems.size(p));
+            const std::span<const double> a = problems.a.subspan(begin, m);
+            double* own = alpha + begin * width;
+            std::vector<double> y(m), r(m), start(m);
+            for (std::size_t i = 0; i < m; ++i) y[i] = std::copysign(1.0, a[i]), start[i] = own[i * width];
+            L2Problem problem(packed(gram, problems.rows.subspan(begin, m), room), y, r, start);
+            for (std::size_t c = 0; c < Cs.size(); ++c) {
+                for (std::size_t i = 0; i < m; ++i) r[i] = 1.0 / (Cs[c] * std::abs(a[i]));
+                problem.set_penalty(r);
+                seen[static_cast<std::size_t>(p) * Cs.size() + c] = problem.solve(method, tol, budget);
+                for (std::size_t i = 0; i < m; ++i) own[i * width + c] = problem.alpha()[i];
+            }
+        }
+    }
+}
 
 }  // namespace cutsvm

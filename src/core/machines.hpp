@@ -29,7 +29,17 @@ struct Problems {
     std::span<const std::int64_t> first;
 
     std::int64_t count() const { return static_cast<std::int64_t>(first.size()) - 1; }
-    std::int64_t size(std::int64_t p) const { return first[static_cast<std::size_t>(p) + 1] - first[static_cast<std::size_t>(p)]; }
+    std::int64_t begin(std::int64_t p) const { return first[static_cast<std::size_t>(p)]; }
+    std::int64_t size(std::int64_t p) const { return begin(p + 1) - begin(p); }
+};
+
+// The machines that problems have led to: the support of machine p are used[p] entries from first[p] on.
+struct Machines {
+    std::span<const std::int64_t> first, used;
+    const std::int32_t* columns;
+    const double* coef;
+
+    std::size_t count() const { return used.size(); }
 };
 
 template <std::size_t W>
@@ -61,6 +71,36 @@ std::array<Sums<W>, R> support_sums(const std::array<const float*, R>& kernel, c
         for (std::size_t r = 0; r < R; ++r)
             for (std::size_t c = 0; c < W; ++c) lanes[0][r][c] += lanes[l][r][c];
     return lanes[0];
+}
+
+inline constexpr std::int64_t TILE = 32;  // rows that share what is read of a machine
+
+// The scores of at most TILE rows: out is rows x machines x versions. A piece of a machine's support serves all rows
+// before the next one is read.
+template <std::size_t W>
+void score_tile(const Gram& gram, const Machines& machines, std::span<const std::int32_t> rows, double* out) {
+    constexpr std::int64_t PIECE = 256;
+    const auto count = static_cast<std::int64_t>(rows.size()), width = static_cast<std::int64_t>(machines.count() * W);
+    std::fill_n(out, count * width, 0.0);
+    const auto kernel = [&](std::int64_t i) { return gram.row(rows[static_cast<std::size_t>(i)]); };
+    for (std::size_t p = 0; p < machines.count(); ++p)
+        for (std::int64_t k = 0; k < machines.used[p]; k += PIECE) {
+            const std::int64_t from = machines.first[p] + k, size = std::min(PIECE, machines.used[p] - k);
+            const std::int32_t* columns = machines.columns + from;
+            const double* coef = machines.coef + from * static_cast<std::int64_t>(W);
+            const auto put = [&](std::int64_t i, const auto& sums) {
+                for (const Sums<W>& own : sums) {
+                    double* to = out + i++ * width + static_cast<std::int64_t>(p * W);
+                    for (std::size_t c = 0; c < W; ++c) to[c] += own[c];
+                }
+            };
+            std::int64_t i = 0;
+            for (; i + 4 <= count; i += 4) {
+                const std::array four{kernel(i), kernel(i + 1), kernel(i + 2), kernel(i + 3)};
+                put(i, support_sums<W, 4>(four, columns, coef, size));
+            }
+            for (; i < count; ++i) put(i, support_sums<W, 1>({kernel(i)}, columns, coef, size));
+        }
 }
 
 }  // namespace cutsvm

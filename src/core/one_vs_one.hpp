@@ -5,10 +5,15 @@
 // The second part is below 1/3: it only tells apart classes with as many votes.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
+
+#include "core/machines.hpp"
 
 namespace cutsvm {
 
@@ -19,7 +24,8 @@ struct Pairs {
 // scores[p * step], decisions and trust: one number per class. Classes that no pair names get minus infinity.
 inline void decide(const Pairs& pairs, const double* scores, std::int64_t step, std::span<double> decisions,
                    std::span<double> trust) {
-    for (std::size_t k = 0; k < decisions.size(); ++k) decisions[k] = -std::numeric_limits<double>::infinity(), trust[k] = 0.0;
+    std::fill(decisions.begin(), decisions.end(), -std::numeric_limits<double>::infinity());
+    std::fill(trust.begin(), trust.end(), 0.0);
     for (std::size_t p = 0; p < pairs.low.size(); ++p) {
         decisions[static_cast<std::size_t>(pairs.low[p])] = 0.0;
         decisions[static_cast<std::size_t>(pairs.high[p])] = 0.0;
@@ -40,6 +46,35 @@ inline std::int64_t winner(std::span<const double> decisions) {
     for (std::size_t k = 1; k < decisions.size(); ++k)
         if (decisions[k] > decisions[best]) best = k;
     return static_cast<std::int64_t>(best);
+}
+
+// How many rows the machines' vote puts into their class, for each version.
+template <std::size_t W>
+std::array<std::int64_t, W> count_hits(const Gram& gram, const Machines& machines, const Pairs& pairs,
+                                       std::span<const std::int32_t> rows, std::span<const std::int32_t> labels,
+                                       std::size_t classes, int threads) {
+    std::array<std::int64_t, W> total{};
+    const auto n = static_cast<std::int64_t>(rows.size());
+    const std::size_t width = machines.count() * W;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        std::array<std::int64_t, W> own{};
+        std::vector<double> scores(static_cast<std::size_t>(TILE) * width), decisions(classes), trust(classes);
+#pragma omp for schedule(dynamic)
+        for (std::int64_t begin = 0; begin < n; begin += TILE) {
+            const auto first = static_cast<std::size_t>(begin);
+            const auto tile = static_cast<std::size_t>(std::min(TILE, n - begin));
+            score_tile<W>(gram, machines, rows.subspan(first, tile), scores.data());
+            for (std::size_t i = 0; i < tile; ++i)
+                for (std::size_t c = 0; c < W; ++c) {
+                    decide(pairs, scores.data() + i * width + c, static_cast<std::int64_t>(W), decisions, trust);
+                    own[c] += winner(decisions) == labels[first + i];
+                }
+        }
+#pragma omp critical
+        for (std::size_t c = 0; c < W; ++c) total[c] += own[c];
+    }
+    return total;
 }
 
 }  // namespace cutsvm
