@@ -30,6 +30,9 @@ PAPER = {
 }
 
 
+WIDTH = 0.27  # of a bar
+
+
 def read(path: Path) -> list[Row]:
     return read_fits(path, TEXT)
 
@@ -172,7 +175,7 @@ def picture_of_shares(rows: list[Row], path: Path) -> None:
                 np.arange(3) + 0.38 * (k - 0.5),
                 mine,
                 0.36,
-                color=plots.SERIES[(6, 1)[k]],
+                color=plots.SERIES[(6, 1, 0)[k]],
                 label=f"{epochs:.0f} epochs",
                 zorder=2,
             )
