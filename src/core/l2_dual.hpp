@@ -71,6 +71,7 @@ public:
 
 private:
     static constexpr std::int64_t CHUNK = 256;  // rows among which a best one is looked for again
+    static constexpr double ENOUGH = 1e-5;      // of the square of what is left to do, for conjugate gradients
 
     static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -167,7 +168,7 @@ private:
             rest[k] = way[k] = 1.0 - y_[at(i)] * u_[at(i)] - alpha_[at(i)] * r_[at(i)];
             square += rest[k] * rest[k];
         }
-        const double enough = 1e-8 * square;
+        const double enough = ENOUGH * square;
         std::int64_t step = 0;
         for (; step < most && square > enough; ++step) {
             for (std::size_t k = 0; k < size; ++k) spread[at(free_[k])] = y_[at(free_[k])] * way[k];
