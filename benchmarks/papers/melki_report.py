@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 import plots
 from arnosti_report import Picture, publish, read_fits
@@ -30,7 +31,9 @@ PAPER = {
 }
 
 
-WIDTH = 0.27  # of a bar
+EPOCHS = {1: 4, 2: 6, 5: 1, 20: 0}  # their places among colours and markers
+PAPERS = plots.SERIES[2]
+SHARES = (0.0, 0.25, 0.5)  # of the updates that are averaged
 
 
 def read(path: Path) -> list[Row]:
@@ -44,20 +47,22 @@ def of(rows: list[Row], experiment: str, **more: Any) -> list[Row]:
     ]
 
 
+def runs(rows: list[Row], name: str, what: str) -> list[list[float]]:
+    """What the runs of each solver on a set have come to, in the order of SOLVERS."""
+    return [[row[what] for row in of(rows, "tables", set=name, solver=solver)] for solver in SOLVERS]
+
+
 def accuracies(rows: list[Row]) -> list[str]:
     """Table II: means over the seeds, and the range of several."""
     lines = []
     for name, (paper, _) in PAPER.items():
         cells = [name]
-        for solver, figure in zip(SOLVERS, paper, strict=True):
-            mine = [100 * row["accuracy"] for row in of(rows, "tables", set=name, solver=solver)]
-            if not mine:
-                break
+        for figure, found in zip(paper, runs(rows, name, "accuracy"), strict=True):
+            mine = [100 * value for value in found]
             spread = f" ({min(mine):.1f} to {max(mine):.1f})" if len(mine) > 1 else ""
-            cells += [f"{figure:.2f}", f"{np.mean(mine):.2f}{spread}"]
-        else:
-            peer = [row for row in of(rows, "peer", set=name) if row["accuracy"] != ""]
-            lines.append([*cells, f"{100 * peer[0]['accuracy']:.2f}" if peer else ""])
+            cells += [f"{figure:.2f}", f"{np.mean(mine):.2f}{spread}" if mine else ""]
+        peer = [row for row in of(rows, "peer", set=name) if row["accuracy"] != ""]
+        lines.append([*cells, f"{100 * peer[0]['accuracy']:.2f}" if peer else ""])
     head = [part for name in SOLVERS.values() for part in (f"{name}, paper", name)]
     return markdown(["set", *head, "SVC"], lines)
 
@@ -66,19 +71,22 @@ def seconds(rows: list[Row]) -> list[str]:
     """Table III: seconds, the medians over the seeds."""
     lines = []
     for name, (_, paper) in PAPER.items():
-        cells, ours = [name], 0.0
-        for solver, figure in zip(SOLVERS, paper, strict=True):
-            mine = [row["seconds"] for row in of(rows, "tables", set=name, solver=solver)]
-            if not mine:
-                break
-            ours = float(np.median(mine))
-            cells += [f"{figure:.2f}", f"{ours:.2f}"]
-        else:
-            for row in of(rows, "peer", set=name)[:1]:
-                cells += [f"{row['seconds']:.1f}" + ("" if row["ended"] else " *"), f"{row['seconds'] / ours:.0f}"]
-            lines.append(cells + [""] * (9 - len(cells)))
+        cells = [name]
+        found = runs(rows, name, "seconds")
+        for figure, mine in zip(paper, found, strict=True):
+            cells += [f"{figure:.2f}", f"{np.median(mine):.2f}" if mine else ""]
+        for row in of(rows, "peer", set=name)[:1]:
+            ratio = f"{row['seconds'] / np.median(found[-1]):.0f}" if found[-1] else ""
+            cells += [f"{row['seconds']:.1f}" + ("" if row["ended"] else " *"), ratio]
+        lines.append(cells + [""] * (9 - len(cells)))
     head = [part for name in SOLVERS.values() for part in (f"{name}, paper", name)]
     return markdown(["seconds", *head, "SVC", "SVC / NL-SGD"], lines)
+
+
+def share(rows: list[Row], name: str, epochs: float, average: float) -> float:
+    """Mean accuracy in % with so many epochs and this share averaged."""
+    found = of(rows, "configurations", set=name, solver="sgd", epochs=epochs, average=average)
+    return float(np.mean([100 * row["accuracy"] for row in found]))
 
 
 def shares(rows: list[Row]) -> list[str]:
@@ -87,9 +95,7 @@ def shares(rows: list[Row]) -> list[str]:
     for name in PAPER:
         for epochs in sorted({row["epochs"] for row in of(rows, "configurations", set=name, solver="sgd")}):
             cells = [name, f"{epochs:.0f}"]
-            for average in (0.0, 0.25, 0.5):
-                mine = of(rows, "configurations", set=name, solver="sgd", epochs=epochs, average=average)
-                cells.append(f"{100 * np.mean([row['accuracy'] for row in mine]):.2f}")
+            cells += [f"{share(rows, name, epochs, average):.2f}" for average in SHARES]
             timed = of(rows, "configurations", set=name, solver="sgd", epochs=epochs, average=0.5)
             cells.append(f"{np.median([row['seconds'] for row in timed]):.2f}")
             box = of(rows, "configurations", set=name, solver="sgd 1/m", epochs=epochs)
@@ -149,43 +155,30 @@ def picture_of_shares(rows: list[Row], path: Path) -> None:
     """Figures 6 and 7: accuracy by epochs and share averaged."""
     names = [name for name in PAPER if of(rows, "configurations", set=name)]
     few = (len(names) + 1) // 2
-    figure, grid = plots.panels(2, few, width=1.75, height=1.7)
+    figure, grid = plots.panels(2, few, width=1.75, height=1.6)
     for place, axes in enumerate([axes for row in grid for axes in row]):
         if place >= len(names):
             axes.set_visible(False)
             continue
         name = names[place]
         all_epochs = sorted({row["epochs"] for row in of(rows, "configurations", set=name, solver="sgd")})
-        heights: list[float] = []
-        for k, epochs in enumerate(all_epochs):
-            mine = [
-                100
-                * float(
-                    np.mean(
-                        [
-                            row["accuracy"]
-                            for row in of(rows, "configurations", set=name, solver="sgd", epochs=epochs, average=a)
-                        ]
-                    )
-                )
-                for a in (0.0, 0.25, 0.5)
-            ]
-            heights += mine
-            axes.bar(
-                np.arange(3) + 0.38 * (k - 0.5),
-                mine,
-                0.36,
-                color=plots.SERIES[(6, 1, 0)[k]],
-                label=f"{epochs:.0f} epochs",
-                zorder=2,
+        for epochs in all_epochs:
+            mine = [share(rows, name, epochs, average) for average in SHARES]
+            axes.plot(
+                range(len(SHARES)), mine, color=plots.SERIES[EPOCHS[epochs]], marker=plots.MARKERS[EPOCHS[epochs]]
             )
-        axes.axhline(PAPER[name][0][2], color=plots.SERIES[2], linewidth=1.2, label="paper's best")
-        low, high = min(*heights, PAPER[name][0][2]), max(*heights, PAPER[name][0][2])
-        axes.set_ylim(low - 0.4 * (high - low) - 0.2, high + 0.15 * (high - low) + 0.1)
-        axes.set_xticks(range(3), ["last", "25 %", "50 %"])
+        axes.axhline(PAPER[name][0][2], color=PAPERS, linewidth=1.2)
+        axes.set_xlim(-0.3, len(SHARES) - 0.7)
+        axes.set_xticks(range(len(SHARES)), ["last", "25 %", "50 %"])
         axes.set_title(name.removesuffix("_lasvm"))
         axes.grid(axis="x", visible=False)
-        axes.legend(fontsize=5.5, loc="lower right", frameon=True)
+    seen = sorted({row["epochs"] for row in of(rows, "configurations", solver="sgd")})
+    handles = [
+        Line2D([], [], color=plots.SERIES[k], marker=plots.MARKERS[k], label=f"{epochs} epoch{'s' * (epochs > 1)}")
+        for epochs, k in EPOCHS.items()
+        if epochs in seen
+    ]
+    plots.legend_on_top(figure, [*handles, Line2D([], [], color=PAPERS, label="paper, table II")], 5)
     figure.supylabel("accuracy, %", size=9)
     plots.save(figure, path)
 
