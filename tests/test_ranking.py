@@ -453,3 +453,12 @@ def test_from_disk_wants_queries_side_by_side(ranked_store, tmp_path):
         RankingSVM(memory_limit="1MB").fit(path)
     with pytest.raises(ValueError, match="memory_limit='lots'"):
         RankingSVM(memory_limit="lots").fit(path)
+
+
+@pytest.mark.parametrize("estimator", [ROCAreaSVC(), OrdinalSVC()], ids=lambda estimator: type(estimator).__name__)
+def test_names_of_columns_are_no_reason_to_warn(estimator):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
+    fitted = estimator.fit(X, (X["a"] > 0.0).astype(int))  # warnings are errors here
+    assert fitted.feature_names_in_.tolist() == ["a", "b", "c"] and len(fitted.predict(X)) == 40

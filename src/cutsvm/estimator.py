@@ -193,9 +193,12 @@ class Certified(BaseEstimator):  # type: ignore[misc]
             scores: Vector = known[1]
             return scores
         X = validate_data(self, X, reset=False, **self._accepted(X))
-        n_threads = threads.count(self.n_jobs, X.size)
-        validation.refuse_non_finite(X, n_threads)
-        rows = as_rows(X, n_threads)
+        validation.refuse_non_finite(X, threads.count(self.n_jobs, X.size))
+        return self._scores_of_checked(X)
+
+    def _scores_of_checked(self, X: Any) -> Vector:
+        """The same for X that was checked before, as in a fit."""
+        rows = as_rows(X, threads.count(self.n_jobs, X.size))
         W = np.ascontiguousarray(self.coef_, dtype=np.float64)
         b = np.ascontiguousarray(self.intercept_, dtype=np.float64)
         if len(W) == 1:

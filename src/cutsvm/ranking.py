@@ -318,7 +318,7 @@ class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
         levels = (y == classes[1]).astype(np.int64)
         self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)
         self.classes_ = classes
-        scores = self._scores(X)
+        scores = self._scores_of_checked(X)
         self.intercept_ = -best_thresholds(scores, levels, weights, 2, "zero_one")
         self._warn_unless_converged(X)
         return self
@@ -425,7 +425,9 @@ class OrdinalSVC(_PairwiseSVM):
         levels = np.argsort(order)[np.minimum(np.searchsorted(classes, y), len(classes) - 1)]
         self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)
         self.classes_ = classes[order]
-        self.thresholds_ = best_thresholds(self._scores(X), levels, weights, len(classes), self.threshold_loss)
+        self.thresholds_ = best_thresholds(
+            self._scores_of_checked(X), levels, weights, len(classes), self.threshold_loss
+        )
         self._warn_unless_converged(X)
         return self
 
