@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from cutsvm.model_selection import NestedResult
 
-__all__ = ["plot_grid"]
+__all__ = ["plot_grid", "written"]
 
 _CHOSEN = "#D55E00"  # vermillion, as everywhere in our pictures
 
@@ -33,10 +33,10 @@ def plot_grid(result: NestedResult, ax: Axes | None = None) -> Axes:
     if len(axes) < 2:
         raise ValueError(f"a grid to draw has two parameters with several values; this one has {axes}")
     down, across = axes[:2]
-    sides = [{_key(value): place for place, value in enumerate(result.grid[name])} for name in (down, across)]
+    sides = [{written(value): place for place, value in enumerate(result.grid[name])} for name in (down, across)]
     values = np.full([len(side) for side in sides], -np.inf)
     for params, score in zip(result.params, result.scores.mean(axis=0), strict=True):
-        place = sides[0][_key(params[down])], sides[1][_key(params[across])]
+        place = sides[0][written(params[down])], sides[1][written(params[across])]
         values[place] = max(values[place], 100.0 * score)
     if ax is None:
         import matplotlib.pyplot as plt
@@ -52,13 +52,13 @@ def plot_grid(result: NestedResult, ax: Axes | None = None) -> Axes:
         ax.text(column, row, f"{values[row, column]:.1f}", ha="center", va="center", size=7, color=ink)
     chosen: dict[tuple[int, int], int] = {}
     for params in result.best_params:
-        place = sides[0][_key(params[down])], sides[1][_key(params[across])]
+        place = sides[0][written(params[down])], sides[1][written(params[across])]
         chosen[place] = chosen.get(place, 0) + 1
     for (row, column), times in chosen.items():
         ax.plot(*_frame(column, row), color=_CHOSEN, linewidth=2.0)
         ax.text(column + 0.42, row + 0.4, f"{times}x", ha="right", va="top", size=6, color=_CHOSEN)
-    ax.set_xticks(range(values.shape[1]), [_key(value) for value in result.grid[across]], rotation=45, ha="right")
-    ax.set_yticks(range(values.shape[0]), [_key(value) for value in result.grid[down]])
+    ax.set_xticks(range(values.shape[1]), [written(value) for value in result.grid[across]], rotation=45, ha="right")
+    ax.set_yticks(range(values.shape[0]), [written(value) for value in result.grid[down]])
     ax.set_xlabel(across)
     ax.set_ylabel(down)
     ax.set_title(f"accuracy in the inner folds, %; framed: chosen, {100.0 * result.mean:.2f} % outside", size=9)
@@ -71,6 +71,6 @@ def _frame(x: float, y: float) -> tuple[list[float], list[float]]:
     return [x - 0.5, x + 0.5, x + 0.5, x - 0.5, x - 0.5], [y - 0.5, y - 0.5, y + 0.5, y + 0.5, y - 0.5]
 
 
-def _key(value: Any) -> str:
+def written(value: Any) -> str:
     """A parameter's value as it is written."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

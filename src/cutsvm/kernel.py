@@ -229,8 +229,11 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
     def _fits(self, n: int) -> bool:
         """Whether there is room for all kernel values of n rows."""
-        limit = LIMIT if self.memory_limit is None else memory.parse(self.memory_limit)
-        return 4 * n * n <= limit
+        return 4 * n * n <= self._limit()
+
+    def _limit(self) -> int:
+        """Bytes that kernel values may take."""
+        return LIMIT if self.memory_limit is None else memory.parse(self.memory_limit)
 
     def _settings(self, n: int, n_threads: int) -> Settings:
         epochs = min(20, max(2, round(20_000 / n))) if self.epochs == "auto" else int(self.epochs)

@@ -28,6 +28,7 @@ from sklearn.utils import check_random_state
 from cutsvm import memory, threads, validation
 from cutsvm._native import core
 from cutsvm.bars import CountBar
+from cutsvm.grid_plot import written
 from cutsvm.kernel import KernelSVC
 from cutsvm.kernel_machines.gram import ROWS, Kernel, Points, in_blocks
 from cutsvm.kernel_machines.one_vs_one import Problems, joined, pairwise
@@ -88,7 +89,7 @@ class NestedResult:
     def __str__(self) -> str:
         rows = self.rows()
         names = list(rows[0])
-        cells = [names, *([_shown(row[name]) for name in names] for row in rows)]
+        cells = [names, *([written(row[name]) for name in names] for row in rows)]
         widths = [max(len(line[k]) for line in cells) for k in range(len(names))]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
         spread = float(np.std(self.accuracy))
@@ -177,7 +178,7 @@ class _Search:
         X, y, _, self.classes, self.named = estimator._labelled(X, y, None)
         if estimator.kernel == "precomputed":
             validation.square(X)
-        limit = memory.parse(estimator.memory_limit or "1GB")
+        limit = estimator._limit()
         if 8 * len(y) ** 2 > limit:
             raise ValueError(
                 f"the kernel values of {len(y):,} rows take {memory.shown(8.0 * len(y) ** 2)}, and memory_limit is "
@@ -350,7 +351,3 @@ def _runs(sizes: list[int]) -> Iterator[list[int]]:
             run = []
         run.append(k)
     yield run
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
