@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cutsvm.cli.data import as_labels, check_source, check_target, read_rows, zero_based
-from cutsvm.cli.kernel_task import ending, goal, kernel_svc, machine_facts, rounds
+from cutsvm.cli.kernel_task import kernel_svc, machine_facts
 from cutsvm.cli.messages import (
     CommandError,
     Messages,
@@ -25,6 +25,7 @@ from cutsvm.cli.messages import (
 )
 from cutsvm.cli.tasks import check_options
 from cutsvm.io.dataset import StoredDataset
+from cutsvm.outcome import earlier, ending, goal, passes, rounds
 
 if TYPE_CHECKING:
     from cutsvm.estimator import Certified
@@ -35,7 +36,6 @@ __all__ = [
     "estimator_of",
     "facts_of",
     "fit_with_progress",
-    "passes",
     "refuse_what_is_not_there",
     "train",
     "write_model",
@@ -301,22 +301,6 @@ def _outcome(estimator: Certified) -> dict[str, Any]:
     else:
         own = {"passes": passes(estimator), "chosen": estimator.history_[-1]["note"]}
     return {**settings, **numbers, **status, **own}
-
-
-def passes(estimator: Certified) -> float:
-    """Passes over the data, of all one-vs-rest problems together."""
-    last: dict[str, float] = {}
-    for record in estimator.history_:
-        last[str(record.get("label", ""))] = record["passes"]
-    return sum(last.values())
-
-
-def earlier(estimator: Certified) -> float:
-    """Seconds of the runs that this one has gone on from."""
-    first: dict[str, dict[str, Any]] = {}
-    for record in estimator.history_:
-        first.setdefault(str(record.get("label", "")), record)
-    return float(sum(record["seconds"] for record in first.values() if record["iteration"] > 0))
 
 
 def _report(
