@@ -55,7 +55,9 @@ class MarginDisplay:
         self.ordered = ordered
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, qid: Any = None, ax: Axes | None = None) -> MarginDisplay:
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, qid: Any = None, ax: Axes | None = None
+    ) -> MarginDisplay:
         """Draws a fitted estimator's margins of rows X with labels y; qid: their queries, for `RankingSVM`."""
         return margins(estimator, scores_of(estimator, X), np.asarray(y), qid).plot(ax=ax)
 
@@ -126,7 +128,9 @@ class WeightsDisplay:
     def of(cls, estimator: Any, *, feature_names: Sequence[Any] | None = None, top: int = 20) -> WeightsDisplay:
         """The same, not drawn yet."""
         if not hasattr(estimator, "coef_"):
-            raise ValueError(f"{type(estimator).__name__} has no weights of features to draw: it is not linear or fitted")
+            raise ValueError(
+                f"{type(estimator).__name__} has no weights of features to draw: it is not linear or fitted"
+            )
         coef = estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else np.asarray(estimator.coef_)
         names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
         if names is not None and len(names) != coef.shape[1]:
@@ -167,7 +171,9 @@ class WeightsDisplay:
     def _draw_cells(self, ax: Axes) -> None:
         farthest = float(np.abs(self.weights).max(initial=0.0)) or 1.0
         cells = ax.pcolormesh(self.weights.T, cmap="PuOr_r", vmin=-farthest, vmax=farthest, edgecolors="white", lw=0.6)
-        ax.set_xticks(0.5 + np.arange(len(self.outputs)), [shown(name, 16) for name in self.outputs], rotation=45, ha="right")
+        ax.set_xticks(
+            0.5 + np.arange(len(self.outputs)), [shown(name, 16) for name in self.outputs], rotation=45, ha="right"
+        )
         ax.set_ylim(len(self.names), 0)
         bar = ax.figure.colorbar(cells, ax=ax, label="weight")
         bar.outline.set_visible(False)
@@ -209,7 +215,9 @@ def margins(estimator: Any, scores: Vector, y: Array, qid: Any = None) -> Margin
     if not hasattr(estimator, "n_pairs_") and (len(classes) == 2 or _joint(estimator)):
         lines.append(("margin", 1.0))
     if len(classes) == 2:
-        sides = {f"class {shown(label)}": sign * scores[y == label] for sign, label in zip((-1, 1), classes, strict=True)}
+        sides = {
+            f"class {shown(label)}": sign * scores[y == label] for sign, label in zip((-1, 1), classes, strict=True)
+        }
         return MarginDisplay(groups=sides, lines=lines, xlabel="y f(x)")
     ahead = _ahead(scores, y, classes)
     words = "votes" if hasattr(estimator, "dual_coef_") else "score"

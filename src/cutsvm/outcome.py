@@ -9,7 +9,7 @@ __all__ = ["earlier", "ending", "goal", "passes", "printable", "rounds", "within
 
 
 def within(gap: float) -> str | None:
-    """The gap in words, None if it proves nothing. A gap is relative to the objective reached, the words to the best."""
+    """The gap in words, None if it proves nothing. A gap is a share of the objective reached, the words of the best."""
     if not (math.isfinite(gap) and gap < 1):
         return None
     percent = float(f"{100 * gap / (1 - gap):.2g}")

@@ -30,9 +30,8 @@ def join(parts: Iterable[object]) -> Markup:
 
 def tag(name: str, *inside: object, **attributes: object) -> Markup:
     """<name attribute="...">inside</name>; of `class_` the underscore goes, of `aria_label` it is a hyphen."""
-    given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{text(value)}"' for key, value in attributes.items() if value is not None
-    )
+    named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
+    given = "".join(f' {key}="{text(value)}"' for key, value in named.items())
     return Markup(f"<{name}{given}>{join(inside)}</{name}>")
 
 

@@ -130,8 +130,8 @@ def _margins(subject: Subject) -> Picture:
     display = margins(subject.estimator, subject.scores, subject.y, subject.qid)
     words = {
         "ordinal": "The scores of the rows of each level. The lines are the thresholds between levels.",
-        "rank": "Score differences of pairs of rows, drawn at random, that belong in one order: below 0 they are in the "
-        "wrong one, below 1 they cost something.",
+        "rank": "Score differences of pairs of rows, drawn at random, that belong in one order: below 0 they are in "
+        "the wrong one, below 1 they cost something.",
         "roc": "How far each row is on the right side of the threshold; below 0 it is on the wrong one.",
     }
     plain = "How clearly each row is decided: below 0 it is decided wrongly"
@@ -153,8 +153,11 @@ def _roc(subject: Subject, area: float) -> Picture:
         ax.set(xlabel="false positives, share of the negative rows", ylabel="true positives, share of the positive")
         ax.get_legend().remove()
 
-    words = f"Every threshold at once. The area below is {area:.4f}: the share of pairs of rows, one of each class, "
-    return Picture("roc", 4.4, draw, f"ROC curve, area {area:.4f}", f"{words}that are in order; by chance it is one half.")
+    words = (
+        f"Every threshold at once. The area below is {area:.4f}: the share of pairs of rows, one of each class, that "
+        "are in order; by chance it is one half."
+    )
+    return Picture("roc", 4.4, draw, f"ROC curve, area {area:.4f}", words)
 
 
 def _one(figure: Figure) -> Axes:
@@ -193,11 +196,15 @@ def _svg(picture: Picture) -> Markup:
     opening = f'<svg role="img" aria-label="{text(picture.alt)}" viewBox="{size[1] if size else ""}">'
     body = re.sub(r"^<svg[^>]*>", lambda _: opening, body)
     # Within tags alone: what is between them are words.
-    return Markup(re.sub(r"<[^>]+>", lambda found: _adapted(found[0], picture.name), body).strip())
+    body = re.sub(r"<[^>]+>", lambda found: _adapted(found[0], picture.name), body)
+    return Markup(re.sub(r">\s+<", "><", body).strip())
 
 
 def _adapted(opening: str, prefix: str) -> str:
-    """A tag with ids, colours and fonts that suit the page."""
+    """A tag with ids, colours and fonts that suit the page, and no more digits than a screen has points."""
+    if opening.startswith("<g"):
+        opening = re.sub(r' id="[^"]*"', "", opening)  # nothing points to these
+    opening = re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", re.sub(r"\s+", " ", opening))
     opening = opening.replace("xlink:href=", "href=")
     for start in (' id="', 'href="#', "url(#"):
         opening = opening.replace(start, f"{start}{prefix}-")

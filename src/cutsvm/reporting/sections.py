@@ -67,7 +67,8 @@ def certificate(subject: Subject) -> Markup:
         f"{lower:.6g} on the rows it was trained on, with these parameters; this model has {objective:.6g}. "
         "That is proven, and it is about the training: how it does on new rows is another question.",
     )
-    numbers = [("objective", f"{objective:.6g}"), ("proven lower bound", f"{lower:.6g}"), ("relative gap", f"{gap:.2g}")]
+    numbers = [("objective", f"{objective:.6g}"), ("proven lower bound", f"{lower:.6g}")]
+    numbers.append(("relative gap", f"{gap:.2g}"))
     numbers.append(("asked for (tol)", f"{tol:g}") if tol is not None else ("asked for", "a number of epochs"))
     cards = [tag("div", tag("dt", name), tag("dd", value)) for name, value in numbers]
     return tag("div", head, claim, proof, tag("dl", *cards), class_=f"certificate {'done' if done else 'open'}")
@@ -203,7 +204,8 @@ def _features(subject: Subject) -> Markup:
     left_out = len(outputs) - len(most)
     rest = [tag("p", f"{left_out:,} more classes are not shown.", class_="remark")] if left_out > 0 else []
     drawn = [] if left_out > 0 else [weights_picture(display)]
-    return tag("div", pictures(drawn), tag("div", table(rows, ("feature", *most), numbers=True), *rest), class_="beside")
+    listed = tag("div", table(rows, ("feature", *most), numbers=True), *rest)
+    return tag("div", pictures(drawn), listed, class_="beside")
 
 
 def _choice(subject: Subject) -> Markup:
