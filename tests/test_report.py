@@ -139,7 +139,7 @@ def test_many_classes() -> None:
     X = np.eye(20)[y] + 0.4 * rng.normal(size=(200, 20))
     parsed = checked(report(LinearSVC(C=0.1).fit(X, y), X, np.roll(y, 1)))
     assert "The most frequent mistakes" in parsed.said and "and 4 more" in parsed.said
-    assert "4 more classes are not shown" in parsed.said
+    assert "4 more columns are not shown" in parsed.said
 
 
 def test_ranking(rows: Any) -> None:
@@ -250,7 +250,7 @@ def test_from_files(rows: Any, tmp_path: Path) -> None:
     path.write_text("\n".join(lines))
     model = LinearSVC().fit(path)
     parsed = checked(report(model, path))
-    assert "first" in parsed.said and "LinearSVC on rows.csv" in parsed.said
+    assert "first" in parsed.said and "LinearSVC: rows.csv" in parsed.said
     turned = tmp_path / "turned.csv"
     turned.write_text("\n".join(",".join(np.array(line.split(","))[[2, 0, 1]]) for line in lines))
     same = [measure(subject_of(model, source)).confusion.counts.tolist() for source in (path, turned)]
@@ -273,7 +273,7 @@ def test_wrong_use(rows: Any, tmp_path: Path) -> None:
         report(model, feature_names=["a", "b"])
     with pytest.raises(ValueError, match="not fitted"):
         report(LinearSVC())
-    with pytest.raises(ValueError, match="expected one of LinearSVC"):
+    with pytest.raises(ValueError, match="an estimator of cutsvm"):
         report(object())
     old = tmp_path / "r.html"
     old.write_text("old")

@@ -19,6 +19,7 @@ __all__ = ["MarginDisplay", "WeightsDisplay", "margins", "output_names", "scores
 
 PAIRS = 20_000  # drawn of all pairs of rows, which may be far too many
 BINS = 60
+LEGEND = 12  # groups; of more the names would hide the picture
 EDGE = 0.002  # of the rows at either end: where they lie does not set the scale
 
 
@@ -73,7 +74,7 @@ class MarginDisplay:
             style: dict[str, Any] = {"color": INK, "fontsize": 9, "textcoords": "offset points", "va": "top"}
             where = (at, 1.0 - 0.07 * (place % 3))
             ax.annotate(name, where, (4, -2), xycoords=("data", "axes fraction"), **style)
-        if len(self.groups) > 1:
+        if 1 < len(self.groups) <= LEGEND:
             ax.legend(frameon=False, loc="center right" if self.lines else "best", fontsize=9)
         ax.set_xlabel(self.xlabel)
         ax.set_ylabel(self.ylabel)

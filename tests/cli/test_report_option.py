@@ -58,6 +58,7 @@ def test_an_old_report_is_replaced_and_nothing_else(run: Run, binary: Path) -> N
 
 def test_a_report_that_cannot_be_written(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import cutsvm.io.atomic
+    import cutsvm.io.model_file  # it has the real one
 
     def full(path: object, pieces: object) -> None:
         raise OSError(28, "No space left on device", str(path))

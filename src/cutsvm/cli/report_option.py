@@ -61,17 +61,18 @@ def write_report(options: argparse.Namespace, estimator: Certified, data: Datase
     try:
         with failures_in_words(options.report):
             written(estimator, X, None, file=options.report, **given)
-    except CommandError as error:
-        Messages(quiet=False).note(f"cutsvm: there is no report: {error}")
+    except (CommandError, KeyboardInterrupt) as error:
+        Messages(quiet=False).note(f"cutsvm: there is no report: {str(error) or 'interrupted'}")
         return False
     return True
 
 
 def _feature_names(data: Dataset) -> Sequence[Any] | None:
     """What the file calls its features: by name, or by index."""
-    if data.feature_names is not None or data.feature_ids is not None:
-        return data.feature_names if data.feature_names is not None else data.feature_ids.tolist()  # type: ignore[union-attr]
-    if data.zero_based is None:
-        return None
+    if data.feature_ids is not None:
+        ids: list[int] = data.feature_ids.tolist()
+        return ids
+    if data.feature_names is not None or data.zero_based is None:
+        return data.feature_names
     first = 0 if data.zero_based else 1
     return range(first, first + data.shape[1])

@@ -64,7 +64,7 @@ def written(estimator: Any, X: Any, y: Any, *, file: str | os.PathLike[str] | No
     subject = subject_of(estimator, X, y, **given)
     name = type(estimator).__name__
     page = Template(files("cutsvm.reporting").joinpath("page.html").read_text(encoding="utf-8")).substitute(
-        title=text(name if subject.source is None else f"{name} on {os.path.basename(subject.source)}"),
+        title=text(name if subject.source is None else f"{name}: {os.path.basename(subject.source)}"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         certificate=certificate(subject),
         sections=sections(subject),

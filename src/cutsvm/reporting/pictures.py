@@ -97,7 +97,8 @@ def weights_picture(display: plotting.WeightsDisplay) -> Picture:
 
 def _path(subject: Subject) -> Picture:
     estimator = subject.estimator
-    name = str(estimator.scoring or ("pairs in order" if subject.task == "rank" else "accuracy"))
+    plain = "pairs in order" if subject.task == "rank" else "accuracy"
+    name = estimator.scoring if isinstance(estimator.scoring, str) else plain if estimator.scoring is None else "score"
     words = (
         "Every C that was tried: the mean score of the folds with one standard deviation to either side, the length of "
         "the weights, and the gap of the fit to all rows."
@@ -144,11 +145,11 @@ def _roc(subject: Subject, area: float) -> Picture:
     def draw(figure: Figure) -> None:
         from sklearn.metrics import RocCurveDisplay
 
-        assert subject.classes is not None and subject.y is not None
+        assert subject.classes is not None and subject.y is not None and subject.scores is not None
         known = np.isin(subject.y, subject.classes)
         positive = (subject.y == subject.classes[1])[known].astype(int)
         ax = _one(figure)
-        RocCurveDisplay.from_predictions(positive, subject.scores[known], ax=ax, name="model")  # type: ignore[index]
+        RocCurveDisplay.from_predictions(positive, subject.scores[known], ax=ax, name="model")
         ax.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=(0, (2, 3)), zorder=1)
         ax.set(xlabel="false positives, share of the negative rows", ylabel="true positives, share of the positive")
         ax.get_legend().remove()

@@ -48,9 +48,8 @@ def call(subject: Subject) -> str:
     words = ", ".join(f"{name}={value!r}" for name, value in given)
     name = type(estimator).__name__
     imports = [f"from cutsvm import {name}", *_imports(words)]
+    # Of which rows that was the estimator does not know: a report may be made with others.
     data = "X, y, qid=qid" if subject.task == "rank" else "X, y"
-    if subject.source is not None:
-        data = repr(subject.source)
     return "\n".join([*imports, "", f"model = {name}({words}).fit({data})"])
 
 

@@ -59,7 +59,8 @@ def certificate(subject: Subject) -> Markup:
         return tag("div", tag("p", "Nothing is proven", class_="claim"), tag("p", why), class_="certificate open")
     done = bool(estimator.converged_)
     tol = goal(estimator)
-    head = tag("p", "Certified" if done else f"Stopped early: {ending(estimator)}", class_="badge")
+    why = ending(estimator) if hasattr(estimator, "status_") else "the file that it was read from does not say why"
+    head = tag("p", "Certified" if done else f"Stopped early: {why}", class_="badge")
     claim = tag("p", said[0].upper() + said[1:], class_="claim")
     proof = tag(
         "p",
@@ -83,13 +84,8 @@ def _facts(subject: Subject) -> list[tuple[str, object]]:
     """What was trained, on what, and what it took."""
     estimator, origin = subject.estimator, subject.origin
     rows: list[tuple[str, object]] = [("model", f"{type(estimator).__name__}, {_TASKS[subject.task]}")]
-    if subject.source is not None:
-        rows.append(("data", subject.source))
-    if subject.shape is not None:
-        rows.append(("rows", f"{subject.shape[0]:,}"))
+    rows += _data(subject)
     rows.append(("features", f"{estimator.n_features_in_:,}"))
-    if subject.entries is not None:
-        rows.append(("nonzeros", f"{subject.entries:,}"))
     rows += _labels(subject)
     if hasattr(estimator, "n_pairs_"):
         rows.append(("pairs", f"{estimator.n_pairs_:,.10g}"))
@@ -104,6 +100,18 @@ def _facts(subject: Subject) -> list[tuple[str, object]]:
     if origin.model is not None:
         rows.append(("model file", origin.model))
     return rows
+
+
+def _data(subject: Subject) -> list[tuple[str, object]]:
+    """The rows; whether they are those of the training only the command line knows."""
+    given = "" if subject.origin.shape is not None else " given to this report"
+    found: list[tuple[str, object]] = []
+    if subject.source is not None:
+        found.append((f"data{given}", subject.source))
+    if subject.shape is not None:
+        sparse = "" if subject.entries is None else f", with {subject.entries:,} nonzeros"
+        found.append((f"rows{given}", f"{subject.shape[0]:,}{sparse}"))
+    return found
 
 
 def _labels(subject: Subject) -> list[tuple[str, object]]:
@@ -202,7 +210,7 @@ def _features(subject: Subject) -> Markup:
     columns = display.weights.T[:, : len(most)]
     rows = [(name, *(f"{w:.4g}" for w in own)) for name, own in zip(display.names, columns.tolist(), strict=True)]
     left_out = len(outputs) - len(most)
-    rest = [tag("p", f"{left_out:,} more classes are not shown.", class_="remark")] if left_out > 0 else []
+    rest = [tag("p", f"{left_out:,} more columns are not shown.", class_="remark")] if left_out > 0 else []
     drawn = [] if left_out > 0 else [weights_picture(display)]
     listed = tag("div", table(rows, ("feature", *most), numbers=True), *rest)
     return tag("div", pictures(drawn), listed, class_="beside")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cutsvm.estimator import is_source, open_source
 from cutsvm.io.dataset import Dataset
-from cutsvm.io.model_file import task_of
+from cutsvm.io.model_file import ModelFileError, task_of
 from cutsvm.model_plots import scores_of
 from cutsvm.thresholds import level_of
 from cutsvm.types import Array, Vector
@@ -85,7 +85,14 @@ def subject_of(
 ) -> Subject:
     """The subject, once what was given is known to go together."""
     origin = Origin() if origin is None else origin
-    task = task_of(estimator)
+    try:
+        task = task_of(estimator)
+    except ModelFileError:
+        name = type(estimator).__name__
+        raise ValueError(
+            f"a report is of an estimator of cutsvm, got {name}; of a pipeline give the last step, and the rows as it "
+            "gets them"
+        ) from None
     check_is_fitted(estimator, ["n_features_in_"])
     if not (hasattr(estimator, "coef_") or hasattr(estimator, "dual_coef_")):
         raise ValueError("there is no model to report on: refit=False chose C and fitted none")
