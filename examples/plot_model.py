@@ -1,6 +1,6 @@
 """What a model does, in three pictures and on a page: margins, the ROC curve, the largest weights.
 
-Run it: `python plot_model.py`. It writes plot_model.png and plot_model.html.
+Run it: python examples/plot_model.py   (needs matplotlib: pip install 'cutsvm[plot]')
 """
 
 import matplotlib.pyplot as plt
@@ -13,14 +13,14 @@ from cutsvm.plotting import MarginDisplay, WeightsDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X, y = (X - X.mean()) / X.std(), y.map({0: "malignant", 1: "benign"})
-train_X, test_X, train_y, test_y = train_test_split(X, y, random_state=0, stratify=y)
-model = LinearSVC(C=0.1).fit(train_X, train_y)
+X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
+model = LinearSVC(C=0.1).fit(X_train, y_train)
 
 figure, axes = plt.subplots(1, 3, figsize=(14, 4.4), layout="constrained")
-MarginDisplay.from_estimator(model, test_X, test_y, ax=axes[0])
-RocCurveDisplay.from_estimator(model, test_X, test_y, ax=axes[1])
+MarginDisplay.from_estimator(model, X_test, y_test, ax=axes[0])
+RocCurveDisplay.from_estimator(model, X_test, y_test, ax=axes[1])
 WeightsDisplay.from_estimator(model, top=12, ax=axes[2])
-figure.savefig("plot_model.png")
+figure.savefig("model.png")
 
-report(model, test_X, test_y, file="plot_model.html", source="breast cancer, rows held out")
-print(f"within {100 * model.gap_:.2g} % of the optimum, {100 * model.score(test_X, test_y):.1f} % of new rows right")
+report(model, X_test, y_test, file="model.html", source="breast cancer, rows held out")
+print(f"within {100 * model.gap_:.2g} % of the optimum, {100 * model.score(X_test, y_test):.1f} % of new rows right")
