@@ -40,7 +40,7 @@ def test_margins_of_two_classes(figure: Any, rows: Any) -> None:
     hinge = np.maximum(0.0, 1.0 - values).sum()
     assert 0.5 * np.sum(model.coef_**2) + model.C * hinge == pytest.approx(model.objective_)
     assert [name for name, _ in display.lines] == ["wrong", "margin"]
-    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["class -1", "class 1"]
+    assert [t.get_text() for t in display.ax_.get_legend().get_texts()] == ["class 1", "class -1"]  # top first
     drawn = display.ax_.patches[-1].get_path().vertices[:, 1].max()
     assert drawn <= len(y)
     figure.savefig(io.BytesIO())

@@ -10,6 +10,7 @@ import pytest
 
 from cli_helpers import Run, blobs, write_svmlight
 
+pytest_plugins = "cli_fixtures"
 pytest.importorskip("matplotlib")
 
 
