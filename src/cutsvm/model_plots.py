@@ -67,7 +67,9 @@ class MarginDisplay:
         ax = new_axes(7.2, 4.0) if ax is None else ax
         edges = self._edges()
         inside = [np.clip(values, edges[0], edges[-1]) for values in self.groups.values()]
-        ax.hist(inside, edges, stacked=True, histtype="stepfilled", color=self._colours(), label=list(self.groups))
+        ax.hist(
+            inside, edges.tolist(), stacked=True, histtype="stepfilled", color=self._colours(), label=list(self.groups)
+        )
         for place, (name, at) in enumerate(self.lines):
             ax.axvline(at, color=INK, linewidth=1.2, linestyle=(0, (4, 2)))
             # One below the other, so that lines close to each other do not hide the words.

@@ -152,7 +152,8 @@ def _roc(subject: Subject, area: float) -> Picture:
         RocCurveDisplay.from_predictions(positive, subject.scores[known], ax=ax, name="model")
         ax.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=(0, (2, 3)), zorder=1)
         ax.set(xlabel="false positives, share of the negative rows", ylabel="true positives, share of the positive")
-        ax.get_legend().remove()
+        if (legend := ax.get_legend()) is not None:
+            legend.remove()
 
     words = (
         f"Every threshold at once. The area below is {area:.4f}: the share of pairs of rows, one of each class, that "
@@ -175,7 +176,8 @@ def _style() -> Iterator[None]:
     clear = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none")
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()
-        mpl.rcParams.update({**ink, **plain, **clear, "axes.prop_cycle": mpl.cycler(color=SERIES)})
+        settings: dict[Any, Any] = {**ink, **plain, **clear, "axes.prop_cycle": f"cycler(color={list(SERIES)!r})"}
+        mpl.rcParams.update(settings)
         # The browser has glyphs that matplotlib's font has not.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield

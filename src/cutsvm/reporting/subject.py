@@ -99,7 +99,7 @@ def subject_of(
     if X is None:
         if y is not None:
             raise ValueError("y without X: a report has both, or neither")
-        plain = {"source": source, "shape": origin.shape, "entries": origin.entries}
+        plain: dict[str, Any] = {"source": source, "shape": origin.shape, "entries": origin.entries}
         return Subject(estimator, task, origin, **plain, feature_names=feature_names)
     looked_at = estimator
     if is_source(X):
