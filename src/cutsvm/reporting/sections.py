@@ -56,6 +56,8 @@ def certificate(subject: Subject) -> Markup:
     said = within(gap)
     if said is None:
         why = "There is no bound for this model: it was not computed, or the file that it was read from has none."
+        if np.isfinite(gap):
+            why = f"The fit was stopped before its bound was of use: the objective is {objective:.6g}, the bound {lower:.6g}."
         return tag("div", tag("p", "Nothing is proven", class_="claim"), tag("p", why), class_="certificate open")
     done = bool(estimator.converged_)
     tol = goal(estimator)
@@ -213,7 +215,7 @@ def _features(subject: Subject) -> Markup:
     rest = [tag("p", f"{left_out:,} more columns are not shown.", class_="remark")] if left_out > 0 else []
     drawn = [] if left_out > 0 else [weights_picture(display)]
     listed = tag("div", table(rows, ("feature", *most), numbers=True), *rest)
-    return tag("div", pictures(drawn), listed, class_="beside")
+    return tag("div", pictures(drawn), listed, class_="beside" if len(most) < 4 else None)
 
 
 def _choice(subject: Subject) -> Markup:
