@@ -57,7 +57,7 @@ def certificate(subject: Subject) -> Markup:
     if said is None:
         why = "There is no bound for this model: it was not computed, or the file that it was read from has none."
         if np.isfinite(gap):
-            why = f"The fit was stopped before its bound was of use: the objective is {objective:.6g}, the bound {lower:.6g}."
+            why = f"The fit was stopped before its bound was of use: {lower:.6g}, and the objective is {objective:.6g}."
         return tag("div", tag("p", "Nothing is proven", class_="claim"), tag("p", why), class_="certificate open")
     done = bool(estimator.converged_)
     tol = goal(estimator)
