@@ -89,6 +89,12 @@ def rows() -> tuple[Any, Any]:
     return X, X @ [1.0, -2.0, 0.5, 0.0] + 0.5 * rng.normal(size=300)
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes a second or two a page; where it is about words, the pictures are empty."""
+    monkeypatch.setattr("cutsvm.reporting.pictures._svg", lambda picture: Markup("<svg></svg>"))
+
+
 def pictures(parsed: Page) -> list[str]:
     return [name.removeprefix("picture-") for name in parsed.ids if name.startswith("picture-")]
 
@@ -113,6 +119,7 @@ def test_two_classes(rows: Any, tmp_path: Path) -> None:
     assert "x1" in parsed.said
 
 
+@pytest.mark.usefixtures("quick")
 def test_without_rows(rows: Any) -> None:
     X, score = rows
     model = LinearSVC().fit(X, score > 0)
@@ -126,13 +133,13 @@ def test_without_rows(rows: Any) -> None:
 def test_three_classes(rows: Any) -> None:
     X, score = rows
     y = np.digitize(score, [-1.0, 1.0])
-    for model in (LinearSVC().fit(X, y), LinearSVC(multi_class="ovr").fit(X, y)):
-        parsed = checked(report(model, sparse.csr_matrix(X), y))
-        assert "What is taken for what" in parsed.said and "roc" not in pictures(parsed)
-        assert {"margins", "weights"} <= set(pictures(parsed))
-        assert "nonzeros" in parsed.said
+    parsed = checked(report(LinearSVC(multi_class="ovr").fit(X, y), sparse.csr_matrix(X), y))
+    assert "What is taken for what" in parsed.said and "roc" not in pictures(parsed)
+    assert {"margins", "weights"} <= set(pictures(parsed))
+    assert "nonzeros" in parsed.said
 
 
+@pytest.mark.usefixtures("quick")
 def test_many_classes() -> None:
     rng = np.random.default_rng(0)
     y = np.arange(200) % 20
@@ -154,6 +161,7 @@ def test_ranking(rows: Any) -> None:
     assert "the rows make no pair" in parsed.said
 
 
+@pytest.mark.usefixtures("quick")
 def test_area_under_the_curve(rows: Any) -> None:
     X, score = rows
     y = score > 1.0
@@ -165,6 +173,7 @@ def test_area_under_the_curve(rows: Any) -> None:
     assert "roc" in pictures(parsed)
 
 
+@pytest.mark.usefixtures("quick")
 def test_levels(rows: Any) -> None:
     X, score = rows
     y = np.array(["low", "mid", "top"])[np.digitize(score, [-1.0, 1.0])]
@@ -174,6 +183,7 @@ def test_levels(rows: Any) -> None:
     assert "low" in parsed.said and "roc" not in pictures(parsed)
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_kernels(rows: Any, kernel: str) -> None:
     X, score = rows
@@ -184,6 +194,7 @@ def test_kernels(rows: Any, kernel: str) -> None:
         assert ("weights" in pictures(parsed)) == (kernel == "linear")
 
 
+@pytest.mark.usefixtures("quick")
 def test_nothing_proven(rows: Any) -> None:
     X, score = rows
     model = KernelSVC(certify=False, random_state=0).fit(X, score > 0)
@@ -191,6 +202,7 @@ def test_nothing_proven(rows: Any) -> None:
     assert "Nothing is proven" in parsed.said and "nan" not in parsed.said
 
 
+@pytest.mark.usefixtures("quick")
 def test_not_converged(rows: Any) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
@@ -207,12 +219,18 @@ def test_a_chosen_C(rows: Any) -> None:
     parsed = checked(report(model, X, score > 0))
     assert "path" in pictures(parsed) and f"{model.C_:.4g}, chosen" in parsed.said
     assert "score in 3 folds" in parsed.said and "LinearSVCCV(Cs=[0.01, 0.1, 1.0], cv=3)" in parsed.said
-    ranks = RankingSVMCV([0.1, 1.0], cv=2).fit(X, np.digitize(score, [0.0]), qid=np.repeat(np.arange(10), 30))
-    assert "path" in pictures(checked(report(ranks)))
     with pytest.raises(ValueError, match="refit=False"):
         report(LinearSVCCV([0.1], cv=3, refit=False).fit(X, score > 0))
 
 
+@pytest.mark.usefixtures("quick")
+def test_a_chosen_C_of_ranking(rows: Any) -> None:
+    X, score = rows
+    ranks = RankingSVMCV([0.1, 1.0], cv=2).fit(X, np.digitize(score, [0.0]), qid=np.repeat(np.arange(10), 30))
+    assert "path" in pictures(checked(report(ranks)))
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_model_from_a_file(rows: Any, tmp_path: Path) -> None:
     X, score = rows
     y = (score > 0).astype(int)
@@ -242,6 +260,7 @@ def test_names_are_not_markup(rows: Any) -> None:
     assert subject.origin.command == command
 
 
+@pytest.mark.usefixtures("quick")
 def test_from_files(rows: Any, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     X, score = rows
@@ -260,6 +279,7 @@ def test_from_files(rows: Any, tmp_path: Path) -> None:
         report(model, turned)
 
 
+@pytest.mark.usefixtures("quick")
 def test_wrong_use(rows: Any, tmp_path: Path) -> None:
     X, score = rows
     model = LinearSVC().fit(X, score > 0)
@@ -282,6 +302,7 @@ def test_wrong_use(rows: Any, tmp_path: Path) -> None:
     assert old.read_text() == "old"
 
 
+@pytest.mark.usefixtures("quick")
 def test_rows_of_unknown_classes(rows: Any) -> None:
     X, score = rows
     y = (score > 0).astype(int)
@@ -295,6 +316,7 @@ def test_rows_of_unknown_classes(rows: Any) -> None:
     assert "roc" not in pictures(parsed)
 
 
+@pytest.mark.usefixtures("quick")
 def test_no_weights_and_one_pass() -> None:
     X = np.zeros((10, 2))
     model = LinearSVC().fit(X, np.arange(10) % 2)

@@ -10,8 +10,16 @@ import pytest
 
 from cli_helpers import Run, blobs, write_svmlight
 
-pytest_plugins = "cli_fixtures"
+pytest_plugins = ["cli_fixtures"]
 pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes a second or two a page; tests/test_report.py looks at the pictures."""
+    from cutsvm.reporting.markup import Markup
+
+    monkeypatch.setattr("cutsvm.reporting.pictures._svg", lambda picture: Markup("<svg></svg>"))
 
 
 @pytest.mark.parametrize("task", ["classify", "rank", "roc", "ordinal", "kernel"])
