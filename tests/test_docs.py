@@ -13,6 +13,7 @@ import cutsvm.linear_cv
 import cutsvm.path
 import cutsvm.ranking
 import cutsvm.ranking_cv
+import cutsvm.reporting
 
 ROOT = Path(__file__).parent.parent
 
@@ -28,7 +29,15 @@ def test_example(example, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "module",
-    [cutsvm.kernel, cutsvm.linear, cutsvm.linear_cv, cutsvm.path, cutsvm.ranking, cutsvm.ranking_cv],
+    [
+        cutsvm.kernel,
+        cutsvm.linear,
+        cutsvm.linear_cv,
+        cutsvm.path,
+        cutsvm.ranking,
+        cutsvm.ranking_cv,
+        cutsvm.reporting,
+    ],
     ids=lambda module: module.__name__,
 )
 def test_docstrings(module):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cutsvm.path import linear_path, ranking_path
     from cutsvm.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
     from cutsvm.ranking_cv import RankingSVMCV
+    from cutsvm.reporting import report
     from cutsvm.run import Record, Status
 
 __version__ = version("cutsvm")
@@ -43,6 +44,7 @@ __all__ = [
     "nested_cross_validate",
     "open_dataset",
     "ranking_path",
+    "report",
     "save_model",
     "solvers",
 ]
@@ -68,6 +70,7 @@ _HOMES = {
     "nested_cross_validate": "cutsvm.model_selection",
     "open_dataset": "cutsvm.io.dataset",
     "ranking_path": "cutsvm.path",
+    "report": "cutsvm.reporting",
     "save_model": "cutsvm.io.model_file",
 }
 

@@ -8,21 +8,30 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cutsvm.grid_plot import plot_grid
+from cutsvm.model_plots import MarginDisplay, WeightsDisplay
+from cutsvm.plot_style import ABOVE, BELOW, BETWEEN, INK, SERIES, mark, new_axes, tidy
 from cutsvm.timing import PHASES
 from cutsvm.types import Vector
+from cutsvm.validation import one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PathDisplay", "plot_convergence", "plot_grid", "plot_time_breakdown"]
+__all__ = [
+    "ConvergenceDisplay",
+    "MarginDisplay",
+    "PathDisplay",
+    "WeightsDisplay",
+    "plot_convergence",
+    "plot_grid",
+    "plot_time_breakdown",
+]
 
 History = Sequence[Mapping[str, Any]]
 
-# Okabe and Ito's palette, told apart with any kind of colour vision; vermillion above, blue below.
-_ABOVE, _BELOW, _BETWEEN, _INK = "#D55E00", "#0072B2", "#BBBBBB", "#333333"
-_SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+Against = Literal["seconds", "passes"]
+
 _STYLES = ("-", (0, (5, 2)), (0, (1, 1.5)))  # for more series than there are colours
-_MOST_DOTS = 60
 
 # What each phase is called, and its colour; from the bottom of the stack to its top.
 _PHASES = {
@@ -37,31 +46,34 @@ _PHASES = {
 }
 
 
-def plot_convergence(history: Any, ax: Any = None) -> tuple[Axes, ...]:
-    """The objective and its lower bound closing in on the optimum, and the gap between them, against seconds.
+def plot_convergence(history: Any, ax: Any = None, *, against: Against = "seconds") -> tuple[Axes, ...]:
+    """The objective and its lower bound closing in on the optimum, and the gap between them, against time or passes.
 
     Parameters
     ----------
     history : a fitted estimator or its `history_`; or several, as a list of estimators or as a dict from names to
         either. Of several one-vs-rest problems the first is drawn above, and the gap of each below.
     ax : one matplotlib axes (the bounds only), or a pair (bounds, gap). By default a new figure with both.
+    against : "seconds", or "passes" over the data, which do not depend on the machine.
 
     Returns
     -------
     axes : the axes drawn on.
     """
+    one_of("against", against, ("seconds", "passes"))
     models = _histories(history)
     axes = _axes(ax)
     problems = {name: _by_label(records) for name, records in models.items()}
     if len(models) == 1:
         only = next(iter(problems.values()))
-        _draw_bounds(axes[0], next(iter(only.values())))
+        _draw_bounds(axes[0], next(iter(only.values())), against)
     else:
-        _draw_several_bounds(axes[0], {name: next(iter(each.values())) for name, each in problems.items()})
+        first = {name: next(iter(each.values())) for name, each in problems.items()}
+        _draw_several_bounds(axes[0], first, against)
     if len(axes) > 1:
-        _draw_gaps(axes[1], problems)
+        _draw_gaps(axes[1], problems, against)
         axes[0].tick_params(labelbottom=False)
-    axes[-1].set_xlabel("seconds")
+    axes[-1].set_xlabel("seconds" if against == "seconds" else "passes over the data")
     for each in axes:
         _tidy(each)
     return axes
@@ -82,15 +94,33 @@ def plot_time_breakdown(history: Any, ax: Axes | None = None) -> Axes:
     """
     models = {name: _spent(records) for name, records in _histories(history).items()}
     if ax is None:
-        import matplotlib.pyplot as plt
-
-        height = 4.0 if len(models) == 1 else 1.3 + 0.5 * len(models)
-        _, ax = plt.subplots(figsize=(7.2, height), layout="constrained", dpi=150)
+        ax = new_axes(7.2, 4.0 if len(models) == 1 else 1.3 + 0.5 * len(models))
     if len(models) == 1:
         _draw_layers(ax, next(iter(models.values())))
     else:
         _draw_bars(ax, {name: spent[:, -1] for name, spent in models.items()})
     return ax
+
+
+class ConvergenceDisplay:
+    """The convergence of a fit, as `plot_convergence` draws it.
+
+    Make it with `from_estimator`. After `plot`, `figure_` and `ax_` (bounds, gap) are there.
+    """
+
+    def __init__(self, *, history: Any, against: Against = "seconds") -> None:
+        self.history, self.against = history, against
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, against: Against = "seconds", ax: Any = None) -> ConvergenceDisplay:
+        """Draws a fitted estimator, or several of them."""
+        return cls(history=estimator, against=against).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> ConvergenceDisplay:
+        """Draws on one axes or a pair of them; by default in a new figure."""
+        self.ax_ = plot_convergence(self.history, ax, against=self.against)
+        self.figure_ = self.ax_[0].figure
+        return self
 
 
 class PathDisplay:
@@ -150,15 +180,12 @@ class PathDisplay:
         for draw, each in zip(panels, axes, strict=True):
             draw(each)
             each.set_xscale("log")
-            for side in ("top", "right"):
-                each.spines[side].set_visible(False)
-            each.grid(axis="y", color="#E6E6E6", linewidth=0.8)
-            each.set_axisbelow(True)
+            tidy(each)
             if self.chosen is not None:
-                each.axvline(self.chosen, color=_ABOVE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
+                each.axvline(self.chosen, color=ABOVE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
         axes[-1].set_xlabel("C")
         if self.chosen is not None:
-            axes[0].set_title(f"C = {self.chosen:.3g} is chosen", loc="left", fontsize=11, color=_INK)
+            axes[0].set_title(f"C = {self.chosen:.3g} is chosen", loc="left", fontsize=11, color=INK)
         self.ax_, self.figure_ = axes, axes[0].figure
         return self
 
@@ -167,19 +194,19 @@ class PathDisplay:
         assert self.scores is not None
         done = self.scores[~np.isnan(self.scores).all(axis=1)]
         mean, spread = done.mean(axis=0), done.std(axis=0)
-        ax.fill_between(self.Cs, mean - spread, mean + spread, color=_BETWEEN, alpha=0.35, linewidth=0)
-        ax.plot(self.Cs, mean, color=_BELOW, **_mark(self.Cs))
+        ax.fill_between(self.Cs, mean - spread, mean + spread, color=BETWEEN, alpha=0.35, linewidth=0)
+        ax.plot(self.Cs, mean, color=BELOW, **mark(self.Cs))
         ax.set_ylabel(self.score_name)
 
     def _draw_norms(self, ax: Axes) -> None:
-        ax.plot(self.Cs, np.where(self.norms > 0.0, self.norms, np.nan), color=_INK, **_mark(self.Cs))
+        ax.plot(self.Cs, np.where(self.norms > 0.0, self.norms, np.nan), color=INK, **mark(self.Cs))
         ax.set_yscale("log")
         ax.set_ylabel("|w|")
 
     def _draw_gaps(self, ax: Axes) -> None:
-        ax.plot(self.Cs, np.where(self.gaps > 0.0, self.gaps, np.nan), color=_INK, **_mark(self.Cs))
-        ax.axhline(self.tol, color=_INK, linewidth=1, linestyle=(0, (2, 3)))
-        style: dict[str, Any] = {"color": _INK, "fontsize": 9, "textcoords": "offset points"}
+        ax.plot(self.Cs, np.where(self.gaps > 0.0, self.gaps, np.nan), color=INK, **mark(self.Cs))
+        ax.axhline(self.tol, color=INK, linewidth=1, linestyle=(0, (2, 3)))
+        style: dict[str, Any] = {"color": INK, "fontsize": 9, "textcoords": "offset points"}
         ax.annotate("tol", (0, self.tol), (6, 4), xycoords=("axes fraction", "data"), **style)
         ax.set_yscale("log")
         ax.set_ylabel("relative gap")
@@ -240,34 +267,34 @@ def _column(records: History, name: str) -> Vector:
     return np.array([record[name] for record in records], dtype=np.float64)
 
 
-def _bounds(records: History) -> tuple[Vector, Vector, Vector]:
-    """Seconds, the lowest F so far and the highest bound so far."""
+def _bounds(records: History, against: Against) -> tuple[Vector, Vector, Vector]:
+    """Seconds or passes, the lowest F so far and the highest bound so far."""
     primal, lower = _column(records, "primal"), _column(records, "lower")
-    return _column(records, "seconds"), np.fmin.accumulate(primal), np.fmax.accumulate(lower)
+    return _column(records, against), np.fmin.accumulate(primal), np.fmax.accumulate(lower)
 
 
-def _draw_bounds(ax: Axes, records: History) -> None:
+def _draw_bounds(ax: Axes, records: History, against: Against) -> None:
     """F(w) from above, the bound from below, and the optimum somewhere in the band between them."""
-    seconds, primal, lower = _bounds(records)
-    ax.fill_between(seconds, lower, primal, color=_BETWEEN, alpha=0.35, linewidth=0)
-    ax.plot(seconds, primal, color=_ABOVE, label="objective of the model", **_mark(seconds))
-    ax.plot(seconds, lower, color=_BELOW, label="proven lower bound", **_mark(seconds))
+    spent, primal, lower = _bounds(records, against)
+    ax.fill_between(spent, lower, primal, color=BETWEEN, alpha=0.35, linewidth=0)
+    ax.plot(spent, primal, color=ABOVE, label="objective of the model", **mark(spent))
+    ax.plot(spent, lower, color=BELOW, label="proven lower bound", **mark(spent))
     _show_the_way(ax, [float(primal[-1])])
     ax.legend(frameon=False, loc="lower right")
-    ax.set_title("The best possible objective lies in the grey band", loc="left", fontsize=11, color=_INK)
+    ax.set_title("The best possible objective lies in the grey band", loc="left", fontsize=11, color=INK)
 
 
-def _draw_several_bounds(ax: Axes, models: Mapping[str, History]) -> None:
+def _draw_several_bounds(ax: Axes, models: Mapping[str, History], against: Against) -> None:
     """The same pair of lines for each model, in a colour of its own."""
     ends = []
     for place, (name, records) in enumerate(models.items()):
-        seconds, primal, lower = _bounds(records)
-        ax.plot(seconds, primal, label=name, **_mark(seconds), **_series(place))
-        ax.plot(seconds, lower, **_mark(seconds), **_series(place))
+        spent, primal, lower = _bounds(records, against)
+        ax.plot(spent, primal, label=name, **mark(spent), **_series(place))
+        ax.plot(spent, lower, **mark(spent), **_series(place))
         ends.append(float(primal[-1]))
     _show_the_way(ax, ends)
     ax.legend(frameon=False, loc="lower right")
-    ax.set_title("From above: the objective. From below: its proven lower bound", loc="left", fontsize=11, color=_INK)
+    ax.set_title("From above: the objective. From below: its proven lower bound", loc="left", fontsize=11, color=INK)
 
 
 def _show_the_way(ax: Axes, ends: Sequence[float]) -> None:
@@ -278,32 +305,26 @@ def _show_the_way(ax: Axes, ends: Sequence[float]) -> None:
 
 
 def _series(place: int) -> dict[str, Any]:
-    many = len(_SERIES)
-    return {"color": _SERIES[place % many], "linestyle": _STYLES[place // many % len(_STYLES)]}
+    many = len(SERIES)
+    return {"color": SERIES[place % many], "linestyle": _STYLES[place // many % len(_STYLES)]}
 
 
-def _mark(points: Sequence[Any] | Vector) -> dict[str, Any]:
-    """A line with a dot per iteration, as long as the dots can be told apart."""
-    dots = {"marker": "o", "markersize": 3.5} if len(points) <= _MOST_DOTS else {}
-    return {"linewidth": 1.8, "zorder": 3, **dots}
-
-
-def _draw_gaps(ax: Axes, models: Mapping[str, Mapping[str, History]]) -> None:
+def _draw_gaps(ax: Axes, models: Mapping[str, Mapping[str, History]], against: Against) -> None:
     """The relative gap on a logarithmic scale, with the tolerance where the history has it."""
     for place, problems in enumerate(models.values()):
-        colours = {"color": _INK} if len(models) == 1 else _series(place)
+        colours = {"color": INK} if len(models) == 1 else _series(place)
         shades = np.linspace(1.0, 0.35, len(problems))
         for shade, (label, records) in zip(shades, problems.items(), strict=True):
             gap = _column(records, "gap")
             shown = np.where(gap > 0, gap, np.nan)
-            style: dict[str, Any] = {**colours, "alpha": float(shade), **_mark(gap)}
-            ax.plot(_column(records, "seconds"), shown, label=label, **style)
+            style: dict[str, Any] = {**colours, "alpha": float(shade), **mark(gap)}
+            ax.plot(_column(records, against), shown, label=label, **style)
     ax.set_yscale("log")
     ax.set_ylabel("relative gap")
     last = next(iter(next(iter(models.values())).values()))[-1]
     if last.get("tol"):
-        ax.axhline(float(last["tol"]), color=_INK, linewidth=1, linestyle=(0, (2, 3)))
-        style = {"color": _INK, "fontsize": 9, "textcoords": "offset points"}
+        ax.axhline(float(last["tol"]), color=INK, linewidth=1, linestyle=(0, (2, 3)))
+        style = {"color": INK, "fontsize": 9, "textcoords": "offset points"}
         ax.annotate("tol", (0, float(last["tol"])), (6, 4), xycoords=("axes fraction", "data"), **style)
 
 
@@ -322,7 +343,7 @@ def _spent(history: History) -> Vector:
 def _draw_layers(ax: Axes, spent: Vector) -> None:
     """A layer for each phase, on top of each other, against iterations."""
     shown = [(*_PHASES[phase], row) for phase, row in zip((*PHASES, "other"), spent, strict=True) if row[-1] > 0.0]
-    names, colours, rows = zip(*shown, strict=True) if shown else (["other"], [_BETWEEN], [spent[-1]])
+    names, colours, rows = zip(*shown, strict=True) if shown else (["other"], [BETWEEN], [spent[-1]])
     layers = ax.stackplot(np.arange(spent.shape[1]), *rows, labels=names, colors=colours)
     for layer in layers:
         layer.set(edgecolor="white", linewidth=0.6)
@@ -346,7 +367,7 @@ def _draw_bars(ax: Axes, models: Mapping[str, Vector]) -> None:
         ax.barh(places, seconds, 0.62, left, label=name, color=colour, edgecolor="white", linewidth=0.6)
         left += seconds
     for place, total in zip(places, left, strict=True):
-        style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "color": _INK, "fontsize": 9}
+        style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "color": INK, "fontsize": 9}
         ax.annotate(f"{total:.3g} s", (total, place), (4, 0), **style)
     ax.set_yticks(places, list(models))
     ax.invert_yaxis()
@@ -359,10 +380,7 @@ def _draw_bars(ax: Axes, models: Mapping[str, Vector]) -> None:
 
 
 def _tidy(ax: Axes, lines: Literal["x", "y"] = "y") -> None:
-    """Axes as lines to read from, not as a box around the picture."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    ax.grid(axis=lines, color="#E6E6E6", linewidth=0.8)
-    ax.set_axisbelow(True)
+    """The same for axes that begin at 0."""
+    tidy(ax, lines)
     ax.set_xlim(left=0.0)
     ax.margins(x=0.02)

@@ -40,6 +40,7 @@ def _run(argv: list[str]) -> int:
         from cutsvm.cli.parser import parse  # takes a second, and Ctrl-C may come in it
 
         options = parse(argv)
+        options.words = argv  # as they were typed
         code: int = options.run(options)
         return code
     except SystemExit as end:  # argparse: 0 after --help and --version, 2 after bad usage

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from cutsvm.cli.chart import gap_chart
 from cutsvm.cli.messages import CommandError, Messages, certificate, collected_warnings, result
-from cutsvm.cli.train import fit_with_progress, passes
+from cutsvm.cli.train import fit_with_progress
+from cutsvm.outcome import passes
 
 __all__ = ["demo"]
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cutsvm.cli.data import check_source
-from cutsvm.cli.kernel_task import ending, goal, machine_facts, machine_rows, rounds
+from cutsvm.cli.kernel_task import machine_facts, machine_rows
 from cutsvm.cli.messages import certificate, failures_in_words, one_line, print_json, result, some
+from cutsvm.outcome import ending, goal, rounds
 
 if TYPE_CHECKING:
     from cutsvm.io.model_file import SavedModel

@@ -5,27 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cutsvm.cli.messages import CommandError, failures_in_words
+from cutsvm.outcome import goal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cutsvm.kernel import KernelSVC
 
-__all__ = [
-    "OPTIONS",
-    "SOLVERS",
-    "add_options",
-    "check_options",
-    "ending",
-    "goal",
-    "kernel_svc",
-    "machine_facts",
-    "machine_rows",
-    "rounds",
-]
+__all__ = ["OPTIONS", "SOLVERS", "add_options", "check_options", "kernel_svc", "machine_facts", "machine_rows"]
 
 # Options that no other task has, and what in turn takes them: kernels, or solvers.
 OPTIONS = {
@@ -104,30 +92,6 @@ def kernel_svc(options: argparse.Namespace, class_weight: Mapping[Any, float] | 
 
 def _solver(options: argparse.Namespace) -> str:
     return "sgd" if options.solver == "auto" else str(options.solver)
-
-
-def goal(estimator: Any) -> float | None:
-    """The gap that a fit is to reach; stochastic gradient steps have none, they end with their epochs."""
-    from cutsvm.io.model_file import task_of
-    from cutsvm.kernel_machines import SGD
-
-    stochastic = task_of(estimator) == "kernel" and (estimator.solver == "sgd" or isinstance(estimator.solver, SGD))
-    return None if stochastic else float(estimator.tol)
-
-
-def ending(estimator: Any) -> str:
-    """How the fit ended."""
-    if goal(estimator) is None and estimator.converged_:
-        return "all epochs were done"
-    return str(estimator.status_.value)
-
-
-def rounds(estimator: Any) -> str:
-    """What `n_iter_` of the estimator counts."""
-    kind = "iteration"
-    if hasattr(estimator, "dual_coef_"):
-        kind = "epoch" if goal(estimator) is None else "round"
-    return kind if np.array_equal(estimator.n_iter_, 1) else f"{kind}s"
 
 
 def machine_facts(estimator: KernelSVC) -> dict[str, Any]:

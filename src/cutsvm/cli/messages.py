@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cutsvm.outcome import printable, within
+
 __all__ = [
     "CommandError",
     "Messages",
@@ -82,7 +84,7 @@ def complain(text: str, code: int) -> int:
 def _to_stderr(text: str) -> None:
     # Whoever closed standard error does not want to hear it, and the exit code still tells.
     with contextlib.suppress(OSError, ValueError):
-        print(_printable(text), file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
 
 
 def result(text: str) -> None:
@@ -107,18 +109,13 @@ def _finite(value: Any) -> Any:
 
 def one_line(text: str) -> str:
     """Text without line breaks and without control characters."""
-    return _printable(" ".join(text.split()))
+    return printable(" ".join(text.split()))
 
 
 def some(values: list[Any]) -> str:
     """The first few values; text in quotes, so that a label with a blank or a control sign is seen as one."""
     shown = ", ".join(f"{v:.10g}" if isinstance(v, float) else repr(v) for v in values[:_SHOWN])
     return shown if len(values) <= _SHOWN else f"{shown}, ... ({len(values):,} in all)"
-
-
-def _printable(text: str) -> str:
-    """Text in which control characters, which a file or its name may hold, are spelt out."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 @contextlib.contextmanager
@@ -144,9 +141,6 @@ def failures_in_words(name: str = "") -> Iterator[None]:
 
 
 def certificate(gap: float, tol: float | None) -> str:
-    """The gap in words. A gap is relative to the objective reached, the words to the best possible one."""
+    """The gap in words, and as a number."""
     shown = f"gap {gap:.1e}" + ("" if tol is None else f", tol {tol:.0e}")
-    if not (math.isfinite(gap) and gap < 1):
-        return f"nothing is proven yet about the best possible objective ({shown})"
-    percent = float(f"{100 * gap / (1 - gap):.2g}")
-    return f"within {percent:g} % of the best possible objective ({shown})"
+    return f"{within(gap) or 'nothing is proven yet about the best possible objective'} ({shown})"

@@ -27,6 +27,7 @@ _TRAIN_EXAMPLES = """examples:
   cutsvm train part1.svm --also part2.svm         rows from several files
   cutsvm train --max-time 60 --json train.svm     the best model after a minute, facts as JSON
   cutsvm train --memory 2GB train.store           rows stay on disk (cutsvm convert makes stores)
+  cutsvm train --report train.html train.svm      the model as a page: certificate, pictures, measures
   cutsvm train --checkpoint ck train.store        after a kill the same command goes on from the file ck
 
 DATA is an svmlight file, also compressed (.gz .bz2 .xz .zst), a table (.csv .tsv .parquet .arrow .feather .npz), or a
@@ -240,7 +241,9 @@ def _add_output(parser: _Parser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("-v", dest="folds", metavar="FOLDS", type=_folds, help="cross-validate and write no model")
     group.add_argument("--format", choices=("cutsvm", "liblinear"), default="cutsvm", help="of MODEL (default: cutsvm)")
-    group.add_argument("--report", metavar="FILE.html", help="(not available yet)")
+    group.add_argument(
+        "--report", metavar="FILE.html", help="the certificate, pictures and measures as one page (matplotlib)"
+    )
     _add_voice(group)
 
 

@@ -20,10 +20,10 @@ from cutsvm.cli.train import (
     check_model_target,
     estimator_of,
     facts_of,
-    passes,
     refuse_what_is_not_there,
     write_model,
 )
+from cutsvm.outcome import passes
 
 if TYPE_CHECKING:
     from cutsvm.folds import Chooser

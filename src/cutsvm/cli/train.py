@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cutsvm.cli.data import as_labels, check_source, check_target, read_rows, zero_based
-from cutsvm.cli.kernel_task import ending, goal, kernel_svc, machine_facts, rounds
+from cutsvm.cli.kernel_task import kernel_svc, machine_facts
 from cutsvm.cli.messages import (
     CommandError,
     Messages,
@@ -23,8 +23,10 @@ from cutsvm.cli.messages import (
     print_json,
     result,
 )
+from cutsvm.cli.report_option import check_report, write_report
 from cutsvm.cli.tasks import check_options
 from cutsvm.io.dataset import StoredDataset
+from cutsvm.outcome import earlier, ending, goal, passes, rounds
 
 if TYPE_CHECKING:
     from cutsvm.estimator import Certified
@@ -35,7 +37,6 @@ __all__ = [
     "estimator_of",
     "facts_of",
     "fit_with_progress",
-    "passes",
     "refuse_what_is_not_there",
     "train",
     "write_model",
@@ -52,6 +53,8 @@ def train(options: argparse.Namespace) -> int:
         check_model_target(target, sources)
     if options.checkpoint is not None:
         _check_checkpoint(options, target)
+    if options.report is not None:
+        check_report(options, target, sources)
     with ExitStack() as until_done:
         return _train(options, sources, target, say, until_done)
 
@@ -91,13 +94,18 @@ def _train(options: argparse.Namespace, sources: list[str], target: str, say: Me
         estimator.classes_ = classes  # a store has its numbers as float64
     written = write_model(estimator, target, data, options)
     _report(options, estimator, data, say, written, seconds)
+    reported = options.report is None or write_report(options, estimator, data, written, seconds)
+    if options.report is not None and reported:
+        say.note(f"report: {options.report}")
     if options.json:
         files = {"task": options.task, "data": sources, "model": written}
+        if options.report is not None:
+            files["report"] = options.report if reported else None
         shape = {"rows": data.shape[0], "features": data.shape[1], "nonzeros": data.entries}
         times = {"seconds": seconds, "seconds_reading": reading}
         labels = {"queries": getattr(estimator, "n_queries_", None)} if options.task == "rank" else {"classes": classes}
         print_json({**files, **shape, **labels, **_outcome(estimator), **times})
-    return 0 if written == target else 1
+    return 0 if written == target and reported else 1
 
 
 def _read(options: argparse.Namespace, sources: list[str], until_done: ExitStack) -> Dataset:
@@ -150,8 +158,6 @@ def refuse_what_is_not_there(options: argparse.Namespace) -> None:
         raise CommandError("--line-search belongs to --solver ocas or sifting, that of dcd is always exact")
     if options.shards is not None and options.solver in ("dcd", "accpm"):
         raise CommandError(f"--shards belongs to --solver ocas, sifting or cpa, {options.solver} has none")
-    if options.report is not None:
-        raise CommandError("--report is not available yet")
 
 
 def check_model_target(target: str, sources: list[str]) -> None:
@@ -301,22 +307,6 @@ def _outcome(estimator: Certified) -> dict[str, Any]:
     else:
         own = {"passes": passes(estimator), "chosen": estimator.history_[-1]["note"]}
     return {**settings, **numbers, **status, **own}
-
-
-def passes(estimator: Certified) -> float:
-    """Passes over the data, of all one-vs-rest problems together."""
-    last: dict[str, float] = {}
-    for record in estimator.history_:
-        last[str(record.get("label", ""))] = record["passes"]
-    return sum(last.values())
-
-
-def earlier(estimator: Certified) -> float:
-    """Seconds of the runs that this one has gone on from."""
-    first: dict[str, dict[str, Any]] = {}
-    for record in estimator.history_:
-        first.setdefault(str(record.get("label", "")), record)
-    return float(sum(record["seconds"] for record in first.values() if record["iteration"] > 0))
 
 
 def _report(

@@ -1,0 +1,63 @@
+"""What a fit has come to, for people: the certificate in words, how it ended, and what it took."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+__all__ = ["earlier", "ending", "goal", "passes", "printable", "rounds", "within"]
+
+
+def within(gap: float) -> str | None:
+    """The gap in words, None if it proves nothing. A gap is a share of the objective reached, the words of the best."""
+    if not (math.isfinite(gap) and gap < 1):
+        return None
+    percent = float(f"{100 * gap / (1 - gap):.2g}")
+    return f"within {percent:g} % of the best possible objective"
+
+
+def goal(estimator: Any) -> float | None:
+    """The gap that a fit is to reach; stochastic gradient steps have none, they end with their epochs."""
+    from cutsvm.io.model_file import task_of
+    from cutsvm.kernel_machines import SGD
+
+    stochastic = task_of(estimator) == "kernel" and (estimator.solver == "sgd" or isinstance(estimator.solver, SGD))
+    return None if stochastic else float(estimator.tol)
+
+
+def ending(estimator: Any) -> str:
+    """How the fit ended."""
+    if goal(estimator) is None and estimator.converged_:
+        return "all epochs were done"
+    return str(estimator.status_.value)
+
+
+def rounds(estimator: Any) -> str:
+    """What `n_iter_` of the estimator counts."""
+    import numpy as np  # not above: the command line is to answer Ctrl-C at once
+
+    kind = "iteration"
+    if hasattr(estimator, "dual_coef_"):
+        kind = "epoch" if goal(estimator) is None else "round"
+    return kind if np.array_equal(estimator.n_iter_, 1) else f"{kind}s"
+
+
+def passes(estimator: Any) -> float:
+    """Passes over the data, of all one-vs-rest problems together."""
+    last: dict[str, float] = {}
+    for record in estimator.history_:
+        last[str(record.get("label", ""))] = record["passes"]
+    return sum(last.values())
+
+
+def earlier(estimator: Any) -> float:
+    """Seconds of the runs that this one has gone on from."""
+    first: dict[str, dict[str, Any]] = {}
+    for record in estimator.history_:
+        first.setdefault(str(record.get("label", "")), record)
+    return float(sum(record["seconds"] for record in first.values() if record["iteration"] > 0))
+
+
+def printable(text: str) -> str:
+    """Text in which control characters, which a file or its name may hold, are spelt out."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
