@@ -3,7 +3,7 @@
     python benchmarks/papers/franc_sonnenburg.py [--only selection,training,convergence,scaling,threads]
     python benchmarks/papers/franc_sonnenburg.py --quick        # few rows, about a minute, into a scratch folder
 
-Everybody minimises F(w, b) = (|w|^2 + b^2)/2 + C sum_i max(0, 1 - y_i (w.x_i + b)): the paper's problem, which has no b,
+Everybody minimises F(w, b) = (|w|^2 + b^2)/2 + C sum_i max(0, 1 - y_i (w.x_i + b)), the paper's problem (it has no b)
 on rows with a constant feature. Its C is our C n, and stands as `Cn` in the CSV. `ocas` and `cpa` are the paper's two
 algorithms: one shard, so one plane an iteration. Rows are split once: three fifths to train on, one to choose C by, one
 to test. `selection` runs first: `training` and `convergence` are at the C that it found.
