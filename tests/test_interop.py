@@ -10,10 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
-from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from cutsvm import KernelSVC, LinearSVC, LinearSVCCV, ROCAreaSVC, load_model, save_model
 
@@ -109,16 +106,3 @@ def test_onnx(name: str) -> None:
     clear = ranked[:, -1] - ranked[:, -2] > 1e-4
     assert clear.sum() > 100
     np.testing.assert_array_equal(labels[clear], model.predict(X)[clear])
-
-
-def test_onnx_of_a_pipeline() -> None:
-    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    X, y = load_iris(return_X_y=True)
-    X = X.astype(np.float32)
-    pipeline = make_pipeline(StandardScaler(), LinearSVC()).fit(X, y)
-    pipeline.steps[-1] = ("svm", pipeline[-1].to_sklearn())
-    made = skl2onnx.to_onnx(pipeline, X[:1])
-    session = runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
-    labels = session.run(None, {session.get_inputs()[0].name: X})[0]
-    assert np.mean(labels == pipeline.predict(X)) > 0.99
