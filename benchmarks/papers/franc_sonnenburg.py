@@ -1,7 +1,7 @@
 """The five experiments of Franc and Sonnenburg (2008), Optimized Cutting Plane Algorithm for SVMs, on our data.
 
     python benchmarks/papers/franc_sonnenburg.py [--only selection,training,convergence,scaling,threads]
-    python benchmarks/papers/franc_sonnenburg.py --quick        # few rows, about a minute, into a scratch folder
+    python benchmarks/papers/franc_sonnenburg.py --quick        # few rows, some minutes, into a scratch folder
 
 Everybody minimises F(w, b) = (|w|^2 + b^2)/2 + C sum_i max(0, 1 - y_i (w.x_i + b)), the paper's problem (it has no b)
 on rows with a constant feature. Its C is our C n, and stands as `Cn` in the CSV. `ocas` and `cpa` are the paper's two
