@@ -20,6 +20,7 @@ from cutsvm.callbacks import Log, make_audible
 from cutsvm.checkpoint import Checkpoint, check_path
 from cutsvm.fingerprint import Fingerprint, Scalar
 from cutsvm.io.dataset import Dataset, StoredDataset, open_dataset
+from cutsvm.observed import FitTask, Observable
 from cutsvm.rows import StoreRows, WholeRows, as_rows
 from cutsvm.run import Callback, Record, Result, Solver, Status, relative_gap
 from cutsvm.types import Array, Vector
@@ -36,7 +37,7 @@ class Labelled(NamedTuple):
     named: Array  # the classes as they are called, where y has numbers for them
 
 
-class Certified(BaseEstimator):  # type: ignore[misc]
+class Certified(Observable, BaseEstimator):  # type: ignore[misc]
     """An estimator whose fit has a lower bound of its objective."""
 
     C: float
@@ -123,7 +124,13 @@ class Certified(BaseEstimator):  # type: ignore[misc]
         return None
 
     def _callbacks(self) -> list[Callback]:
-        return [*(self.callbacks or ()), *([Log()] if self.verbose else ())]
+        task: FitTask | None = self.__dict__.get("_fit_task")
+        seen = [] if task is None else [task.watch()]
+        return [*(self.callbacks or ()), *([Log()] if self.verbose else ()), *seen]
+
+    def _weights_at(self, risk: Any, w: Vector, record: Record) -> dict[str, Array] | None:
+        """The attributes of the model that a fit would end with at this w; None where that takes more than w."""
+        return None
 
     def _open_checkpoint(
         self, solver: Solver, rows: WholeRows, data: dict[str, list[float]], **settings: Scalar

@@ -19,6 +19,7 @@ from cutsvm.kernel_machines import KernelSolver, resolve
 from cutsvm.kernel_machines.gram import KERNELS, ROWS, Kernel, Points, alike, blocks, identity, is_sparse
 from cutsvm.kernel_machines.one_vs_one import Problems, decisions, duals, pair_scores, pairwise
 from cutsvm.kernel_machines.task import Settings, Task
+from cutsvm.observed import observed
 from cutsvm.run import Iterate, Record, Result, Status, Stop, run
 from cutsvm.types import Array, Ints, Vector
 
@@ -160,6 +161,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
+    @observed
     def fit(self, X: Any, y: Any = None) -> KernelSVC:
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()

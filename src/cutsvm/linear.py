@@ -16,9 +16,11 @@ from cutsvm.apart import walk_in_parts
 from cutsvm.checkpoint import Checkpoint
 from cutsvm.estimator import Certified, Labelled, on_disk
 from cutsvm.fingerprint import Scalar
+from cutsvm.interop import as_linear_svc
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.scratch import Scratch
 from cutsvm.losses import CrammerSinger, Hinge
+from cutsvm.observed import observed
 from cutsvm.risk import Intercept, MultiRisk, Risk
 from cutsvm.rows import Rows, StoreRows, WholeRows, as_rows
 from cutsvm.run import Record, Result, Solver, Stop
@@ -164,6 +166,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         self.callbacks = callbacks
         self.verbose = verbose
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`, `fit("train.store")`."""
         solver = self._check_params()
@@ -186,6 +189,8 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         validation.apply_class_weights(weights, self.class_weight, classes, y, named)
         rows = X if isinstance(X, WholeRows) else as_rows(X, threads.count(self.n_jobs, X.size))
         checkpoint = self._checkpoint_of(solver, rows, y, weights, classes)
+        if (task := self.__dict__.get("_fit_task")) is not None:
+            task.fitted = {"classes_": named}
         Cs = [float(model.C) for model in models]
         joint = len(classes) > 2 and self.multi_class == "crammer_singer"
         with threads.one_blas_thread():
@@ -277,6 +282,12 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         parts = [(result, *risk.parts(result.w)) for result in results]
         return [Solved([result], W, b - b.mean() if self.intercept == "free" else b) for result, W, b in parts]
 
+    def _weights_at(self, risk: Any, w: Vector, record: Record) -> dict[str, Array] | None:
+        if record.label:  # one class against the rest, and the others have weights of their own
+            return None
+        W, b = risk.parts(w)
+        return {"coef_": np.array(W, ndmin=2), "intercept_": np.array(b, ndmin=1)}
+
     def _intercept(self) -> Intercept:
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
 
@@ -299,3 +310,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[chosen]
         return labels
+
+    def to_sklearn(self) -> Any:
+        """A fitted `sklearn.svm.LinearSVC` that predicts the same, for tools that know scikit-learn's classes only."""
+        return as_linear_svc(self, same_problem=True)

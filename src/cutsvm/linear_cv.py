@@ -14,6 +14,7 @@ from cutsvm.estimator import Labelled
 from cutsvm.folds import Chooser, Fold, Limits, Outcome, accepted, score_all
 from cutsvm.io.dataset import Dataset
 from cutsvm.linear import LinearSVC
+from cutsvm.observed import observed
 from cutsvm.path import copies, grid
 from cutsvm.rows import StoreRows, as_rows
 from cutsvm.run import Record, Solver
@@ -108,6 +109,7 @@ class LinearSVCCV(Chooser, LinearSVC):
         self.callbacks = callbacks
         self.verbose = verbose
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> LinearSVCCV:
         """Chooses C and fits the model to rows X with labels y, or to a data set: `fit("train.svm")`.
 

@@ -20,8 +20,10 @@ from sklearn.base import ClassifierMixin
 from cutsvm import fingerprint, memory, queries, threads, validation
 from cutsvm.checkpoint import Checkpoint
 from cutsvm.estimator import Certified, is_source, on_disk, open_source
+from cutsvm.interop import as_linear_svc
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.losses import Pairwise
+from cutsvm.observed import observed
 from cutsvm.risk import PairRisk
 from cutsvm.rows import StoreRows, WholeRows, as_rows
 from cutsvm.run import Record, Solver, Stop
@@ -198,6 +200,7 @@ class RankingSVM(_PairwiseSVM):
         logging.getLogger("cutsvm").info("%s: training %s", data.source, plan.words)
         return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room)
 
+    @observed
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVM:
         """Fits the model to rows X with values y to be ordered by, within each query.
 
@@ -251,6 +254,9 @@ class RankingSVM(_PairwiseSVM):
         for model in models:
             model.n_queries_ = len(loss.levels)
             model.n_skipped_queries_ = int(np.count_nonzero(loss.levels < 2))
+
+    def _weights_at(self, risk: Any, w: Vector, record: Record) -> dict[str, Array] | None:
+        return {"coef_": np.array(w, ndmin=2), "intercept_": np.zeros(1)}
 
     def predict(self, X: Any) -> Vector:
         """X coef_': the higher, the further up. Scores are compared within a query."""
@@ -306,6 +312,7 @@ class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         return tags
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ROCAreaSVC:
         """Fits the model to rows X with labels y of two classes, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
@@ -332,6 +339,10 @@ class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
         positive = self.decision_function(X) > 0.0
         labels: Array = self.classes_[positive.astype(int)]
         return labels
+
+    def to_sklearn(self) -> Any:
+        """A fitted `sklearn.svm.LinearSVC` that predicts the same; its C is its own default, and not this one."""
+        return as_linear_svc(self, same_problem=False)
 
 
 class OrdinalSVC(_PairwiseSVM):
@@ -416,6 +427,7 @@ class OrdinalSVC(_PairwiseSVM):
         validation.one_of("threshold_loss", self.threshold_loss, tuple(COSTS))
         return super()._check_params()
 
+    @observed
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrdinalSVC:
         """Fits the model to rows X with levels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()

@@ -11,6 +11,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from cutsvm.folds import Chooser, Fold, Limits, Outcome, accepted, score_all
+from cutsvm.observed import observed
 from cutsvm.path import copies, grid
 from cutsvm.ranking import Queries, RankingSVM
 from cutsvm.rows import as_rows
@@ -86,6 +87,7 @@ class RankingSVMCV(Chooser, RankingSVM):
         self.callbacks = callbacks
         self.verbose = verbose
 
+    @observed
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVMCV:
         """Chooses C and fits the model to rows X with values y to be ordered by, within each query."""
         solver = self._check_params()

@@ -163,7 +163,7 @@ def run(
                 if part is not None and len(history) > 1:  # the first is where it began
                     part.keep(last, history[-1])
                 status = watch.judge(last, history[-1])
-                asked = [bool(callback(history[-1])) for callback in callbacks]
+                asked = [_tell(callback, history[-1], risk, last.w) for callback in callbacks]
                 if status is None and any(asked):
                     status = Status.CALLBACK
                 if status is not None:
@@ -179,6 +179,12 @@ def run(
         primal = last.primal if last.swept else risk.penalty(last.w) + C * risk.value(risk.score(last.w))
     lower = min(last.lower, primal)
     return Result(last.w, primal, lower, status, max(1, history[-1].iteration), [r.to_dict() for r in history])
+
+
+def _tell(callback: Callback, record: Record, risk: Risk, w: Vector) -> bool:
+    """Whether a callback asks to stop. One that has a method `see` is given the point, too."""
+    see = getattr(callback, "see", None)
+    return bool(callback(record) if see is None else see(record, risk, w))
 
 
 def _start(start: Vector | None, saved: State | None) -> Vector | None:

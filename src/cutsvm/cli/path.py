@@ -17,6 +17,7 @@ from cutsvm.cli.chart import bar_chart
 from cutsvm.cli.data import as_labels, check_target, read_rows, zero_based
 from cutsvm.cli.messages import CommandError, Messages, collected_warnings, failures_in_words, print_json, result
 from cutsvm.cli.train import (
+    check_format,
     check_model_target,
     estimator_of,
     facts_of,
@@ -43,6 +44,9 @@ def path(options: argparse.Namespace) -> int:
         if options.folds is None:
             raise CommandError("--model writes the model with the best C, which -v FOLDS finds: add -v")
         check_model_target(options.model, sources)
+    elif options.format is not None:
+        raise CommandError("--format is of the file that --model writes: add --model")
+    options.format = options.format or "cutsvm"
     if options.folds is None and options.scoring is not None:
         raise CommandError("--scoring is what -v FOLDS goes by: add -v")
     data = read_rows(sources, zero_based(options.zero_based), options.label)
@@ -50,6 +54,7 @@ def path(options: argparse.Namespace) -> int:
     classes = np.unique(y)
     if len(classes) < 2:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two or more of them")
+    check_format(options, data, classes)
     say.note(f"{data.source}: {facts_of(options.task, data, classes)}")
     with failures_in_words(options.data), collected_warnings() as caught:
         models, chooser, seconds = _fit(options, data, y, classes)

@@ -38,7 +38,8 @@ def add_own(parser: _Parser) -> None:
     group.add_argument("--scoring", metavar="S", help="what -v goes by: a name of scikit-learn's, as roc_auc")
     group.add_argument("--plot", metavar="FILE", help="draw the path: .png, .svg or .pdf")
     group.add_argument("--model", metavar="FILE", help="with -v: write the model with the best C")
-    parser.set_defaults(cost=1.0, checkpoint=None, memory=None, format="cutsvm")
+    group.add_argument("--format", choices=("cutsvm", "liblinear"), help="of --model (default: cutsvm)")
+    parser.set_defaults(cost=1.0, checkpoint=None, memory=None, report=None)
 
 
 def _cs(text: str) -> int | list[float]:

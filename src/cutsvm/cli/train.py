@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cutsvm.io.dataset import Dataset
 
 __all__ = [
+    "check_format",
     "check_model_target",
     "estimator_of",
     "facts_of",
@@ -79,7 +80,7 @@ def _train(options: argparse.Namespace, sources: list[str], target: str, say: Me
             f"--solver {options.solver} knows two classes at a time, here are {len(classes)}: add --multi-class ovr"
         )
     if options.folds is None:
-        _check_format(options, data, classes)
+        check_format(options, data, classes)
     say.note(f"{data.source}: {facts_of(options.task, data, classes)}, read in {reading:.2f} s")
     estimator = estimator_of(options, classes)
     extra: dict[str, Any] = {"qid": data.qid} if options.task == "rank" and options.memory is None else {}
@@ -184,7 +185,7 @@ def _check_checkpoint(options: argparse.Namespace, target: str) -> None:
         check_path(options.checkpoint)
 
 
-def _check_format(options: argparse.Namespace, data: Dataset, classes: npt.NDArray[Any]) -> None:
+def check_format(options: argparse.Namespace, data: Dataset, classes: npt.NDArray[Any]) -> None:
     """What the format cannot hold is better said before the training than after it."""
     from cutsvm.io.liblinear_model import check_writable
     from cutsvm.io.model_file import check_task

@@ -1,0 +1,108 @@
+"""Models of ours in the hands of other tools: scikit-learn's LinearSVC, ONNX."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn.svm
+from sklearn.exceptions import NotFittedError
+
+from cutsvm import KernelSVC, LinearSVC, LinearSVCCV, ROCAreaSVC, load_model, save_model
+
+
+def rows(n_classes: int, n: int = 120) -> tuple[Any, Any]:
+    random = np.random.default_rng(n_classes)
+    y = random.integers(n_classes, size=n)
+    return random.normal(size=(n, 4)) + np.eye(4)[y], np.array(["ant", "bee", "cat"])[y]
+
+
+MODELS = {
+    "two": (LinearSVC(C=0.3), 2),
+    "no intercept": (LinearSVC(fit_intercept=False), 2),
+    "Crammer and Singer": (LinearSVC(C=0.3), 3),
+    "one-vs-rest": (LinearSVC(multi_class="ovr", intercept="regularized"), 3),
+    "weighted": (LinearSVC(class_weight={"bee": 3.0}), 3),
+    "chosen C": (LinearSVCCV(Cs=[0.01, 0.1], cv=3), 3),
+    "ROC area": (ROCAreaSVC(), 2),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_to_sklearn_predicts_the_same(name: str) -> None:
+    estimator, n_classes = MODELS[name]
+    X, y = rows(n_classes)
+    model = sklearn.base.clone(estimator).fit(X, y)
+    twin = model.to_sklearn()
+    assert type(twin) is sklearn.svm.LinearSVC
+    assert twin.n_features_in_ == 4 and twin.n_iter_ == model.n_iter_
+    for attribute in ("coef_", "intercept_", "classes_"):
+        np.testing.assert_array_equal(getattr(twin, attribute), getattr(model, attribute))
+    other = np.random.default_rng(9).normal(size=(200, 4))
+    for given in (other, other.astype(np.float32), sp.csr_array(other)):
+        np.testing.assert_array_equal(twin.predict(given), model.predict(given))
+        np.testing.assert_allclose(twin.decision_function(given), model.decision_function(given), rtol=1e-6, atol=1e-9)
+    assert twin.score(X, y) == model.score(X, y)
+
+
+def test_the_twin_is_of_the_same_problem_where_there_is_one() -> None:
+    X, y = rows(2)
+    twin = LinearSVC(C=0.3, class_weight="balanced", fit_intercept=False).fit(X, y).to_sklearn()
+    assert (twin.loss, twin.C, twin.class_weight, twin.fit_intercept) == ("hinge", 0.3, "balanced", False)
+    again = sklearn.base.clone(twin).set_params(tol=1e-8, max_iter=100_000).fit(X, y)
+    np.testing.assert_allclose(again.coef_, twin.coef_, atol=0.02)
+    chosen = LinearSVCCV(Cs=[0.01, 0.1], cv=3).fit(X, y)
+    assert chosen.to_sklearn().C == chosen.C_
+    assert ROCAreaSVC(C=0.3).fit(X, y).to_sklearn().C == sklearn.svm.LinearSVC().C
+
+
+def test_the_twin_is_a_scikit_learn_model_of_its_own() -> None:
+    X, y = rows(3)
+    table = pd.DataFrame(X, columns=list("abcd"))
+    model = LinearSVC().fit(table, y)
+    twin = model.to_sklearn()
+    assert twin.feature_names_in_.tolist() == list("abcd")
+    twin.coef_[:] = 0.0
+    assert model.coef_.any()
+    twin = pickle.loads(pickle.dumps(model.to_sklearn()))
+    np.testing.assert_array_equal(twin.predict(table), model.predict(table))
+
+
+def test_only_fitted_models_have_one() -> None:
+    for estimator in (LinearSVC(), ROCAreaSVC(), LinearSVCCV(Cs=[0.1], cv=2, refit=False).fit(*rows(2))):
+        with pytest.raises(NotFittedError):
+            estimator.to_sklearn()
+    assert not hasattr(KernelSVC(), "to_sklearn")
+
+
+def test_a_model_from_a_file_has_one(tmp_path: Any) -> None:
+    X, y = rows(3)
+    labels = np.unique(y, return_inverse=True)[1]
+    model = LinearSVC().fit(X, labels)
+    for format in ("cutsvm", "liblinear"):
+        save_model(model, tmp_path / format, format=format)
+        twin = load_model(tmp_path / format).estimator.to_sklearn()
+        np.testing.assert_array_equal(twin.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_onnx(name: str) -> None:
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    estimator, n_classes = MODELS[name]
+    X, y = rows(n_classes)
+    X = X.astype(np.float32)
+    model = sklearn.base.clone(estimator).fit(X, y)
+    # Scores go into the graph as float32: rows in the middle between two classes may change sides.
+    made = skl2onnx.to_onnx(model.to_sklearn(), X[:1])
+    session = runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    labels = session.run(None, {session.get_inputs()[0].name: X})[0]
+    scores = model.decision_function(X)
+    ranked = np.sort(scores, axis=1) if scores.ndim == 2 else np.stack([-np.abs(scores), np.abs(scores)], axis=1)
+    clear = ranked[:, -1] - ranked[:, -2] > 1e-4
+    assert clear.sum() > 100
+    np.testing.assert_array_equal(labels[clear], model.predict(X)[clear])
