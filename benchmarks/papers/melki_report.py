@@ -78,9 +78,11 @@ def seconds(rows: list[Row]) -> list[str]:
         for row in of(rows, "peer", set=name)[:1]:
             ratio = f"{row['seconds'] / np.median(found[-1]):.0f}" if found[-1] else ""
             cells += [f"{row['seconds']:.1f}" + ("" if row["ended"] else " *"), ratio]
-        lines.append(cells + [""] * (9 - len(cells)))
+        memory = [row["memory"] for row in of(rows, "tables", set=name) if row["memory"] != ""]
+        cells += [""] * (9 - len(cells))
+        lines.append([*cells, f"{max(memory) / 1e9:.2f}" if memory else ""])
     head = [part for name in SOLVERS.values() for part in (f"{name}, paper", name)]
-    return markdown(["seconds", *head, "SVC", "SVC / NL-SGD"], lines)
+    return markdown(["seconds", *head, "SVC", "SVC / NL-SGD", "our peak memory, GB"], lines)
 
 
 def share(rows: list[Row], name: str, epochs: float, average: float) -> float:
