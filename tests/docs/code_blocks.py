@@ -1,41 +1,25 @@
-"""The code blocks of the documentation, and how they are run.
+"""The code blocks of the documentation: what they are, and what there is to do in them.
 
-A page is one program: its blocks run in order, in one namespace and in one folder.
-
-    ```python          runs; a session with >>> has to print what it shows
-    ```sh, indented    `cutsvm ...` runs and ends well; of `python benchmarks/...` the options are parsed;
-                       what begins like an entry of NOT_RUN is left out
-    ```console         the same for the lines after "$ "; between them is the output, whose words are compared
-    ```text            output or a formula: nothing to run
+    ```python          a script, or a session with >>>
+    ```sh, indented    commands: `cutsvm ...`, `python -c ...`, `python benchmarks/...`, or one of NOT_RUN
+    ```console         the same after "$ " (and "> ", which goes on); in between is the output
+    ```text            output or a formula: nothing to do
     anything else      an error, so that no block is passed over
 
 A comment before a block says what it starts from, <!-- setup: queries --> (see setups.py), and what may be missing,
-<!-- needs: skl2onnx -->.
+<!-- needs: skl2onnx -->. How they are run is in run_blocks.py.
 """
 
 from __future__ import annotations
 
-import argparse
-import doctest
-import importlib.util
-import io
 import re
-import runpy
 import shlex
-import sys
-import warnings
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 from markdown_it import MarkdownIt
-
-import setups
-from cutsvm.cli import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,6 +64,8 @@ class Command:
         text = " ".join(self.words)
         if self.words[0] == "cutsvm":
             return "cutsvm"
+        if self.words[:2] == ["python", "-c"]:
+            return "script"
         if text.startswith("python benchmarks/"):
             return "options"
         if any(text.startswith(prefix) for prefix in NOT_RUN):
@@ -115,16 +101,31 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def commands(block: Block) -> list[Command]:
-    found: list[Command] = []
-    for line in block.text.replace("\\\n", " ").splitlines():
-        if block.language == "console" and not line.startswith("$ "):
-            found[-1].output.append(line)
-            continue
-        words = shlex.split(line.removeprefix("$ "), comments=True)
+    found = []
+    for text, output in typed(block):
+        words = shlex.split(text, comments=True)
         while words:
             end = words.index("&&") if "&&" in words else len(words)
-            found.append(Command([words[0].removeprefix(".venv/bin/"), *words[1:end]], []))
+            found.append(Command([words[0].removeprefix(".venv/bin/"), *words[1:end]], output))
             words = words[end + 1 :]
+    return found
+
+
+def typed(block: Block) -> list[tuple[str, list[str]]]:
+    """What is typed in, and the output that is shown of it."""
+    lines = block.text.replace("\\\n", " ").splitlines()
+    if block.language != "console":
+        return [(line, []) for line in lines]
+    found: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif not found:
+            raise ValueError('a transcript begins with "$ "')
+        elif line.startswith("> ") and not found[-1][1]:
+            found[-1] = (f"{found[-1][0]}\n{line[2:]}", [])
+        else:
+            found[-1][1].append(line)
     return found
 
 
@@ -140,96 +141,3 @@ def kinds(block: Block) -> Counter[str]:
         raise ValueError(f"a block of the kind {block.language!r}")
     except ValueError as error:
         raise ValueError(f"{block.place}: {error}") from error
-
-
-def run_page(page: Path) -> list[str]:
-    """Run a page in the current folder. Returns what was left out because a library is missing."""
-    names: dict[str, Any] = {"__name__": "__main__"}
-    missing = []
-    for block in blocks(page):
-        kinds(block)
-        absent = [name for name in block.notes.get("needs", []) if importlib.util.find_spec(name) is None]
-        if absent:
-            missing.append(f"{block.place}: there is no {', '.join(absent)}")
-            continue
-        for name in block.notes.get("setup", []):
-            names |= setups.SETUPS[name]()
-        if block.language in PYTHON:
-            (run_session if block.is_session else run_script)(block, names)
-        elif block.language in SHELL:
-            run_commands(block)
-    return missing
-
-
-def run_script(block: Block, names: dict[str, Any]) -> None:
-    # The empty lines are for a traceback that names the line of the page.
-    exec(compile("\n" * (block.line - 1) + block.text, block.page, "exec"), names)
-
-
-def run_session(block: Block, names: dict[str, Any]) -> None:
-    test = doctest.DocTestParser().get_doctest(block.text, names, block.place, str(block.page), block.line - 1)
-    said: list[str] = []
-    assert doctest.DocTestRunner(verbose=False).run(test, out=said.append, clear_globs=False).failed == 0, "".join(said)
-    names |= test.globs
-
-
-def run_commands(block: Block) -> None:
-    for command in commands(block):
-        shown = f"{block.place}: {' '.join(command.words)}"
-        with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
-            if command.kind == "cutsvm":
-                code = main(command.words[1:])
-            elif command.kind == "options":
-                code = parse_options(command.words[1:])
-            else:
-                continue
-        assert code == 0, f"{shown}\n{out.getvalue()}{err.getvalue()}"
-        if command.output:
-            assert without_figures(out.getvalue()) == without_figures("\n".join(command.output)), shown
-
-
-def without_figures(text: str) -> str:
-    """They differ from machine to machine, the words do not."""
-    return re.sub(r"\d+(\.\d+)?(e[+-]\d+)?", "0", text).strip()
-
-
-class Parsed(BaseException):
-    """The options were fine; here the work would begin."""
-
-
-def parse_options(words: list[str]) -> int:
-    """Run a script until it has parsed its options."""
-    script = ROOT / words[0]
-    parse = argparse.ArgumentParser.parse_args
-
-    def parse_and_stop(*args: Any, **kwargs: Any) -> None:
-        parse(*args, **kwargs)
-        raise Parsed
-
-    with (
-        own_modules(script.parent),
-        warnings.catch_warnings(),
-        mock.patch.object(sys, "argv", words),
-        mock.patch.object(argparse.ArgumentParser, "parse_args", parse_and_stop),
-    ):
-        try:
-            runpy.run_path(str(script), run_name="__main__")
-        except Parsed:
-            return 0
-        except SystemExit as end:
-            return int(end.code or 0)
-    raise ValueError(f"{words[0]} has not looked at its options")
-
-
-@contextmanager
-def own_modules(folder: Path) -> Iterator[None]:
-    """Modules beside a script can be imported, and are forgotten afterwards: their names are short, as `data`."""
-    path, before = list(sys.path), set(sys.modules)
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path[:] = path
-        for name in set(sys.modules) - before:
-            if str(getattr(sys.modules[name], "__file__", None)).startswith(str(ROOT / "benchmarks")):
-                del sys.modules[name]

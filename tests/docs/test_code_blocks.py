@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import matplotlib.pyplot as plt
 import pytest
 import sklearn
 
-from code_blocks import NOT_RUN, ROOT, SHELL, blocks, commands, kinds, pages, run_page
+from code_blocks import NOT_RUN, ROOT, SHELL, blocks, commands, kinds, pages
+from cutsvm.cli import main
+from run_blocks import run_page
 from setups import SETUPS
 
 
@@ -27,6 +30,18 @@ def test_every_entry_of_the_lists_is_needed() -> None:
     for prefix in NOT_RUN:
         assert any(text.startswith(prefix) for text in used), prefix
     assert {name for block in shown for name in block.notes.get("setup", [])} == SETUPS.keys()
+
+
+def test_commands_within_a_line_have_the_options(capsys: pytest.CaptureFixture[str]) -> None:
+    """`cutsvm train -B -1 ...` in a sentence or a table."""
+    option = r"(?<![\w-])--?[A-Za-z][\w-]*"
+    shown = {(page, *found) for page in pages() for found in re.findall(r"`cutsvm ([a-z]+) ([^`]+)`", page.read_text())}
+    assert len(shown) > 15
+    for page, command, words in shown:
+        assert main([command, "--help"]) == 0, f"{page}: cutsvm {command}"
+        known = set(re.findall(option, capsys.readouterr().out))
+        given = {re.sub(r"^-w\d+$", "-wLABEL", word) for word in re.findall(option, words)}
+        assert given <= known, f"{page}: cutsvm {command} {words}"
 
 
 @pytest.fixture
@@ -50,6 +65,7 @@ WRONG = {
     "an error": ("    cutsvm info nothing", "page.md:1: cutsvm info nothing\ncutsvm: nothing: No such file"),
     "another output": ("```python\n>>> 1 + 1\n3\n```", "Expected:\n    3\nGot:\n    2"),
     "other words": ("```console\n$ cutsvm --version\ncatsvm 1.0\n```", "page.md:2: cutsvm --version"),
+    "no prompt": ("```console\ncutsvm --version\n```", "page.md:2: a transcript begins with"),
     "no option": ("    python benchmarks/binary.py --fast", "unrecognized arguments: --fast"),
     "no value": ("    python benchmarks/papers/bialon.py --only table9", "--only"),
     "no script": ("    python benchmarks/none.py", "none.py"),
@@ -79,6 +95,7 @@ def test_a_page_is_one_program(scratch: Path) -> None:
         "<!-- setup: two_classes -->\n\n    cutsvm train -q train.svm && pip install x  # a model\n\n"
         "```python\nfrom cutsvm import load_model\n\nmodel = load_model('train.svm.model').estimator\n```\n\n"
         "<!-- needs: no_such_library -->\n```python\nimport no_such_library\n```\n\n"
+        "```console\n$ python -c \"\n> for k in range(2):\n>     print('line', k)\"\nline 0\nline 1\n```\n\n"
         "- In a list:\n\n  ```python\n  >>> model.score(X, y) > 0.8\n  True\n  ```\n"
     )
     assert run_page(page) == ["page.md:13: there is no no_such_library"]
