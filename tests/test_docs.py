@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+import sklearn
 
 import cutsvm.kernel
 import cutsvm.linear
@@ -23,7 +24,8 @@ def test_example(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     assert len(example.read_text().splitlines()) < 60
-    runpy.run_path(str(example), run_name="__main__")
+    with sklearn.config_context():  # one turns on metadata routing
+        runpy.run_path(str(example), run_name="__main__")
     assert list(tmp_path.glob("*.png"))
 
 
