@@ -1,8 +1,9 @@
-"""Every code block of the documentation runs, or is on the list of those that cannot."""
+"""Every code block of the documentation runs, or is on the list of those that cannot; and what else it claims of itself."""
 
 from __future__ import annotations
 
 import re
+import runpy
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import sklearn
 
 from code_blocks import NOT_RUN, ROOT, SHELL, blocks, commands, kinds, pages
 from cutsvm.cli import main
-from run_blocks import run_page
+from run_blocks import run_page, without_figures
 from setups import SETUPS
 
 
@@ -42,6 +43,18 @@ def test_commands_within_a_line_have_the_options(capsys: pytest.CaptureFixture[s
         known = set(re.findall(option, capsys.readouterr().out))
         given = {re.sub(r"^-w\d+$", "-wLABEL", word) for word in re.findall(option, words)}
         assert given <= known, f"{page}: cutsvm {command} {words}"
+
+
+# Of scikit-learn and Python, whose next version may say it otherwise.
+NOT_OUR_WORDS = re.compile("Unknown label type|Found array|contains NaN|is expecting|not valid JSON")
+
+
+def test_bad_input_gets_the_answers_of_its_page() -> None:
+    made = runpy.run_path(str(ROOT / "tools/bad_input_table.py"))["page"]()
+    shown = (ROOT / "docs/bad-input.md").read_text()
+    for now, then in zip(made.splitlines(), shown.splitlines(), strict=True):
+        assert now.split("`")[::2] == then.split("`")[::2]  # what was given, and the exit code
+        assert without_figures(now) == without_figures(then) or NOT_OUR_WORDS.search(now)
 
 
 @pytest.fixture
