@@ -136,7 +136,7 @@ def kinds(block: Block) -> Counter[str]:
             return Counter(["session" if block.is_session else "script"])
         if block.language in SHELL:
             return Counter(command.kind for command in commands(block))
-        if block.language.split(" ")[0] in NO_CODE:
+        if block.language.split(" ")[0] in NO_CODE and not block.text.startswith((">>> ", "$ ")):
             return Counter(["no code"])
         raise ValueError(f"a block of the kind {block.language!r}")
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Every code block of the documentation runs, or is on the list of those that cannot; and what else it claims of itself."""
+"""Every code block of the documentation runs, or is on the list of what cannot; so does the table of bad input."""
 
 from __future__ import annotations
 
@@ -87,6 +87,7 @@ WRONG = {
     "no command in a list": ("- item\n\n  ```sh\n  rm -r x\n  ```", "page.md:4: neither run nor in NOT_RUN"),
     "no language": ("```\n1 + 1\n```", "page.md:2: a block of the kind ''"),
     "another language": ("```perl\n1\n```", "page.md:2: a block of the kind 'perl'"),
+    "a session that is called text": ("```text\n>>> 1\n```", "page.md:2: a block of the kind 'text'"),
     "no block": ("Text.\n\n>>> 1 + 1\n2", "page.md:3: >>> outside of a block"),
     "no setup": ("<!-- setup: moon -->\n```python\n1\n```", "moon"),
 }
