@@ -26,7 +26,7 @@ author = copyright = "The cutsvm developers"
 release = version = cutsvm.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_static"]
-nitpicky = False  # the docstrings' types are words for people
+smartquotes_action = "D"  # dashes; the quotes of "auto" stay, since it is a value
 highlight_language = "none"  # indented blocks are commands and formulas; Python is fenced and says so
 
 html_theme = "furo"
@@ -41,8 +41,11 @@ myst_heading_anchors = 3
 default_role = "literal"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+# scikit-learn's own, the same for every estimator.
+autodoc_default_options = {"exclude-members": "set_fit_request, set_score_request, set_callbacks"}
 python_maximum_signature_line_length = 90
 
 
@@ -63,6 +66,16 @@ def outside(path: str | Path) -> str | None:
     if not full.is_file() or full.is_relative_to(DOCS) or not full.is_relative_to(ROOT):
         return None
     return "files/" + full.relative_to(ROOT).as_posix().replace(".md", "")
+
+
+def tidy(app: Sphinx, doctree: nodes.document) -> None:
+    """A session ends with an empty line for doctest's sake, which is not shown; and attributes are called that."""
+    for node in doctree.findall(nodes.literal_block):
+        node.children = [nodes.Text(node.astext().rstrip("\n"))]
+        node.rawsource = node.astext()
+    for name in doctree.findall(nodes.field_name):
+        if name.astext() == "Variables":
+            name.children = [nodes.Text("Attributes")]
 
 
 def lead_outside(app: Sphinx, doctree: nodes.document) -> None:
@@ -91,7 +104,7 @@ def pages_outside(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         if path.suffix == ".md":
             body = MarkdownIt("commonmark").enable("table").render(text)
             body = body.replace("<table>", '<div class="table-wrapper"><table class="docutils">')
-            body = body.replace("</table>", "</table></div>")
+            body = body.replace("</table>", "</table></div>").replace("<code>", '<code class="literal">')
         else:
             kind = "python" if path.suffix == ".py" else "none"
             body = f"<h1>{name}</h1>" + app.builder.highlighter.highlight_block(text, kind)
@@ -101,7 +114,8 @@ def pages_outside(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 def escaped(text: str) -> str:
     """Plain text as reStructuredText, but for what is in backticks: |w|, coef_ and * are just that."""
     parts = re.split(r"(`[^`]*`)", text)
-    parts[::2] = [re.sub(r"[|*]|(?<=\w)_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
+    marks = r"(?<!\*\w)[|*](?!\w+\*)(?<!\w\*)|(?<=\w)_(?!\w)"
+    parts[::2] = [re.sub(marks, r"\\\g<0>", part) for part in parts[::2]]
     return "".join(parts)
 
 
@@ -112,18 +126,20 @@ def plain_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, l
         sections = sections or bool(re.search(r"^-{3,}$", paragraph, re.MULTILINE))
         if paragraph.lstrip().startswith(">>>"):
             out.append(paragraph)
-        elif sections:  # names stand at the margin, and are names already
-            out.append(re.sub(r"^    .*(?:\n    .*)*", lambda found: escaped(found[0]), paragraph, flags=re.MULTILINE))
+        elif sections:  # names, which stand at the margin, are names already; what follows them is text
+            text = r"(?:^    .*\n?)+|(?<= : ).*"
+            out.append(re.sub(text, lambda found: escaped(found[0]), paragraph, flags=re.MULTILINE))
         elif paragraph.startswith("    "):
             out.append(paragraph if formula else f"::\n\n{paragraph}")
         else:
             out.append(escaped(paragraph))
         formula = paragraph.startswith("    ")
-    lines[:] = "\n\n".join(out).split("\n") + [""]
+    lines[:] = [*"\n\n".join(out).split("\n"), ""]
 
 
 def setup(app: Sphinx) -> None:
     app.connect("source-read", contents)
+    app.connect("doctree-read", tidy)
     app.connect("doctree-read", lead_outside, priority=100)  # before downloads are collected
     app.connect("html-collect-pages", pages_outside)
     app.connect("autodoc-process-docstring", plain_docstring, priority=100)  # before napoleon
