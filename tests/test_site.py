@@ -1,4 +1,4 @@
-"""The documentation builds as a site without a warning, its links lead somewhere, and its commands do what it says."""
+"""The documentation builds as a site without a warning; its links lead somewhere; no public name is missing."""
 
 import re
 import subprocess
@@ -62,29 +62,6 @@ def test_every_page_and_public_name_is_there(site):
     for page in (ROOT / "docs").rglob("*.md"):
         assert (site / page.relative_to(ROOT / "docs").with_suffix(".html")).is_file()
     documented = Links(site / "api.html").names
-    names = [
-        f"{module.__name__}.{name}" for module in (cutsvm, cutsvm.solvers, cutsvm.plotting) for name in module.__all__
-    ]
-    missing = set(names) - documented - {"cutsvm.__version__", "cutsvm.solvers"}
-    assert not missing
-
-
-def test_commands_of_the_first_fit(tmp_path, monkeypatch):
-    """What is shown after a command is what it prints, but for the numbers."""
-    here = tmp_path / "cutsvm"
-    here.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m cutsvm.cli "$@"\n')
-    here.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{Path(sys.executable).parent}", prepend=":")
-    blocks = re.findall(r"```console\n(.*?)```", (ROOT / "docs/first-fit.md").read_text(), re.DOTALL)
-    sessions = re.findall(r"^\$ (.*\n(?:> .*\n)*)((?:[^$].*\n)*)", "".join(blocks), re.MULTILINE)
-    assert len(sessions) == 4
-    for command, shown in sessions:
-        done = subprocess.run(
-            command.replace("\n> ", "\n"), shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        assert without_numbers(done.stdout) == without_numbers(shown)
-
-
-def without_numbers(text):
-    return re.sub(r"[\d,.]+(e-\d+)?", "0", text)
+    modules = (cutsvm, cutsvm.solvers, cutsvm.plotting)
+    names = {f"{module.__name__}.{name}" for module in modules for name in module.__all__}
+    assert not names - documented - {"cutsvm.__version__", "cutsvm.solvers"}
