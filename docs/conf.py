@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent, indent
 from typing import Any
 
 from docutils import nodes
@@ -20,11 +21,12 @@ import cutsvm
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
+LISTS = {"Parameters", "Attributes", "Returns", "Raises"}  # of a docstring's sections
 
 project = "cutsvm"
 author = copyright = "The cutsvm developers"
 release = version = cutsvm.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_static"]
 smartquotes_action = "D"  # dashes; the quotes of "auto" stay, since it is a value
 highlight_language = "none"  # indented blocks are commands and formulas; Python is fenced and says so
@@ -39,9 +41,6 @@ pygments_style, pygments_dark_style = "friendly", "github-dark"
 
 myst_heading_anchors = 3
 default_role = "literal"
-napoleon_google_docstring = False
-napoleon_use_rtype = False
-napoleon_use_ivar = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 # scikit-learn's own, the same for every estimator.
@@ -65,17 +64,14 @@ def outside(path: str | Path) -> str | None:
     full = Path(os.path.normpath(path))
     if not full.is_file() or full.is_relative_to(DOCS) or not full.is_relative_to(ROOT):
         return None
-    return "files/" + full.relative_to(ROOT).as_posix().replace(".md", "")
+    return "files/" + full.relative_to(ROOT).as_posix().removesuffix(".md")
 
 
 def tidy(app: Sphinx, doctree: nodes.document) -> None:
-    """A session ends with an empty line for doctest's sake, which is not shown; and attributes are called that."""
+    """A session ends with an empty line for doctest's sake, which is not shown."""
     for node in doctree.findall(nodes.literal_block):
         node.children = [nodes.Text(node.astext().rstrip("\n"))]
         node.rawsource = node.astext()
-    for name in doctree.findall(nodes.field_name):
-        if name.astext() == "Variables":
-            name.children = [nodes.Text("Attributes")]
 
 
 def lead_outside(app: Sphinx, doctree: nodes.document) -> None:
@@ -119,22 +115,36 @@ def escaped(text: str) -> str:
     return "".join(parts)
 
 
-def plain_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text with numpydoc's sections; indented paragraphs are formulas."""
-    out, sections, formula = [], False, False
-    for paragraph in re.split(r"\n\n+", "\n".join(lines).strip("\n")):
-        sections = sections or bool(re.search(r"^-{3,}$", paragraph, re.MULTILINE))
-        if paragraph.lstrip().startswith(">>>"):
-            out.append(paragraph)
-        elif sections:  # names, which stand at the margin, are names already; what follows them is text
-            text = r"(?:^    .*\n?)+|(?<= : ).*"
-            out.append(re.sub(text, lambda found: escaped(found[0]), paragraph, flags=re.MULTILINE))
-        elif paragraph.startswith("    "):
+def prose(text: str) -> str:
+    """Paragraphs; those that are indented are formulas, and sessions stay as they are."""
+    out, formula = [], False
+    for paragraph in re.split(r"\n\n+", text.strip("\n")):
+        if paragraph.startswith("    "):
             out.append(paragraph if formula else f"::\n\n{paragraph}")
         else:
-            out.append(escaped(paragraph))
+            out.append(paragraph if paragraph.startswith(">>>") else escaped(paragraph))
         formula = paragraph.startswith("    ")
-    lines[:] = [*"\n\n".join(out).split("\n"), ""]
+    return "\n\n".join(out)
+
+
+def items(text: str) -> str:
+    """A list of `name : kind` with what is said of each below it."""
+    out = []
+    for item in re.split(r"^(?=\S)", text.strip("\n"), flags=re.MULTILINE)[1:]:
+        head, _, said = item.partition("\n")
+        name, _, kind = head.partition(" : ")
+        said = indent(escaped(dedent(said).strip("\n")), "  ")
+        out.append(f"* ``{name}``" + (f" : *{escaped(kind)}*" if kind else "") + (f"\n\n{said}" if said else ""))
+    return "\n\n".join(out)
+
+
+def plain_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are plain text with numpydoc's sections."""
+    first, *sections = re.split(r"^(\w[\w ]*)\n-{3,}\n", "\n".join(lines), flags=re.MULTILINE)
+    parts = [prose(first)]
+    for title, text in zip(sections[::2], sections[1::2], strict=True):
+        parts += [f".. rubric:: {title}", (items if title in LISTS else prose)(text)]
+    lines[:] = "\n\n".join([*parts, ""]).split("\n")
 
 
 def setup(app: Sphinx) -> None:
@@ -142,4 +152,4 @@ def setup(app: Sphinx) -> None:
     app.connect("doctree-read", tidy)
     app.connect("doctree-read", lead_outside, priority=100)  # before downloads are collected
     app.connect("html-collect-pages", pages_outside)
-    app.connect("autodoc-process-docstring", plain_docstring, priority=100)  # before napoleon
+    app.connect("autodoc-process-docstring", plain_docstring)
