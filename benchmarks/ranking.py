@@ -5,7 +5,7 @@
     python benchmarks/ranking.py --quick                  # small sets, into a scratch folder
 
 The steps, the measure and most options of the race are those of binary.py; C multiplies the mean over the pairs. Writes
-results/ranking.csv, ranking_forms.csv, ranking_loss.csv, ranking_quality.csv, ranking.md and ranking.png.
+results/ranking.csv, ranking_loss.csv, ranking_quality.csv, ranking.md and ranking.png.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import data
 import ranking_data
 import ranking_report
 from binary import FIELDS, OURS, Problem, parser, words, write
-from peers import CORES, Answer, Verdict, layouts
+from peers import CORES, Answer, Verdict
 from ranking_data import LETOR, ORDINAL, SYNTHETIC, RankSet
-from ranking_peers import OWN, PEERS, Dlib, RankWorker, judge
+from ranking_peers import OWN, PEERS, RankWorker, judge
 
 Row = dict[str, Any]
-SECTIONS = ("race", "forms", "loss", "quality")
+SECTIONS = ("race", "loss", "quality")
 LARGER = ORDINAL[:6]
 MANY = 500_000  # sets with so many rows run at the last C only
 DEFAULTS = {
@@ -62,7 +62,7 @@ class RankProblem(Problem):
     """One ranking set and one C. The field `Cn` holds C: in both races that is the weight of the mean loss."""
 
     kinds = PEERS
-    fields = (*FIELDS, "queries", "levels", "pairs")
+    fields = (*FIELDS, "queries", "levels", "pairs", "making")
 
     def __init__(self, dataset: Any, C: float, workers: dict[str, Any], options: Any) -> None:
         super().__init__(dataset, C, workers, options)
@@ -70,7 +70,7 @@ class RankProblem(Problem):
         self.size = {"queries": dataset.queries, "levels": dataset.classes, "pairs": dataset.pairs}
 
     def row(self, answer: Answer) -> Row:
-        return super().row(answer) | self.size
+        return super().row(answer) | self.size | {"making": answer.claims.get("making", "")}
 
     def judge(self, answer: Answer) -> Verdict:
         assert answer.w is not None
@@ -102,25 +102,6 @@ def available(names: list[str], folder: Path) -> tuple[list[str], list[str]]:
     """As in ranking_data, for names with a number of rows too."""
     there = set(ranking_data.available([name.partition(":")[0] for name in names], folder)[0])
     return [n for n in names if n.partition(":")[0] in there], [n for n in names if n.partition(":")[0] not in there]
-
-
-def forms(options: argparse.Namespace) -> None:
-    """Seconds to make dlib's vectors of the arrays that we read as they are; the best of three."""
-    rows: list[Row] = []
-    for name in available(options.sets, options.data)[0]:
-        whole, peer = ranking_data.load(name, options.data), Dlib()
-        try:
-            times = []
-            for _ in range(3):
-                start = perf_counter()
-                peer.convert(whole, layouts(whole)[0])
-                times.append(perf_counter() - start)
-        except ValueError as error:  # too many
-            print(name, error, flush=True)
-            continue
-        rows.append({"set": name, "seconds": min(times)})
-        print(*rows[-1].values(), flush=True)
-    save(options.out / f"{options.name}_forms.csv", rows)
 
 
 def loss(options: argparse.Namespace) -> None:
@@ -238,7 +219,7 @@ def main() -> None:
     options = arguments()
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.report_only:
-        for section in (race, forms, loss, quality):
+        for section in (race, loss, quality):
             if section.__name__ in options.only:
                 section(options)
     ranking_report.make(options.out / f"{options.name}.csv")

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
@@ -43,13 +44,14 @@ QUALITY = [
     "",
 ]
 
-
-FORMS = [
+ARRAYS = [
     "",
     "## From arrays",
     "",
     "Our times are of a whole `fit`, from the arrays that a user has; dlib's above are of its training alone. Its",
-    "vectors are made of the arrays in Python first, row by row: the fastest of three. Over the lines of a set:",
+    "vectors are made of the arrays in Python first, row by row: the shortest of three times, in the process and the",
+    "run that the times above are from. Ratios of the seconds summed over the lines of a set that both can do, and",
+    "those of the lines:",
     "",
 ]
 
@@ -111,27 +113,29 @@ def race(rows: list[Row], gaps: list[float]) -> list[str]:
     return [*sentences, *markdown(head, [line_cells(line, group, own, names) for line, group in lines])]
 
 
-def forms(rows: list[Row], gaps: list[float], made: list[Row]) -> list[str]:
+def from_arrays(rows: list[Row], gaps: list[float]) -> list[str]:
     """Against dlib from the arrays that a user has: its vectors have to be made first."""
-    seconds = {row["set"]: row["seconds"] for row in made}
-    ratios: dict[str, list[tuple[float, float]]] = {}
+    found: dict[str, list[tuple[float, float, float]]] = {}
     for key, group in problems(rows).items():
         for line in (Line(key, gap, group) for gap in gaps):
             theirs, mine = line.found.get("dlib"), line.ours
-            if mine and theirs and mine.reached and theirs.reached and key[0] in seconds:
-                pair = mine.seconds / theirs.seconds, mine.seconds / (theirs.seconds + seconds[key[0]])
-                ratios.setdefault(key[0], []).append(pair)
-    all_lines = [pair[1] for pairs in ratios.values() for pair in pairs]
-    lines = [
-        [
-            name,
-            f"{seconds[name]:.3g}",
-            *(f"{mean(column):.2f}, {max(column):.2f}" for column in zip(*pairs, strict=True)),
-        ]
-        for name, pairs in ratios.items()
+            if mine and theirs and mine.reached and theirs.reached:
+                found.setdefault(key[0], []).append((mine.seconds, theirs.seconds, theirs.typical("making")))
+    lines, bare, whole = [], [], []
+    for name, times in found.items():
+        ours, training, making = np.array(times).T
+        pairs = [(ours, training), (ours, training + making)]
+        for sums, (a, b) in zip((bare, whole), pairs, strict=True):
+            sums.append(a.sum() / b.sum())
+        cells = [f"{a.sum() / b.sum():.2f} ({(a / b).min():.2f} to {(a / b).max():.2f})" for a, b in pairs]
+        lines.append([name, f"{len(ours)}", f"{np.median(making):.3g}", *cells])
+    every = [mine / (training + making) for times in found.values() for mine, training, making in times]
+    head = ["set", "lines", "making dlib's vectors, s", "ours / its training", "ours / both"]
+    text = [
+        f"From arrays to a model, by line: {summary(every)}; by set, the lines of each summed: {summary(whole)}.",
+        f"Against its training alone, by set: {summary(bare)}.",
     ]
-    head = ["set", "making dlib's vectors, s", "ours / its training: mean, worst", "ours / both: mean, worst"]
-    return [*FORMS, f"From arrays to a model: {summary(all_lines)}.", "", *markdown(head, lines), ""]
+    return [*ARRAYS, *(part for sentence in text for part in (sentence, "")), *markdown(head, lines), ""]
 
 
 def below(rows: list[Row]) -> list[str]:
@@ -232,8 +236,7 @@ def make(path: Path) -> None:
     asked = {row["target"] for row in rows if row["solver"] == OURS and row["phase"] == "search"}
     gaps = sorted(asked, reverse=True)
     text = [*HEADER, *(race(rows, gaps) if rows else [])]
-    made = read(path.with_name(f"{path.stem}_forms.csv"))
-    text += forms(rows, gaps, made) if rows and made else []
+    text += from_arrays(rows, gaps) if any(row["making"] != "" for row in rows) else []
     text += loss(losses) if losses else []
     text += quality(folds) if folds else []
     path.with_suffix(".md").write_text("\n".join(text).rstrip() + "\n")

@@ -15,9 +15,7 @@ msvmocas is installed, it runs beside: its line search sorts, as the paper's OCA
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
-import warnings
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
@@ -30,9 +28,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import arnosti_report
 import data
+import paper
 from peers import MultiSvmOcas, as_csr, judge, layouts
 
-ROOT = Path(__file__).resolve().parents[2]
 SEARCHES = ("exact", "gca2", "tca")
 OURS, SORTING = "cutsvm", MultiSvmOcas.name
 FIELDS = [
@@ -257,38 +255,27 @@ def warm_up(bench: Bench, options: argparse.Namespace) -> None:
         bench.run(Job(f"{name}:2000", search=search), 5.0)
 
 
+def solve(options: argparse.Namespace, path: Path) -> None:
+    """One experiment after the other; the results of others stay in the file."""
+    bench = Bench(options)
+    warm_up(bench, options)
+    for name in options.only:
+        old = arnosti_report.read(path) if path.exists() else []
+        rows = [row for row in old if row["experiment"] != name] + experiment(name, bench, options)
+        paper.save(path, FIELDS, rows, EXPERIMENTS)
+
+
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = paper.parser(__doc__, EXPERIMENTS, "at most a minute of fits")
     add = parser.add_argument
-    add("--only", type=lambda text: text.split(","), default=list(EXPERIMENTS), help="comma-separated")
     add("--minutes", type=float, default=15.0, help="of fits, for all experiments; each has its share")
     add("--repeat", type=int, default=3, help="rounds, as far as the time allows")
     add("--rows", type=int, default=50_000, help="rows of covtype in fig6 and stalls")
     add("--jobs", type=int, default=-1, help="threads of ours, -1: all cores")
-    add("--data", type=Path, default=data.DEFAULT_FOLDER, help="folder of the .npz files")
-    add("--out", type=Path, default=Path(__file__).parent / "results", help="folder of the results")
-    add("--docs", type=Path, default=ROOT / "docs", help="folder of papers/arnosti.md and images")
-    add("--report-only", action="store_true", help="make tables and pictures from the CSV")
-    return parser.parse_args()
-
-
-def main() -> None:
-    warnings.simplefilter("ignore")
-    options = arguments()
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / "arnosti.csv"
-    if not options.report_only:
-        bench = Bench(options)
-        warm_up(bench, options)
-        for name in options.only:
-            old = arnosti_report.read(path) if path.exists() else []
-            rows = [row for row in old if row["experiment"] != name] + experiment(name, bench, options)
-            with path.open("w", newline="") as file:
-                writer = csv.DictWriter(file, FIELDS)
-                writer.writeheader()
-                writer.writerows(sorted(rows, key=lambda row: list(EXPERIMENTS).index(row["experiment"])))
-    arnosti_report.make(path, options.docs)
+    options = paper.parsed(parser)
+    options.minutes = min(options.minutes, 1.0) if options.quick else options.minutes
+    return options
 
 
 if __name__ == "__main__":
-    main()
+    paper.main("arnosti", arguments(), solve, arnosti_report.make)

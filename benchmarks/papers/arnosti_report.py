@@ -5,20 +5,19 @@ A figure of the paper's that is only in one of its pictures cannot be given; wha
 
 from __future__ import annotations
 
-import argparse
 import csv
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
-import data
 import plots
 from binary_report import markdown
+from paper import Picture, publish
 
 Row = dict[str, Any]
 OURS, SORTING = "cutsvm", "msvmocas"
@@ -361,71 +360,12 @@ def picture_of_costs(rows: list[Row], path: Path) -> None:
     plots.save(figure, path)
 
 
-class Picture(NamedTuple):
-    """A picture on the page, above the table of its name."""
-
-    file: str
-    about: str
-    draw: Callable[[list[Row], Path], None]
-
-
 PICTURES = {
     "fig2": Picture("arnosti-searches.png", "Time, search and iterations over the exact search's", picture_of_searches),
     "fig4": Picture("arnosti-features.png", "Share of the search against the number of features", picture_of_features),
     "fig5": Picture("arnosti-epsilon.png", "Seconds by part against epsilon", picture_of_parts),
     "fig6": Picture("arnosti-cost.png", "Iterations over the exact search's against C", picture_of_costs),
 }
-
-
-def fill(page: Path, tables: dict[str, list[str]], pictures: dict[str, Picture]) -> None:
-    """Put tables and pictures into their places on the page: between `<!-- NAME -->` and `<!-- end -->`."""
-    text = page.read_text()
-    for name, lines in tables.items():
-        before, mark, rest = text.partition(f"<!-- {name} -->\n")
-        if not mark:
-            continue
-        shown = [f"![{pictures[name].about}](../images/{pictures[name].file})", ""] if name in pictures else []
-        _, end, after = rest.partition("<!-- end -->")
-        text = "\n".join([before + mark, *shown, *lines, end + after])
-    page.write_text(text)
-
-
-def read_fits(path: Path, text: set[str]) -> list[Row]:
-    """The rows of a CSV with numbers where there are any, but in the columns of text; `ended` is true or not."""
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
-    found: list[Row] = []
-    for row in rows:
-        numbers = {key: float(value) for key, value in row.items() if key not in text | {"ended"} and value != ""}
-        found.append(row | numbers | {"ended": row["ended"] == "True"})
-    return found
-
-
-def place(options: argparse.Namespace, seconds: float) -> None:
-    """Where results go, and the time limit, unless told: with --quick 2 seconds and a scratch folder."""
-    here = Path(__file__).parent
-    scratch = data.SCRATCH / "quick"
-    options.time_limit = options.time_limit or (2.0 if options.quick else seconds)
-    options.out = options.out or (scratch if options.quick else here / "results")
-    options.docs = options.docs or (scratch if options.quick else here.parents[1] / "docs")
-
-
-def publish(
-    path: Path, docs: Path, title: str, tables: dict[str, list[str]], pictures: dict[str, Picture], rows: list[Row]
-) -> None:
-    """Tables beside the CSV and on the page of the documentation that has its name; the pictures that have a table."""
-    text = [f"# {title}: tables", "", f"[The page about them](../../../docs/papers/{path.stem}.md).", ""]
-    for name, lines in tables.items():
-        text += [f"## {name}", "", *lines]
-    path.with_suffix(".md").write_text("\n".join(text).rstrip() + "\n")
-    page, images = docs / "papers" / f"{path.stem}.md", docs / "images"
-    if page.exists():
-        fill(page, tables, pictures)
-    images.mkdir(parents=True, exist_ok=True)
-    for name, picture in pictures.items():
-        if name in tables:
-            picture.draw(rows, images / picture.file)
-    print(f"Written: {path}, {path.with_suffix('.md').name}, {page}, {images}")
 
 
 def make(path: Path, docs: Path) -> None:

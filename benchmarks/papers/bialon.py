@@ -13,10 +13,8 @@ test (or a certified gap of 1e-6, if that comes first): (I2) with mechanism 1, (
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
@@ -28,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import bialon_report
 import data
-from arnosti_report import place
+import paper
 
 FIELDS = [
     *"experiment set solver variant n d C epsilon tol limit seconds iterations gap objective lower gets puts".split(),
@@ -210,13 +208,6 @@ def show(row: Row) -> None:
     print(f"{what}: {work}, {rows}, {100 * row['train_accuracy']:.2f} %{'' if row['ended'] else ', limit'}", flush=True)
 
 
-def write(path: Path, found: list[Row]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        writer.writeheader()
-        writer.writerows(sorted(found, key=lambda row: list(EXPERIMENTS).index(row["experiment"])))
-
-
 def solve(options: argparse.Namespace, path: Path) -> None:
     """Run what is asked for; the results of other experiments stay in the file."""
     kept = bialon_report.read(path) if path.exists() else []
@@ -230,40 +221,10 @@ def solve(options: argparse.Namespace, path: Path) -> None:
         for job in EXPERIMENTS[experiment]():
             if job.set in (*there, "artificial"):
                 found.append(bench.run(job) | {"experiment": experiment})
-        write(path, kept + found)
-
-
-def names(text: str) -> list[str]:
-    found = [part.strip() for part in text.split(",")]
-    if unknown := [name for name in found if name not in EXPERIMENTS]:
-        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: one of {', '.join(EXPERIMENTS)} expected")
-    return list(dict.fromkeys(found))
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--only", type=names, default=list(EXPERIMENTS), help=", ".join(EXPERIMENTS))
-    add("--time-limit", type=float, default=0.0, help="seconds per fit, some less; 45, with --quick 2")
-    add("--quick", action="store_true", help="4,000 rows to train on, and a scratch folder")
-    add("--data", type=Path, default=data.DEFAULT_FOLDER, help="folder of the .npz files")
-    add("--out", type=Path, default=None, help="folder of the results")
-    add("--docs", type=Path, default=None, help="folder of papers/bialon.md and images")
-    add("--report-only", action="store_true", help="make tables and pictures from the CSV")
-    options = parser.parse_args()
-    place(options, seconds=45.0)
-    return options
-
-
-def main() -> None:
-    warnings.simplefilter("ignore")
-    options = arguments()
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / "bialon.csv"
-    if not options.report_only:
-        solve(options, path)
-    bialon_report.make(path, options.docs)
+        paper.save(path, FIELDS, kept + found, EXPERIMENTS)
 
 
 if __name__ == "__main__":
-    main()
+    options = paper.parser(__doc__, EXPERIMENTS, "4,000 rows to train on")
+    paper.limited(options, 45.0, of="per fit, some less")
+    paper.main("bialon", paper.parsed(options), solve, bialon_report.make)

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 
+import paper
 import plots
-from arnosti_report import Picture, publish, read_fits, style
+from arnosti_report import style
 from binary_report import markdown
+from paper import Picture, publish
 
 Row = dict[str, Any]
 TEXT = {"experiment", "set", "solver", "variant", "status", "message"}
@@ -156,7 +158,7 @@ PICTURES = {"figure1": Picture("bialon-cost.png", "Seconds and iterations agains
 
 def make(path: Path, docs: Path) -> None:
     """Tables beside the CSV and on the page of the documentation, the picture in its folder."""
-    rows = read_fits(path, TEXT)
+    rows = paper.read(path, TEXT)
     there = {row["experiment"] for row in rows if row["iterations"] != ""}
     tables = {name: table(rows) for name, table in TABLES.items() if name in there}
     publish(path, docs, "Bialon (2009)", tables, PICTURES, rows)

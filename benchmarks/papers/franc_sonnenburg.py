@@ -12,9 +12,7 @@ to test. `selection` runs first: `training` and `convergence` are at the C that 
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -27,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import data
 import franc_sonnenburg_report as report
-from arnosti_report import place
+import paper
 from data import DataSet
 from peers import CORES, Liblinear, Peer, SklearnSGD, SvmOcas, as_csr, judge, layouts, with_ones
 
@@ -302,53 +300,16 @@ EXPERIMENTS: dict[str, Callable[[Bench], None]] = {
 }
 
 
-def write(path: Path, found: list[Row]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        writer.writeheader()
-        writer.writerows(sorted(found, key=lambda row: list(EXPERIMENTS).index(row["experiment"])))
-
-
 def solve(options: argparse.Namespace, path: Path) -> None:
     """Run what is asked for, in its order; the results of other experiments stay in the file."""
     kept = report.read(path) if path.exists() else []
     bench = Bench(options, [row for row in kept if row["experiment"] not in options.only])
     for experiment in (name for name in EXPERIMENTS if name in options.only):
         EXPERIMENTS[experiment](bench)
-        write(path, bench.found)
-
-
-def names(text: str) -> list[str]:
-    found = [part.strip() for part in text.split(",")]
-    if unknown := [name for name in found if name not in EXPERIMENTS]:
-        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: one of {', '.join(EXPERIMENTS)} expected")
-    return list(dict.fromkeys(found))
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--only", type=names, default=list(EXPERIMENTS), help=", ".join(EXPERIMENTS))
-    add("--time-limit", type=float, default=0.0, help="seconds per fit; 40, with --quick 2")
-    add("--quick", action="store_true", help="3,000 rows a set, and a scratch folder")
-    add("--data", type=Path, default=data.DEFAULT_FOLDER, help="folder of the .npz files")
-    add("--out", type=Path, default=None, help="folder of the results")
-    add("--docs", type=Path, default=None, help="folder of papers/franc_sonnenburg.md and images")
-    add("--report-only", action="store_true", help="make tables and pictures from the CSV")
-    options = parser.parse_args()
-    place(options, seconds=40.0)
-    return options
-
-
-def main() -> None:
-    warnings.simplefilter("ignore")
-    options = arguments()
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / "franc_sonnenburg.csv"
-    if not options.report_only:
-        solve(options, path)
-    report.make(path, options.docs)
+        paper.save(path, FIELDS, bench.found, EXPERIMENTS)
 
 
 if __name__ == "__main__":
-    main()
+    options = paper.parser(__doc__, EXPERIMENTS, "3,000 rows a set")
+    paper.limited(options, 40.0)
+    paper.main("franc_sonnenburg", paper.parsed(options), solve, report.make)

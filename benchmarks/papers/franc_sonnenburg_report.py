@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 
+import paper
 import plots
-from arnosti_report import Picture, publish, read_fits, style
+from arnosti_report import style
 from binary_report import markdown
+from paper import Picture, publish
 
 Row = dict[str, Any]
 TEXT = {"experiment", "set", "solver", "message"}
@@ -28,7 +30,7 @@ NEAR = (1e-1, 1e-2, 1e-3, 1e-4)  # how far above the best bound, relative
 
 
 def read(path: Path) -> list[Row]:
-    return read_fits(path, TEXT)
+    return paper.read(path, TEXT)
 
 
 def of(rows: list[Row], experiment: str, **more: Any) -> list[Row]:

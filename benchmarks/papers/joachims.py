@@ -14,9 +14,7 @@ Its constant feature is `intercept="regularized"`; pairs need none. A smaller n 
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -29,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import data
 import joachims_report
-from arnosti_report import place
+import paper
 from joachims_report import CLASSES, DEFAULT, PAIRS, PAPER, TIGHT, Row
 from peers import as_csr, layouts
 
@@ -214,13 +212,6 @@ def show(row: Row) -> None:
     print(f"{what}: {work}{score}{end}", flush=True)
 
 
-def write(path: Path, found: list[Row]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        writer.writeheader()
-        writer.writerows(sorted(found, key=lambda row: list(EXPERIMENTS).index(row["experiment"])))
-
-
 def solve(options: argparse.Namespace, path: Path) -> None:
     """Run what is asked for, data set by data set; the results of other experiments stay in the file."""
     kept = joachims_report.read(path) if path.exists() else []
@@ -236,7 +227,7 @@ def solve(options: argparse.Namespace, path: Path) -> None:
         for experiment, job in jobs:
             if job.set == set_name and job.n < len(bench.y):
                 found.append(bench.run(job) | {"experiment": experiment})
-        write(path, kept + found)
+        paper.save(path, FIELDS, kept + found, EXPERIMENTS)
 
 
 def warm_up(bench: Bench, name: str) -> None:
@@ -246,42 +237,10 @@ def warm_up(bench: Bench, name: str) -> None:
             bench.run(Job(name, task, solver, 500, 1.0))
 
 
-def names(text: str) -> list[str]:
-    """Experiments by their own names or by those of the figures that they make."""
-    found = [FIGURES.get(part.strip(), part.strip()) for part in text.split(",")]
-    if unknown := [name for name in found if name not in EXPERIMENTS]:
-        legal = ", ".join([*EXPERIMENTS, *sorted(FIGURES)])
-        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: one of {legal} expected")
-    return list(dict.fromkeys(found))
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--only", type=names, default=list(EXPERIMENTS), help="table1, rows, epsilon, cost, figure1 to figure9")
-    add("--time-limit", type=float, default=0.0, help="seconds per fit; 200, with --quick 2")
-    add("--repeat", type=int, default=3, help="rounds of a fit, medians count")
-    add("--repeat-limit", type=float, default=3.0, help="a fit of more seconds than this runs once")
-    add("--tight", type=float, default=1e-6, help="gap of the fit that stands for the optimum")
-    add("--quick", action="store_true", help="5,000 rows to train on, 5,000 to test, and a scratch folder")
-    add("--data", type=Path, default=data.DEFAULT_FOLDER, help="folder of the .npz files")
-    add("--out", type=Path, default=None, help="folder of the results")
-    add("--docs", type=Path, default=None, help="folder of papers/joachims.md and images")
-    add("--report-only", action="store_true", help="make tables and pictures from the CSV")
-    options = parser.parse_args()
-    place(options, seconds=200.0)
-    return options
-
-
-def main() -> None:
-    warnings.simplefilter("ignore")
-    options = arguments()
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / "joachims.csv"
-    if not options.report_only:
-        solve(options, path)
-    joachims_report.make(path, options.docs)
-
-
 if __name__ == "__main__":
-    main()
+    options = paper.parser(__doc__, EXPERIMENTS, "5,000 rows to train on, 5,000 to test", **FIGURES)
+    paper.limited(options, 200.0)
+    options.add_argument("--repeat", type=int, default=3, help="rounds of a fit, medians count")
+    options.add_argument("--repeat-limit", type=float, default=3.0, help="a fit of more seconds than this runs once")
+    options.add_argument("--tight", type=float, default=1e-6, help="gap of the fit that stands for the optimum")
+    paper.main("joachims", paper.parsed(options), solve, joachims_report.make)

@@ -14,9 +14,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+import paper
 import plots
-from arnosti_report import Picture, publish, read_fits, style
+from arnosti_report import style
 from binary_report import markdown
+from paper import Picture, publish
 
 Row = dict[str, Any]
 Plan = list[tuple[str, str, float | None]]  # a panel's task, measure and the paper's slope
@@ -310,7 +312,7 @@ PICTURES = {
 
 def make(path: Path, docs: Path) -> None:
     """Tables beside the CSV and on the page of the documentation, pictures in its folder."""
-    rows = read_fits(path, TEXT)
+    rows = paper.read(path, TEXT)
     there = {row["experiment"] for row in rows if row["iterations"] != ""}
     tables = {name: table(rows) for name, (experiment, table) in TABLES.items() if experiment in there}
     publish(path, docs, "Joachims (2006)", tables, PICTURES, rows)

@@ -11,11 +11,9 @@ its fits is timed, from one training part and every third value of C and gamma, 
 from __future__ import annotations
 
 import argparse
-import csv
 import multiprocessing
 import resource
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
@@ -28,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import data
 import melki_report
-from arnosti_report import place
+import paper
 
 FIELDS = "experiment set solver epochs average seed n d classes accuracy spread seconds".split()
 FIELDS += "seconds_kernel seconds_training seconds_voting choices memory ended message".split()
@@ -239,6 +237,7 @@ BY_SET: dict[str, Callable[[Problem, argparse.Namespace], Iterator[Row]]] = {
     "configurations": configurations,
     "peer": peer,
 }
+EXPERIMENTS = (*BY_SET, "mnist")
 
 
 def show(row: Row) -> None:
@@ -246,13 +245,6 @@ def show(row: Row) -> None:
     accuracy = f"{100 * row['accuracy']:.2f} %, " if row["accuracy"] != "" else ""
     seconds = f"{row['seconds']:.2f} s " if row["seconds"] != "" else ""
     print(f"{what}: {accuracy}{seconds}{row['message']}", flush=True)
-
-
-def write(path: Path, found: list[Row]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        writer.writeheader()
-        writer.writerows(found)
 
 
 def solve(options: argparse.Namespace, path: Path) -> None:
@@ -264,7 +256,7 @@ def solve(options: argparse.Namespace, path: Path) -> None:
     def note(row: Row) -> None:
         found.append(dict.fromkeys(FIELDS, "") | row)
         show(found[-1])
-        write(path, kept + found)
+        paper.save(path, FIELDS, kept + found, EXPERIMENTS)
 
     missing = [name for name in options.sets if not (options.data / f"{name}.npz").exists()]
     if missing:
@@ -282,46 +274,17 @@ def solve(options: argparse.Namespace, path: Path) -> None:
             note({"set": "mnist"} | row | {"experiment": "mnist"})
 
 
-def listed(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
-    def names(text: str) -> list[str]:
-        found = [part.strip() for part in text.split(",")]
-        if unknown := [name for name in found if name not in choices]:
-            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: one of {', '.join(choices)} expected")
-        return list(dict.fromkeys(found))
-
-    return names
-
-
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    experiments = (*BY_SET, "mnist")
-    add("--only", type=listed(experiments), default=list(experiments), help=", ".join(experiments))
-    add("--sets", type=listed(SMALL + MEDIUM), default=[*SMALL, *MEDIUM], help=", ".join(SMALL + MEDIUM))
-    add("--time-limit", type=float, default=0.0, help="seconds for SVC on mnist; 600")
-    add("--quick", action="store_true", help="iris and wine, few digits, and a scratch folder")
-    add("--data", type=Path, default=data.DEFAULT_FOLDER, help="folder of the .npz files")
-    add("--out", type=Path, default=None, help="folder of the results")
-    add("--docs", type=Path, default=None, help="folder of papers/melki.md and images")
-    add("--report-only", action="store_true", help="make tables and pictures from the CSV")
-    options = parser.parse_args()
+    parser = paper.parser(__doc__, EXPERIMENTS, "iris and wine, few digits")
+    names = [*SMALL, *MEDIUM]
+    parser.add_argument("--sets", type=paper.listed(names), default=names, help=", ".join(names))
+    paper.limited(parser, 600.0, 60.0, of="for SVC on mnist")
+    options = paper.parsed(parser)
     if options.quick:
         options.sets = ["iris", "wine"]
         SEEDS["small"] = 2
-    options.time_limit = options.time_limit or (60.0 if options.quick else 600.0)
-    place(options, seconds=600.0)
     return options
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    options = arguments()
-    options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / "melki.csv"
-    if not options.report_only:
-        solve(options, path)
-    melki_report.make(path, options.docs)
-
-
 if __name__ == "__main__":
-    main()
+    paper.main("melki", arguments(), solve, melki_report.make)

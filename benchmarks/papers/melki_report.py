@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 
+import paper
 import plots
-from arnosti_report import Picture, publish, read_fits
 from binary_report import markdown
+from paper import Picture, publish
 
 Row = dict[str, Any]
 TEXT = {"experiment", "set", "solver", "choices", "message"}
@@ -37,7 +38,7 @@ SHARES = (0.0, 0.25, 0.5)  # of the updates that are averaged
 
 
 def read(path: Path) -> list[Row]:
-    return read_fits(path, TEXT)
+    return paper.read(path, TEXT)
 
 
 def of(rows: list[Row], experiment: str, **more: Any) -> list[Row]:
@@ -55,9 +56,9 @@ def runs(rows: list[Row], name: str, what: str) -> list[list[float]]:
 def accuracies(rows: list[Row]) -> list[str]:
     """Table II: means over the seeds, and the range of several."""
     lines = []
-    for name, (paper, _) in PAPER.items():
+    for name, (printed, _) in PAPER.items():
         cells = [name]
-        for figure, found in zip(paper, runs(rows, name, "accuracy"), strict=True):
+        for figure, found in zip(printed, runs(rows, name, "accuracy"), strict=True):
             mine = [100 * value for value in found]
             spread = f" ({min(mine):.1f} to {max(mine):.1f})" if len(mine) > 1 else ""
             cells += [f"{figure:.2f}", f"{np.mean(mine):.2f}{spread}" if mine else ""]
@@ -70,10 +71,10 @@ def accuracies(rows: list[Row]) -> list[str]:
 def seconds(rows: list[Row]) -> list[str]:
     """Table III: seconds, the medians over the seeds."""
     lines = []
-    for name, (_, paper) in PAPER.items():
+    for name, (_, printed) in PAPER.items():
         cells = [name]
         found = runs(rows, name, "seconds")
-        for figure, mine in zip(paper, found, strict=True):
+        for figure, mine in zip(printed, found, strict=True):
             cells += [f"{figure:.2f}", f"{np.median(mine):.2f}" if mine else ""]
         for row in of(rows, "peer", set=name)[:1]:
             ratio = f"{row['seconds'] / np.median(found[-1]):.0f}" if found[-1] else ""
@@ -134,10 +135,10 @@ def picture_of_times(rows: list[Row], path: Path) -> None:
     width = 0.13
     for place, (solver, label) in enumerate(SOLVERS.items()):
         colour = plots.SERIES[(3, 1, 0)[place]]
-        paper = [PAPER[name][1][place] for name in names]
+        printed = [PAPER[name][1][place] for name in names]
         ours = [np.median([row["seconds"] for row in of(rows, "tables", set=name, solver=solver)]) for name in names]
         where = np.arange(len(names)) + width * (2 * place - 2.5)
-        axes.bar(where, paper, width, facecolor="white", edgecolor=colour, label=f"{label}, paper", zorder=2)
+        axes.bar(where, printed, width, facecolor="white", edgecolor=colour, label=f"{label}, paper", zorder=2)
         axes.bar(where + width, ours, width, facecolor=colour, edgecolor=colour, label=label, zorder=2)
     peers = {row["set"]: row for row in of(rows, "peer")}
     for place, name in enumerate(names):

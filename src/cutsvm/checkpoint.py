@@ -11,7 +11,6 @@ import logging
 import math
 import os
 import stat
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from time import perf_counter
@@ -27,6 +26,7 @@ from cutsvm.io.model_format import ModelFileError, pack, unpack
 from cutsvm.planes import Bundle, Planes
 from cutsvm.risk import Risk, new_bundle
 from cutsvm.types import Array, Vector
+from cutsvm.warn import warn
 
 if TYPE_CHECKING:
     from cutsvm.run import Iterate, Record
@@ -179,7 +179,7 @@ class Checkpoint:
     def _warn(self, text: str) -> None:
         if not self._warned:
             self._warned = True
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warn(text, RuntimeWarning)
 
     def _read(self) -> None:
         """Takes up the file, and says so; raises ValueError if it is damaged or of another fit."""

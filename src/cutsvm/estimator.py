@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
@@ -25,6 +24,7 @@ from cutsvm.rows import StoreRows, WholeRows, as_rows
 from cutsvm.run import Callback, Record, Result, Solver, Status, relative_gap
 from cutsvm.types import Array, Vector
 from cutsvm.warm import Slot, Warm
+from cutsvm.warn import warn
 
 
 class Labelled(NamedTuple):
@@ -162,7 +162,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
 
     def _warn_unless_converged(self, X: Any) -> None:
         if not self.converged_:
-            warnings.warn(self._advice(X), ConvergenceWarning, stacklevel=3)
+            warn(self._advice(X), ConvergenceWarning)
 
     def _advice(self, X: Any) -> str:
         """What was reached and what to do, for the warning."""

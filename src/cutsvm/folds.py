@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
@@ -26,6 +25,7 @@ from cutsvm.estimator import Certified
 from cutsvm.rows import as_rows
 from cutsvm.run import Record, Solver, Status
 from cutsvm.types import Ints, Vector
+from cutsvm.warn import warn
 
 __all__ = ["Chooser", "Fold", "Folds", "Limits", "Outcome", "accepted", "best_of", "score_all"]
 
@@ -262,7 +262,7 @@ class Chooser(Certified):
         if late and not (self.refit and any(not model.converged_ for model in self.path_)):
             worst = f"the worst gap is {np.nanmax(self.gaps_):.2g}"
             text = f"{late} of {self.gaps_.size} fits of folds are not at tol; {worst}"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+            warn(text, ConvergenceWarning)
 
 
 _OF_CHOOSERS = ("Cs", "cv", "scoring", "refit")

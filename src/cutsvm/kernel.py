@@ -251,7 +251,9 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if hinge and (self.kernel == "linear" or not self._fits(n)):
             result = self._run(solver, Task(settings, points, problems, order, None))
         elif self._fits(n):
-            result = self._run(solver, Task(settings, points, problems, order, _gram(points)))
+            began, gram = perf_counter(), _gram(points)
+            settings = replace(settings, max_time=self._left(began))
+            result = self._run(solver, Task(settings, points, problems, order, gram))
         else:
             return self._solve_apart(solver, settings, points, problems)
         return [result], result.w, problems
@@ -273,14 +275,18 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             own = points.take(problems.rows[part])
             rows = identity(len(own))
             alone = Problems(rows, problems.a[part], np.array([0, len(own)]), *np.array([[0], [1]], dtype=np.int32))
-            left = None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - began))
-            left = 0.0 if cut_short else left
-            task = Task(replace(settings, max_time=left), own, alone, rows, _gram(own))
+            gram = _gram(own)
+            left = 0.0 if cut_short else self._left(began)
+            task = Task(replace(settings, max_time=left), own, alone, rows, gram)
             results.append(self._run(solver, task))
             alpha[part] = results[-1].w
             # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
             cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK)
         return results, alpha, problems
+
+    def _left(self, began: float) -> float | None:
+        """Seconds that are left; kernel values count, too."""
+        return None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - began))
 
     def _run(self, solver: KernelSolver, task: Task) -> Result:
         """The answer to a task, with bounds from kernel values in float64."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
+import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
@@ -132,10 +133,12 @@ class LinearSVCCV(Chooser, LinearSVC):
             part = self._template(LinearSVC, limits)
             models = copies(part, Cs)
             part._fit_all(models, solver, Labelled(rows.take(train), y[train], own.copy(), found, found))
-            given = None if sample_weight is None else weights[test]
+            given, labels = None if sample_weight is None else weights[test], y[test]
 
             def score(model: LinearSVC, held_out: Any) -> float:
-                return float(scorer(model, held_out, y[test], **accepted(scorer, sample_weight=given)))
+                if self.scoring in (None, "accuracy") and given is None:  # without checks at every C
+                    return float(np.mean(model.predict(held_out) == labels))
+                return float(scorer(model, held_out, labels, **accepted(scorer, sample_weight=given)))
 
             return Outcome(models, score_all(models, X[test], limits.threads, score))
 

@@ -33,6 +33,7 @@ from cutsvm.kernel import KernelSVC
 from cutsvm.kernel_machines.gram import ROWS, Kernel, Points, in_blocks
 from cutsvm.kernel_machines.one_vs_one import Problems, joined, pairwise
 from cutsvm.types import Array, Ints, Vector
+from cutsvm.warn import warn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -332,10 +333,7 @@ def _split(cv: Any, name: str, labels: Ints, random: Any) -> list[tuple[Ints, In
     if counts.max() < cv:
         raise ValueError(f"{name} folds: {cv} are more than any class has rows ({counts.max()})")
     if counts.min() < cv:
-        warnings.warn(
-            f"{name} folds: a class has {counts.min()} rows, fewer than the {cv} folds, so some parts do without it",
-            stacklevel=5,
-        )
+        warn(f"{name} folds: a class has {counts.min()} rows, fewer than the {cv} folds, so some parts do without it")
     folds = StratifiedKFold(int(cv), shuffle=True, random_state=random.randint(2**31 - 1))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from cutsvm.ranking import RankingSVM
 from cutsvm.rows import WholeRows, as_rows
 from cutsvm.types import Vector
 from cutsvm.validation import parts
+from cutsvm.warn import warn
 
 __all__ = ["grid", "linear_path", "ranking_path"]
 
@@ -138,4 +138,4 @@ def warn_of(models: Sequence[Certified], X: Any) -> None:
     if late:
         worst = max(late, key=lambda model: model.gap_)
         many = f"{len(late)} of {len(models)} C are not at tol; the worst is C={worst.C:g}. "
-        warnings.warn(many + worst._advice(X), ConvergenceWarning, stacklevel=3)
+        warn(many + worst._advice(X), ConvergenceWarning)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cutsvm.types import Array, Ints, Vector
+from cutsvm.warn import warn
 
 # The cost of a row of some level (an array of them) that is put at another one.
 COSTS: dict[str, Callable[[Ints, int], Vector]] = {
@@ -79,10 +79,7 @@ def in_stated_order(classes: Array, stated: Array | None) -> Ints:
     if stated is None:
         if classes.dtype.kind not in "iufb":
             shown = " < ".join(map(repr, classes.tolist()[:5])) + (" < ..." if len(classes) > 5 else "")
-            warnings.warn(
-                f"OrdinalSVC: the labels are text, taken in alphabetical order, {shown}; levels= states another order",
-                stacklevel=3,
-            )
+            warn(f"OrdinalSVC: the labels are text, taken in alphabetical order, {shown}; levels= states another order")
         return np.arange(len(classes))
     place = {label: k for k, label in enumerate(stated.tolist())}
     if len(place) < len(stated):

@@ -33,6 +33,7 @@ from cutsvm.types import Vector
 
 if TYPE_CHECKING:
     from cutsvm.checkpoint import Checkpoint
+    from cutsvm.solvers.dcd import Facts
     from cutsvm.solvers.sifting import Camp
 
 __all__ = ["Known", "Trail", "steps", "walk"]
@@ -74,6 +75,7 @@ class Trail:
         self.camp: Camp | None = None  # what sifting has left, with planes of its own
         self.trial: Point | None = None
         self.dual_w: Vector | None = None  # the w of the risk's dual vector, in units of C
+        self.facts: Facts | None = None  # what coordinate descent knows of the rows
 
     def best(self, C: float) -> Known:
         """The known point with the lowest F."""

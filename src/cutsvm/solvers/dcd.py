@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from cutsvm.rows import Descent, RowsInMemory, in_order
 from cutsvm.run import Iterate
 from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, first_point, goal, objective
 from cutsvm.timing import timed
-from cutsvm.types import Vector
+from cutsvm.types import Ints, Vector
 
 # Between two certificates at most: so many epochs, or more if all that they visit is less than PASSES times all rows.
 EPOCHS, PASSES = 20, 2.0
@@ -89,6 +90,32 @@ class DCD:
             yield Iterate(best.w, primal, lower, len(bundle), step=k, swept=best.swept)
 
 
+class Facts(NamedTuple):
+    """What no C changes: the rows, their |x|^2, and some that stand for all, with how many each stands for."""
+
+    rows: RowsInMemory
+    squares: Vector
+    sample: Ints
+    sample_rows: RowsInMemory
+    stands_for: Vector
+
+
+def facts_of(rows: RowsInMemory, weights: Vector, seed: int) -> Facts:
+    """The sample is drawn once; rows of much weight stand for themselves."""
+    squares = np.empty(rows.n)
+    rows.squares(squares)
+    heavy = weights > HEAVY * weights.mean()
+    light = np.flatnonzero(~heavy)
+    size = max(SAMPLE, len(light) // 100)
+    sample, drawn, sample_rows = np.arange(rows.n), light, rows
+    if size < len(light):
+        drawn = in_order(light[np.random.default_rng(seed).integers(0, len(light), size)])
+        sample = in_order(np.concatenate([drawn, np.flatnonzero(heavy)]))
+        sample_rows = rows.take(sample)
+    stands_for = np.where(heavy[sample], 1.0, len(light) / max(1, len(drawn)))
+    return Facts(rows, squares, sample, sample_rows, stands_for)
+
+
 class Dual:
     """The dual vector alpha, its w and b (in `wb`), and which rows are active (`order`)."""
 
@@ -97,20 +124,24 @@ class Dual:
             raise TypeError("dcd: a hinge loss of rows in memory expected")
         if risk.rows.n >= 2**31:
             raise ValueError(f"dcd: fewer than 2^31 rows expected, got {risk.rows.n:,}")
-        self.risk, self.C, self.rows = risk, C, risk.rows.by_row()
+        self.risk, self.C = risk, C
+        facts = None if risk.trail is None else risk.trail.facts
+        if facts is None:
+            facts = facts_of(risk.rows.by_row(), np.abs(risk.loss.signed), settings.seed)
+        if risk.trail is not None:
+            risk.trail.facts = facts
+        self.rows, squares, self.sample, self.sample_rows, self.stands_for = facts
         self.threads = risk.threads if settings.asynchronous else 1
         self.seed = settings.seed
         self.large = self.rows.entries > LARGE
         self.a = risk.loss.signed
         self.top = C * np.abs(self.a)
-        self.q = np.empty(self.rows.n)
-        self.rows.squares(self.q)
         # How much b moves with alpha: it is a feature, 1 for all rows. A free b has the scale of the features, and more
         # if C is so small that all alpha together could not move it across the margin.
-        free = max(float(self.q.mean()), 2.0 / float(self.top.sum()))
+        free = max(float(squares.mean()), 2.0 / float(self.top.sum()))
         units = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0, Intercept.FREE: free}
         self.unit = units[risk.intercept]
-        self.q += self.unit
+        self.q = squares + self.unit
         self.wb = np.zeros(self.rows.d + 1)
         if risk.dual is None:
             self.alpha = np.zeros(self.rows.n)
@@ -119,21 +150,8 @@ class Dual:
             self._find_w()
         self.order = np.flatnonzero(self.a).astype(np.int32)
         self.above, self.below = np.inf, -np.inf  # slopes beyond which rows become inactive
-        self._draw_sample()
+        self.sample_y, self.sample_top = np.sign(self.a[self.sample]), self.top[self.sample]
         self.estimated, self.trust = 0.0, 1.0  # the sample's last word, and what to multiply it by
-
-    def _draw_sample(self) -> None:
-        """Some rows, drawn once, that stand for all; rows of much weight stand for themselves."""
-        heavy = self.top > HEAVY * self.top.mean()
-        light = np.flatnonzero(~heavy)
-        size = max(SAMPLE, len(light) // 100)
-        self.sample, drawn = np.arange(self.rows.n), light
-        self.sample_rows: RowsInMemory = self.rows
-        if size < len(light):
-            drawn = in_order(light[np.random.default_rng(self.seed).integers(0, len(light), size)])
-            self.sample = in_order(np.concatenate([drawn, np.flatnonzero(heavy)]))
-            self.sample_rows = self.rows.take(self.sample)
-        self.stands_for = np.where(heavy[self.sample], 1.0, len(light) / max(1, len(drawn)))
 
     @timed("descent")
     def descend(self, aim: float) -> None:
@@ -166,10 +184,10 @@ class Dual:
 
     def estimate(self) -> float:
         """The gap sum_i C s_i max(0, -g_i) + alpha_i g_i with g_i = y_i (w.x_i + b) - 1, from the sample."""
-        scores, some = np.empty(len(self.sample)), self.sample
+        scores = np.empty(len(self.sample))
         self.sample_rows.scores(np.ascontiguousarray(self.wb[:-1]), float(self.wb[-1]), scores)
-        g = np.sign(self.a[some]) * scores - 1.0
-        parts = self.top[some] * np.maximum(0.0, -g) + self.alpha[some] * g
+        g = self.sample_y * scores - 1.0
+        parts = self.sample_top * np.maximum(0.0, -g) + self.alpha[self.sample] * g
         self.estimated = float(parts @ self.stands_for)
         return self.trust * self.estimated
 

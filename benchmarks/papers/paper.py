@@ -1,0 +1,134 @@
+"""What the scripts of the papers share: their options, their CSV, and where tables and pictures go."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import data
+
+Row = dict[str, Any]
+HERE = Path(__file__).resolve().parent
+
+
+def listed(choices: Iterable[str], aliases: Mapping[str, str] | None = None) -> Callable[[str], list[str]]:
+    """An option's words: some of the choices, each once, by their own names or by others."""
+    known, other = list(choices), dict(aliases or {})
+
+    def names(text: str) -> list[str]:
+        found = [other.get(part.strip(), part.strip()) for part in text.split(",")]
+        if unknown := [name for name in found if name not in known]:
+            legal = ", ".join([*known, *sorted(other)])
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: one of {legal} expected")
+        return list(dict.fromkeys(found))
+
+    return names
+
+
+def parser(about: str, experiments: Iterable[str], quick: str, **aliases: str) -> argparse.ArgumentParser:
+    """The options that all of them have. quick: what --quick does, beside using a scratch folder."""
+    known = list(experiments)
+    found = argparse.ArgumentParser(description=about.splitlines()[0])
+    add = found.add_argument
+    add("--only", type=listed(known, aliases), default=known, help=", ".join([*known, *sorted(aliases)]))
+    add("--quick", action="store_true", help=f"{quick}, and a scratch folder")
+    add("--data", type=Path, default=data.DEFAULT_FOLDER, help="folder of the .npz files")
+    add("--out", type=Path, default=None, help="folder of the results")
+    add("--docs", type=Path, default=None, help="folder of the documentation: its page and its images")
+    add("--report-only", action="store_true", help="make tables and pictures from the CSV")
+    return found
+
+
+def limited(found: argparse.ArgumentParser, seconds: float, quick: float = 2.0, of: str = "per fit") -> None:
+    """Add a time limit, with other defaults for all of it and for --quick."""
+    found.add_argument("--time-limit", type=float, help=f"seconds {of}; {seconds:g}, with --quick {quick:g}")
+    found.set_defaults(limits=(seconds, quick))
+
+
+def parsed(found: argparse.ArgumentParser) -> argparse.Namespace:
+    """The options; folders and time limit, unless told, depend on --quick."""
+    options = found.parse_args()
+    scratch = data.SCRATCH / "quick"
+    options.out = options.out or (scratch if options.quick else HERE / "results")
+    options.docs = options.docs or (scratch if options.quick else HERE.parents[1] / "docs")
+    if "limits" in options:
+        options.time_limit = options.time_limit or options.limits[options.quick]
+    return options
+
+
+def main(
+    name: str,
+    options: argparse.Namespace,
+    solve: Callable[[argparse.Namespace, Path], None],
+    make: Callable[[Path, Path], None],
+) -> None:
+    """Run what is asked for into NAME.csv, and make tables and pictures of it."""
+    warnings.simplefilter("ignore")
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / f"{name}.csv"
+    if not options.report_only:
+        solve(options, path)
+    make(path, options.docs)
+
+
+def save(path: Path, fields: list[str], rows: list[Row], experiments: Iterable[str]) -> None:
+    """The rows, by experiments in this order."""
+    order = list(experiments)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fields)
+        writer.writeheader()
+        writer.writerows(sorted(rows, key=lambda row: order.index(row["experiment"])))
+
+
+def read(path: Path, text: set[str]) -> list[Row]:
+    """The rows of a CSV with numbers where there are any, but in the columns of text; `ended` is true or not."""
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    found: list[Row] = []
+    for row in rows:
+        numbers = {key: float(value) for key, value in row.items() if key not in text | {"ended"} and value != ""}
+        found.append(row | numbers | {"ended": row["ended"] == "True"})
+    return found
+
+
+class Picture(NamedTuple):
+    """A picture on the page, above the table of its name."""
+
+    file: str
+    about: str
+    draw: Callable[[list[Row], Path], None]
+
+
+def fill(page: Path, tables: dict[str, list[str]], pictures: dict[str, Picture]) -> None:
+    """Put tables and pictures into their places on the page: between `<!-- NAME -->` and `<!-- end -->`."""
+    text = page.read_text()
+    for name, lines in tables.items():
+        before, mark, rest = text.partition(f"<!-- {name} -->\n")
+        if not mark:
+            continue
+        shown = [f"![{pictures[name].about}](../images/{pictures[name].file})", ""] if name in pictures else []
+        _, end, after = rest.partition("<!-- end -->")
+        text = "\n".join([before + mark, *shown, *lines, end + after])
+    page.write_text(text)
+
+
+def publish(
+    path: Path, docs: Path, title: str, tables: dict[str, list[str]], pictures: dict[str, Picture], rows: list[Row]
+) -> None:
+    """Tables beside the CSV and on the page of the documentation that has its name; the pictures that have a table."""
+    text = [f"# {title}: tables", "", f"[The page about them](../../../docs/papers/{path.stem}.md).", ""]
+    for name, lines in tables.items():
+        text += [f"## {name}", "", *lines]
+    path.with_suffix(".md").write_text("\n".join(text).rstrip() + "\n")
+    page, images = docs / "papers" / f"{path.stem}.md", docs / "images"
+    if page.exists():
+        fill(page, tables, pictures)
+    images.mkdir(parents=True, exist_ok=True)
+    for name, picture in pictures.items():
+        if name in tables:
+            picture.draw(rows, images / picture.file)
+    print(f"Written: {path}, {path.with_suffix('.md').name}, {page}, {images}")
