@@ -99,10 +99,9 @@ def tables(problem: Problem, options: argparse.Namespace) -> Iterator[Row]:
     """Tables II and III: the three solvers."""
     kind = size(problem.name)
     for seed in range(SEEDS[kind]):
-        epochs = EPOCHS[kind]
-        yield {"solver": "sgd", "epochs": epochs, "average": 0.5} | nested(problem, seed, epochs=epochs)
-        for solver in ("isda", "min_norm"):
-            yield {"solver": solver} | nested(problem, seed, solver=solver)
+        for solver in options.solvers:
+            settings = {"epochs": EPOCHS[kind], "average": 0.5} if solver == "sgd" else {}
+            yield {"solver": solver} | settings | nested(problem, seed, solver=solver, **settings)
 
 
 def configurations(problem: Problem, options: argparse.Namespace) -> Iterator[Row]:
@@ -247,10 +246,16 @@ def show(row: Row) -> None:
     print(f"{what}: {accuracy}{seconds}{row['message']}", flush=True)
 
 
+def asked_for(row: Row, options: argparse.Namespace) -> bool:
+    """Whether this row is to be made anew."""
+    solver = row["experiment"] != "tables" or row["solver"] in options.solvers
+    return row["experiment"] in options.only and row["set"] in [*options.sets, "mnist"] and solver
+
+
 def solve(options: argparse.Namespace, path: Path) -> None:
     """Run what is asked for; other results stay in the file."""
     kept = melki_report.read(path) if path.exists() else []
-    kept = [row for row in kept if not (row["experiment"] in options.only and row["set"] in [*options.sets, "mnist"])]
+    kept = [row for row in kept if not asked_for(row, options)]
     found: list[Row] = []
 
     def note(row: Row) -> None:
@@ -278,6 +283,8 @@ def arguments() -> argparse.Namespace:
     parser = paper.parser(__doc__, EXPERIMENTS, "iris and wine, few digits")
     names = [*SMALL, *MEDIUM]
     parser.add_argument("--sets", type=paper.listed(names), default=names, help=", ".join(names))
+    solvers = list(melki_report.SOLVERS)[::-1]
+    parser.add_argument("--solvers", type=paper.listed(solvers), default=solvers, help="of the tables")
     paper.limited(parser, 600.0, 60.0, of="for SVC on mnist")
     options = paper.parsed(parser)
     if options.quick:

@@ -32,7 +32,27 @@ class _Unobserved:
     """In the place of scikit-learn's class where it has none."""
 
 
-Observable: Any = _Unobserved if sklearn_callback is None else sklearn_callback.CallbackSupportMixin
+_Support: Any = _Unobserved if sklearn_callback is None else sklearn_callback.CallbackSupportMixin
+
+
+class Observable(_Support):  # type: ignore[misc]
+    """Knows whether it has callbacks: without them a fit of a millisecond would take half as long again."""
+
+    if sklearn_callback is not None:
+
+        def set_callbacks(self, *callbacks: Any) -> Any:
+            """scikit-learn's callbacks, in the place of those that there are."""
+            super().set_callbacks(*callbacks)
+            self.__dict__.pop("_is_observed", None)
+            if callbacks:
+                self._is_observed = True
+            return self
+
+        def __sklearn_clone__(self) -> Any:
+            twin = super().__sklearn_clone__()  # has the callbacks, too
+            if "_is_observed" in self.__dict__:
+                twin._is_observed = True
+            return twin
 
 
 def observed(fit: Fit) -> Fit:
@@ -41,7 +61,6 @@ def observed(fit: Fit) -> Fit:
         return fit
     parameters = list(signature(fit).parameters)
 
-    @wraps(fit)
     def seen(self: Any, X: Any, y: Any = None, *args: Any, **named: Any) -> Any:
         given = dict(zip(parameters[3:], args, strict=False)) | named
         self._fit_task = task = FitTask(self, X, y, given)
@@ -52,7 +71,13 @@ def observed(fit: Fit) -> Fit:
         task.end()
         return self
 
-    return sklearn_callback.with_callbacks(seen)  # type: ignore[no-any-return]
+    seen = sklearn_callback.with_callbacks(seen)
+
+    @wraps(fit)
+    def fit_seen(self: Any, X: Any, y: Any = None, *args: Any, **named: Any) -> Any:
+        return (seen if "_is_observed" in self.__dict__ else fit)(self, X, y, *args, **named)
+
+    return fit_seen  # type: ignore[return-value]
 
 
 class FitTask:
