@@ -8,6 +8,9 @@ value is within a small share of what can be gained. Mostly that takes one or tw
 
 from __future__ import annotations
 
+import math
+import sys
+
 import numpy as np
 
 from cutsvm.line_search.knots import FURTHEST
@@ -26,7 +29,7 @@ def by_tangents(line: Line, tilt: float, curvature: float, guess: float = 1.0) -
     if start.rise >= 0.0:
         return 0.0
     best = right = at(min(max(guess, 1e-6), FURTHEST))
-    width, narrowed = np.inf, True
+    width, narrowed = math.inf, True
     for _ in range(MOST):
         if best.height < start.height and abs(best.rise) <= -FLAT * start.rise:
             break
@@ -77,7 +80,7 @@ class _Tangent:
     def bottom(self) -> float:
         """Where the parabola is lowest."""
         rise = self._slope + self._tilt
-        return -rise / self._curvature if self._curvature > 0.0 else float(np.copysign(np.inf, -rise))
+        return -rise / self._curvature if self._curvature > 0.0 else math.copysign(math.inf, -rise)
 
     def meets(self, other: _Tangent) -> float:
         """Where both parabolas are equally high; the other's slope is larger."""
@@ -88,8 +91,8 @@ class _Tangent:
 
 def _meeting(left: _Tangent, right: _Tangent) -> tuple[float, float]:
     """The lowest point of the higher of the two parabolas between their points, and its height: h is not below."""
-    meet = np.clip(left.meets(right), right.bottom, left.bottom)
-    k = float(np.clip(meet, left.k, right.k))
+    meet = min(max(left.meets(right), right.bottom), left.bottom)
+    k = min(max(meet, left.k), right.k)
     return k, max(left.below(k), right.below(k))
 
 
@@ -97,6 +100,6 @@ def _cubic(left: _Tangent, right: _Tangent) -> float:
     """The minimum of the cubic that has both points' heights and rises, within the bracket."""
     width = right.k - left.k
     bend = left.rise + right.rise - 3.0 * (right.height - left.height) / width
-    root = np.sqrt(max(0.0, bend * bend - left.rise * right.rise))
-    share = (right.rise + root - bend) / max(right.rise - left.rise + 2.0 * root, np.finfo(float).tiny)
-    return right.k - width * float(np.clip(share, INSIDE, 1.0 - INSIDE))
+    root = math.sqrt(max(0.0, bend * bend - left.rise * right.rise))
+    share = (right.rise + root - bend) / max(right.rise - left.rise + 2.0 * root, sys.float_info.min)
+    return right.k - width * min(max(share, INSIDE), 1.0 - INSIDE)
