@@ -5,6 +5,7 @@ import logging
 import numpy as np
 import pytest
 from problems import long_data, risk_of
+from scipy import sparse
 
 from cutsvm import LinearSVC
 from cutsvm.rows import SparseRows
@@ -31,6 +32,20 @@ def test_rules(n, d, C, kind, word):
     assert type(solver) is kind
     assert note.startswith(kind.__name__.lower() + ": ")
     assert word in note
+
+
+TEXT = [(2000, 0.01, DCD), (2000, 0.2, OCAS), (200, 0.01, OCAS)]
+
+
+@pytest.mark.parametrize(("d", "density", "kind"), TEXT)
+@pytest.mark.parametrize("C", [1e-3, 1e3])
+def test_text(d, density, kind, C):
+    X = sparse.random(300, d, density, format="csr", random_state=0)
+    a = np.where(np.arange(300) % 2, 1.0, -1.0)
+    assert type(choose(risk_of(X.toarray(), a, layout="csr"), C)[0]) is kind
+    assert type(choose(risk_of(X.toarray(), a), C)[0]) is OCAS
+    model = LinearSVC(C=C).fit(X, a)
+    assert model.converged_ and model.history_[0]["note"].startswith(kind.__name__.lower())
 
 
 def test_heavy_rows_count_as_a_larger_C():
