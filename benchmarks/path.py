@@ -4,8 +4,8 @@
 
 C n goes over the range of --Cs, n being the number of rows. Part 1: seconds of `linear_path` and of `LinearSVC` for
 each C, by turns, the fastest of so many rounds; LIBLINEAR -s 3 -B 1 with its own -e, once, and how far it is above our
-bound. Part 2: seconds of `LinearSVCCV` and of `GridSearchCV(LinearSVC(loss="hinge"))` on the same folds, once each on
-all cores, and what they choose. Writes results/path.csv, .md and .png.
+bound. Part 2: seconds of `LinearSVCCV` and of `GridSearchCV(LinearSVC(loss="hinge"))` on the same folds and
+all cores, by turns as well, and what they choose. Writes results/path.csv, .md and .png.
 """
 
 from __future__ import annotations
@@ -102,12 +102,15 @@ def walk(data: DataSet, Cn: np.ndarray, rounds: int, liblinear: bool) -> Walk:
     return Walk(data.name, whole, float(alone.sum()), float(alone.max()), total, lines)
 
 
-def choose(data: DataSet, Cn: np.ndarray, folds: int) -> Choice:
+def choose(data: DataSet, Cn: np.ndarray, folds: int, rounds: int) -> Choice:
     Cs = Cn / data.n
     LinearSVCCV(Cs[:3], cv=2, **FIXED).fit(data.X[:3000], data.y[:3000])
-    ours, model = seconds_of(lambda: LinearSVCCV(Cs, cv=folds, **FIXED).fit(data.X, data.y))
     search = GridSearchCV(Peer(loss="hinge", random_state=0), {"C": Cs.tolist()}, cv=folds, n_jobs=-1)
-    theirs, search = seconds_of(lambda: search.fit(data.X, data.y))
+    ours = theirs = np.inf
+    for _ in range(rounds):
+        seconds, model = seconds_of(lambda: LinearSVCCV(Cs, cv=folds, **FIXED).fit(data.X, data.y))
+        ours = min(ours, seconds)
+        theirs = min(theirs, seconds_of(lambda: search.fit(data.X, data.y))[0])
     scores, other = model.scores_.mean(axis=0), search.cv_results_["mean_test_score"]
     steps = abs(int(np.argmax(scores)) - int(search.best_index_))
     chosen = model.C_ * data.n, search.best_params_["C"] * data.n
@@ -209,7 +212,7 @@ def main() -> None:
             if done is walks:
                 walks.append(walk(data, Cn, options.rounds, Liblinear.installed()))
             else:
-                choices.append(choose(data, Cn, options.folds))
+                choices.append(choose(data, Cn, options.folds, options.rounds))
                 print(f"  {choices[-1]}", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     with (options.out / "path.csv").open("w", newline="") as file:

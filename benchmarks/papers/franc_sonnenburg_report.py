@@ -29,6 +29,11 @@ PARTS = {
 NEAR = (1e-1, 1e-2, 1e-3, 1e-4)  # how far above the best bound, relative
 
 
+def decade(Cn: float) -> str:
+    """1e4, as all of these C n are."""
+    return f"{Cn:.0e}".replace("e+0", "e")
+
+
 def read(path: Path) -> list[Row]:
     return paper.read(path, TEXT)
 
@@ -70,7 +75,7 @@ def at_best_cost(rows: list[Row]) -> list[str]:
             row = found[-1]
             work = "" if row["iterations"] == "" else f"{row['iterations']:.0f}"
             seconds = bracket(found, f"{median(r['seconds'] for r in found):.2f}")
-            cells = [name, f"{row['n']:.0f}", f"{row['Cn']:g}", solver, seconds, work, f"{row['objective']:.6g}"]
+            cells = [name, f"{row['n']:.0f}", decade(row["Cn"]), solver, seconds, work, f"{row['objective']:.6g}"]
             lines.append([*cells, excess(row["objective"], bound), f"{100 * row['test']:.2f}"])
     return markdown(["set", "n", "C n", "solver", "s", "iterations", "objective", "excess", "test area, %"], lines)
 
@@ -92,7 +97,7 @@ def by_time(rows: list[Row]) -> list[str]:
             found = [row for row in here if row["solver"] == solver]
             last = excess(min(row["objective"] for row in found), bound)
             cells = [time_to(found, bound * (1.0 + near)) for near in NEAR]
-            lines.append([name, f"{Cn:g}", solver, *cells, last])
+            lines.append([name, decade(Cn), solver, *cells, last])
     return markdown(["set", "C n", "solver", *(f"s to {near:g}" for near in NEAR), "excess at the end"], lines)
 
 
@@ -107,7 +112,7 @@ def by_selection(rows: list[Row]) -> list[str]:
             chosen = max(found, key=lambda row: (row["valid"], -row["Cn"]))
             seconds = bracket(found, f"{sum(row['seconds'] for row in found):.2f}")
             some = "" if len(found) == len(costs) else f" ({len(found)} of {len(costs)} C)"
-            cells = [name, solver + some, seconds, f"{max(row['seconds'] for row in found):.2f}", f"{chosen['Cn']:g}"]
+            cells = [name, solver + some, seconds, f"{max(row['seconds'] for row in found):.2f}", decade(chosen["Cn"])]
             if solver.endswith("path"):
                 cells[3] = ""
             lines.append([*cells, f"{100 * chosen['valid']:.2f}", f"{100 * chosen['test']:.2f}"])
@@ -182,7 +187,7 @@ def picture_of_convergence(rows: list[Row], path: Path) -> None:
                 above = [max(row["objective"] / bound - 1.0, 1e-7) for row in found]
                 axes.plot([row["seconds"] for row in found], above, color=plots.SERIES[place], linewidth=1.4)
             axes.set(xscale="log", yscale="log", ylim=(1e-6, 10.0))
-            axes.set_title(f"{name}, C n = {Cn:g}")
+            axes.set_title(f"{name}, C n = {decade(Cn)}")
             plots.plain_ticks(axes.xaxis)
     for axes in grid[-1]:
         axes.set_xlabel("seconds")
