@@ -130,6 +130,14 @@ def test_without_rows(rows: Any) -> None:
     assert "nothing was measured" in parsed.said and "300" in parsed.said
 
 
+@pytest.mark.usefixtures("quick")
+def test_who_was_watching_is_not_told(rows: Any) -> None:
+    X, score = rows
+    model = LinearSVC(callbacks=[lambda record: None]).fit(X, score > 0)
+    page = report(model)
+    assert "callbacks" not in checked(page).said and " at 0x" not in page
+
+
 def test_three_classes(rows: Any) -> None:
     X, score = rows
     y = np.digitize(score, [-1.0, 1.0])

@@ -13,10 +13,10 @@ import numpy as np
 from cutsvm import kernel_machines, solvers
 from cutsvm.reporting.subject import Subject
 
-__all__ = ["call", "parameters", "plain", "versions"]
+__all__ = ["WATCHING", "call", "parameters", "plain", "versions"]
 
 # They change neither the model nor its certificate.
-_WATCHING = ("callbacks", "verbose")
+WATCHING = ("callbacks", "verbose")
 
 
 def parameters(estimator: Any) -> list[tuple[str, Any, bool]]:
@@ -44,7 +44,7 @@ def _same(value: Any, default: Any) -> bool:
 def call(subject: Subject) -> str:
     """Python that fits the same model."""
     estimator = subject.estimator
-    given = [(name, value) for name, value, own in parameters(estimator) if own and name not in _WATCHING]
+    given = [(name, value) for name, value, own in parameters(estimator) if own and name not in WATCHING]
     words = ", ".join(f"{name}={value!r}" for name, value in given)
     name = type(estimator).__name__
     imports = [f"from cutsvm import {name}", *_imports(words)]

@@ -235,8 +235,8 @@ def _choice(subject: Subject) -> Markup:
 
 
 def _parameters(subject: Subject) -> Markup:
-    """All of them; those that are not the defaults stand out."""
-    found = recipe.parameters(subject.estimator)
+    """All that matter to the model; those that are not the defaults stand out."""
+    found = [given for given in recipe.parameters(subject.estimator) if given[0] not in recipe.WATCHING]
     rows = [(tag("code", name), tag("strong", repr(v)) if own else repr(v)) for name, v, own in found]
     return join([table(rows), tag("p", "Bold: not the default.", class_="remark")])
 
