@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
@@ -323,6 +324,13 @@ def picture_of_features(rows: list[Row], path: Path) -> None:
 
 def style(place: int, face: str = "") -> dict[str, Any]:
     return {"color": plots.SERIES[place], "markerfacecolor": face or plots.SERIES[place]}
+
+
+def curve(axes: Axes, rows: list[Row], x: str, y: str, place: int) -> None:
+    """One field against another, the marker of a fit hollow where the time limit came first."""
+    axes.plot([row[x] for row in rows], [row[y] for row in rows], color=plots.SERIES[place])
+    for row in rows:
+        axes.plot(row[x], row[y], plots.MARKERS[place], **style(place, "" if row["ended"] else "white"))
 
 
 def picture_of_parts(rows: list[Row], path: Path) -> None:

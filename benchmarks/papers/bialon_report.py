@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 import paper
 import plots
-from arnosti_report import style
+from arnosti_report import curve, style
 from binary_report import markdown
 from paper import Picture, publish
 
@@ -135,12 +135,7 @@ def picture_of_costs(rows: list[Row], path: Path) -> None:
     figure, [panels] = plots.panels(1, 2, width=4.2, height=2.6)
     for axes, what in zip(panels, ("seconds", "iterations"), strict=True):
         for place, variant in enumerate(variants):
-            mine = [row for row in found if row["variant"] == variant]
-            look = style(place)
-            axes.plot([row["C"] for row in mine], [row[what] for row in mine], color=look["color"])
-            for row in mine:
-                face = look["color"] if row["ended"] else "white"
-                axes.plot(row["C"], row[what], plots.MARKERS[place], color=look["color"], markerfacecolor=face)
+            curve(axes, [row for row in found if row["variant"] == variant], "C", what, place)
         axes.set(xscale="log", yscale="log", xlabel="C", ylabel=what)
         values = [row[what] for row in found]
         axes.set_ylim(10.0 ** np.floor(np.log10(min(values))), 10.0 ** np.ceil(np.log10(max(values))))

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 import paper
 import plots
-from arnosti_report import style
+from arnosti_report import curve, style
 from binary_report import markdown
 from paper import Picture, publish
 
@@ -206,11 +206,7 @@ def picture_of_scaling(rows: list[Row], path: Path) -> None:
     for axes, name in zip(panels, sets, strict=True):
         for place, solver in enumerate(solvers):
             found = [row for row in mine if (row["set"], row["solver"]) == (name, solver)]
-            look = style(place)
-            axes.plot([row["n"] for row in found], [row["seconds"] for row in found], color=look["color"])
-            for row in found:
-                face = look["color"] if row["ended"] else "white"
-                axes.plot(row["n"], row["seconds"], plots.MARKERS[place], color=look["color"], markerfacecolor=face)
+            curve(axes, found, "n", "seconds", place)
         axes.set(xscale="log", yscale="log", xlabel="n")
         axes.set_title(name)
         plots.plain_ticks(axes.xaxis)
