@@ -98,6 +98,29 @@ def test_group_sums(layout, seed, n, d, groups, threads):
     assert_array_equal(sums, expected)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(
+    seed=seeds,
+    n=sizes,
+    d=st.integers(1, 9),
+    points=st.integers(1, core.POINTS),
+    pieces=st.integers(1, 20),
+    threads=st.integers(1, 3),
+)
+def test_tangents(layout, seed, n, d, points, pieces, threads):
+    rng = rng_of(seed)
+    X, a = some_rows(rng, n, d), some_labels(rng, n)
+    W, b = rng.integers(-4, 5, size=(points, d)) / 4.0, rng.integers(-4, 5, size=points) / 4.0
+    edges = np.linspace(0, n, pieces + 1).astype(np.int64)
+    sums, heights = (rng.integers(-4, 5, size=(pieces * points, k)) / 1.0 for k in (d + 1, 2))
+    expected = [
+        before + found for before, found in zip((sums, heights), hinge.tangents(X, a, W, b, edges), strict=True)
+    ]
+    as_rows(LAYOUTS[layout](X), threads).tangents(a, W, b, edges, sums, heights)
+    assert_array_equal(sums, expected[0])
+    assert_array_equal(heights, expected[1])
+
+
 @pytest.mark.parametrize("layout", ["float64", "float32", "csr", "csr32", "csr_long"])
 @given(
     seed=seeds,
@@ -123,6 +146,12 @@ def test_sums_that_go_on_over_blocks(layout, seed, n, d, shards, threads, cuts):
     pieces = len(edges) - 1
     partial, travel, old = np.zeros((pieces, d + 1)), np.zeros(pieces), np.zeros(n)
     in_groups = np.zeros((3 * (len(group_edges) - 1), d + 1))
+    W, b, at_points, heights = (
+        rng.normal(size=(3, d)),
+        rng.normal(size=3),
+        np.zeros((3 * pieces, d + 1)),
+        np.zeros((3 * pieces, 2)),
+    )
     ends = np.sort(rng.integers(0, n + 1, size=cuts))
     for first, last in pairwise([0, *ends.tolist(), n]):
         mine = slice(first, last)
@@ -130,6 +159,7 @@ def test_sums_that_go_on_over_blocks(layout, seed, n, d, shards, threads, cuts):
         read -= block.add_pieces(old[mine], noise[mine], np.clip(edges - first, 0, block.n), partial, travel)
         inside = np.clip(group_edges - first, 0, block.n)
         counted -= block.add_groups(noise[mine], group[mine], 3, inside, in_groups)
+        block.tangents(noise[mine], W, b, np.clip(edges - first, 0, block.n), at_points, heights)
     assert read == counted == 0
     assert_array_equal(old, noise)
     each, again, total = pieces // shards, np.zeros_like(sums), np.zeros_like(totals)
@@ -139,6 +169,10 @@ def test_sums_that_go_on_over_blocks(layout, seed, n, d, shards, threads, cuts):
         total += in_groups[first : first + 3]
     assert_array_equal(again, sums)
     assert_array_equal(total, totals)
+    whole = np.zeros_like(at_points), np.zeros_like(heights)
+    rows.tangents(noise, W, b, edges, *whole)
+    assert_array_equal(at_points, whole[0])
+    assert_array_equal(heights, whole[1])
     expected = sweep.accumulate(X, np.zeros(n), noise, bounds, np.zeros_like(sums))[0]
     assert_allclose(sums, expected, rtol=1e-9, atol=1e-11)
 
@@ -283,6 +317,10 @@ def test_wrong_shapes_are_refused():
     bounds = np.array([0, 2], dtype=np.int64)
     X, csr = np.ones((2, 3)), (two, np.array([0, 2]), np.array([0, 1, 2]))
     group, first = np.zeros(2, dtype=np.int32), np.array([0])
+
+    def ones(rows, *columns):
+        return [np.ones((rows, many)) for many in columns]
+
     calls = [
         lambda: core.dense_scores(X, two, 0.0, two, 1),
         lambda: core.dense_scores(X, np.ones(3), 0.0, one, 1),
@@ -302,6 +340,18 @@ def test_wrong_shapes_are_refused():
         lambda: core.dense_add_groups(X, two, group, 0, bounds, np.ones((1, 4)), 1),
         lambda: core.dense_add_groups(X, two, group + 1, 1, bounds, np.ones((1, 4)), 1),
         lambda: core.sparse_add_groups(*csr, two, group, 1, bounds[:1], np.ones((1, 4)), 1),
+        lambda: core.dense_hinge_tangents(X, one, X[:1], one, bounds, np.ones((1, 4)), np.ones((1, 2)), 1),
+        lambda: core.dense_hinge_tangents(X, two, X[:0], one[:0], bounds, np.ones((1, 4)), np.ones((1, 2)), 1),
+        lambda: core.dense_hinge_tangents(X, two, np.ones((17, 3)), np.ones(17), bounds, *ones(17, 4, 2), 1),
+        lambda: core.dense_hinge_tangents(X, two, X, one, bounds, *ones(1, 4, 2), 1),
+        lambda: core.dense_hinge_tangents(X, two, X[:, :2], two, bounds, *ones(2, 4, 2), 1),
+        lambda: core.dense_hinge_tangents(X, two, np.ones((3, 2)).T, two, bounds, *ones(2, 4, 2), 1),
+        lambda: core.dense_hinge_tangents(X, two, X, two, bounds, *ones(2, 3, 2), 1),
+        lambda: core.dense_hinge_tangents(X, two, X, two, bounds, *ones(3, 4, 2), 1),
+        lambda: core.dense_hinge_tangents(X, two, X, two, bounds, *ones(2, 4, 1), 1),
+        lambda: core.dense_hinge_tangents(X, two, X, two, bounds, np.ones((2, 4)), np.ones((4, 2)), 1),
+        lambda: core.sparse_hinge_tangents(*csr, two, X, two, np.array([0, 3]), *ones(2, 4, 2), 1),
+        lambda: core.sparse_hinge_tangents(*csr, two, X, two, bounds[:1], *ones(2, 4, 2), 1),
         lambda: core.hinge_value(one, two, 1),
         lambda: core.hinge_look(two, one, two, np.ones(8), np.ones((3, 8)), 1),
         lambda: core.hinge_look(two, two, two, np.ones(7), np.ones((3, 8)), 1),

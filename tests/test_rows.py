@@ -51,6 +51,12 @@ def test_stacked_rows_agree_with_one_matrix(seed, parts, d, shards, extra):
         results.append((rows.accumulate(old, fresh, bounds, sums, moved), sums, moved, old))
     for mine, theirs in zip(*results, strict=True):
         assert_array_equal(mine, theirs)
+    W, b = rng.integers(-4, 5, size=(3, d)) / 4.0, np.array([0.0, 0.5, -1.0])
+    found = [(np.zeros((3 * shards, d + 1)), np.zeros((3 * shards, 2))) for _ in range(2)]
+    for rows, (sums, heights) in zip((stacked, one), found, strict=True):
+        rows.tangents(fresh, W, b, bounds, sums, heights)
+    assert_array_equal(found[0][0], found[1][0])
+    assert_array_equal(found[0][1], found[1][1])
 
 
 @given(seed=seeds, parts=st.integers(1, 5), d=st.integers(1, 6), run=st.integers(1, 4))

@@ -95,6 +95,18 @@ def test_accumulate_choices(both, shards):
         assert_array_equal(mine, theirs)
 
 
+def test_tangents(both):
+    rng = np.random.default_rng(5)
+    signed, W, b = rng.choice([-1.0, 2.0], size=N), rng.normal(size=(K, D)), np.zeros(K)
+    edges = np.linspace(0, N, 8).astype(np.int64)
+    found = [(np.zeros((7 * K, D + 1)), np.zeros((7 * K, 2))) for _ in both]
+    for rows, (sums, heights) in zip(both, found, strict=True):
+        rows.tangents(signed, W, b, edges, sums, heights)
+        assert heights.all()
+    assert_array_equal(found[0][0], found[1][0])
+    assert_array_equal(found[0][1], found[1][1])
+
+
 def test_group_sums(both):
     rng = np.random.default_rng(4)
     weights, group = rng.normal(size=N), rng.integers(-1, 4, N).astype(np.int32)

@@ -6,6 +6,7 @@
 void bind_sweep(nb::module_&);
 void bind_many(nb::module_&);
 void bind_hinge(nb::module_&);
+void bind_tangents(nb::module_&);
 void bind_multiclass(nb::module_&);
 void bind_pairwise(nb::module_&);
 void bind_dcd(nb::module_&);
@@ -35,6 +36,7 @@ NB_MODULE(CUTSVM_MODULE, m) {
     bind_sweep(m);
     bind_many(m);
     bind_hinge(m);
+    bind_tangents(m);
     bind_multiclass(m);
     bind_pairwise(m);
     bind_dcd(m);

@@ -7,6 +7,7 @@ from cutsvm.types import Array, Ints, Vector
 LOOKS: int
 KEPT: int
 OUTSIDE: int
+POINTS: int
 
 def cpu_level() -> int: ...
 def max_threads() -> int: ...
@@ -154,6 +155,23 @@ def pair_slopes(
     weights: Vector,
     losses: Vector,
     memory: PairMemory,
+    threads: int,
+) -> None: ...
+
+# tangents.hpp
+def dense_hinge_tangents(
+    X: Array, a: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector, threads: int
+) -> None: ...
+def sparse_hinge_tangents(
+    values: Array,
+    columns: Array,
+    pointers: Array,
+    a: Vector,
+    W: Vector,
+    b: Vector,
+    edges: Ints,
+    partial: Vector,
+    heights: Vector,
     threads: int,
 ) -> None: ...
 

@@ -29,7 +29,7 @@ __all__ = ["walk_in_parts"]
 LARGE, MANY = 4_000_000, 8
 NARROW = 16  # features from which dense rows that are mostly zeros are made sparse: they are read many times
 SAMPLE = 1000  # rows that |x|^2 is measured on
-LITTLE = 0.2  # the work of a C so small that it is known from others; the next decade is 1 more
+LITTLE, GROWTH = 0.2, 1.5  # the work of a C so small that it is known from others, and how it grows with the decades
 
 
 def walk_in_parts(
@@ -99,7 +99,7 @@ def _halves(risk: Risk, Cs: list[float]) -> tuple[list[float], list[float]]:
     some = rows.take(np.unique(np.linspace(0, rows.n - 1, SAMPLE).astype(np.int64)))
     squares = np.empty(some.n)
     some.squares(squares)
-    work = LITTLE + np.maximum(0.0, np.log10(np.array(Cs) * risk.loss.total * max(float(squares.mean()), 1e-300)))
-    below = np.cumsum(work)
+    decades = np.log10(np.array(Cs) * risk.loss.total * max(float(squares.mean()), 1e-300))
+    below = np.cumsum(LITTLE + np.maximum(0.0, decades) ** GROWTH)
     cut = min(max(1, int(np.argmin(np.abs(below - 0.5 * below[-1]))) + 1), len(Cs) - 1)
     return Cs[:cut], Cs[cut:]

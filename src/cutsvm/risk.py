@@ -11,6 +11,7 @@ a constant added to all changes nothing; the first is 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -20,7 +21,7 @@ import numpy as np
 
 from cutsvm._native import core
 from cutsvm.line_search import lowest
-from cutsvm.losses import CrammerSinger, KnottedLine, Line, Loss, Pairwise, RowLoss
+from cutsvm.losses import CrammerSinger, Hinge, KnottedLine, Line, Loss, Pairwise, RowLoss
 from cutsvm.planes import Bundle, Planes
 from cutsvm.rows import Choices, Rows
 from cutsvm.timing import count, timed
@@ -53,6 +54,14 @@ class Point:
     w: Vector
     scores: Vector
     swept: bool = False  # the scores come from a pass at this very w, not from a blend of others
+
+
+class Tangent(NamedTuple):
+    """A point, R there, and the planes that touch it there."""
+
+    w: Vector
+    value: float
+    planes: Planes
 
 
 Own = TypeVar("Own", bound="Risk")
@@ -200,6 +209,34 @@ class Risk:
         fresh, free = self._memory()[1], self.intercept is Intercept.FREE
         offsets = cast("RowLoss", self.loss).slopes(point.scores, self.bounds, fresh, balanced=free)
         return self._planes(fresh, offsets)
+
+    @property
+    def abreast(self) -> int:
+        """At so many points one reading of the rows gives R and its planes: a free b takes a search at each of them."""
+        return core.POINTS if isinstance(self.loss, Hinge) and self.intercept is not Intercept.FREE else 1
+
+    def tangents(self, ws: Sequence[Vector]) -> list[Tangent]:
+        """R and its planes at several points, `abreast` of them at most; with the best b if that is free."""
+        if self.abreast == 1:
+            points = [self.at(w.copy()) for w in ws]
+            return [Tangent(point.w, self.value(point), self.planes(point)) for point in points]
+        return self._tangents(ws)
+
+    @timed("planes")
+    def _tangents(self, ws: Sequence[Vector]) -> list[Tangent]:
+        loss, d, many = cast("Hinge", self.loss), self.rows.d, len(ws)
+        features, b = zip(*map(self.parts, ws), strict=True)
+        edges = core.cut_shards(self.bounds)
+        partial, heights = np.zeros(((len(edges) - 1) * many, d + 1)), np.zeros(((len(edges) - 1) * many, 2))
+        self.count_visits()
+        self.rows.tangents(loss.signed, np.stack(features), np.array(b, dtype=np.float64), edges, partial, heights)
+        # Of all pieces of a shard: shard, piece, point.
+        slopes = partial.reshape(self.shards, -1, many, d + 1).sum(axis=1)[:, :, : self.size]
+        values, offsets = np.moveaxis(heights.reshape(self.shards, -1, many, 2).sum(axis=1), 2, 0)
+        return [
+            Tangent(w.copy(), float(values[:, k].sum()), Planes(slopes[:, k].copy(), offsets[:, k].copy()))
+            for k, w in enumerate(ws)
+        ]
 
     def _memory(self) -> tuple[Vector, Vector]:
         if self._slopes is None:

@@ -81,10 +81,13 @@ class Trail:
         """The known point with the lowest F."""
         return min(self.points, key=lambda point: point.objective(C))
 
+    def know(self, risk: Risk, w: Vector, value: float) -> None:
+        """Remembers a point and R there."""
+        self.points.append(Known(w.copy(), risk.penalty(w), value))
+
     def keep(self, risk: Risk, C: float, w: Vector, primal: float) -> None:
         """Remembers a point and F there."""
-        penalty = risk.penalty(w)
-        self.points.append(Known(w.copy(), penalty, max(0.0, (primal - penalty) / C)))
+        self.know(risk, w, max(0.0, (primal - risk.penalty(w)) / C))
 
     def look(self, C: float, tol: float) -> tuple[Vector | None, float]:
         """A guess of the minimiser, if there is something to base it on; and a lower bound of F."""
@@ -98,10 +101,10 @@ class Trail:
         primal = self.best(C).objective(C)
         return relative_gap(primal, self.look(C, SHARE * aim * primal)[1])
 
-    def try_out(self, risk: Risk, w: Vector, C: float, spare: Point | None = None) -> Point:
+    def try_out(self, risk: Risk, w: Vector) -> Point:
         """One pass at w: the point is known from now on."""
-        point = risk.at(w.copy(), spare=spare)
-        self.keep(risk, C, point.w, risk.penalty(point.w) + C * risk.value(point))
+        point = risk.at(w.copy())
+        self.know(risk, point.w, risk.value(point))
         return point
 
     def take(self, w: Vector) -> Point | None:
@@ -127,7 +130,7 @@ class Along:
         known = Iterate(best.w, primal, lower, len(trail.bundle), swept=True, note="known from other C")
         yield known
         if guess is not None:
-            trail.trial = trial = trail.try_out(risk, guess, C)
+            trail.trial = trial = trail.try_out(risk, guess)
             if trail.gap(C, aim) > aim:
                 trail.bundle.add(risk.planes(trial))
                 lower = max(lower, trail.look(C, SHARE * aim * primal)[1])
@@ -171,7 +174,7 @@ def walk(
     if memory is not None:
         memory.restore(risk, risk.trail)
     if start is not None:
-        risk.trail.try_out(risk, start, order[0])
+        risk.trail.try_out(risk, start)
     results: dict[float, Result] = {}
     for C in order:
         left = None if stop.max_time is None else max(0.0, stop.max_time - (perf_counter() - began))

@@ -10,6 +10,7 @@
 #include "core/many.hpp"
 #include "core/reduced.hpp"
 #include "core/sweep.hpp"
+#include "core/tangents.hpp"
 
 #include "checks.hpp"
 
@@ -103,6 +104,35 @@ void check_more_rows(const Problem& p, const Rows& rows, int threads) {
     take(rows, std::span<const std::int64_t>(which), taken.data(), threads);
     for (std::size_t k = 0; k < taken.size(); ++k)
         expect(taken[k] == p.x(which[k / (size - 1)], static_cast<std::int64_t>(k % (size - 1))), "take", p.n);
+}
+
+// The loss at several points, and the planes there.
+template <class Rows>
+void check_tangents(const Problem& p, const Rows& rows, std::int64_t points, int threads) {
+    const std::int64_t size = p.d + 1;
+    std::vector<double> W, b, sums(static_cast<std::size_t>(p.shards * points * size));
+    for (std::int64_t k = 0; k < points; ++k) {
+        for (const double entry : p.w) W.push_back(entry * static_cast<double>(k - 3));
+        b.push_back(0.5 * static_cast<double>(k));
+    }
+    std::vector<double> heights(static_cast<std::size_t>(p.shards * points * 2)), expected(sums), levels(heights);
+    for (std::int64_t q = 0; q < p.shards; ++q)
+        for (std::int64_t i = p.bounds[static_cast<std::size_t>(q)]; i < p.bounds[static_cast<std::size_t>(q) + 1]; ++i)
+            for (std::int64_t k = 0; k < points; ++k) {
+                const double a = p.a[static_cast<std::size_t>(i)];
+                double f = b[static_cast<std::size_t>(k)];
+                for (std::int64_t j = 0; j < p.d; ++j) f += p.x(i, j) * W[static_cast<std::size_t>(k * p.d + j)];
+                if (std::abs(a) - a * f <= 0.0) continue;
+                const auto at = static_cast<std::size_t>(q * points + k);
+                for (std::int64_t j = 0; j < size; ++j)
+                    expected[at * static_cast<std::size_t>(size) + static_cast<std::size_t>(j)] -= a * (j < p.d ? p.x(i, j) : 1.0);
+                levels[2 * at] += std::abs(a) - a * f;
+                levels[2 * at + 1] += std::abs(a);
+            }
+    hinge_tangents(rows, std::span(p.a), W.data(), std::span<const double>(b), std::span(p.bounds), sums.data(),
+                   heights.data(), threads);
+    expect(sums == expected, "tangents: slopes", points);
+    expect(heights == levels, "tangents: heights", points);
 }
 
 // Epochs of coordinate descent from a start that is not 0; one thread, or several that share w.
@@ -215,6 +245,7 @@ template <class Rows>
 void check_all(const Problem& p, const Rows& rows, int threads) {
     check_rows(p, rows, threads);
     check_more_rows(p, rows, threads);
+    for (const std::int64_t points : {1, 8, 9, 16}) check_tangents(p, rows, points, threads);
     check_descent(p, rows, p.d % 2 ? 1.0 : 0.0, p.shards % 2 ? 1 : 7, threads);
 }
 

@@ -33,6 +33,17 @@ def slopes(f, a, tied_positive, tied_negative, bounds):
     return g, np.array([np.abs(g[i:j]).sum() for i, j in pairwise(bounds)])
 
 
+def tangents(X, a, W, b, edges):
+    """At each point, over each piece: the slope of the loss in (w, b), the loss, and the plane's offset."""
+    wide, sums, heights = np.hstack([X, np.ones((len(X), 1))]), [], []
+    for i, j in pairwise(edges):
+        for f in (X[i:j] @ W.T + b).T:
+            inside = losses(f, a[i:j]) > 0
+            sums.append(-(a[i:j] * inside) @ wide[i:j])
+            heights.append((value(f, a[i:j]), np.abs(a[i:j][inside]).sum()))
+    return np.array(sums), np.array(heights)
+
+
 def knots(f, to, a):
     """Where each row's loss along the line has its kink, and by how much the slope jumps there."""
     c, r = np.abs(a) - a * f, -a * (np.ones(len(f)) if to is None else to - f)

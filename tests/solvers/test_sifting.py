@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from problems import long_data, risk_of
 
 from cutsvm.planes import Bundle
@@ -66,6 +67,25 @@ def test_planes_stay_valid_when_rows_join(intercept, seed, n, shards):
         tops = np.zeros(sifted.risk.shards)
         np.maximum.at(tops, bundle.shard, heights)
         assert tops.sum() <= value(full, w) + 1e-9 * (1.0 + full.loss.total)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@given(seed=seeds, n=st.integers(4, 60), shards=st.integers(1, 6), points=st.integers(1, 16))
+def test_tangents_touch_the_risk_and_stay_below(intercept, seed, n, shards, points):
+    rng = rng_of(seed)
+    X, a = rng.normal(size=(n, 3)), rng.choice([-2.0, -1.0, 0.0, 1.0], size=n)
+    a[:2] = 1.0, -1.0
+    risk = risk_of(X, a, intercept)
+    risk.split(shards)
+    ws = rng.normal(size=(min(points, risk.abreast), risk.size))
+    others, round_off = rng.normal(size=(5, risk.size)), 1e-9 * (1.0 + risk.loss.total)
+    for w, (at, height, planes) in zip(ws, risk.tangents(list(ws)), strict=True):
+        assert_array_equal(at[:3], w[:3])
+        assert height == pytest.approx(value(risk, at), rel=1e-12)
+        below = planes.slopes @ np.vstack([at, *others]).T + planes.offsets[:, None]
+        assert below[:, 0].sum() == pytest.approx(height, abs=round_off)
+        for other, low in zip(others, np.maximum(0.0, below[:, 1:]).sum(axis=0), strict=True):
+            assert low <= value(risk, other) + round_off * (1.0 + np.abs(X).sum())
 
 
 @pytest.mark.parametrize("layout", ["float32", "fortran", "csr"])

@@ -6,6 +6,8 @@ brackets its zero; the few knots that are left inside are searched by selection.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cutsvm.losses import KnottedLine
@@ -32,15 +34,40 @@ def exact(line: KnottedLine, tilt: float, curvature: float, guess: float = 1.0) 
 
 def lowest(line: KnottedLine, flat: float) -> float:
     """argmin over all k of loss(f + k t), in the middle where slopes within +-flat make it a plateau."""
-    left = _cross(line, 0.0, 0.0, -flat, _AROUND)
+    found = _bracket(line, 0.0, 0.0, -flat, _AROUND)
+    left = _inside(line, found, 0.0, -flat)
+    if isinstance(found, Bracket) and found.slope_high > flat:  # the right end lies in it, too
+        return 0.5 * (left + _inside(line, found, 0.0, flat))
     if line.look(np.array([left])).slopes[0] > flat:
         return left
     return 0.5 * (left + _cross(line, 0.0, 0.0, flat, left + _AROUND))
 
 
+class Bracket(NamedTuple):
+    """Where h' reaches a level: with `slope`, that of the loss with the tilt, at low; slope_high is h' at high."""
+
+    low: float
+    high: float
+    slope: float
+    slope_high: float
+
+
 def _cross(line: KnottedLine, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False) -> float:
     """The smallest k where h' reaches level. With floor: not left of ks[0]."""
-    low, high, slope_low = -np.inf, np.inf, 0.0
+    return _inside(line, _bracket(line, tilt, curvature, level, ks, floor=floor), curvature, level)
+
+
+def _inside(line: KnottedLine, found: Bracket | float, curvature: float, level: float) -> float:
+    if not isinstance(found, Bracket):
+        return found
+    return line.crossing(found.low, found.high, found.slope, curvature, level)
+
+
+def _bracket(
+    line: KnottedLine, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False
+) -> Bracket | float:
+    """Few knots around the place where h' reaches level, or that place itself."""
+    low, high, slope_low, slope_high = -np.inf, np.inf, 0.0, np.inf
     rounds = 0
     while True:
         look = line.look(ks)
@@ -52,7 +79,7 @@ def _cross(line: KnottedLine, tilt: float, curvature: float, level: float, ks: V
         if j:
             low, slope_low = float(ks[j - 1]), float(look.slopes[j - 1]) + tilt
         if j < len(ks):
-            high = float(ks[j])
+            high, slope_high = float(ks[j]), float(look.slopes[j]) + tilt + curvature * float(ks[j])
             inside = look.knots[j] - knots_low if j else line.n
         if low == -np.inf or high == np.inf:
             edge = max(abs(ks[0]), abs(ks[-1]))
@@ -64,5 +91,5 @@ def _cross(line: KnottedLine, tilt: float, curvature: float, level: float, ks: V
             continue
         rounds += 1
         if inside <= _FEW * line.n + 1024 or rounds > _ROUNDS:
-            return line.crossing(low, high, slope_low, curvature, level)
+            return Bracket(low, high, slope_low, slope_high)
         ks = low + (high - low) * _INSIDE

@@ -60,6 +60,9 @@ class Rows(Protocol):
         Returns the number of rows read.
         """
 
+    def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
+        """Adds up the hinge loss of each piece of rows and its slope, at several points; see core/tangents.hpp."""
+
 
 # Rows that can be read one at a time.
 RowsInMemory = DenseRows | SparseRows | StackedRows

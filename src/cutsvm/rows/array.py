@@ -117,6 +117,9 @@ class DenseRows(_InMemory):
     def add_groups(self, weights: Vector, group: Array, groups: int, edges: Ints, partial: Vector) -> int:
         return core.dense_add_groups(self.X, weights, group, groups, edges, partial, self.threads)
 
+    def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
+        core.dense_hinge_tangents(self.X, signed, W, b, edges, partial, heights, self.threads)
+
     def by_row(self) -> DenseRows:
         """Rows that can be read one at a time: a copy if it is the columns that lie side by side."""
         return DenseRows(np.ascontiguousarray(self.X), self.threads)
@@ -216,6 +219,9 @@ class SparseRows(_InMemory):
     def add_groups(self, weights: Vector, group: Array, groups: int, edges: Ints, partial: Vector) -> int:
         return core.sparse_add_groups(*self.arrays, weights, group, groups, edges, partial, self.threads)
 
+    def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
+        core.sparse_hinge_tangents(*self.arrays, signed, W, b, edges, partial, heights, self.threads)
+
     def fast(self) -> SparseRows:
         return self
 
@@ -276,6 +282,10 @@ class StackedRows(_InMemory):
 
     def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
         return sum(part.group_sums(weights[mine], group[mine], sums) for part, mine in self._each())
+
+    def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
+        for part, mine in self._each():
+            part.tangents(signed[mine], W, b, np.clip(edges - mine.start, 0, part.n), partial, heights)
 
     def take(self, rows: Ints) -> StackedRows:
         parts = [(part, rows[(rows >= mine.start) & (rows < mine.stop)] - mine.start) for part, mine in self._each()]

@@ -127,6 +127,10 @@ class StoreRows:
             sums += partial[first : first + groups]
         return read
 
+    def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
+        for mine, rows in self.blocks():
+            rows.tangents(signed[mine], W, b, np.clip(edges - mine.start, 0, rows.n), partial, heights)
+
     def by_row(self) -> StoreRows:
         return self  # no column occurs twice in a row of a store
 

@@ -17,9 +17,9 @@ is off by sqrt(d / m) times U's share of the rows only, and so U can be that muc
 pass. If U outgrows the room later, step 2 is done anew at the better w; if that happens time and again, the inner
 solver gets all rows.
 
-On a walk over several C (`cutsvm.trail`) step 1 is a walk on the sample, whose minimisers are tried out on all rows:
-for small C that is all. Step 2 is done once for some neighbouring C: R_U and its planes hold for all of them, and rows
-that are elsewhere at the next C join U until it is too large.
+On a walk over several C (`cutsvm.trail`) step 1 is a walk on the sample, whose minimisers are tried out on all rows,
+as many as possible in one pass: for small C that is all. Step 2 is done once for some neighbouring C: R_U and its
+planes hold for all of them. Later rows that are elsewhere at the next C join U until it is too large.
 """
 
 from __future__ import annotations
@@ -85,17 +85,16 @@ class Camp:
 
     def __init__(self, whole: Whole, share: float, starts: dict[float, Vector], rng: np.random.Generator) -> None:
         self.whole, self.share, self.starts, self.rng = whole, share, starts, rng
+        self.covered: list[float] = []  # the C that U was drawn for
 
-    def pitch(self, w: Vector | None, planes: Bundle, towards: Vector | None = None) -> None:
-        """Draws U around w, or around the best point, and on the way to another."""
+    def pitch(self, w: Vector | None, planes: Bundle, C: float | None = None) -> None:
+        """Draws U around w, or around the best point; for a walk that is at C, on the way to some C later, too."""
+        Cs, towards = list(self.starts), None
+        self.covered = [] if C is None else Cs[Cs.index(C) :][:STRIDE]
+        if len(self.covered) > 1:
+            towards = self.starts[self.covered[-1]].copy()
         self.sifted, self.planes = self.whole.sift(w, self.share, self.rng, towards=towards), planes
         self.many = self.sifted.many  # at first
-
-    def ahead(self, C: float) -> Vector | None:
-        """Where the walk will be some C later."""
-        Cs = list(self.starts)
-        later = Cs[Cs.index(C) :][:STRIDE]
-        return self.starts[later[-1]].copy() if len(later) > 1 else None
 
     def clear(self) -> None:
         del self.sifted, self.planes
@@ -130,18 +129,19 @@ class Sifting:
         if not pays(risk):
             yield from self.inner(risk, C, bundle, start=start, aim=aim)
             return
+        begin: Vector | None = None  # where the inner solver does, if not at the best point
         if risk.trail is None or risk.trail.camp is None:
             camp = yield from self._set_up(risk, C, start, aim)
         else:
             camp = risk.trail.camp
-            self._move(camp, risk, C)
+            begin = self._move(camp, risk, C)
         if risk.trail is not None:
             risk.trail.camp = camp
         whole, lower, crowded = camp.whole, 0.0, 0
         yield Iterate(whole.w, whole.primal, lower, 0, swept=whole.swept)
         while True:
-            bounds, still = (np.inf, -np.inf), 0
-            for inner in self.inner(camp.sifted.risk, C, camp.planes, start=whole.w, aim=INNER * aim):
+            bounds, still, begin = (np.inf, -np.inf), 0, whole.w if begin is None else begin
+            for inner in self.inner(camp.sifted.risk, C, camp.planes, start=begin, aim=INNER * aim):
                 lower = max(lower, inner.lower)
                 yield Iterate(whole.w, whole.primal, lower, inner.planes, swept=whole.swept, pending=True)
                 left = max(INNER * aim * whole.primal, LEFT * (whole.primal - inner.lower))
@@ -149,6 +149,7 @@ class Sifting:
                 if inner.primal - inner.lower <= left or still >= STILL:
                     break
                 bounds = inner.primal, inner.lower
+            begin = None
             k, fits = whole.advance(camp.sifted, inner.w.copy(), goal(lower, aim))
             yield Iterate(whole.w, whole.primal, lower, inner.planes, step=k, swept=whole.swept)
             if fits and still < STILL:
@@ -193,45 +194,55 @@ class Sifting:
             closer = SPREAD * (risk.size / kept) ** 0.5  # so many times
             first, share = inner.w, max(min(LEAST_SHARE, most), closer * share) if closer <= HELPS else most
         camp = Camp(whole, share, starts, rng)
-        camp.pitch(first.copy(), new_bundle(risk, C), camp.ahead(C))
+        camp.pitch(first.copy(), new_bundle(risk, C), C)
         return camp
 
     def _on_sample(self, sample: Risk, Cs: Sequence[float]) -> Iterator[tuple[float, Iterate]]:
         """The sample's solution for each C, step by step."""
         if len(Cs) == 1:
             return ((Cs[0], inner) for inner in self.roughly(sample, Cs[0], SAMPLE_TOL))
-        prepare(self.inner, sample, Cs)
+        order = prepare(self.inner, sample, Cs)
         if sample.shards > SHARDS:
             sample.split(SHARDS)
-        return steps(self.inner, sample, Cs, WALK_TOL, SAMPLE_STEPS)
+        return steps(self.inner, sample, order, WALK_TOL, SAMPLE_STEPS)
 
     @staticmethod
     def _try_out(risk: Risk, starts: dict[float, Vector], aim: float) -> Iterator[None]:
         """Passes at minimisers of the sample, for F and planes of all rows: from the smallest C as far as they help."""
-        trail, point = risk.trail, None
+        trail, Cs = risk.trail, sorted(starts)
         assert trail is not None
         for planes in risk.opening():
             trail.bundle.add(planes)
-        for C in sorted(starts):
-            if trail.gap(C, aim) <= aim:
-                continue
-            point = trail.try_out(risk, starts[C], C, point)
-            trail.bundle.add(risk.planes(point))
-            yield
-            if trail.gap(C, aim) > HOPELESS * aim:
-                return
+        for group in np.array_split(Cs, -(-len(Cs) // risk.abreast)):
+            some = [float(C) for C in group if trail.gap(C, aim) > aim]
+            tangents = risk.tangents([starts[C] for C in some]) if some else []
+            for tangent in tangents:
+                trail.know(risk, tangent.w, tangent.value)
+            for C, tangent in zip(some, tangents, strict=True):
+                if trail.gap(C, aim) <= aim:
+                    continue
+                trail.bundle.add(tangent.planes)
+                yield
+                if trail.gap(C, aim) > HOPELESS * aim:
+                    return
 
-    def _move(self, camp: Camp, risk: Risk, C: float) -> None:
-        """The same at another C: U grows by the rows that are elsewhere there, or is drawn anew."""
+    def _move(self, camp: Camp, risk: Risk, C: float) -> Vector | None:
+        """The same at another C: U serves, or grows by the rows that are elsewhere there, or is drawn anew.
+
+        Returns where to begin if that is not the best point: no pass is made where U was drawn with this C in mind.
+        """
         assert risk.trail is not None
         whole = camp.whole
         whole.turn(C)
         camp.planes.drop_idle(IDLE, always=True)
+        if C in camp.covered:
+            return camp.starts[C].copy()
         most = round(WALKED * camp.many)
         fits = whole.advance(camp.sifted, camp.starts[C].copy(), whole.primal, most=most)[1]
         if not fits:
             camp.clear()
-            camp.pitch(None, new_bundle(risk, max(risk.trail.Cs)), camp.ahead(C))
+            camp.pitch(None, new_bundle(risk, max(risk.trail.Cs)), C)
+        return None
 
     def sample_size(self, risk: Risk) -> int:
         n, d, room = risk.rows.n, risk.size, cast("WholeRows", risk.rows).room
