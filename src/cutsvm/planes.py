@@ -104,6 +104,12 @@ class Bundle:
         self._slopes, self._offsets, self._weights = map(larger, (self._slopes, self._offsets, self._weights))
         self._shard, self._idle = (larger(a).astype(np.int64) for a in (self._shard, self._idle))  # type: ignore[arg-type]
 
+    def height(self, w: Vector) -> float:
+        """R_B(w)"""
+        tops = np.zeros(1 + int(self.shard.max(initial=0)))
+        np.maximum.at(tops, self.shard, self.slopes @ w + self.offsets)
+        return float(tops.sum())
+
     @timed("qp")
     def minimise(self, C: float, tol: float) -> Reduced:
         """min over w of |w|^2/2 + C R_B(w), to an absolute tolerance; its bound holds whatever the tolerance."""

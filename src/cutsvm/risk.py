@@ -166,9 +166,13 @@ class Risk:
 
         spare: a point that is not needed any more, whose memory may be used.
         """
+        return self.settle(self.score(self._within_reach(w), spare=spare))
+
+    def _within_reach(self, w: Vector) -> Vector:
+        """w without a free b that is far off."""
         if self.intercept is Intercept.FREE and self.outputs == 1 and abs(w[-1]) > _FAR:
             w[-1] = 0.0
-        return self.settle(self.score(w, spare=spare))
+        return w
 
     @timed("line_search")
     def between(self, start: Point, end: Point, k: float, *, spare: Point | None = None) -> Point:
@@ -212,13 +216,14 @@ class Risk:
 
     @property
     def abreast(self) -> int:
-        """At so many points one reading of the rows gives R and its planes: a free b takes a search at each of them."""
-        return core.POINTS if isinstance(self.loss, Hinge) and self.intercept is not Intercept.FREE else 1
+        """At so many points one reading of the rows gives R and its planes."""
+        return core.POINTS if isinstance(self.loss, Hinge) else 1
 
     def tangents(self, ws: Sequence[Vector]) -> list[Tangent]:
-        """R and its planes at several points, `abreast` of them at most; with the best b if that is free."""
+        """R with each w's own b, and its planes, at several points: `abreast` of them at most."""
+        ws = [self._within_reach(w.copy()) for w in ws]
         if self.abreast == 1:
-            points = [self.at(w.copy()) for w in ws]
+            points = [self.score(w) for w in ws]
             return [Tangent(point.w, self.value(point), self.planes(point)) for point in points]
         return self._tangents(ws)
 
@@ -234,7 +239,7 @@ class Risk:
         slopes = partial.reshape(self.shards, -1, many, d + 1).sum(axis=1)[:, :, : self.size]
         values, offsets = np.moveaxis(heights.reshape(self.shards, -1, many, 2).sum(axis=1), 2, 0)
         return [
-            Tangent(w.copy(), float(values[:, k].sum()), Planes(slopes[:, k].copy(), offsets[:, k].copy()))
+            Tangent(w, float(values[:, k].sum()), Planes(slopes[:, k].copy(), offsets[:, k].copy()))
             for k, w in enumerate(ws)
         ]
 

@@ -5,7 +5,7 @@ Minimises F_C(w) = |w|^2/2 + C R(w) for C_1 > C_2 > ... Neither R nor a plane un
     1. a point whose R is known has a known F at every C: the best of them costs no pass
     2. planes give a lower bound at every C: one reduced problem, no pass
     3. if 1 and 2 are close enough, this C is done. Else the minimiser of 2 is tried: one pass, and its planes join the
-       others. Where a sample is walked before (`cutsvm.solvers.sifting`), its minimisers have been tried for all C
+       others. A solver may have gone a part of the way for all C together before (`cutsvm.solvers.abreast`)
     4. if that is not enough, the solver goes on from the best point, with the planes that there are
 
 A guess near the minimiser is worth many others: with the planes at the very minimisers of the 20 C of a path, 16 each,
@@ -72,6 +72,9 @@ class Trail:
         self.bundle = new_bundle(risk, max(Cs))  # planes of all rows
         self.points = [Known(np.zeros(risk.size), 0.0, risk.loss.total)]
         self.others: list[Bundle] = []  # planes with shards of their own: they bound, and are not added to
+        self.lower: dict[float, float] = {}  # the best bound so far of each C
+        self.scouted = False  # whether the solver has had its look at all C together
+        self.starts: dict[float, Vector] | None = None  # where to begin at each C, if that is known then
         self.camp: Camp | None = None  # what sifting has left, with planes of its own
         self.trial: Point | None = None
         self.dual_w: Vector | None = None  # the w of the risk's dual vector, in units of C
@@ -81,19 +84,25 @@ class Trail:
         """The known point with the lowest F."""
         return min(self.points, key=lambda point: point.objective(C))
 
-    def know(self, risk: Risk, w: Vector, value: float) -> None:
+    def know(self, risk: Risk, w: Vector, value: float) -> Known:
         """Remembers a point and R there."""
         self.points.append(Known(w.copy(), risk.penalty(w), value))
+        return self.points[-1]
 
     def keep(self, risk: Risk, C: float, w: Vector, primal: float) -> None:
         """Remembers a point and F there."""
         self.know(risk, w, max(0.0, (primal - risk.penalty(w)) / C))
 
+    def known(self, C: float) -> Iterate:
+        """The best point and the best bound so far."""
+        best, lower = self.best(C), self.lower.get(C, 0.0)
+        return Iterate(best.w, best.objective(C), lower, len(self.bundle), swept=True, note="known from other C")
+
     def look(self, C: float, tol: float) -> tuple[Vector | None, float]:
         """A guess of the minimiser, if there is something to base it on; and a lower bound of F."""
         bundles = [self.bundle, *self.others, *([] if self.camp is None else [self.camp.planes])]
         found = [bundle.minimise(C, tol) for bundle in bundles]
-        lower = max(0.0, *(reduced.lower for reduced in found))
+        lower = self.lower[C] = max(self.lower.get(C, 0.0), *(reduced.lower for reduced in found))
         return found[0].w if self.camp is None and len(self.bundle) else None, lower
 
     def gap(self, C: float, aim: float) -> float:
@@ -124,19 +133,21 @@ class Along:
     ) -> Iterator[Iterate]:
         trail = risk.trail
         assert trail is not None
-        best = trail.best(C)
-        primal = best.objective(C)
-        guess, lower = trail.look(C, SHARE * aim * primal)
-        known = Iterate(best.w, primal, lower, len(trail.bundle), swept=True, note="known from other C")
-        yield known
-        if guess is not None:
+        guess = trail.look(C, SHARE * aim * trail.best(C).objective(C))[0]
+        yield trail.known(C)
+        if not trail.scouted:
+            for _ in scout(self.solver, risk, aim):
+                yield replace(trail.known(C), pending=True, note="all C together")
+            trail.scouted = True
+            guess = trail.look(C, SHARE * aim * trail.best(C).objective(C))[0]
+            yield trail.known(C)
+        if guess is not None and trail.starts is None:
             trail.trial = trial = trail.try_out(risk, guess)
             if trail.gap(C, aim) > aim:
                 trail.bundle.add(risk.planes(trial))
-                lower = max(lower, trail.look(C, SHARE * aim * primal)[1])
-            best, note = trail.best(C), "at the minimum of the planes of other C"
-            known = Iterate(best.w, best.objective(C), lower, len(trail.bundle), step=1.0, swept=trial.swept, note=note)
-            yield known
+                trail.gap(C, aim)
+            yield replace(trail.known(C), step=1.0, swept=trial.swept, note="at the minimum of the planes of other C")
+        known = trail.known(C)
         first = known.w if known.w.any() else None
         yield from going_on(self.solver(risk, C, trail.bundle, start=first, aim=aim), known)
 
@@ -145,6 +156,12 @@ def prepare(solver: Solver, risk: Risk, Cs: Sequence[float]) -> list[float]:
     """The order in which this solver walks best, for which it may cut the rows into shards: by default from the top."""
     own: Callable[[Risk, Sequence[float]], list[float]] | None = getattr(solver, "prepare", None)
     return sorted(Cs, reverse=True) if own is None else own(risk, Cs)
+
+
+def scout(solver: Solver, risk: Risk, aim: float) -> Iterator[None]:
+    """What the solver finds out for all C of the trail together, step by step: nothing by default."""
+    own: Callable[[Risk, float], Iterator[None]] | None = getattr(solver, "scout", None)
+    return iter(()) if own is None else own(risk, aim)
 
 
 def walk(

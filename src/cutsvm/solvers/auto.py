@@ -54,7 +54,7 @@ from cutsvm.sifted import can_sift
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.sifting import Sifting, pays
-from cutsvm.trail import prepare
+from cutsvm.trail import prepare, scout
 from cutsvm.types import Vector
 
 SHORT = 4_000  # rows up to which it does not matter
@@ -74,6 +74,11 @@ class Auto:
     def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
         """The way of the solver for the hardest C."""
         return prepare(choose(risk, max(Cs))[0], risk, Cs)
+
+    def scout(self, risk: Risk, aim: float) -> Iterator[None]:
+        """The same solver's."""
+        assert risk.trail is not None
+        return scout(choose(risk, max(risk.trail.Cs))[0], risk, aim)
 
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0

@@ -17,9 +17,10 @@ is off by sqrt(d / m) times U's share of the rows only, and so U can be that muc
 pass. If U outgrows the room later, step 2 is done anew at the better w; if that happens time and again, the inner
 solver gets all rows.
 
-On a walk over several C (`cutsvm.trail`) step 1 is a walk on the sample, whose minimisers are tried out on all rows,
-as many as possible in one pass: for small C that is all. Step 2 is done once for some neighbouring C: R_U and its
-planes hold for all of them. Later rows that are elsewhere at the next C join U until it is too large.
+On a walk over several C (`cutsvm.trail`) step 1 is a walk on the sample, and from its minimisers cutting planes of all
+rows go on for all C at once (`cutsvm.solvers.abreast`): unless C is very large that is all. Step 2 is done once for
+some neighbouring C: R_U and its planes hold for all of them. Later rows that are elsewhere at the next C join U until
+it is too large.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from cutsvm.risk import Risk, new_bundle
 from cutsvm.rows import WholeRows, in_order
 from cutsvm.run import Iterate, Solver
 from cutsvm.sifted import Sifted, can_sift
+from cutsvm.solvers.abreast import abreast
 from cutsvm.solvers.common import goal
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.shards import choose_shards
@@ -57,8 +59,11 @@ OF_EACH = 1000
 SAMPLE_TOL, SAMPLE_STEPS = 3e-3, 200
 # On a walk it is worth more: planes are made there.
 WALK_TOL = 5e-4
-SHARDS = 16  # planes at most that a pass makes there
-HOPELESS = 5.0  # times the gap asked for: where planes at the sample's minimum leave more, so they will at larger C
+# Planes that a point makes there: FEW_SHARDS at most, of all rows up to SHARDS if there are as many coordinates. They
+# cost the same pass, but not the same reduced problem: in 11 coordinates 48 took four times as long as 16 and were of
+# no use, in 55 they saved half of the passes.
+FEW_SHARDS, SHARDS = 16, 48
+TOGETHER = 3  # C from which passes for all of them at once pay
 # The same for a band that is thinned; if U then shrinks to no less than HELPS of what it was, it does not help. Where
 # there is room, U has LEAST_SHARE of the rows: with fewer R_U may have its minimum far away, where it is much too low.
 SAMPLE_LEAST, HELPS, LEAST_SHARE = 1e-5, 0.7, 0.02
@@ -120,8 +125,34 @@ class Sifting:
         """For a walk over several C: few shards, of which each pass makes planes, and the way down."""
         if not pays(risk):
             return prepare(self.inner, risk, Cs)
-        risk.split(min(SHARDS, choose_shards(risk, max(Cs))))
+        most = min(SHARDS, max(FEW_SHARDS, risk.size))
+        risk.split(min(most, choose_shards(risk, max(Cs))))
         return sorted(Cs, reverse=True)
+
+    def scout(self, risk: Risk, aim: float) -> Iterator[None]:
+        """For a walk, before its first C: step 1 for all of them, and what passes at many points make of that."""
+        if not pays(risk):
+            return
+        trail, found = risk.trail, {}
+        assert trail is not None
+        sample = draw(risk, self.sample_size(risk), np.random.default_rng(0))
+        for C, inner in self._on_sample(sample, trail.Cs):
+            found[C] = inner.w.copy()
+            yield
+        del sample  # its rows take memory
+        together = len(found) >= TOGETHER and cast("WholeRows", risk.rows).held
+        if together:
+            yield from abreast(risk, found, aim)
+        trail.starts = {C: trail.best(C).w if together else found[C] for C in trail.Cs}
+
+    def _on_sample(self, sample: Risk, Cs: Sequence[float]) -> Iterator[tuple[float, Iterate]]:
+        """The sample's solution for each C, step by step."""
+        if len(Cs) == 1:
+            return ((Cs[0], inner) for inner in self.roughly(sample, Cs[0], SAMPLE_TOL))
+        order = prepare(self.inner, sample, Cs)
+        if sample.shards > FEW_SHARDS:
+            sample.split(FEW_SHARDS)
+        return steps(self.inner, sample, order, WALK_TOL, SAMPLE_STEPS)
 
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
@@ -171,19 +202,14 @@ class Sifting:
         """Steps 1 and 2."""
         rng = np.random.default_rng(0)
         size = self.sample_size(risk)
-        whole, starts = survey(risk, C), {} if start is None else {C: start}
-        if start is None or risk.trail is not None:
+        whole, starts = survey(risk, C), None if risk.trail is None else risk.trail.starts
+        if starts is None and start is None:
             yield Iterate(whole.w, whole.primal, 0.0, 0)
-            sample, Cs = draw(risk, size, rng), [C] if risk.trail is None else risk.trail.Cs
-            for which, inner in self._on_sample(sample, Cs):
+            for inner in self.roughly(draw(risk, size, rng), C, SAMPLE_TOL):
                 # Nothing is known yet of all rows.
                 yield Iterate(whole.w, whole.primal, 0.0, inner.planes, pending=True)
-                starts[which] = inner.w.copy()
-            starts = {which: starts[which] for which in Cs}
-            del sample  # its rows take memory
-        if risk.trail is not None and cast("WholeRows", risk.rows).held:
-            for _ in self._try_out(risk, starts, aim):
-                yield Iterate(whole.w, whole.primal, 0.0, len(risk.trail.bundle), pending=True)
+            start = inner.w.copy()
+        starts = {C: cast("Vector", start)} if starts is None else starts
         first, share = starts[C], self.share(risk, size)
         most, kept = self.room(risk)
         while share > most:
@@ -196,35 +222,6 @@ class Sifting:
         camp = Camp(whole, share, starts, rng)
         camp.pitch(first.copy(), new_bundle(risk, C), C)
         return camp
-
-    def _on_sample(self, sample: Risk, Cs: Sequence[float]) -> Iterator[tuple[float, Iterate]]:
-        """The sample's solution for each C, step by step."""
-        if len(Cs) == 1:
-            return ((Cs[0], inner) for inner in self.roughly(sample, Cs[0], SAMPLE_TOL))
-        order = prepare(self.inner, sample, Cs)
-        if sample.shards > SHARDS:
-            sample.split(SHARDS)
-        return steps(self.inner, sample, order, WALK_TOL, SAMPLE_STEPS)
-
-    @staticmethod
-    def _try_out(risk: Risk, starts: dict[float, Vector], aim: float) -> Iterator[None]:
-        """Passes at minimisers of the sample, for F and planes of all rows: from the smallest C as far as they help."""
-        trail, Cs = risk.trail, sorted(starts)
-        assert trail is not None
-        for planes in risk.opening():
-            trail.bundle.add(planes)
-        for group in np.array_split(Cs, -(-len(Cs) // risk.abreast)):
-            some = [float(C) for C in group if trail.gap(C, aim) > aim]
-            tangents = risk.tangents([starts[C] for C in some]) if some else []
-            for tangent in tangents:
-                trail.know(risk, tangent.w, tangent.value)
-            for C, tangent in zip(some, tangents, strict=True):
-                if trail.gap(C, aim) <= aim:
-                    continue
-                trail.bundle.add(tangent.planes)
-                yield
-                if trail.gap(C, aim) > HOPELESS * aim:
-                    return
 
     def _move(self, camp: Camp, risk: Risk, C: float) -> Vector | None:
         """The same at another C: U serves, or grows by the rows that are elsewhere there, or is drawn anew.
