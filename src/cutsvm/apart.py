@@ -28,7 +28,6 @@ __all__ = ["walk_in_parts"]
 # Values of X, and C, from which it pays.
 LARGE, MANY = 4_000_000, 8
 NARROW = 16  # features from which dense rows that are mostly zeros are made sparse: they are read many times
-SAMPLE = 1000  # rows that |x|^2 is measured on
 LITTLE, GROWTH = 0.2, 1.5  # the work of a C so small that it is known from others, and how it grows with the decades
 
 
@@ -96,10 +95,7 @@ def _halves(risk: Risk, Cs: list[float]) -> tuple[list[float], list[float]]:
     """Rising C cut where both parts are as much work: each C a little, and more the larger C s |x|^2 is in sum."""
     rows = risk.rows
     assert isinstance(rows, (DenseRows, SparseRows))
-    some = rows.take(np.unique(np.linspace(0, rows.n - 1, SAMPLE).astype(np.int64)))
-    squares = np.empty(some.n)
-    some.squares(squares)
-    decades = np.log10(np.array(Cs) * risk.loss.total * max(float(squares.mean()), 1e-300))
+    decades = np.log10(np.array(Cs) * risk.loss.total * max(rows.mean_square, 1e-300))
     below = np.cumsum(LITTLE + np.maximum(0.0, decades) ** GROWTH)
     cut = min(max(1, int(np.argmin(np.abs(below - 0.5 * below[-1]))) + 1), len(Cs) - 1)
     return Cs[:cut], Cs[cut:]

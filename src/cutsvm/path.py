@@ -124,7 +124,8 @@ def mass(X: Any, weights: Vector) -> float:
 
 def copies(template: Model, Cs: Sequence[float]) -> list[Model]:
     """The same estimator for each C, with what is known of the features."""
-    models = [type(template)(**{**template.get_params(deep=False), "C": C}) for C in Cs]
+    params = template.get_params(deep=False)
+    models = [type(template)(**{**params, "C": C}) for C in Cs]
     for model in models:
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(template, name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from cutsvm.types import Array, Ints, Vector
 # gather in place of 4 bytes in order.
 SPARSE_BELOW = 0.3
 NARROW = 64  # features; with fewer there is little to gain
-SAMPLE = 1000  # rows that are looked at to see this
+SAMPLE = 1000  # rows that are looked at to see this, or how long rows are
 MEMORY = 0.5  # the copy may take this share of the memory that is free
 
 BLOCK = 1 << 16  # rows that are looked at together by those who do not look at all of them at once
@@ -63,6 +64,14 @@ class _InMemory:
     @staticmethod
     def vector(shape: int | tuple[int, int]) -> Vector:
         return np.empty(shape)
+
+    @cached_property
+    def mean_square(self) -> float:
+        """The mean of |x_i|^2, on some rows spread over all."""
+        some = self.take(np.unique(np.linspace(0, self.n - 1, SAMPLE).astype(np.int64)))  # type: ignore[attr-defined]
+        squares = np.empty(some.n)
+        some.squares(squares)
+        return float(squares.mean())
 
     def blocks(self: Own) -> Iterator[tuple[slice, Own]]:
         """All rows, some at a time: where they stand, and the rows."""

@@ -43,8 +43,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from cutsvm.losses import CrammerSinger, Hinge, Pairwise
 from cutsvm.planes import Bundle
 from cutsvm.risk import Risk
@@ -64,7 +62,6 @@ THIN = 300  # if there are so many of them for each feature;
 # The same where coordinate descent would be slow: so many rows, and so many for each feature up to HARD, or beyond it.
 MEDIUM, THINNER, HARD, THINNEST = 40_000, 70, 100.0, 1000
 EASY = 8.0  # the mean of C s_i times the mean of |x_i|^2 up to which coordinate descent is quick
-SAMPLE = 1000  # rows that |x_i|^2 is measured on
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ def choose(risk: Risk, C: float) -> tuple[Solver, str]:
     if n >= max(LONG, THIN * d):
         return Sifting(), f"sifting: {n:,} rows of only {d:,} features, so few rows decide"
     assert isinstance(rows, (DenseRows, SparseRows))
-    hard = C * risk.loss.total / n * mean_square(rows)
+    hard = C * risk.loss.total / n * rows.mean_square
     if hard <= EASY:
         return DCD(), f"dcd: C |x|^2 is {hard:.2g} in the mean, so it takes few epochs"
     if n >= max(MEDIUM, (THINNER if hard <= HARD else THINNEST) * d):
@@ -130,11 +127,3 @@ def choose_many(risk: Risk) -> tuple[Solver, str]:
     if n >= max(LONG, THIN * size):
         return Sifting(), f"sifting: {n:,} rows, {size:,} coordinates of {classes} classes, so few rows decide"
     return OCAS(), f"ocas: {n:,} rows are too few for sifting with {size:,} coordinates of {classes} classes"
-
-
-def mean_square(rows: DenseRows | SparseRows) -> float:
-    """The mean of |x_i|^2, on some rows spread over all."""
-    some = rows.take(np.unique(np.linspace(0, rows.n - 1, SAMPLE).astype(np.int64)))
-    squares = np.empty(some.n)
-    some.squares(squares)
-    return float(squares.mean())
