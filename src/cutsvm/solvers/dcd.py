@@ -27,7 +27,7 @@ threads change one w without locks: faster on wide data, and the answer then dep
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -54,6 +54,9 @@ MARGIN = 2.0
 # An epoch takes the rows in RUNs of neighbours as long as ALL are active; if X has more than LARGE entries and so does
 # not fit a cache, where neighbours are twice as fast, as long as MOST are. Otherwise good shuffling is worth more.
 RUN, ALL, MOST, LARGE = 16, 0.999, 0.1, 1.2e7
+# The mean of C s |x|^2 at which a walk begins: a first fit at the largest C took a third of it. Up from here and then
+# down, 20 C take a9a 20 % and w8a with a free b 15 % fewer visits; text does not care.
+MATTERS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +65,15 @@ class DCD:
 
     asynchronous: bool = False
     seed: int = 0
+
+    def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
+        """For a walk over several C: up from where C begins to matter, then down from there."""
+        rows, order = risk.rows, sorted(Cs)
+        if not isinstance(rows, RowsInMemory):
+            return order  # it will not come to that
+        unit = rows.mean_square * risk.loss.total / rows.n
+        first = min(sum(C * unit < MATTERS for C in order), len(order) - 1)
+        return order[first:] + order[:first][::-1]
 
     def __call__(
         self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
