@@ -20,8 +20,9 @@ from cutsvm.interop import as_linear_svc
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.scratch import Scratch
 from cutsvm.losses import CrammerSinger, Hinge
+from cutsvm.multi_risk import MultiRisk
 from cutsvm.observed import observed
-from cutsvm.risk import Intercept, MultiRisk, Risk
+from cutsvm.risk import Intercept, Risk
 from cutsvm.rows import Rows, StoreRows, WholeRows, as_rows
 from cutsvm.run import Record, Result, Solver, Stop
 from cutsvm.solvers import ACCPM, DCD

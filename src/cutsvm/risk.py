@@ -2,11 +2,7 @@
 
 R(w) = loss(X w + b). The coordinates of w are the d features and then, if there is an intercept, b. It is
 regularised like a feature, or free: then R(w) = min over b, every point carries its best b, and planes have no
-slope in b all in all.
-
-With K classes (`MultiRisk`) the coordinates are K times d features, class by class, and then the K intercepts. Free
-ones are not searched for at every point: they are coordinates of the reduced problem as any other, K - 1 of them, since
-a constant added to all changes nothing; the first is 0.
+slope in b all in all. (Only `tangents` takes b as it comes.) K classes together are `cutsvm.multi_risk`.
 """
 
 from __future__ import annotations
@@ -14,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from cutsvm._native import core
 from cutsvm.line_search import lowest
-from cutsvm.losses import CrammerSinger, Hinge, KnottedLine, Line, Loss, Pairwise, RowLoss
+from cutsvm.losses import Hinge, KnottedLine, Line, Loss, Pairwise, RowLoss
 from cutsvm.planes import Bundle, Planes
-from cutsvm.rows import Choices, Rows
+from cutsvm.rows import Rows
 from cutsvm.timing import count, timed
 from cutsvm.types import Ints, Vector
 
@@ -32,7 +27,7 @@ if TYPE_CHECKING:
 
 # A plane is a sum that is kept up to date by adding and subtracting rows. Its error grows with all the weight that
 # was ever moved: it is made anew once that is so many times the weight that the plane has itself.
-_STALE = 50.0
+STALE = 50.0
 # Slopes in b below this share of all the weight are round-off.
 FLAT = 1e-12
 # A free b beyond this is no place to begin at: planes that leave b open give any, and it would take the scores' digits.
@@ -257,7 +252,7 @@ class Risk:
     def _planes(self, fresh: Vector, offsets: Vector) -> Planes:
         """Sums of the rows times `fresh` over each shard, from the sums of the last call."""
         old = self._memory()[0]
-        for p in np.flatnonzero(self._moved > _STALE * offsets):
+        for p in np.flatnonzero(self._moved > STALE * offsets):
             self._sums[p], self._moved[p] = 0.0, 0.0
             old[self.bounds[p] : self.bounds[p + 1]] = 0.0
         read = self.rows.accumulate(old, fresh, self.bounds, self._sums, self._moved)
@@ -288,115 +283,3 @@ class PairRisk(Risk):
         after = np.searchsorted(starts, ends)
         nearer = np.where(ends - starts[after - 1] < starts[after] - ends, starts[after - 1], starts[after])
         self.cut(np.unique(np.concatenate([[0], nearer, [self.rows.n]])).astype(np.int64))
-
-
-class _Anchors(NamedTuple):
-    """The weight of each class, the length of its mean row, and the weight of all rows."""
-
-    weights: Vector
-    lengths: Vector
-    total: float
-
-
-class MultiRisk(Risk):
-    """R(W) = loss(X W' + b) for a loss of K scores per row."""
-
-    loss: CrammerSinger
-
-    @property
-    def outputs(self) -> int:  # type: ignore[override]
-        return self.loss.classes
-
-    def _coordinates(self) -> tuple[int, int]:
-        features = self.outputs * self.rows.d
-        extra = {Intercept.NONE: 0, Intercept.REGULARIZED: self.outputs, Intercept.FREE: self.outputs - 1}
-        return features + extra[self.intercept], extra[self.intercept] if self.intercept is Intercept.FREE else 0
-
-    def over(self, rows: Rows, loss: Loss, *, apart: int = 0) -> MultiRisk:
-        part = super().over(rows, loss, apart=apart)
-        if apart and self.n_free:  # a bound for these rows is used as one for all, whose minimiser it has to reach
-            part.anchors = self.anchors
-        return part
-
-    @cached_property
-    def anchors(self) -> _Anchors:
-        """What `reach` needs to know of the classes; those without weight are left out."""
-        sums = np.zeros((self.outputs, self.rows.d + 1))
-        count("visits", self.rows.group_sums(self.loss.weights, self.loss.y, sums))
-        sums = sums[sums[:, -1] > 0.0]
-        means = sums[:, :-1] / sums[:, -1:]
-        return _Anchors(sums[:, -1], np.sqrt((means * means).sum(axis=1)), self.loss.total)
-
-    def reach(self, C: float) -> float:
-        """No difference of two free intercepts is larger at a minimiser.
-
-        F is at most C S there, S the weight of all rows, so |W|^2 <= 2 C S and the losses of a class y add up to S at
-        most. But each loss is at least 1 + (w_k - w_y).x_i + b_k - b_y, for all k, and |w_k - w_y| <= sqrt(2) |W|. With
-        S_y and m_y the weight and the mean row of the class:  b_k - b_y <= S / S_y - 1 + 2 sqrt(C S) |m_y|.
-        """
-        if self.intercept is not Intercept.FREE:
-            return np.inf
-        weights, lengths, total = self.anchors
-        return float((total / weights - 1.0 + 2.0 * np.sqrt(C * total) * lengths).max())
-
-    def opening(self) -> list[Planes]:
-        """With free intercepts: for each class k the planes of all rows choosing k; these balance each other."""
-        if self.intercept is not Intercept.FREE:
-            return []
-        K, d, shards = self.outputs, self.rows.d, self.shards
-        sums = np.zeros((shards * K, d + 1))
-        shard = np.repeat(np.arange(shards, dtype=np.int32), np.diff(self.bounds))
-        count("visits", self.rows.group_sums(self.loss.weights, shard * np.int32(K) + self.loss.y, sums))
-        of_class = sums.reshape(shards, K, d + 1)
-        planes = []
-        for k in range(K):
-            slopes = -of_class
-            slopes[:, k] = of_class.sum(axis=1) - of_class[:, k]
-            planes.append(Planes(self._flat(slopes[:, :, :-1], slopes[:, :, -1]), slopes[:, k, -1].copy()))
-        return planes
-
-    def cut(self, bounds: Ints) -> None:
-        shards, self.bounds = len(bounds) - 1, bounds
-        self._sums = np.zeros((shards, self.outputs * self.rows.d))
-        self._choice = self.loss.y.copy()  # every row its own class: sums are 0
-        self._moved = np.zeros(shards)
-
-    def _blank(self, spare: Point | None) -> Vector:
-        return self.rows.vector((self.rows.n, self.outputs)) if spare is None else spare.scores
-
-    def parts(self, w: Vector) -> tuple[Vector, Vector]:
-        """The weights of the features and the intercepts: arrays of shape (K, d) and (K,)."""
-        K, features = self.outputs, self.outputs * self.rows.d
-        b = np.zeros(K)
-        b[K - (self.size - features) :] = w[features:]
-        return np.ascontiguousarray(w[:features]).reshape(K, -1), b
-
-    def flat(self, W: Vector, b: Vector) -> Vector:
-        """w with these parts."""
-        if self.intercept is Intercept.FREE:
-            b = b - b[0]
-        w: Vector = self._flat(W[None], b[None])[0]
-        return w
-
-    def _flat(self, W: Vector, b: Vector) -> Vector:
-        """Coordinates of many w or slopes at once: (.., K, d) and (.., K) side by side."""
-        kept = self.size - self.outputs * self.rows.d
-        return np.hstack([W.reshape(len(W), -1), b[:, self.outputs - kept :]])
-
-    def _sweep(self, rows: Rows, W: Vector, b: Vector, out: Vector) -> None:
-        rows.scores_many(W, b, out)
-
-    def settle(self, point: Point) -> Point:
-        return point
-
-    @timed("planes")
-    def planes(self, point: Point) -> Planes:
-        choice, offsets, pulls = self.loss.choices(point.scores, self.bounds)
-        for p in np.flatnonzero(self._moved > _STALE * offsets):
-            mine = slice(self.bounds[p], self.bounds[p + 1])
-            self._sums[p], self._moved[p], self._choice[mine] = 0.0, 0.0, self.loss.y[mine]
-        choices = Choices(self.loss.y, self.loss.weights, self._choice, choice, self.outputs)
-        read = self.rows.accumulate_choices(choices, self.bounds, self._sums, self._moved)
-        count("rows_read", read)
-        count("visits", read)
-        return Planes(self._flat(self._sums, pulls), offsets)

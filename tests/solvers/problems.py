@@ -4,7 +4,8 @@ import numpy as np
 
 from conftest import LAYOUTS
 from cutsvm.losses import CrammerSinger, Hinge
-from cutsvm.risk import Intercept, MultiRisk, Risk
+from cutsvm.multi_risk import MultiRisk
+from cutsvm.risk import Intercept, Risk
 from cutsvm.rows import as_rows
 
 

@@ -7,9 +7,9 @@ Minimises F_C(w) = |w|^2/2 + C R(w) for many C from one point for each of them, 
     3. a C whose gap is closed is done; one that would take too many more passes at its pace is left to others
     4. the next point of each C that goes on is w_b + MIX (w_t - w_b). Go on with 1
 
-A plane that is made for one C is a plane for its neighbours. Of 20 C, 1e-4 <= C n <= 1e4, covtype has the 17 smaller ones
-at a gap of 1e-3 in 5 passes and the 3 larger ones in 6; a fit by OCAS at the largest takes 10. A pass for 8 points takes
-as long as one for a single point and its planes, for 16 half as long again (core/tangents.hpp).
+A plane that is made for one C is a plane for its neighbours. Of 20 C, 1e-4 <= C n <= 1e4, covtype has the 17 smaller
+ones at a gap of 1e-3 in 5 passes and the 3 larger ones in 6; a fit by OCAS at the largest takes 10. A pass for 8 points
+takes as long as one for a single point and its planes, for 16 half as long again (core/tangents.hpp).
 
 A free b is a coordinate like the others here: nobody looks for the best b of a point.
 """
@@ -27,8 +27,8 @@ from cutsvm.types import Vector
 
 __all__ = ["abreast"]
 
-# The way towards the bundle's minimiser. All of it, as Joachims (2006) has it, took covtype 7 and 11 passes, not 5 and 6;
-# from 0.2 to 0.6 there is little difference.
+# The way towards the bundle's minimiser. All of it, as Joachims (2006) has it, took covtype 7 and 11 passes, not 5 and
+# 6; from 0.2 to 0.6 there is little difference.
 MIX = 0.4
 # Planes are new if at their point the bundle is lower by this share of the gap asked for.
 NEW = 0.05
