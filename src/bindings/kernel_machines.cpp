@@ -133,7 +133,7 @@ void machine_scores(const Matrix<float>& values, const Rows32& rows, const Count
     });
 }
 
-Pairs pairs_of(const Rows32& low, const Rows32& high, std::size_t machines, std::size_t classes) {
+ClassPairs pairs_of(const Rows32& low, const Rows32& high, std::size_t machines, std::size_t classes) {
     check(low.shape(0) == machines && high.shape(0) == machines, "low, high: one entry per machine expected");
     check_within(low, 0, static_cast<std::int64_t>(classes), "low: a class that is not there");
     check_within(high, 0, static_cast<std::int64_t>(classes), "high: a class that is not there");
@@ -144,7 +144,7 @@ void pair_decisions(const Matrix<double>& scores, const Rows32& low, const Rows3
     check(scores.stride(1) == 1 || scores.shape(1) <= 1, "scores: rows side by side expected");
     check(scores.shape(0) == out.shape(0), "scores and out differ in length");
     const std::size_t classes = out.shape(1);
-    const Pairs pairs = pairs_of(low, high, scores.shape(1), classes);
+    const ClassPairs pairs = pairs_of(low, high, scores.shape(1), classes);
     released([&] {
         std::vector<double> trust(classes);
         for (std::size_t i = 0; i < out.shape(0); ++i) {
@@ -161,7 +161,7 @@ void bound_count_hits(const Matrix<float>& values, const Rows32& rows, const Row
     check_within(rows, 0, gram.rows, "rows: a row that is not there");
     check(labels.shape(0) == rows.shape(0) && hits.shape(0) == coef.shape(1), "labels, hits: lengths differ");
     const Machines machines = machines_of(gram, first, columns, coef, used);
-    const Pairs pairs = pairs_of(low, high, used.shape(0), classes);
+    const ClassPairs pairs = pairs_of(low, high, used.shape(0), classes);
     with_width(coef.shape(1), [&](auto width) {
         constexpr std::size_t W = decltype(width)::value;
         const auto found =

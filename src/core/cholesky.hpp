@@ -16,26 +16,18 @@
 #include <span>
 #include <vector>
 
+#include "core/lanes.hpp"
+
 namespace cutsvm {
 
 // A tile has TALL rows of two vectors of LANES numbers. It has to leave registers for its factors.
-#if defined(__AVX512F__)
-inline constexpr std::size_t LANES = 8, TALL = 8;
-#elif defined(__AVX__)
-inline constexpr std::size_t LANES = 4, TALL = 4;
-#else
-inline constexpr std::size_t LANES = 2, TALL = 4;
-#endif
-typedef double Lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(alignof(double)), may_alias));
+inline constexpr std::size_t TALL = LANES == 8 ? 8 : 4;
 
 // Rows are padded to a multiple of this, so that tiles are always whole.
 inline constexpr std::size_t PAD = 8;
 static_assert(PAD % TALL == 0 && TALL % LANES == 0);
 
 inline std::size_t padded(std::size_t n) { return (n + PAD - 1) / PAD * PAD; }
-
-inline Lanes& lanes(double* at) { return *reinterpret_cast<Lanes*>(at); }
-inline const Lanes& lanes(const double* at) { return *reinterpret_cast<const Lanes*>(at); }
 
 inline double dot(const double* a, const double* b, std::size_t n) {
     double sum = 0.0;

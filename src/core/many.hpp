@@ -4,21 +4,34 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include "core/lanes.hpp"
 #include "core/parallel.hpp"
 #include "core/rows.hpp"
 #include "core/sweep.hpp"
 
 namespace cutsvm {
 
-// Eight numbers that are worked on together: one register of AVX-512, four of SSE2.
-inline constexpr std::int64_t ABREAST = 8;
-using Abreast [[gnu::vector_size(ABREAST * sizeof(double))]] = double;
+template <class Rows>
+inline constexpr bool DENSE = requires(const Rows& rows) { rows.stride; };
 
-inline void load(Abreast& lanes, const double* from) { std::memcpy(&lanes, from, sizeof lanes); }
+template <int N>
+using Count = std::integral_constant<int, N>;
+
+// Rows that are worked on together: with so many groups of ABREAST outputs their sums fill eight registers.
+template <int GROUPS>
+inline constexpr int ROWS = LANES / GROUPS;
+
+// use(Count<MANY>, i) for the rows from i on, MANY of them at a time, and Count<1> for those that are left.
+template <int MANY, class Use>
+void few_at_a_time(std::int64_t begin, std::int64_t end, const Use& use) {
+    std::int64_t i = begin;
+    for (; i + MANY <= end; i += MANY) use(Count<MANY>{}, i);
+    for (; i < end; ++i) use(Count<1>{}, i);
+}
 
 // W transposed, so that what a feature adds to all outputs lies side by side; columns filled up with 0 to whole lanes.
 struct Transposed {
@@ -33,34 +46,33 @@ struct Transposed {
     const double* row(std::int64_t j) const { return values.data() + j * width; }
 };
 
-// GROUPS x ABREAST outputs, from `column` on, of ROWS rows: sums[r][g] = sum over j of x_(first + r, j) W[column.., j].
-template <int ROWS, int GROUPS>
+// GROUPS x ABREAST outputs, from `column` on, of MANY rows: sums[r][g] = sum over j of x_(first + r, j) W[column.., j].
+template <int MANY, int GROUPS>
 void tile(const DenseRows<double>& rows, std::int64_t first, const Transposed& W, std::int64_t column,
-          Abreast (*sums)[2]) {
-    Abreast own[ROWS][GROUPS] = {};
+          Abreast (&sums)[MANY][GROUPS]) {
+    Abreast own[MANY][GROUPS];
+    for (int r = 0; r < MANY; ++r)
+        for (int g = 0; g < GROUPS; ++g) own[r][g] = all(0.0);
     const double* x = rows.data + first * rows.stride;
     for (std::int64_t j = 0; j < rows.d; ++j) {
         Abreast w[GROUPS];
-        for (int g = 0; g < GROUPS; ++g) load(w[g], W.row(j) + column + g * ABREAST);
-        for (int r = 0; r < ROWS; ++r)
+        for (int g = 0; g < GROUPS; ++g) w[g] = load(W.row(j) + column + g * ABREAST);
+        for (int r = 0; r < MANY; ++r)
             for (int g = 0; g < GROUPS; ++g) own[r][g] += x[r * rows.stride + j] * w[g];
     }
-    for (int r = 0; r < ROWS; ++r) std::copy_n(own[r], GROUPS, sums[r]);
+    for (int r = 0; r < MANY; ++r)
+        for (int g = 0; g < GROUPS; ++g) sums[r][g] = own[r][g];
 }
-template <int ROWS, int GROUPS, class T, class I>
+template <int MANY, int GROUPS, class T, class I>
 void tile(const SparseRows<T, I>& rows, std::int64_t first, const Transposed& W, std::int64_t column,
-          Abreast (*sums)[2]) {
-    for (int r = 0; r < ROWS; ++r) {
+          Abreast (&sums)[MANY][GROUPS]) {
+    for (int r = 0; r < MANY; ++r) {
         // Two sums each: the additions of one chain wait for each other.
         Abreast even[GROUPS] = {}, odd[GROUPS] = {};
         const auto add = [&](std::int64_t k, Abreast* to) {
             const double* row = W.row(static_cast<std::int64_t>(rows.columns[k])) + column;
             const auto value = static_cast<double>(rows.values[k]);
-            for (int g = 0; g < GROUPS; ++g) {
-                Abreast w;
-                load(w, row + g * ABREAST);
-                to[g] += value * w;
-            }
+            for (int g = 0; g < GROUPS; ++g) to[g] += value * load(row + g * ABREAST);
         };
         std::int64_t k = rows.pointers[first + r];
         const std::int64_t last = rows.pointers[first + r + 1];
@@ -81,7 +93,7 @@ struct FewRows {
     const Rows& from(std::int64_t&, std::int64_t) { return rows; }
 };
 template <class Rows>
-    requires requires(const Rows& rows) { rows.stride; }
+    requires DENSE<Rows>
 struct FewRows<Rows> {
     const Rows& rows;
     std::vector<double> values;
@@ -100,32 +112,30 @@ struct FewRows<Rows> {
 // requires: W is outputs x d, out is n x outputs, both row-major; b has one entry per output.
 template <class Rows>
 void scores_many(const Rows& rows, const double* W, std::span<const double> b, double* out, int threads) {
-    constexpr int ROWS = 4;
+    // In narrow registers two groups of dense rows took half as long again as one after the other: g++ keeps no weights.
+    constexpr int MOST = DENSE<Rows> && LANES < 8 ? 1 : 2;
     const auto outputs = static_cast<std::int64_t>(b.size());
     const Transposed transposed(W, outputs, rows.d);
     for_blocks(rows.n, threads, [&](std::int64_t begin, std::int64_t end) {
-        Abreast sums[ROWS][2];
         FewRows<Rows> few(rows);
-        for (std::int64_t i = begin; i < end; i += ROWS) {
-            const std::int64_t many = std::min<std::int64_t>(ROWS, end - i);
+        const auto use = [&]<int MANY>(Count<MANY>, std::int64_t i) {
             std::int64_t first = i;
-            const auto& near = few.from(first, many);
-            for (std::int64_t column = 0; column < outputs; column += 2 * ABREAST) {
-                const bool wide = outputs - column > ABREAST;
-                if (many == ROWS)
-                    wide ? tile<ROWS, 2>(near, first, transposed, column, sums)
-                         : tile<ROWS, 1>(near, first, transposed, column, sums);
-                else
-                    for (std::int64_t r = 0; r < many; ++r)
-                        wide ? tile<1, 2>(near, first + r, transposed, column, sums + r)
-                             : tile<1, 1>(near, first + r, transposed, column, sums + r);
-                const std::int64_t last = std::min(outputs, column + 2 * ABREAST);
-                for (std::int64_t r = 0; r < many; ++r)
-                    for (std::int64_t k = column; k < last; ++k)
-                        out[(i + r) * outputs + k] =
-                            sums[r][(k - column) / ABREAST][(k - column) % ABREAST] + b[static_cast<std::size_t>(k)];
-            }
-        }
+            const auto& near = few.from(first, MANY);
+            const auto from = [&]<int GROUPS>(Count<GROUPS>, std::int64_t column) {
+                Abreast sums[MANY][GROUPS];
+                tile(near, first, transposed, column, sums);
+                const std::int64_t last = std::min(outputs - column, GROUPS * ABREAST);
+                for (int r = 0; r < MANY; ++r) {
+                    double own[GROUPS * ABREAST];
+                    for (int g = 0; g < GROUPS; ++g) store(sums[r][g], own + g * ABREAST);
+                    for (std::int64_t k = 0; k < last; ++k)
+                        out[(i + r) * outputs + column + k] = own[k] + b[static_cast<std::size_t>(column + k)];
+                }
+            };
+            for (std::int64_t column = 0; column < outputs; column += MOST * ABREAST)
+                outputs - column > ABREAST ? from(Count<MOST>{}, column) : from(Count<1>{}, column);
+        };
+        outputs > ABREAST ? few_at_a_time<ROWS<MOST>>(begin, end, use) : few_at_a_time<ROWS<1>>(begin, end, use);
     });
 }
 

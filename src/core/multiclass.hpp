@@ -164,11 +164,8 @@ struct Fan {
 // rows changed their slope between one k and the next, up to k.
 inline Looks multi_look(const ClassLine& line, const std::array<double, LOOKS>& ks, int threads) {
     static_assert(LOOKS == ABREAST);
-    using Order [[gnu::vector_size(ABREAST * sizeof(std::int64_t))]] = std::int64_t;
     const ClassScores& from = line.from;
-    const Abreast none = {}, one = none + 1.0;
-    Abreast at;
-    load(at, ks.data());
+    const Abreast at = load(ks.data());
     const auto sums = sum_blocks<3 * LOOKS>(from.n, threads, [&](std::int64_t begin, std::int64_t end) {
         Abreast constant = {}, slope = {}, knots = {};
         Fan fan(from.classes);
@@ -178,23 +175,25 @@ inline Looks multi_look(const ClassLine& line, const std::array<double, LOOKS>& 
             fan.read(line, i);
             Abreast height = {}, rise = {}, base = {};
             for (std::size_t j = 1; j < fan.at.size(); ++j) {
-                const Abreast own = Abreast{} + fan.rise[j], start = Abreast{} + fan.at[j], h = start + at * own;
-                const auto better = (h > height) | ((h == height) & (own > rise));
-                height = better ? h : height;
-                rise = better ? own : rise;
-                base = better ? start : base;
+                const Abreast own = all(fan.rise[j]), start = all(fan.at[j]), h = start + at * own;
+                const Choice better = (h > height) | ((h == height) & (own > rise));
+                height = pick(better, h, height);
+                rise = pick(better, own, rise);
+                base = pick(better, start, base);
             }
             constant += s * base;
             slope += s * rise;
-            const Abreast before = __builtin_shuffle(rise, Order{0, 0, 1, 2, 3, 4, 5, 6});
-            knots += rise != before ? one : none;
+            double rises[LOOKS + 1];  // the first one twice
+            store(rise, rises + 1);
+            rises[0] = rises[1];
+            const Abreast before = load(rises);
+            knots += pick(rise == before, Abreast{}, all(1.0));
         }
         std::array<double, 3 * LOOKS> sum;
-        for (std::size_t m = 0; m < LOOKS; ++m) {
-            sum[m] = constant[m];
-            sum[LOOKS + m] = slope[m];
-            sum[2 * LOOKS + m] = knots[m] + (m ? sum[2 * LOOKS + m - 1] : 0.0);
-        }
+        store(constant, sum.data());
+        store(slope, sum.data() + LOOKS);
+        store(knots, sum.data() + 2 * LOOKS);
+        for (std::size_t m = 2 * LOOKS + 1; m < 3 * LOOKS; ++m) sum[m] += sum[m - 1];
         return sum;
     });
     Looks looks;

@@ -17,12 +17,12 @@
 
 namespace cutsvm {
 
-struct Pairs {
+struct ClassPairs {
     std::span<const std::int32_t> low, high;
 };
 
 // scores[p * step], decisions and trust: one number per class. Classes that no pair names get minus infinity.
-inline void decide(const Pairs& pairs, const double* scores, std::int64_t step, std::span<double> decisions,
+inline void decide(const ClassPairs& pairs, const double* scores, std::int64_t step, std::span<double> decisions,
                    std::span<double> trust) {
     std::fill(decisions.begin(), decisions.end(), -std::numeric_limits<double>::infinity());
     std::fill(trust.begin(), trust.end(), 0.0);
@@ -50,7 +50,7 @@ inline std::int64_t winner(std::span<const double> decisions) {
 
 // How many rows the machines' vote puts into their class, for each version.
 template <std::size_t W>
-std::array<std::int64_t, W> count_hits(const Gram& gram, const Machines& machines, const Pairs& pairs,
+std::array<std::int64_t, W> count_hits(const Gram& gram, const Machines& machines, const ClassPairs& pairs,
                                        std::span<const std::int32_t> rows, std::span<const std::int32_t> labels,
                                        std::size_t classes, int threads) {
     std::array<std::int64_t, W> total{};

@@ -1,17 +1,21 @@
-// The hinge loss at several points at once: what it is there, and the plane that touches it, with one reading of the rows.
+// The hinge loss at several points at once: what it is there, and the plane that touches it, with one reading of the
+// rows.
 //
 // Points of a walk over C are known before any of them is visited. A sweep for one of them does one multiplication for
-// each value that it reads; here a value is used for all points while it is there. covtype as CSR, one thread: scores of
-// one point take 6.5 ms, 8 points with their planes 14.5 ms, 16 points 22 ms.
+// each value that it reads; here a value is used for all points while it is there. covtype as CSR, one thread, ms:
+//
+//                 scores of one point    8 points with their planes    16 points with their planes
+//     AVX-512     6.5                    14.5                          22
+//     AVX2        5                      22                            33
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
+#include "core/lanes.hpp"
 #include "core/large_pages.hpp"
 #include "core/many.hpp"
 #include "core/rows.hpp"
@@ -21,34 +25,27 @@ namespace cutsvm {
 // Points that one sweep takes at most.
 inline constexpr std::int64_t POINTS = 2 * ABREAST;
 
-inline void store(const Abreast& lanes, double* to) { std::memcpy(to, &lanes, sizeof lanes); }
-
-// sums[j] += sum of x_(first + r, j) slopes[r] over `many` rows, one after the other. sums: d rows of GROUPS x ABREAST.
-template <int GROUPS>
-void spread(const DenseRows<double>& rows, std::int64_t first, std::int64_t many, const Abreast (*slopes)[GROUPS],
-            double* sums) {
+// sums[j] += sum of x_(first + r, j) slopes[r] over MANY rows, one after the other. sums: d rows of GROUPS x ABREAST.
+template <int MANY, int GROUPS>
+void spread(const DenseRows<double>& rows, std::int64_t first, const Abreast (&slopes)[MANY][GROUPS], double* sums) {
     const double* x = rows.data + first * rows.stride;
     for (std::int64_t j = 0; j < rows.d; ++j)
         for (int g = 0; g < GROUPS; ++g) {
             double* place = sums + (j * GROUPS + g) * ABREAST;
-            Abreast sum;
-            load(sum, place);
-            for (std::int64_t r = 0; r < many; ++r) sum += x[r * rows.stride + j] * slopes[r][g];
+            Abreast sum = load(place);
+            for (int r = 0; r < MANY; ++r) sum += x[r * rows.stride + j] * slopes[r][g];
             store(sum, place);
         }
 }
-template <int GROUPS, class T, class I>
-void spread(const SparseRows<T, I>& rows, std::int64_t first, std::int64_t many, const Abreast (*slopes)[GROUPS],
-            double* sums) {
-    for (std::int64_t r = 0; r < many; ++r)
+template <int MANY, int GROUPS, class T, class I>
+void spread(const SparseRows<T, I>& rows, std::int64_t first, const Abreast (&slopes)[MANY][GROUPS], double* sums) {
+    for (int r = 0; r < MANY; ++r)
         for (std::int64_t k = rows.pointers[first + r]; k < rows.pointers[first + r + 1]; ++k) {
             double* row = sums + static_cast<std::int64_t>(rows.columns[k]) * GROUPS * ABREAST;
             const auto value = static_cast<double>(rows.values[k]);
             for (int g = 0; g < GROUPS; ++g) {
-                Abreast sum;
-                load(sum, row + g * ABREAST);
-                sum += value * slopes[r][g];
-                store(sum, row + g * ABREAST);
+                double* place = row + g * ABREAST;
+                store(load(place) + value * slopes[r][g], place);
             }
         }
 }
@@ -57,38 +54,33 @@ void spread(const SparseRows<T, I>& rows, std::int64_t first, std::int64_t many,
 template <int GROUPS, class Rows>
 void touch(const Rows& rows, std::span<const double> a, const Transposed& W, const double* b, std::int64_t begin,
            std::int64_t end, double* sums, double* heights) {
-    constexpr int ROWS = 4;
     Abreast bias[GROUPS], loss[GROUPS], offset[GROUPS], total[GROUPS];
     double* last = sums + rows.d * GROUPS * ABREAST;
     for (int g = 0; g < GROUPS; ++g) {
-        load(bias[g], b + g * ABREAST);
-        load(loss[g], heights + g * ABREAST);
-        load(offset[g], heights + (GROUPS + g) * ABREAST);
-        load(total[g], last + g * ABREAST);
+        bias[g] = load(b + g * ABREAST);
+        loss[g] = load(heights + g * ABREAST);
+        offset[g] = load(heights + (GROUPS + g) * ABREAST);
+        total[g] = load(last + g * ABREAST);
     }
     FewRows<Rows> few(rows);
-    for (std::int64_t i = begin; i < end; i += ROWS) {
-        const std::int64_t many = std::min<std::int64_t>(ROWS, end - i);
+    few_at_a_time<ROWS<GROUPS>>(begin, end, [&]<int MANY>(Count<MANY>, std::int64_t i) {
         std::int64_t first = i;
-        const auto& near = few.from(first, many);
-        Abreast dots[ROWS][2], slopes[ROWS][GROUPS];
-        if (many == ROWS)
-            tile<ROWS, GROUPS>(near, first, W, 0, dots);
-        else
-            for (std::int64_t r = 0; r < many; ++r) tile<1, GROUPS>(near, first + r, W, 0, dots + r);
-        for (std::int64_t r = 0; r < many; ++r) {
+        const auto& near = few.from(first, MANY);
+        Abreast dots[MANY][GROUPS], slopes[MANY][GROUPS];
+        tile(near, first, W, 0, dots);
+        for (int r = 0; r < MANY; ++r) {
             const double label = a[static_cast<std::size_t>(i + r)], weight = std::abs(label);
             for (int g = 0; g < GROUPS; ++g) {
-                const Abreast zero{}, left = weight - label * (dots[r][g] + bias[g]);
-                const auto inside = left > 0.0;
-                slopes[r][g] = inside ? zero - label : zero;
-                loss[g] += inside ? left : zero;
-                offset[g] += inside ? zero + weight : zero;
+                const Abreast zero{}, left = all(weight) - label * (dots[r][g] + bias[g]);
+                const Choice inside = left > zero;
+                slopes[r][g] = pick(inside, all(-label), zero);
+                loss[g] += pick(inside, left, zero);
+                offset[g] += pick(inside, all(weight), zero);
                 total[g] += slopes[r][g];
             }
         }
-        spread<GROUPS>(near, first, many, slopes, sums);
-    }
+        spread(near, first, slopes, sums);
+    });
     for (int g = 0; g < GROUPS; ++g) {
         store(loss[g], heights + g * ABREAST);
         store(offset[g], heights + (GROUPS + g) * ABREAST);

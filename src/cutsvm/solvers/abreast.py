@@ -9,7 +9,7 @@ Minimises F_C(w) = |w|^2/2 + C R(w) for many C from one point for each of them, 
 
 A plane that is made for one C is a plane for its neighbours. Of 20 C, 1e-4 <= C n <= 1e4, covtype has the 17 smaller
 ones at a gap of 1e-3 in 5 passes and the 3 larger ones in 6; a fit by OCAS at the largest takes 10. A pass for 8 points
-takes as long as one for a single point and its planes, for 16 half as long again (core/tangents.hpp).
+takes one to two times as long as one for a single point and its planes, for 16 half as long again (core/tangents.hpp).
 
 A free b is a coordinate like the others here: nobody looks for the best b of a point.
 """
