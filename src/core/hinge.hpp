@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "core/lanes.hpp"
 #include "core/parallel.hpp"
 
 namespace cutsvm {
@@ -41,16 +42,18 @@ inline bool tied(double slack, double f) { return std::abs(slack) <= TIE * (1.0 
 
 // {sum of a_i inside the margin, sum of the positive a_i that are tied, the same of the negative ones}
 inline std::array<double, 3> hinge_balance(std::span<const double> f, std::span<const double> a, int threads) {
-    return sum_blocks<3>(static_cast<std::int64_t>(f.size()), threads, [&](std::int64_t begin, std::int64_t end) {
-        std::array<double, 3> sums{};
+    return sum_blocks<3>(static_cast<std::int64_t>(f.size()), threads, [=](std::int64_t begin, std::int64_t end) {
+        double inside = 0.0, positive = 0.0, negative = 0.0;
+#pragma omp simd reduction(+ : inside, positive, negative)
         for (std::int64_t i = begin; i < end; ++i) {
-            const double s = slack(f[i], a[i]);
-            if (tied(s, f[i]))
-                sums[a[i] > 0.0 ? 1 : 2] += a[i];
-            else if (s > 0.0)
-                sums[0] += a[i];
+            const double fi = f[i], ai = a[i], s = slack(fi, ai), up = ai > 0.0 ? ai : 0.0;
+            const double within = s > 0.0 ? ai : 0.0;
+            const bool tie = tied(s, fi);
+            inside += tie ? 0.0 : within;
+            positive += tie ? up : 0.0;
+            negative += tie ? ai - up : 0.0;
         }
-        return sums;
+        return std::array{inside, positive, negative};
     });
 }
 
@@ -84,6 +87,17 @@ inline void hinge_slopes(std::span<const double> f, std::span<const double> a, s
 // Where sifting sees a row if not in a group of its own: kept, or without loss (or weight).
 enum Place : std::int32_t { KEPT = -1, OUTSIDE = -2 };
 
+// What the blocks have found, in their order.
+template <class Found>
+std::vector<Found> joined(const std::vector<std::vector<Found>>& of_blocks) {
+    std::vector<Found> all;
+    std::size_t count = 0;
+    for (const auto& part : of_blocks) count += part.size();
+    all.reserve(count);
+    for (const auto& part : of_blocks) all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
 // The rows that pass a test, in order. The test is made for a whole block first, without branches, into `passed`.
 template <class Test>
 std::vector<std::int64_t> find_rows(std::int64_t n, int threads, const Test& test) {
@@ -97,12 +111,7 @@ std::vector<std::int64_t> find_rows(std::int64_t n, int threads, const Test& tes
         for (std::int64_t i = begin; i < end; ++i)
             if (passed[static_cast<std::size_t>(i - begin)]) mine.push_back(i);
     });
-    std::vector<std::int64_t> all;
-    std::size_t count = 0;
-    for (const auto& part : found) count += part.size();
-    all.reserve(count);
-    for (const auto& part : found) all.insert(all.end(), part.begin(), part.end());
-    return all;
+    return joined(found);
 }
 
 // Puts every row in its place: KEPT if |1 - y_i f_i| <= band, else OUTSIDE the margin, or inside it: in group 0 if it is
@@ -131,8 +140,6 @@ inline std::vector<std::int64_t> hinge_strays(std::span<const double> f, std::sp
 // A line of scores f + k t: towards other scores (t = to - f), or all of them up by k (t = 1, `to` empty).
 struct Line {
     std::span<const double> f, to, a;
-
-    double direction(std::int64_t i) const { return to.empty() ? 1.0 : to[i] - f[i]; }
 };
 
 // A few rows of a line at a time, small enough to stay in the first cache.
@@ -140,19 +147,29 @@ struct Chunk {
     static constexpr std::int64_t SIZE = 256;
     std::int64_t size;
     std::array<double, SIZE> c, r, knot;
+    std::array<std::int64_t, SIZE> falls;  // -1 if r < 0: positive up to the knot, not beyond it; else 0
 
     // The rows from `from` on, not beyond `end`.
     Chunk(const Line& line, std::int64_t from, std::int64_t end) : size(std::min(SIZE, end - from)) {
         constexpr double INF = std::numeric_limits<double>::infinity();
-        for (std::int64_t j = 0; j < size; ++j) {
-            const double a = line.a[from + j];
-            c[j] = std::abs(a) - a * line.f[from + j];
-            r[j] = -a * line.direction(from + j);
-        }
+        const double *f = line.f.data() + from, *a = line.a.data() + from;
+#pragma omp simd
+        for (std::int64_t j = 0; j < size; ++j) c[j] = std::abs(a[j]) - a[j] * f[j];
+        if (line.to.empty())
+#pragma omp simd
+            for (std::int64_t j = 0; j < size; ++j) r[j] = -a[j];
+        else
+#pragma omp simd
+            for (std::int64_t j = 0; j < size; ++j) r[j] = -a[j] * (line.to[from + j] - f[j]);
+#pragma omp simd
+        for (std::int64_t j = 0; j < size; ++j) knot[j] = -c[j] / r[j];
+#pragma omp simd
         for (std::int64_t j = 0; j < size; ++j) {
             const double still = c[j] > 0.0 ? -INF : INF;  // r = 0: the loss is positive everywhere or nowhere
-            knot[j] = r[j] != 0.0 ? -c[j] / r[j] : still;
+            knot[j] = r[j] != 0.0 ? knot[j] : still;
         }
+#pragma omp simd
+        for (std::int64_t j = 0; j < size; ++j) falls[j] = r[j] < 0.0 ? -1 : 0;
     }
 };
 
@@ -166,27 +183,24 @@ struct Looks {
 // At each k: constant = sum of c_i and slope = sum of r_i over the rows with positive loss just right of k, and the
 // number of knots up to k. So the loss at k is constant + k slope, and its slope to the right is slope.
 inline Looks hinge_look(const Line& line, const std::array<double, LOOKS>& ks, int threads) {
+    static_assert(LOOKS == ABREAST);
     const auto n = static_cast<std::int64_t>(line.f.size());
+    const Abreast at = load(ks.data());
     const auto sums = sum_blocks<3 * LOOKS>(n, threads, [&](std::int64_t begin, std::int64_t end) {
-        std::array<double, 3 * LOOKS> sum{};
+        Abreast constant{}, slope{}, knots{};
         for (std::int64_t from = begin; from < end; from += Chunk::SIZE) {
             const Chunk chunk(line, from, end);
-            for (std::size_t m = 0; m < LOOKS; ++m) {
-                const double k = ks[m];
-                double constant = 0.0, slope = 0.0, knots = 0.0;
-#pragma omp simd reduction(+ : constant, slope, knots)
-                for (std::int64_t j = 0; j < chunk.size; ++j) {
-                    const bool passed = k >= chunk.knot[j];
-                    const bool active = passed == (chunk.r[j] >= 0.0);
-                    constant += active ? chunk.c[j] : 0.0;
-                    slope += active ? chunk.r[j] : 0.0;
-                    knots += passed ? 1.0 : 0.0;
-                }
-                sum[m] += constant;
-                sum[LOOKS + m] += slope;
-                sum[2 * LOOKS + m] += knots;
+            for (std::int64_t j = 0; j < chunk.size; ++j) {
+                const Choice passed = at >= all(chunk.knot[j]), active = passed ^ all(chunk.falls[j]);
+                constant += pick(active, all(chunk.c[j]), Abreast{});
+                slope += pick(active, all(chunk.r[j]), Abreast{});
+                knots += pick(passed, all(1.0), Abreast{});
             }
         }
+        std::array<double, 3 * LOOKS> sum;
+        store(constant, sum.data());
+        store(slope, sum.data() + LOOKS);
+        store(knots, sum.data() + 2 * LOOKS);
         return sum;
     });
     Looks looks;
@@ -203,28 +217,18 @@ struct Knot {
 // The knots in (low, high], in the order of the rows.
 inline std::vector<Knot> hinge_knots(const Line& line, double low, double high, int threads) {
     const auto n = static_cast<std::int64_t>(line.f.size());
-    std::vector<std::int64_t> first(static_cast<std::size_t>(count_blocks(n)) + 1);
+    std::vector<std::vector<Knot>> found(static_cast<std::size_t>(count_blocks(n)));
     for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
-        std::int64_t count = 0;
+        auto& mine = found[static_cast<std::size_t>(begin / BLOCK)];
         for (std::int64_t from = begin; from < end; from += Chunk::SIZE) {
             const Chunk chunk(line, from, end);
-            for (std::int64_t j = 0; j < chunk.size; ++j)
-                count += (low < chunk.knot[j]) & (chunk.knot[j] <= high) & (chunk.r[j] != 0.0);
-        }
-        first[static_cast<std::size_t>(begin / BLOCK) + 1] = count;
-    });
-    for (std::size_t b = 1; b < first.size(); ++b) first[b] += first[b - 1];
-    std::vector<Knot> knots(static_cast<std::size_t>(first.back()));
-    for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
-        auto next = static_cast<std::size_t>(first[static_cast<std::size_t>(begin / BLOCK)]);
-        for (std::int64_t from = begin; from < end; from += Chunk::SIZE) {
-            const Chunk chunk(line, from, end);
-            for (std::int64_t j = 0; j < chunk.size; ++j)
-                if (low < chunk.knot[j] && chunk.knot[j] <= high && chunk.r[j] != 0.0)
-                    knots[next++] = {chunk.knot[j], std::abs(chunk.r[j])};
+            for (std::int64_t j = 0; j < chunk.size; ++j) {
+                const bool inside = (low < chunk.knot[j]) & (chunk.knot[j] <= high) & (chunk.r[j] != 0.0);
+                if (inside) mine.push_back({chunk.knot[j], std::abs(chunk.r[j])});
+            }
         }
     });
-    return knots;
+    return joined(found);
 }
 
 // The smallest k in (low, high] at which slope + curvature k + (sum of the jumps up to k) reaches `level`;

@@ -47,6 +47,9 @@ template <class Make>
 inline Abreast all(double value) {
     return eight([&](std::size_t) { return Register{} + value; });
 }
+inline Choice all(std::int64_t yes) {  // -1 for yes, 0 for no
+    return eight([&](std::size_t) { return decltype(Register{} > Register{}){} + yes; });
+}
 inline Abreast operator+(const Abreast& a, const Abreast& b) {
     return eight([&](std::size_t p) { return a.parts[p] + b.parts[p]; });
 }
@@ -64,11 +67,17 @@ inline Abreast& operator+=(Abreast& a, const Abreast& b) { return a = a + b; }
 inline Choice operator>(const Abreast& a, const Abreast& b) {
     return eight([&](std::size_t p) { return a.parts[p] > b.parts[p]; });
 }
+inline Choice operator>=(const Abreast& a, const Abreast& b) {
+    return eight([&](std::size_t p) { return a.parts[p] >= b.parts[p]; });
+}
 inline Choice operator==(const Abreast& a, const Abreast& b) {
     return eight([&](std::size_t p) { return a.parts[p] == b.parts[p]; });
 }
 inline Choice operator|(const Choice& a, const Choice& b) {
     return eight([&](std::size_t p) { return a.parts[p] | b.parts[p]; });
+}
+inline Choice operator^(const Choice& a, const Choice& b) {
+    return eight([&](std::size_t p) { return a.parts[p] ^ b.parts[p]; });
 }
 inline Choice operator&(const Choice& a, const Choice& b) {
     return eight([&](std::size_t p) { return a.parts[p] & b.parts[p]; });

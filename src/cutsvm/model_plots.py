@@ -38,7 +38,7 @@ class MarginDisplay:
     Parameters
     ----------
     groups : dict from names to values
-    lines : pairs of a name and a place; each is a line across
+    lines : pairs of a name and a place; each is a line across, the first with its name on the left
     xlabel, ylabel : what values are, and what is counted
     ordered : whether the groups have an order, which their colours then show
     """
@@ -72,10 +72,10 @@ class MarginDisplay:
         )
         for place, (name, at) in enumerate(self.lines):
             ax.axvline(at, color=INK, linewidth=1.2, linestyle=(0, (4, 2)))
-            # One below the other, so that lines close to each other do not hide the words.
-            style: dict[str, Any] = {"color": INK, "fontsize": 9, "textcoords": "offset points", "va": "top"}
-            where = (at, 1.0 - 0.07 * (place % 3))
-            ax.annotate(name, where, (4, -2), xycoords=("data", "axes fraction"), **style)
+            # Above the bars, the first name left of its line: what is wrong is there, and two lines may be close.
+            side, shift = ("left", 2) if place else ("right", -2)
+            style: dict[str, Any] = {"color": INK, "fontsize": 9, "textcoords": "offset points", "ha": side}
+            ax.annotate(name, (at, 1.0), (shift, 3), xycoords=("data", "axes fraction"), **style)
         if 1 < len(self.groups) <= LEGEND:
             ax.legend(frameon=False, loc="center right" if self.lines else "best", fontsize=9)
         ax.set_xlabel(self.xlabel)
