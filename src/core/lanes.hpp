@@ -1,7 +1,7 @@
 // Numbers that are worked on together: as many as a register holds, and eight of them in as many registers as it takes.
 //
 // A vector type of eight doubles would say the same in one line, but where registers are narrower g++ takes it apart: a
-// choice between two such vectors becomes eight jumps. With AVX2 `multi_look` took 20 times as long that way.
+// choice between two such vectors becomes eight jumps. With AVX2 `multi_look` took 30 times as long that way.
 #pragma once
 
 #include <cstddef>

@@ -50,27 +50,27 @@ using Sums = std::array<double, W>;
 template <std::size_t W, std::size_t R>
 std::array<Sums<W>, R> support_sums(const std::array<const float*, R>& kernel, const std::int32_t* columns,
                                     const double* coef, std::int64_t count, const float* next = nullptr) {
-    constexpr std::size_t LANES = std::max<std::size_t>(1, 4 / R);  // sums that do not wait for each other
-    std::array<std::array<Sums<W>, R>, LANES> lanes{};
-    const auto add = [&](std::int64_t k, std::array<Sums<W>, R>& lane) {
+    constexpr std::size_t CHAINS = std::max<std::size_t>(1, 4 / R);  // sums that do not wait for each other
+    std::array<std::array<Sums<W>, R>, CHAINS> chains{};
+    const auto add = [&](std::int64_t k, std::array<Sums<W>, R>& chain) {
         const double* own = coef + k * static_cast<std::int64_t>(W);
         for (std::size_t r = 0; r < R; ++r) {
             const double value = static_cast<double>(kernel[r][columns[k]]);
 #pragma omp simd
-            for (std::size_t c = 0; c < W; ++c) lane[r][c] += value * own[c];
+            for (std::size_t c = 0; c < W; ++c) chain[r][c] += value * own[c];
         }
     };
     std::int64_t k = 0;
-    for (; k + static_cast<std::int64_t>(LANES) <= count; k += static_cast<std::int64_t>(LANES))
-        for (std::size_t l = 0; l < LANES; ++l) {
+    for (; k + static_cast<std::int64_t>(CHAINS) <= count; k += static_cast<std::int64_t>(CHAINS))
+        for (std::size_t l = 0; l < CHAINS; ++l) {
             if (next != nullptr) __builtin_prefetch(next + columns[k + static_cast<std::int64_t>(l)]);
-            add(k + static_cast<std::int64_t>(l), lanes[l]);
+            add(k + static_cast<std::int64_t>(l), chains[l]);
         }
-    for (; k < count; ++k) add(k, lanes[0]);
-    for (std::size_t l = 1; l < LANES; ++l)
+    for (; k < count; ++k) add(k, chains[0]);
+    for (std::size_t l = 1; l < CHAINS; ++l)
         for (std::size_t r = 0; r < R; ++r)
-            for (std::size_t c = 0; c < W; ++c) lanes[0][r][c] += lanes[l][r][c];
-    return lanes[0];
+            for (std::size_t c = 0; c < W; ++c) chains[0][r][c] += chains[l][r][c];
+    return chains[0];
 }
 
 inline constexpr std::int64_t TILE = 32;  // rows that share what is read of a machine
