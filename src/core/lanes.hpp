@@ -34,7 +34,8 @@ struct Eight {
     Part parts[REGISTERS];
 };
 using Abreast = Eight<Register>;
-using Choice = Eight<decltype(Register{} > Register{})>;  // yes or no for each of eight numbers
+using Bits = decltype(Register{} > Register{});  // all set for yes, none for no
+using Choice = Eight<Bits>;
 
 // make(p) for each register p.
 template <class Make>
@@ -48,7 +49,7 @@ inline Abreast all(double value) {
     return eight([&](std::size_t) { return Register{} + value; });
 }
 inline Choice all(std::int64_t yes) {  // -1 for yes, 0 for no
-    return eight([&](std::size_t) { return decltype(Register{} > Register{}){} + yes; });
+    return eight([&](std::size_t) { return Bits{} + yes; });
 }
 inline Abreast operator+(const Abreast& a, const Abreast& b) {
     return eight([&](std::size_t p) { return a.parts[p] + b.parts[p]; });
@@ -83,7 +84,14 @@ inline Choice operator&(const Choice& a, const Choice& b) {
     return eight([&](std::size_t p) { return a.parts[p] & b.parts[p]; });
 }
 inline Abreast pick(const Choice& choice, const Abreast& yes, const Abreast& no) {
-    return eight([&](std::size_t p) { return choice.parts[p] ? yes.parts[p] : no.parts[p]; });
+    return eight([&](std::size_t p) {
+        const Bits bits = choice.parts[p];
+        if constexpr (LANES > 2)
+            return bits ? yes.parts[p] : no.parts[p];
+        else  // SSE2 cannot compare integers of 64 bits, which is what a choice by them begins with
+            return reinterpret_cast<Register>((bits & reinterpret_cast<Bits>(yes.parts[p])) |
+                                              (~bits & reinterpret_cast<Bits>(no.parts[p])));
+    });
 }
 
 // Register by register: a copy in pieces of another size would have to wait until it is written.
