@@ -178,12 +178,27 @@ inline constexpr std::size_t LOOKS = 8;
 
 struct Looks {
     std::array<double, LOOKS> constant, slope, knots;
+
+    // As one array, in which blocks are added up.
+    using Sums = std::array<double, 3 * LOOKS>;
+    static Sums packed(const Abreast& constant, const Abreast& slope, const Abreast& knots) {
+        static_assert(LOOKS == ABREAST);
+        Sums sums;
+        store(constant, sums.data());
+        store(slope, sums.data() + LOOKS);
+        store(knots, sums.data() + 2 * LOOKS);
+        return sums;
+    }
+    explicit Looks(const Sums& sums) {
+        std::copy_n(sums.begin(), LOOKS, constant.begin());
+        std::copy_n(sums.begin() + LOOKS, LOOKS, slope.begin());
+        std::copy_n(sums.begin() + 2 * LOOKS, LOOKS, knots.begin());
+    }
 };
 
 // At each k: constant = sum of c_i and slope = sum of r_i over the rows with positive loss just right of k, and the
 // number of knots up to k. So the loss at k is constant + k slope, and its slope to the right is slope.
 inline Looks hinge_look(const Line& line, const std::array<double, LOOKS>& ks, int threads) {
-    static_assert(LOOKS == ABREAST);
     const auto n = static_cast<std::int64_t>(line.f.size());
     const Abreast at = load(ks.data());
     const auto sums = sum_blocks<3 * LOOKS>(n, threads, [&](std::int64_t begin, std::int64_t end) {
@@ -197,17 +212,9 @@ inline Looks hinge_look(const Line& line, const std::array<double, LOOKS>& ks, i
                 knots += pick(passed, all(1.0), Abreast{});
             }
         }
-        std::array<double, 3 * LOOKS> sum;
-        store(constant, sum.data());
-        store(slope, sum.data() + LOOKS);
-        store(knots, sum.data() + 2 * LOOKS);
-        return sum;
+        return Looks::packed(constant, slope, knots);
     });
-    Looks looks;
-    std::copy_n(sums.begin(), LOOKS, looks.constant.begin());
-    std::copy_n(sums.begin() + LOOKS, LOOKS, looks.slope.begin());
-    std::copy_n(sums.begin() + 2 * LOOKS, LOOKS, looks.knots.begin());
-    return looks;
+    return Looks(sums);
 }
 
 struct Knot {

@@ -163,7 +163,6 @@ struct Fan {
 // At each k, rising: constant and slope of the loss just right of k (the loss is constant + k slope there), and how many
 // rows changed their slope between one k and the next, up to k.
 inline Looks multi_look(const ClassLine& line, const std::array<double, LOOKS>& ks, int threads) {
-    static_assert(LOOKS == ABREAST);
     const ClassScores& from = line.from;
     const Abreast at = load(ks.data());
     const auto sums = sum_blocks<3 * LOOKS>(from.n, threads, [&](std::int64_t begin, std::int64_t end) {
@@ -189,18 +188,11 @@ inline Looks multi_look(const ClassLine& line, const std::array<double, LOOKS>& 
             const Abreast before = load(rises);
             knots += pick(rise == before, Abreast{}, all(1.0));
         }
-        std::array<double, 3 * LOOKS> sum;
-        store(constant, sum.data());
-        store(slope, sum.data() + LOOKS);
-        store(knots, sum.data() + 2 * LOOKS);
+        Looks::Sums sum = Looks::packed(constant, slope, knots);
         for (std::size_t m = 2 * LOOKS + 1; m < 3 * LOOKS; ++m) sum[m] += sum[m - 1];
         return sum;
     });
-    Looks looks;
-    std::copy_n(sums.begin(), LOOKS, looks.constant.begin());
-    std::copy_n(sums.begin() + LOOKS, LOOKS, looks.slope.begin());
-    std::copy_n(sums.begin() + 2 * LOOKS, LOOKS, looks.knots.begin());
-    return looks;
+    return Looks(sums);
 }
 
 // The knots of all rows in (low, high], in the order of the rows: where a row's envelope turns, and by how much. A row that
@@ -227,9 +219,7 @@ inline std::vector<Knot> multi_knots(const ClassLine& line, double low, double h
             }
         }
     });
-    std::vector<Knot> knots;
-    for (const auto& part : found) knots.insert(knots.end(), part.begin(), part.end());
-    return knots;
+    return joined(found);
 }
 
 // group[i] = label x classes + choice of row i, or KEPT if the choice is not clear: another class is within `band` of the
