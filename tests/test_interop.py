@@ -1,4 +1,4 @@
-"""Models of ours in the hands of other tools: scikit-learn's LinearSVC, ONNX."""
+"""Models of ours in the hands of other tools: scikit-learn's LinearSVC, ONNX, skops."""
 
 from __future__ import annotations
 
@@ -10,9 +10,22 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
+import skops.io
 from sklearn.exceptions import NotFittedError
 
-from cutsvm import KernelSVC, LinearSVC, LinearSVCCV, ROCAreaSVC, load_model, save_model
+from cutsvm import (
+    KernelSVC,
+    LinearSVC,
+    LinearSVCCV,
+    OrdinalSVC,
+    RankingSVM,
+    RankingSVMCV,
+    ROCAreaSVC,
+    Status,
+    load_model,
+    save_model,
+    solvers,
+)
 
 
 def rows(n_classes: int, n: int = 120) -> tuple[Any, Any]:
@@ -106,3 +119,53 @@ def test_onnx(name: str) -> None:
     clear = ranked[:, -1] - ranked[:, -2] > 1e-4
     assert clear.sum() > 100
     np.testing.assert_array_equal(labels[clear], model.predict(X)[clear])
+
+
+STORED = {
+    "LinearSVC": LinearSVC(),
+    "one-vs-rest": LinearSVC(multi_class="ovr"),
+    "not converged": LinearSVC(max_iter=1, solver="cpa"),
+    "LinearSVCCV": LinearSVCCV(Cs=[0.1, 1.0], cv=3),
+    "RankingSVM": RankingSVM(),
+    "RankingSVMCV": RankingSVMCV(Cs=[0.1, 1.0], cv=3),
+    "ROCAreaSVC": ROCAreaSVC(),
+    "OrdinalSVC": OrdinalSVC(),
+    "KernelSVC": KernelSVC(epochs=2),
+    "KernelSVC, linear": KernelSVC(kernel="linear", solver="isda"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array], ids=["dense", "csr_matrix", "csr_array"])
+@pytest.mark.parametrize("name", STORED)
+def test_skops_loads_every_estimator(name: str, kind: Any) -> None:
+    """Nothing has to be trusted but the classes of estimators; skops cannot load enums."""
+    X, y = rows(2)
+    X, y = kind(X), (y == "bee").astype(int)
+    model = sklearn.base.clone(STORED[name]).fit(X, y)
+    stored = skops.io.dumps(model)
+    types = skops.io.get_untrusted_types(data=stored)
+    own = type(model)
+    assert set(types) <= {f"{cls.__module__}.{cls.__name__}" for cls in (own, LinearSVC, RankingSVM)}
+    for again in (skops.io.loads(stored, trusted=types), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        assert again.status_ is model.status_ and isinstance(again.status_, Status)
+        assert again.status_.converged == model.converged_
+        vectors = getattr(again, "support_vectors_", X)
+        assert type(vectors) is type(X)
+
+
+def test_skops_with_a_solver_object_and_with_warm_start() -> None:
+    X, y = rows(2)
+    model = LinearSVC(solver=solvers.OCAS(), warm_start=True).fit(X, y)
+    stored = skops.io.dumps(model)
+    types = skops.io.get_untrusted_types(data=stored)
+    assert all(name.startswith("cutsvm.") for name in types)
+    again = skops.io.loads(stored, trusted=types)
+    np.testing.assert_array_equal(again.fit(X, y).coef_, model.fit(X, y).coef_)
+
+
+def test_an_estimator_that_is_not_fitted_has_no_status() -> None:
+    assert not hasattr(LinearSVC(), "status_")
+    with pytest.raises(AttributeError, match="it is not fitted"):
+        _ = KernelSVC().status_

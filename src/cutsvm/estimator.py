@@ -59,6 +59,18 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
+    @property
+    def status_(self) -> Status:
+        """How the fit ended. Its name is what is stored: text, unlike an enum, can be loaded by skops."""
+        name: str | None = self.__dict__.get("_status")
+        if name is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'status_': it is not fitted")
+        return Status[name]
+
+    @status_.setter
+    def status_(self, status: Status) -> None:
+        self._status = status.name
+
     def _check_params(self) -> Solver:
         """The solver object, once every parameter is known to be legal."""
         validation.positive("C", self.C)
@@ -153,7 +165,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         self.lower_bound_ = sum(result.lower for result in results)
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
         bad = [result.status for result in results if not result.status.converged]
-        self.status_: Status = bad[0] if bad else results[0].status
+        self.status_ = bad[0] if bad else results[0].status
         self.converged_ = not bad
         self.n_iter_ = max(result.n_iter for result in results)
         self.history_ = [record for result in results for record in result.history]
@@ -205,7 +217,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
 
     def _scores_of_checked(self, X: Any) -> Vector:
         """The same for X that was checked before, as in a fit."""
-        rows = as_rows(X, threads.count(self.n_jobs, X.size))
+        rows = X if isinstance(X, WholeRows) else as_rows(X, threads.count(self.n_jobs, X.size))
         W = np.ascontiguousarray(self.coef_, dtype=np.float64)
         b = np.ascontiguousarray(self.intercept_, dtype=np.float64)
         if len(W) == 1:

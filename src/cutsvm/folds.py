@@ -254,7 +254,8 @@ class Chooser(Certified):
         late = int(np.sum(self.gaps_ > self.tol))
         if self.refit:
             chosen = self.path_[self._best]
-            for name in [name for name in vars(chosen) if name.endswith("_") and not name.startswith("_")]:
+            fitted = [name for name in vars(chosen) if name.endswith("_") and not name.startswith("_")]
+            for name in (*fitted, "status_"):
                 setattr(self, name, getattr(chosen, name))
             for model in self.path_:
                 model.set_params(**{name: self.get_params()[name] for name in ("n_jobs", "max_time", "callbacks")})

@@ -16,7 +16,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cutsvm import memory, threads, validation
 from cutsvm.estimator import Certified
 from cutsvm.kernel_machines import KernelSolver, resolve
-from cutsvm.kernel_machines.gram import KERNELS, ROWS, Kernel, Points, alike, blocks, identity, is_sparse
+from cutsvm.kernel_machines.gram import (
+    KERNELS,
+    ROWS,
+    Kernel,
+    Points,
+    alike,
+    blocks,
+    from_sparse_parts,
+    identity,
+    is_sparse,
+    sparse_parts,
+)
 from cutsvm.kernel_machines.one_vs_one import Problems, decisions, duals, pair_scores, pairwise
 from cutsvm.kernel_machines.task import Settings, Task
 from cutsvm.observed import observed
@@ -160,6 +171,18 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles and skops: sparse support vectors as the arrays that they consist of, which need no trust."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if is_sparse(state.get("support_vectors_")):
+            state["support_vectors_"] = sparse_parts(state["support_vectors_"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(parts := state.get("support_vectors_"), dict):
+            state = state | {"support_vectors_": from_sparse_parts(parts)}
+        super().__setstate__(state)
 
     @observed
     def fit(self, X: Any, y: Any = None) -> KernelSVC:

@@ -23,7 +23,18 @@ from scipy import sparse
 
 from cutsvm.types import Array, Ints, Vector
 
-__all__ = ["KERNELS", "Kernel", "Points", "alike", "blocks", "identity", "in_blocks", "is_sparse"]
+__all__ = [
+    "KERNELS",
+    "Kernel",
+    "Points",
+    "alike",
+    "blocks",
+    "from_sparse_parts",
+    "identity",
+    "in_blocks",
+    "is_sparse",
+    "sparse_parts",
+]
 
 KERNELS = ("rbf", "poly", "linear", "precomputed")
 ROWS, COLUMNS = 512, 2048  # of a block
@@ -138,6 +149,23 @@ class Points:
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix or array."""
     return bool(sparse.issparse(X))
+
+
+def sparse_parts(X: Any) -> dict[str, Any]:
+    """A CSR matrix or array as plain arrays."""
+    return {
+        "data": X.data,
+        "indices": X.indices,
+        "indptr": X.indptr,
+        "shape": list(map(int, X.shape)),
+        "array": isinstance(X, sparse.sparray),
+    }
+
+
+def from_sparse_parts(parts: dict[str, Any]) -> Any:
+    """The CSR matrix or array that `sparse_parts` took apart."""
+    kind = sparse.csr_array if parts["array"] else sparse.csr_matrix
+    return kind((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
 
 
 def alike(X: Any, Z: Any) -> tuple[Any, Any]:
