@@ -462,3 +462,34 @@ def test_names_of_columns_are_no_reason_to_warn(estimator):
     X = pandas.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
     fitted = estimator.fit(X, (X["a"] > 0.0).astype(int))  # warnings are errors here
     assert fitted.feature_names_in_.tolist() == ["a", "b", "c"] and len(fitted.predict(X)) == 40
+
+
+@pytest.mark.parametrize("labels", ["numbers", "text"])
+@pytest.mark.parametrize("kind", [ROCAreaSVC, OrdinalSVC])
+def test_labelled_pairs_from_disk_to_the_last_bit(kind, labels, ranked_store, tmp_path, caplog):
+    """ROC area and levels: the same model from a store whose rows stay on disk, thresholds included."""
+    _, X, y, _ = ranked_store
+    y = (y > 0) if kind is ROCAreaSVC else np.clip(y, -2, 2)
+    y = np.where(y > 0, "b", "a") if labels == "text" else y.astype(float)
+    cutsvm.convert((X, y), tmp_path / "store", block_bytes=10_000)
+    params = {"C": 10.0, **({"levels": ["b", "a"]} if kind is OrdinalSVC and labels == "text" else {})}
+    held = kind(**params).fit(X, y)
+    with caplog.at_level("INFO", logger="cutsvm"):
+        disk = kind(**params, memory_limit="4GB").fit(tmp_path / "store")
+    assert "from disk: memory_limit is 4 GB" in caplog.text
+    for name in ("coef_", "intercept_", "classes_", *(("thresholds_",) if kind is OrdinalSVC else ())):
+        assert_array_equal(getattr(disk, name), getattr(held, name))
+    assert (disk.objective_, disk.lower_bound_) == (held.objective_, held.lower_bound_)
+    assert_array_equal(disk.predict(X), held.predict(X))
+
+
+@pytest.mark.parametrize("kind", [ROCAreaSVC, OrdinalSVC])
+def test_labelled_pairs_go_on_from_a_checkpoint(kind, ranked_store, tmp_path):
+    _, X, y, _ = ranked_store
+    y = (y > 0).astype(int)
+    params = {"C": 1e3, "solver": "cpa", "tol": 1e-6, "checkpoint": tmp_path / "fit.ck"}
+    with pytest.warns(ConvergenceWarning, match="The same call goes on from"):
+        first = kind(**params, max_iter=3).fit(X, y)
+    second = kind(**params).fit(X, y)
+    assert second.converged_ and second.history_[0]["iteration"] == first.n_iter_ == 3
+    assert second.lower_bound_ >= first.lower_bound_ and not (tmp_path / "fit.ck").exists()

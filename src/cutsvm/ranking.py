@@ -46,6 +46,7 @@ class _PairwiseSVM(Certified):
         max_time: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        memory_limit: str | int | None = None,
         checkpoint: str | PathLike[str] | None = None,
         callbacks: Sequence[Callable[[Record], object]] | None = None,
         verbose: int = 0,
@@ -57,15 +58,25 @@ class _PairwiseSVM(Certified):
         self.max_time = max_time
         self.n_jobs = n_jobs
         self.warm_start = warm_start
+        self.memory_limit = memory_limit
         self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.verbose = verbose
 
     def _check_params(self) -> Solver:
+        if self.memory_limit is not None:
+            memory.parse(self.memory_limit)
         solver = super()._check_params()
         if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
             raise ValueError(f'{solver!r} has no pairs of rows: use "auto", "ocas" or "cpa"')
         return solver
+
+    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
+        if self.memory_limit is None or not isinstance(data, StoredDataset) or data.loaded:
+            return None
+        plan = memory.plan_pairs(data.store, memory.parse(self.memory_limit))
+        logging.getLogger("cutsvm").info("%s: training %s", data.source, plan.words)
+        return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room)
 
     def _fit_pairs(self, solver: Solver, X: Any, y: Array, starts: Ints, weights: Vector) -> Pairwise:
         """The fit; `starts` says where queries start."""
@@ -159,47 +170,6 @@ class RankingSVM(_PairwiseSVM):
     True
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-3,
-        solver: str | Solver = "auto",
-        max_iter: int = 10_000,
-        max_time: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        memory_limit: str | int | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        callbacks: Sequence[Callable[[Record], object]] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            C,
-            tol=tol,
-            solver=solver,
-            max_iter=max_iter,
-            max_time=max_time,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            callbacks=callbacks,
-            verbose=verbose,
-        )
-        self.memory_limit = memory_limit
-
-    def _check_params(self) -> Solver:
-        if self.memory_limit is not None:
-            memory.parse(self.memory_limit)
-        return super()._check_params()
-
-    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
-        if self.memory_limit is None or not isinstance(data, StoredDataset) or data.loaded:
-            return None
-        plan = memory.plan_pairs(data.store, memory.parse(self.memory_limit))
-        logging.getLogger("cutsvm").info("%s: training %s", data.source, plan.words)
-        return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room)
-
     @observed
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVM:
         """Fits the model to rows X with values y to be ordered by, within each query.
@@ -280,8 +250,8 @@ class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
 
     Parameters
     ----------
-    C, tol, solver, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose
-        As in `RankingSVM`.
+    C, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
+        As in `RankingSVM`; rows on disk may stand in any order.
 
     Attributes
     ----------
@@ -316,7 +286,11 @@ class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ROCAreaSVC:
         """Fits the model to rows X with labels y of two classes, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
-        X, y, weights, classes, _ = self._labelled(X, y, sample_weight, ensure_min_samples=2)
+        with on_disk(X, y, self.memory_limit) as source:
+            return self._fit(solver, source, y, sample_weight)
+
+    def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> ROCAreaSVC:
+        X, y, weights, classes, named = self._labelled(X, y, sample_weight, ensure_min_samples=2)
         if len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported: ROCAreaSVC takes two classes, "
@@ -324,7 +298,7 @@ class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
             )
         levels = (y == classes[1]).astype(np.int64)
         self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)
-        self.classes_ = classes
+        self.classes_ = named
         scores = self._scores_of_checked(X)
         self.intercept_ = -best_thresholds(scores, levels, weights, 2, "zero_one")
         self._warn_unless_converged(X)
@@ -360,8 +334,8 @@ class OrdinalSVC(_PairwiseSVM):
 
     Parameters
     ----------
-    C, tol, solver, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose
-        As in `RankingSVM`.
+    C, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
+        As in `RankingSVM`; rows on disk may stand in any order.
     threshold_loss : {"absolute", "zero_one"}, default="absolute"
         The error that the thresholds minimise: how many levels a prediction is away, or whether it is wrong.
     levels : sequence of labels, default=None
@@ -404,6 +378,7 @@ class OrdinalSVC(_PairwiseSVM):
         max_time: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
+        memory_limit: str | int | None = None,
         checkpoint: str | PathLike[str] | None = None,
         callbacks: Sequence[Callable[[Record], object]] | None = None,
         verbose: int = 0,
@@ -416,6 +391,7 @@ class OrdinalSVC(_PairwiseSVM):
             max_time=max_time,
             n_jobs=n_jobs,
             warm_start=warm_start,
+            memory_limit=memory_limit,
             checkpoint=checkpoint,
             callbacks=callbacks,
             verbose=verbose,
@@ -431,12 +407,16 @@ class OrdinalSVC(_PairwiseSVM):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrdinalSVC:
         """Fits the model to rows X with levels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
+        with on_disk(X, y, self.memory_limit) as source:
+            return self._fit(solver, source, y, sample_weight)
+
+    def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> OrdinalSVC:
         stated = stated_order(y) if self.levels is None else np.asarray(self.levels)
-        X, y, weights, classes, _ = self._labelled(X, y, sample_weight, ensure_min_samples=2)
-        order = in_stated_order(classes, stated)
+        X, y, weights, classes, named = self._labelled(X, y, sample_weight, ensure_min_samples=2)
+        order = in_stated_order(named, stated)
         levels = np.argsort(order)[np.minimum(np.searchsorted(classes, y), len(classes) - 1)]
         self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)
-        self.classes_ = classes[order]
+        self.classes_ = named[order]
         self.thresholds_ = best_thresholds(
             self._scores_of_checked(X), levels, weights, len(classes), self.threshold_loss
         )

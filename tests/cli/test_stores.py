@@ -135,5 +135,20 @@ def test_ranking_from_a_store(run: Run, tmp_path: Path) -> None:
         assert code == 0
         found.append(json.loads(out)["objective"])
     assert found[0] == found[1]
-    code, _, err = run("train", "--task", "ordinal", "--memory", "4GB", tmp_path / "store")
-    assert (code, "--memory belongs to --task classify, rank and kernel" in err) == (2, True)
+
+
+@pytest.mark.parametrize("task", ["roc", "ordinal"])
+def test_pairs_of_labels_from_a_store(task: str, run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = rng.integers(0, 2 if task == "roc" else 4, size=60)
+    cutsvm.convert((X, y.astype(float)), tmp_path / "store")
+    found = []
+    for k, limit in enumerate(([], ["--memory", "4GB", "--checkpoint", tmp_path / "ck"])):
+        code, out, _ = run("train", "--task", task, "--json", *limit, tmp_path / "store", tmp_path / f"model{k}")
+        assert code == 0
+        found.append({name: json.loads(out)[name] for name in ("objective", "lower_bound", "classes")})
+    assert found[0] == found[1]
+    models = [cutsvm.load_model(tmp_path / f"model{k}").estimator for k in (0, 1)]
+    assert models[0].classes_.dtype == models[1].classes_.dtype == np.int64
+    assert np.array_equal(models[0].predict(X), models[1].predict(X))

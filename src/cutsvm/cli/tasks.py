@@ -27,7 +27,7 @@ _OWN: tuple[tuple[str, str, Any, tuple[str, ...]], ...] = (
     ("--line-search", "line_search", None, _LINEAR),
     ("--shards", "shards", None, _LINEAR),
     ("--checkpoint", "checkpoint", None, _LINEAR),
-    ("--memory", "memory", None, ("classify", "rank", "kernel")),
+    ("--memory", "memory", None, (*_LINEAR, "kernel")),
     *((f"--{name}", name, None, ("kernel",)) for name in kernel_task.OPTIONS),
 )
 _OF_CLASSES, _OF_PAIRS = ("auto", "ocas", "sifting", "dcd", "cpa", "accpm"), ("auto", "ocas", "cpa")

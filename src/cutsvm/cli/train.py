@@ -93,6 +93,8 @@ def _train(options: argparse.Namespace, sources: list[str], target: str, say: Me
     seconds = fit_with_progress(estimator, *_to_fit(options, data, y, classes, say), say, **extra)
     if y is None:
         estimator.classes_ = classes  # a store has its numbers as float64
+    elif options.task in ("roc", "ordinal"):
+        estimator.classes_ = as_labels(estimator.classes_)  # likewise, where the rows stayed on disk
     written = write_model(estimator, target, data, options)
     _report(options, estimator, data, say, written, seconds)
     reported = options.report is None or write_report(options, estimator, data, written, seconds)
@@ -137,7 +139,7 @@ def _to_fit(
     """What fit takes: the data as they are, of which a store may then stay on disk, or X and y."""
     from cutsvm.memory import parse, plan
 
-    if options.task == "rank" and options.memory is not None:
+    if options.task in ("rank", "roc", "ordinal") and options.memory is not None:
         return data, None
     if options.task not in ("classify", "kernel"):
         return data.X, y
@@ -217,9 +219,7 @@ def estimator_of(options: argparse.Namespace, classes: npt.NDArray[Any]) -> Cert
     if options.task != "classify":
         kind = {"rank": RankingSVM, "roc": ROCAreaSVC, "ordinal": OrdinalSVC}[options.task]
         limits: dict[str, Any] = {"max_time": options.max_time, "n_jobs": options.n_jobs}
-        limits["checkpoint"] = options.checkpoint
-        if options.task == "rank":
-            limits["memory_limit"] = options.memory
+        limits |= {"checkpoint": options.checkpoint, "memory_limit": options.memory}
         return kind(options.cost, tol=tol, solver=_solver(options), **limits)
     return LinearSVC(
         options.cost,
