@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import LAYOUTS
 from cutsvm import KernelSVC
+from cutsvm._native import core
 from cutsvm.kernel_machines import ISDA, SGD, MinNorm, sgd
 from reference import kernel_machines as twin
 
@@ -350,3 +351,22 @@ def test_pairs_one_at_a_time(solver, three):
         f"solver='{solver}' keeps the kernel values of two classes, 65 rows, in 16.9 kB: raise memory_limit, or use "
         'solver="sgd", which keeps a part of them'
     )
+
+
+@pytest.mark.parametrize("kind", [np.asarray, np.float32, sparse.csr_matrix], ids=["float64", "float32", "csr"])
+def test_one_feature_and_several_classes(kind, three):
+    """The weights of a linear machine are then a matrix of one column, whose strides say little."""
+    X, y = kind(three[0][:, :1]), three[1]
+    model = KernelSVC(kernel="linear", random_state=0, epochs=3).fit(X, y)
+    assert model.coef_.shape == (3, 1)
+    scores = X @ model.coef_.T
+    expected = [twin.votes(row, *np.array(list(combinations(range(3), 2))).T, 3) for row in np.asarray(scores)]
+    assert_allclose(model.decision_function(X), expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("strides", [(8, 8), (8, 24), (8, 80)])
+def test_weights_of_one_feature_may_have_any_stride(strides):
+    W = np.lib.stride_tricks.as_strided(np.arange(30.0), shape=(3, 1), strides=strides)
+    out = np.empty((2, 3))
+    core.dense_scores_many(np.array([[1.0], [2.0]]), W, np.zeros(3), out, 1)
+    assert_array_equal(out, [[0.0, 1.0, 2.0], [0.0, 2.0, 4.0]])

@@ -1,10 +1,11 @@
-// Bindings of core/kernel_sgd.hpp, core/l2_dual.hpp and core/one_vs_one.hpp.
+// Bindings of core/distances.hpp, core/kernel_sgd.hpp, core/l2_dual.hpp and core/one_vs_one.hpp.
 #include <algorithm>
 #include <limits>
 #include <string>
 
 #include "bindings/arrays.hpp"
 #include "bindings/matrices.hpp"
+#include "core/distances.hpp"
 #include "core/kernel_sgd.hpp"
 #include "core/l2_dual.hpp"
 #include "core/one_vs_one.hpp"
@@ -90,11 +91,13 @@ void kernel_sgd(const Matrix<float>& values, const Rows32& row_place, const Rows
         Sums<W> margins;
         std::copy_n(margin.data(), W, margins.begin());
         released([&] {
+            Interrupt interrupt;
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
             for (std::int64_t p = 0; p < problems.count(); ++p)
                 sgd_steps<W>(gram, {view(row_place), view(column_place)}, problems, {view(scale), view(tail), epochs},
                              margins, p, view(begin)[static_cast<std::size_t>(p)],
-                             view(end)[static_cast<std::size_t>(p)], state);
+                             view(end)[static_cast<std::size_t>(p)], state, interrupt);
+            interrupt.rethrow();
         });
     });
 }
@@ -181,14 +184,16 @@ void kernel_l2(const Matrix<float>& values, const Rows32& rows, const Vector<dou
           "alpha: rows x versions expected");
     check(seen.shape(0) == count && seen.shape(1) == versions && seen.shape(2) == 3,
           "seen: problems x versions x 3 expected");
-    check(method == "isda" || method == "min_norm", "method: isda or min_norm expected");
+    check(method == "isda" || method == "min_norm" || method == "hinge", "method: isda, min_norm or hinge expected");
     for (std::int64_t p = 0; p < problems.count(); ++p) {
         const auto own =
             view(a).subspan(static_cast<std::size_t>(problems.begin(p)), static_cast<std::size_t>(problems.size(p)));
         const auto weighs = [](double value) { return value != 0.0; };
         check(std::any_of(own.begin(), own.end(), weighs), "a: a problem without weight");
     }
-    const L2Method how = method == "isda" ? L2Method::isda : L2Method::min_norm;
+    const L2Method how = method == "isda"       ? L2Method::isda
+                         : method == "min_norm" ? L2Method::min_norm
+                                                : L2Method::hinge;
     std::vector<L2Seen> found(count * versions);
     released([&] {
         solve_all(gram, problems, view(Cs), how, tol, budget, alpha.data(), alpha.shape(1), found.data(), threads);
@@ -215,8 +220,64 @@ void run_linear_sgd(const Rows& x, const Rows32& rows, const Vector<double>& a, 
     });
 }
 
+template <class Rows>
+void run_linear_ascent(const Rows& x, const Rows32& rows, const Vector<double>& a, double C, std::int64_t begin,
+                       std::int64_t end, const VectorOut<double>& w, const VectorOut<double>& alpha) {
+    check_within(rows, 0, x.n, "rows: a row that is not there");
+    check(rows.shape(0) > 0 && a.shape(0) == rows.shape(0) && alpha.shape(0) == rows.shape(0),
+          "rows, a, alpha: lengths differ");
+    check(0 <= begin && begin <= end, "begin, end: steps that are not there");
+    check(w.shape(0) == static_cast<std::size_t>(x.d), "w: d entries expected");
+    released([&] { linear_ascent_steps(x, view(rows), view(a), C, begin, end, w.data(), view(alpha)); });
+}
+
+using Pairs64 = Vector<std::int64_t>;
+
+template <class Rows>
+void run_pair_distances(const Rows& X, const Pairs64& left, const Rows& Z, const Pairs64& right,
+                        const VectorOut<double>& out) {
+    check(X.d == Z.d, "X and Z differ in features");
+    check(left.shape(0) == out.shape(0) && right.shape(0) == out.shape(0), "left, right, out: lengths differ");
+    for (const std::int64_t i : view(left)) check(0 <= i && i < X.n, "left: a row that is not there");
+    for (const std::int64_t j : view(right)) check(0 <= j && j < Z.n, "right: a row that is not there");
+    released([&] { pair_distances(X, view(left), Z, view(right), view(out)); });
+}
+
+DenseRows<double> row_major(const Matrix<double>& X) {
+    check(X.stride(1) == 1 || X.shape(1) <= 1, "X: rows side by side expected");
+    return {X.data(), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)), X.stride(0)};
+}
+
+void dense_pair_distances(const Matrix<double>& X, const Pairs64& left, const Matrix<double>& Z, const Pairs64& right,
+                          const VectorOut<double>& out) {
+    run_pair_distances(row_major(X), left, row_major(Z), right, out);
+}
+
+template <class I>
+void bind_sparse_distances(nb::module_& m) {
+    m.def(
+        "sparse_pair_distances",
+        [](const Vector<double>& values, const Vector<I>& columns, const Vector<I>& pointers, const Pairs64& left,
+           const Vector<double>& other_values, const Vector<I>& other_columns, const Vector<I>& other_pointers,
+           const Pairs64& right, std::int64_t d, const VectorOut<double>& out) {
+            run_pair_distances(sparse(values, columns, pointers, d), left,
+                               sparse(other_values, other_columns, other_pointers, d), right, out);
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "left"_a.noconvert(),
+        "other_values"_a.noconvert(), "other_columns"_a.noconvert(), "other_pointers"_a.noconvert(),
+        "right"_a.noconvert(), "d"_a, "out"_a.noconvert());
+}
+
 template <class T>
 void bind_dense(nb::module_& m) {
+    m.def(
+        "dense_linear_ascent",
+        [](const Matrix<T>& X, const Rows32& rows, const Vector<double>& a, double C, std::int64_t begin,
+           std::int64_t end, const VectorOut<double>& w, const VectorOut<double>& alpha) {
+            with_dense(X, [&](const auto& x) { run_linear_ascent(x, rows, a, C, begin, end, w, alpha); });
+        },
+        "X"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(), "C"_a, "begin"_a, "end"_a, "w"_a.noconvert(),
+        "alpha"_a.noconvert());
     m.def(
         "dense_linear_sgd",
         [](const Matrix<T>& X, const Rows32& rows, const Vector<double>& a, const Vector<double>& scale,
@@ -232,6 +293,16 @@ void bind_dense(nb::module_& m) {
 
 template <class T, class I>
 void bind_sparse(nb::module_& m) {
+    m.def(
+        "sparse_linear_ascent",
+        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Rows32& rows,
+           const Vector<double>& a, double C, std::int64_t begin, std::int64_t end, const VectorOut<double>& w,
+           const VectorOut<double>& alpha) {
+            const auto x = sparse(values, columns, pointers, static_cast<std::int64_t>(w.shape(0)));
+            run_linear_ascent(x, rows, a, C, begin, end, w, alpha);
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "rows"_a.noconvert(),
+        "a"_a.noconvert(), "C"_a, "begin"_a, "end"_a, "w"_a.noconvert(), "alpha"_a.noconvert());
     m.def(
         "sparse_linear_sgd",
         [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Rows32& rows,
@@ -264,6 +335,10 @@ void bind_kernel_machines(nb::module_& m) {
     m.def("kernel_l2", &kernel_l2, "values"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(),
           "first"_a.noconvert(), "Cs"_a.noconvert(), "method"_a, "tol"_a, "budget"_a, "alpha"_a.noconvert(),
           "seen"_a.noconvert(), "threads"_a);
+    m.def("dense_pair_distances", &dense_pair_distances, "X"_a.noconvert(), "left"_a.noconvert(), "Z"_a.noconvert(),
+          "right"_a.noconvert(), "out"_a.noconvert());
+    bind_sparse_distances<std::int32_t>(m);
+    bind_sparse_distances<std::int64_t>(m);
     bind_dense<float>(m);
     bind_dense<double>(m);
     bind_sparse<float, std::int32_t>(m);

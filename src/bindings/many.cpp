@@ -28,7 +28,7 @@ template <class Rows>
 void run_scores(const Rows& rows, const Matrix<double>& W, const Vector<double>& b, const MatrixOut<double>& out,
                 int threads) {
     check(W.shape(0) == b.shape(0) && static_cast<std::int64_t>(W.shape(1)) == rows.d, "W: outputs x d expected");
-    check(W.stride(1) == 1 && (W.stride(0) == rows.d || W.shape(0) <= 1), "W: rows side by side expected");
+    check((W.stride(1) == 1 || rows.d == 1) && (W.stride(0) == rows.d || W.shape(0) <= 1), "W: rows side by side expected");
     check(static_cast<std::int64_t>(out.shape(0)) == rows.n && out.shape(1) == b.shape(0), "out: n x outputs expected");
     released([&] { scores_many(rows, W.data(), view(b), out.data(), threads); });
 }

@@ -2,6 +2,7 @@
 #include <omp.h>
 
 #include "bindings/arrays.hpp"
+#include "core/interrupt.hpp"
 
 void bind_sweep(nb::module_&);
 void bind_many(nb::module_&);
@@ -28,9 +29,27 @@ int cpu_level() {
 #endif
 }
 
+// Runs the handlers of signals that came in the meantime, which Python does only between its own instructions and on its
+// main thread. True if one of them raised: the exception is set, and waits until the kernel has returned.
+bool interrupted() {
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
+// What the handler raised, as KeyboardInterrupt, is set already.
+void translate_interrupt(const std::exception_ptr& thrown, void*) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const cutsvm::Interrupted&) {
+        if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+}
+
 }  // namespace
 
 NB_MODULE(CUTSVM_MODULE, m) {
+    cutsvm::interrupt_hook = &interrupted;
+    nb::register_exception_translator(&translate_interrupt);
     m.def("cpu_level", &cpu_level);
     m.def("max_threads", [] { return omp_get_max_threads(); });
     bind_sweep(m);

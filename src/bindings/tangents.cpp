@@ -24,7 +24,7 @@ void run_tangents(const Rows& rows, const Points& p, int threads) {
     check(static_cast<std::int64_t>(p.a.shape(0)) == rows.n, "one entry per row expected");
     check(points > 0 && static_cast<std::int64_t>(points) <= POINTS, "1 to POINTS points expected");
     check(p.W.shape(0) == points && static_cast<std::int64_t>(p.W.shape(1)) == rows.d, "W: points x d expected");
-    check(p.W.stride(1) == 1 && (p.W.stride(0) == rows.d || points == 1), "W: rows side by side expected");
+    check((p.W.stride(1) == 1 || rows.d == 1) && (p.W.stride(0) == rows.d || points == 1), "W: rows side by side expected");
     check(static_cast<std::int64_t>(p.partial.shape(1)) == rows.d + 1, "partial: d + 1 columns expected");
     check(p.partial.shape(0) % points == 0, "partial: points for each piece expected");
     check(p.heights.shape(0) == p.partial.shape(0) && p.heights.shape(1) == 2, "heights: two for each plane expected");

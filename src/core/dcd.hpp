@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/interrupt.hpp"
 #include "core/rows.hpp"
 
 namespace cutsvm {
@@ -113,10 +114,12 @@ struct Shared {
 // Goes over the rows order[k] for the k in `places`; stays[k] says whether the row stays active.
 template <class Rows>
 Epoch visit(const Rows& rows, const Dual& dual, std::span<const std::int32_t> order,
-            std::span<const std::uint32_t> places, std::span<std::uint8_t> stays, double* w) {
+            std::span<const std::uint32_t> places, std::span<std::uint8_t> stays, double* w, Interrupt& interrupt) {
     constexpr std::size_t FAR = 16, NEAR = 6;  // how many rows ahead memory is asked for
+    constexpr std::size_t PIECE = 1024;        // rows between looks at whether to go on
     Epoch epoch;
     for (std::size_t next = 0; next < places.size(); ++next) {
+        if (next % PIECE == 0 && interrupt.requested()) break;
         if (next + FAR < places.size()) {
             const std::int32_t ahead = order[places[next + FAR]];
             const auto j = static_cast<std::size_t>(ahead);
@@ -160,8 +163,9 @@ Epoch descend(const Rows& rows, const Dual& dual, std::span<std::int32_t> order,
     const std::vector<std::uint32_t> places = permutation(order.size(), run, seed);
     std::vector<std::uint8_t> stays(order.size());
     Epoch all;
+    Interrupt interrupt;
     if (threads <= 1) {
-        all = visit(Own(rows), dual, order, places, stays, w.data());
+        all = visit(Own(rows), dual, order, places, stays, w.data(), interrupt);
     } else {
         const auto parts = static_cast<std::size_t>(threads);
         std::vector<Epoch> seen(parts);
@@ -169,7 +173,7 @@ Epoch descend(const Rows& rows, const Dual& dual, std::span<std::int32_t> order,
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
         for (std::size_t p = 0; p < parts; ++p) {
             const auto mine = std::span(places).subspan(begin(p), begin(p + 1) - begin(p));
-            seen[p] = visit(Shared(rows), dual, order, mine, stays, w.data());
+            seen[p] = visit(Shared(rows), dual, order, mine, stays, w.data(), interrupt);
         }
         for (const Epoch& part : seen) {
             all.gap += part.gap;
@@ -177,6 +181,7 @@ Epoch descend(const Rows& rows, const Dual& dual, std::span<std::int32_t> order,
             all.flattest = std::min(all.flattest, part.flattest);
         }
     }
+    interrupt.rethrow();
     std::size_t next = 0;
     for (std::size_t k = 0; k < order.size(); ++k)
         if (stays[k]) order[next++] = order[k];

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/interrupt.hpp"
 #include "core/machines.hpp"
 
 namespace cutsvm {
@@ -46,7 +47,8 @@ struct Schedule {
 // requires: each row of these steps has a place in gram.
 template <std::size_t W>
 void sgd_steps(const Gram& gram, const Places& places, const Problems& problems, const Schedule& schedule,
-               const Sums<W>& margin, std::int64_t p, std::int64_t begin, std::int64_t end, const SgdState& state) {
+               const Sums<W>& margin, std::int64_t p, std::int64_t begin, std::int64_t end, const SgdState& state,
+               Interrupt& interrupt) {
     const std::int64_t first = problems.begin(p), m = problems.size(p);
     const std::int32_t* rows = problems.rows.data() + first;
     const double* a = problems.a.data() + first;
@@ -59,6 +61,7 @@ void sgd_steps(const Gram& gram, const Places& places, const Problems& problems,
     std::int64_t used = state.used[static_cast<std::size_t>(p)];
 
     for (std::int64_t t = begin; t < end; ++t) {
+        if (t % 64 == 0 && interrupt.requested()) break;
         const std::int64_t k = t % m;
         const auto i = static_cast<std::size_t>(rows[k]);
         const double y = std::copysign(1.0, a[k]);
@@ -102,6 +105,26 @@ void linear_sgd_steps(const Rows& x, std::span<const std::int32_t> rows, std::sp
         x.axpy(rows[k], a[k], theta);
         beta[k] += a[k];
         mean[k] += tail[now] * a[k];
+    }
+}
+
+// Coordinate ascent on the dual of the same problem without a kernel, begin .. end of the visits to its rows in turn:
+//   max over 0 <= alpha_i <= C s_i of  sum_i alpha_i - |w|^2 / 2,     w = sum_i alpha_i y_i x_i
+//   alpha_i = clip(alpha_i + (1 - y_i w.x_i) / |x_i|^2, 0, C s_i)
+template <class Rows>
+void linear_ascent_steps(const Rows& x, std::span<const std::int32_t> rows, std::span<const double> a, double C,
+                         std::int64_t begin, std::int64_t end, double* w, std::span<double> alpha) {
+    const auto m = static_cast<std::int64_t>(rows.size());
+    for (std::int64_t t = begin; t < end; ++t) {
+        const auto k = static_cast<std::size_t>(t % m);
+        if (t + 1 < end) x.prefetch(rows[static_cast<std::size_t>((t + 1) % m)]);
+        const double y = std::copysign(1.0, a[k]), cap = C * std::abs(a[k]), before = alpha[k];
+        const double slope = 1.0 - y * x.dot(rows[k], w), bend = x.square(rows[k]);
+        const double end_of_it = slope > 0.0 ? cap : 0.0;  // nothing holds a row of zeros back
+        const double now = bend > 0.0 ? std::clamp(before + slope / bend, 0.0, cap) : end_of_it;
+        if (now == before) continue;
+        x.axpy(rows[k], (now - before) * y, w);
+        alpha[k] = now;
     }
 }
 

@@ -3,10 +3,13 @@
 //   primal(w)    = |w|^2 / 2 + C / 2 sum_i s_i max(0, 1 - y_i f(x_i))^2
 //   dual(alpha)  = sum_i alpha_i - alpha'(Q + diag r) alpha / 2,    alpha >= 0,    w = sum_i alpha_i y_i phi(x_i)
 //
+// and that of the hinge loss, C sum_i s_i max(0, 1 - y_i f(x_i)), by the first of them: there r = 0 and alpha_i is at
+// most cap_i = C s_i, which for the L2 machine is infinite.
+//
 // NN-ISDA (non-negative iterative single data algorithm), coordinate ascent on the dual:
 //   g = 1 - (Q + diag r) alpha
 //   repeat  i = the worst of:  |g_i| where alpha_i > 0,  g_i where alpha_i = 0 and g_i > 0
-//           alpha_i = max(0, alpha_i + g_i / (Q_ii + r_i))
+//           alpha_i = max(0, alpha_i + g_i / (Q_ii + r_i))       with a cap: at most cap_i, and there only g_i < 0 counts
 //
 // MN-SVM (minimal norm): alpha up to its length. The point of least norm in the convex hull of the y_i phi(x_i), each
 // with a coordinate of its own of length sqrt(r_i), by moving weight from one vertex to another:
@@ -20,9 +23,10 @@
 // tol times the primal. Rows without weight have no alpha.
 //
 // Single steps find out soon which alphas are above 0, and take long to find their values where C is large. So both,
-// after every m/4 steps or so, take some steps of conjugate gradients among the alphas above 0, towards
+// after every m/4 steps or so, take some steps of conjugate gradients among the alphas above 0 (and below their cap),
+// towards
 //   (Q + diag r) alpha = 1  there
-// and go that way as far as the dual gets larger and no alpha gets below 0.
+// and go that way as far as the dual gets larger and no alpha gets below 0 (or above its cap).
 #pragma once
 
 #include <algorithm>
@@ -33,11 +37,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/interrupt.hpp"
 #include "core/machines.hpp"
 
 namespace cutsvm {
 
-enum class L2Method { isda, min_norm };
+enum class L2Method { isda, min_norm, hinge };
 
 // primal, dual, steps
 struct L2Seen {
@@ -48,25 +53,38 @@ struct L2Seen {
 // One problem: kernel values of its rows among themselves, labels, 1/(C s), and the point that is being improved.
 class L2Problem {
 public:
-    // y: +-1; r: infinity for a row without weight.
-    L2Problem(Gram gram, std::vector<double> y, std::vector<double> r, std::vector<double> alpha)
+    // y: +-1. The penalty has to be set before anything is solved.
+    L2Problem(Gram gram, std::vector<double> y, std::vector<double> alpha, Interrupt& interrupt)
         : gram_(gram),
           m_(static_cast<std::int64_t>(y.size())),
           y_(std::move(y)),
-          r_(std::move(r)),
           alpha_(std::move(alpha)),
-          u_(static_cast<std::size_t>(m_)) {
+          u_(static_cast<std::size_t>(m_)),
+          interrupt_(interrupt) {
         for (std::int64_t i = 0; i < m_; ++i)
             if (alpha_[at(i)] != 0.0) add(i, alpha_[at(i)]);
     }
 
     const std::vector<double>& alpha() const { return alpha_; }
 
-    // Another C for the same rows: alpha stays, as any alpha >= 0 is a point of the dual.
-    void set_penalty(std::vector<double> r) { r_ = std::move(r); }
+    // caps: C s. Another C for the same rows: alpha stays, as any alpha >= 0 is a point of the L2 machine's dual; with
+    // the hinge loss it is cut off at the caps.
+    void set_penalty(L2Method method, const std::vector<double>& caps) {
+        const bool hinge = method == L2Method::hinge;
+        r_.assign(at(m_), 0.0);
+        cap_.assign(at(m_), std::numeric_limits<double>::infinity());
+        for (std::int64_t i = 0; i < m_; ++i) {
+            if (!hinge) r_[at(i)] = 1.0 / caps[at(i)];  // infinity for a row without weight
+            else cap_[at(i)] = caps[at(i)];
+            if (alpha_[at(i)] <= cap_[at(i)]) continue;
+            add(i, cap_[at(i)] - alpha_[at(i)]);
+            alpha_[at(i)] = cap_[at(i)];
+        }
+    }
 
+    // Until the gap is tol, or after so many steps, or when the work is to end.
     L2Seen solve(L2Method method, double tol, std::int64_t budget) {
-        return method == L2Method::isda ? isda(tol, budget) : min_norm(tol, budget);
+        return method == L2Method::min_norm ? min_norm(tol, budget) : isda(tol, budget);
     }
 
 private:
@@ -95,7 +113,7 @@ private:
             norm += a * margin;
             linear += a;
             square += a * a * r_[at(i)];
-            loss += miss * miss / r_[at(i)];
+            loss += std::isinf(cap_[at(i)]) ? miss * miss / r_[at(i)] : 2.0 * cap_[at(i)] * miss;
         }
         return {0.5 * norm + 0.5 * loss, linear - 0.5 * (norm + square), steps};
     }
@@ -118,17 +136,20 @@ private:
         return {value(place), place};
     }
 
-    // Towards the best point among the alphas above 0, cut off at 0: all the way or a part of it, so that it is better;
-    // then on from there among those that are left.
+    // Towards the best point among the free alphas, cut off at 0 and at the caps: all the way or a part of it, so that it
+    // is better; then on from there among those that are left.
     void polish() {
-        for (std::int64_t left = steps_; left > 0;) {
+        for (std::int64_t left = steps_; left > 0 && !interrupt_.requested();) {
             std::vector<double> move;
             left -= towards_best(left, move);
             const std::vector<double> alpha = alpha_, u = u_;
             const double before = bounds(0).dual;
-            double reach = 1.0;  // how far all of them stay at 0 or above
-            for (std::size_t k = 0; k < free_.size(); ++k)
-                if (move[k] < 0.0) reach = std::min(reach, alpha_[at(free_[k])] / -move[k]);
+            double reach = 1.0;  // how far all of them stay between 0 and their caps
+            for (std::size_t k = 0; k < free_.size(); ++k) {
+                const double own = alpha_[at(free_[k])];
+                if (move[k] < 0.0) reach = std::min(reach, own / -move[k]);
+                if (move[k] > 0.0) reach = std::min(reach, (cap_[at(free_[k])] - own) / move[k]);
+            }
             double length = 1.0;
             for (;; --left) {
                 shift(move, length);
@@ -142,11 +163,11 @@ private:
         steps_ = std::min<std::int64_t>(2 * steps_, 4 * m_);
     }
 
-    // alpha = max(0, alpha + length * move) for the free ones; what is left of rounding is 0 too.
+    // alpha = alpha + length * move for the free ones, between 0 and the caps; what is left of rounding is 0 too.
     void shift(const std::vector<double>& move, double length) {
         for (std::size_t k = 0; k < free_.size(); ++k) {
             const std::int64_t i = free_[k];
-            double now = std::max(0.0, alpha_[at(i)] + length * move[k]);
+            double now = std::clamp(alpha_[at(i)] + length * move[k], 0.0, cap_[at(i)]);
             if (now < 1e-14 * alpha_[at(i)]) now = 0.0;
             add(i, now - alpha_[at(i)]);
             alpha_[at(i)] = now;
@@ -158,7 +179,7 @@ private:
     std::int64_t towards_best(std::int64_t most, std::vector<double>& move) {
         free_.clear();
         for (std::int64_t i = 0; i < m_; ++i)
-            if (alpha_[at(i)] > 0.0) free_.push_back(i);
+            if (alpha_[at(i)] > 0.0 && alpha_[at(i)] < cap_[at(i)]) free_.push_back(i);
         const std::size_t size = free_.size();
         std::vector<double> rest(size), way(size), image(size), spread(at(m_), 0.0);
         move.assign(size, 0.0);
@@ -170,7 +191,7 @@ private:
         }
         const double enough = ENOUGH * square;
         std::int64_t step = 0;
-        for (; step < most && square > enough; ++step) {
+        for (; step < most && square > enough && !interrupt_.requested(); ++step) {
             for (std::size_t k = 0; k < size; ++k) spread[at(free_[k])] = y_[at(free_[k])] * way[k];
             double bend = 0.0;
             for (std::size_t k = 0; k < size; ++k) {
@@ -202,11 +223,12 @@ private:
     }
 
     L2Seen isda(double tol, std::int64_t budget) {
-        const double *y = y_.data(), *r = r_.data(), *alpha = alpha_.data(), *u = u_.data();
+        const double *y = y_.data(), *r = r_.data(), *cap = cap_.data(), *alpha = alpha_.data(), *u = u_.data();
         const auto violation = [=](std::int64_t i) {
             const double diagonal = alpha[i] > 0.0 ? alpha[i] * r[i] : 0.0;
             const double g = 1.0 - y[i] * u[i] - diagonal;
-            return std::isinf(r[i]) ? 0.0 : (alpha[i] > 0.0 ? std::abs(g) : g);
+            const double up = alpha[i] < cap[i] ? g : 0.0, down = alpha[i] > 0.0 ? -g : 0.0;
+            return std::isinf(r[i]) ? 0.0 : std::max(up, down);
         };
         const std::int64_t known = start();
         std::int64_t steps = 0;
@@ -215,13 +237,15 @@ private:
             if (steps >= look || worst <= 0.0 || steps >= budget) {
                 const L2Seen seen = bounds(steps);
                 if (seen.primal - seen.dual <= tol * seen.primal || worst <= 0.0 || steps >= budget) return seen;
+                if (interrupt_.requested()) return seen;
                 if (steps >= known) polish();
                 look = steps + m_ / 4 + 16;
                 continue;
             }
             const double before = alpha_[at(i)];
             const double g = 1.0 - y_[at(i)] * u_[at(i)] - before * r_[at(i)];
-            alpha_[at(i)] = std::max(0.0, before + g / diagonal(i));
+            const double bend = diagonal(i), end = g > 0.0 ? cap_[at(i)] : 0.0;  // nothing holds a row of zeros back
+            alpha_[at(i)] = bend > 0.0 ? std::clamp(before + g / bend, 0.0, cap_[at(i)]) : end;
             add(i, alpha_[at(i)] - before);
             ++steps;
         }
@@ -242,6 +266,7 @@ private:
                 multiply(best_multiple());
                 const L2Seen seen = bounds(steps);
                 if (seen.primal - seen.dual <= tol * seen.primal || slope <= 0.0 || steps >= budget) return seen;
+                if (interrupt_.requested()) return seen;
                 if (steps >= known) polish();
                 normalise();
                 look = steps + m_ / 4 + 16;
@@ -289,7 +314,8 @@ private:
 
     Gram gram_;
     std::int64_t m_;
-    std::vector<double> y_, r_, alpha_, u_;
+    std::vector<double> y_, r_, cap_, alpha_, u_;
+    Interrupt& interrupt_;
     std::vector<std::int64_t> free_;
     std::int64_t steps_ = 20;  // of conjugate gradients; more where that was not enough
 };
@@ -314,26 +340,29 @@ inline Gram packed(const Gram& gram, std::span<const std::int32_t> rows, std::ve
 // begin, and each answer the start for the next C. seen: problems x Cs.
 inline void solve_all(const Gram& gram, const Problems& problems, std::span<const double> Cs, L2Method method,
                       double tol, std::int64_t budget, double* alpha, std::size_t width, L2Seen* seen, int threads) {
+    Interrupt interrupt;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         std::vector<float> room;
 #pragma omp for schedule(dynamic)
         for (std::int64_t p = 0; p < problems.count(); ++p) {
+            if (interrupt.requested()) continue;
             const auto begin = static_cast<std::size_t>(problems.begin(p));
             const auto m = static_cast<std::size_t>(problems.size(p));
             const std::span<const double> a = problems.a.subspan(begin, m);
             double* own = alpha + begin * width;
-            std::vector<double> y(m), r(m), start(m);
+            std::vector<double> y(m), caps(m), start(m);
             for (std::size_t i = 0; i < m; ++i) y[i] = std::copysign(1.0, a[i]), start[i] = own[i * width];
-            L2Problem problem(packed(gram, problems.rows.subspan(begin, m), room), y, r, start);
+            L2Problem problem(packed(gram, problems.rows.subspan(begin, m), room), y, start, interrupt);
             for (std::size_t c = 0; c < Cs.size(); ++c) {
-                for (std::size_t i = 0; i < m; ++i) r[i] = 1.0 / (Cs[c] * std::abs(a[i]));
-                problem.set_penalty(r);
+                for (std::size_t i = 0; i < m; ++i) caps[i] = Cs[c] * std::abs(a[i]);
+                problem.set_penalty(method, caps);
                 seen[static_cast<std::size_t>(p) * Cs.size() + c] = problem.solve(method, tol, budget);
                 for (std::size_t i = 0; i < m; ++i) own[i * width + c] = problem.alpha()[i];
             }
         }
     }
+    interrupt.rethrow();
 }
 
 }  // namespace cutsvm

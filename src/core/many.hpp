@@ -163,6 +163,7 @@ std::int64_t accumulate_choices(const Rows& rows, std::int64_t classes, std::spa
     std::vector<std::vector<std::vector<Item>>> items(edges.size() - 1);
     std::vector<std::int64_t> changed(edges.size() - 1);
     std::vector<double> travel(edges.size() - 1);
+    Interrupt interrupt;
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
     for (std::int64_t q = 0; q < count; ++q) {
         const auto at = static_cast<std::size_t>(q);
@@ -190,11 +191,13 @@ std::int64_t accumulate_choices(const Rows& rows, std::int64_t classes, std::spa
         for (std::int64_t q = p * each; q < (p + 1) * each; ++q) {
             const auto& mine = items[static_cast<std::size_t>(q)][static_cast<std::size_t>(k)];
             for (std::size_t m = 0; m < mine.size(); ++m) {
+                if (m % BLOCK == 0 && interrupt.requested()) break;
                 if (m + 4 < mine.size()) rows.prefetch(mine[m + 4].row);
                 rows.axpy(mine[m].row, mine[m].by, sum);
             }
         }
     }
+    interrupt.rethrow();
     std::int64_t all = 0;
     for (std::int64_t q = 0; q < count; ++q) {
         moved[static_cast<std::size_t>(q / each)] += travel[static_cast<std::size_t>(q)];
@@ -221,11 +224,13 @@ std::int64_t add_groups(const Rows& rows, std::span<const double> s, std::span<c
                         std::int64_t groups, std::span<const std::int64_t> edges, double* partial, int threads) {
     const std::int64_t size = rows.d + 1, count = static_cast<std::int64_t>(edges.size()) - 1;
     std::vector<std::int64_t> read(static_cast<std::size_t>(count));
+    Interrupt interrupt;
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
     for (std::int64_t q = 0; q < count; ++q) {
         double* out = partial + q * groups * size;
         for (std::int64_t i = edges[static_cast<std::size_t>(q)]; i < edges[static_cast<std::size_t>(q) + 1]; ++i) {
             const auto r = static_cast<std::size_t>(i);
+            if (i % BLOCK == 0 && interrupt.requested()) break;
             if (group[r] < 0 || s[r] == 0.0) continue;
             double* sum = out + group[r] * size;
             const double weight = std::abs(s[r]);
@@ -234,6 +239,7 @@ std::int64_t add_groups(const Rows& rows, std::span<const double> s, std::span<c
             ++read[static_cast<std::size_t>(q)];
         }
     }
+    interrupt.rethrow();
     std::int64_t all = 0;
     for (const std::int64_t some : read) all += some;
     return all;

@@ -340,12 +340,18 @@ inline void pair_slopes(const Pairs& p, std::span<const double> f, std::span<dou
     const auto size = static_cast<std::size_t>(side_by_side ? threads : 1);
     auto& scratch = memory.of_threads;
     if (scratch.size() < size) scratch.resize(size);
+    Interrupt interrupt;
     if (!side_by_side) {
-        for (std::int64_t q = 0; q < p.queries(); ++q) one(q, scratch[0], threads);
+        for (std::int64_t q = 0; q < p.queries(); ++q) {
+            if (q % 64 == 0) interrupt.check();
+            one(q, scratch[0], threads);
+        }
         return;
     }
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
-    for (std::int64_t q = 0; q < p.queries(); ++q) one(q, scratch[static_cast<std::size_t>(omp_get_thread_num())], 1);
+    for (std::int64_t q = 0; q < p.queries(); ++q)
+        if (!interrupt.requested()) one(q, scratch[static_cast<std::size_t>(omp_get_thread_num())], 1);
+    interrupt.rethrow();
 }
 
 }  // namespace cutsvm

@@ -32,6 +32,7 @@
 #include <span>
 #include <vector>
 
+#include "core/interrupt.hpp"
 #include "core/reduced_forms.hpp"
 #include "core/reduced_planes.hpp"
 #include "core/reduced_polish.hpp"
@@ -67,8 +68,12 @@ class InteriorPoint {
     }
 
     ReducedResult solve(double tol, std::span<double> w, std::span<double> weights) {
+        Interrupt interrupt;
         certify();
-        while (best_.value - best_.lower > tol && steps_ < rules_.max_steps && step()) certify();
+        while (best_.value - best_.lower > tol && steps_ < rules_.max_steps && step()) {
+            certify();
+            interrupt.check();
+        }
         const std::size_t d = p_.given.features;
         std::vector<double> pull(d), b(p_.free);
         std::fill(w.begin(), w.end(), 0.0);

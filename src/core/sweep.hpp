@@ -143,6 +143,7 @@ std::int64_t add_pieces(const Rows& rows, std::span<double> old, std::span<const
                         std::span<double> travel, int threads) {
     const auto count = static_cast<std::int64_t>(edges.size()) - 1;
     std::vector<std::int64_t> read(static_cast<std::size_t>(count));
+    Interrupt interrupt;
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
     for (std::int64_t q = 0; q < count; ++q) {
         const auto at = static_cast<std::size_t>(q);
@@ -151,6 +152,7 @@ std::int64_t add_pieces(const Rows& rows, std::span<double> old, std::span<const
         double total = width > rows.d ? out[rows.d] : 0.0, far = travel[at];
         std::int64_t changed = 0;
         for (std::int64_t from = edges[at]; from < edges[at + 1]; from += BLOCK) {
+            if (interrupt.requested()) break;
             const std::int64_t to = std::min(edges[at + 1], from + BLOCK);
             for (std::int64_t i = from; i < to; ++i) {
                 const auto s = static_cast<std::size_t>(i);
@@ -167,6 +169,7 @@ std::int64_t add_pieces(const Rows& rows, std::span<double> old, std::span<const
         read[at] = changed;
         travel[at] = far;
     }
+    interrupt.rethrow();
     std::int64_t all = 0;
     for (const std::int64_t some : read) all += some;
     return all;

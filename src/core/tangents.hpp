@@ -103,13 +103,14 @@ void hinge_tangents(const Rows& rows, std::span<const double> a, const double* W
     const std::int64_t width = transposed.width, size = rows.d + 1;
     std::vector<double> bias(static_cast<std::size_t>(width));
     std::copy(b.begin(), b.end(), bias.begin());
+    Interrupt interrupt;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         LargeVector<double> sums(static_cast<std::size_t>(size * width)), both(static_cast<std::size_t>(2 * width));
 #pragma omp for schedule(dynamic)
         for (std::int64_t q = 0; q < count; ++q) {
             const std::int64_t begin = edges[static_cast<std::size_t>(q)], end = edges[static_cast<std::size_t>(q) + 1];
-            if (begin == end) continue;
+            if (begin == end || interrupt.requested()) continue;
             std::fill(sums.begin(), sums.end(), 0.0);
             std::fill(both.begin(), both.end(), 0.0);
             double *slopes = partial + q * points * size, *height = heights + q * points * 2;
@@ -125,6 +126,7 @@ void hinge_tangents(const Rows& rows, std::span<const double> a, const double* W
             }
         }
     }
+    interrupt.rethrow();
 }
 
 }  // namespace cutsvm

@@ -353,3 +353,31 @@ def sparse_linear_sgd(
     beta: Vector,
     mean: Vector,
 ) -> None: ...
+def dense_linear_ascent(
+    X: Array, rows: Array, a: Vector, C: float, begin: int, end: int, w: Vector, alpha: Vector
+) -> None: ...
+def sparse_linear_ascent(
+    values: Array,
+    columns: Array,
+    pointers: Array,
+    rows: Array,
+    a: Vector,
+    C: float,
+    begin: int,
+    end: int,
+    w: Vector,
+    alpha: Vector,
+) -> None: ...
+def dense_pair_distances(X: Vector, left: Ints, Z: Vector, right: Ints, out: Vector) -> None: ...
+def sparse_pair_distances(
+    values: Vector,
+    columns: Array,
+    pointers: Array,
+    left: Ints,
+    other_values: Vector,
+    other_columns: Array,
+    other_pointers: Array,
+    right: Ints,
+    d: int,
+    out: Vector,
+) -> None: ...

@@ -1,12 +1,17 @@
 // Kernel machines under the sanitizers, on heap memory of exactly the right size.
+#include <chrono>
 #include <cstdlib>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "checks.hpp"
+#include "core/distances.hpp"
+#include "core/interrupt.hpp"
 #include "core/kernel_sgd.hpp"
 #include "core/l2_dual.hpp"
 #include "core/one_vs_one.hpp"
+#include "core/parallel.hpp"
 #include "core/rows.hpp"
 
 using namespace cutsvm;
@@ -78,7 +83,9 @@ void streamed(std::mt19937& rng, std::int64_t n, std::int64_t block) {
     const Steps steps(n, 3);
     const Sums<W> margin = margins<W>();
     State<W> whole(n), parts(n);
-    sgd_steps<W>(data.gram(), {data.places, data.places}, data.problems(), steps.view(), margin, 0, 0, 3 * n, whole.view());
+    Interrupt interrupt;
+    sgd_steps<W>(data.gram(), {data.places, data.places}, data.problems(), steps.view(), margin, 0, 0, 3 * n, whole.view(),
+                 interrupt);
 
     std::vector<std::int32_t> held, row_place(at(n), -1), column_place(at(n), -1);
     for (std::int64_t epoch = 0; epoch < 3; ++epoch)
@@ -95,7 +102,7 @@ void streamed(std::mt19937& rng, std::int64_t n, std::int64_t block) {
             }
             for (std::int64_t k = 0; k < width; ++k) column_place[at(columns[at(k)])] = static_cast<std::int32_t>(k);
             sgd_steps<W>({panel.data(), to - from, width, width}, {row_place, column_place}, data.problems(), steps.view(), margin, 0,
-                         epoch * n + from, epoch * n + to, parts.view());
+                         epoch * n + from, epoch * n + to, parts.view(), interrupt);
             // Those that have come into the support stay, in the order in which they came.
             for (std::int64_t k = static_cast<std::int64_t>(held.size()); k < parts.used[0]; ++k) {
                 const std::int32_t row = columns[at(parts.columns[at(k)])];
@@ -114,7 +121,9 @@ void linear(std::mt19937& rng, std::int64_t n) {
     const Data data(rng, n);
     const Steps steps(n, 2);
     State<1> with(n);
-    sgd_steps<1>(data.gram(), {data.places, data.places}, data.problems(), steps.view(), {0.37}, 0, 0, 2 * n, with.view());
+    Interrupt interrupt;
+    sgd_steps<1>(data.gram(), {data.places, data.places}, data.problems(), steps.view(), {0.37}, 0, 0, 2 * n, with.view(),
+                 interrupt);
     std::vector<double> theta(2), beta(at(n)), mean(at(n));
     const DenseRows<double> x{data.x.data(), n, 2, 2};
     linear_sgd_steps(x, data.rows, data.a, steps.scale, steps.tail, 0.37, 0, n, theta.data(), beta, mean);
@@ -129,30 +138,108 @@ void linear(std::mt19937& rng, std::int64_t n) {
 // Both methods end at one value, which lies between the bounds that they have seen on the way.
 void dual(std::mt19937& rng, std::int64_t n) {
     const Data data(rng, n);
-    std::vector<double> y(at(n)), r(at(n)), wide(at(n));
+    std::vector<double> y(at(n)), caps(at(n)), low(at(n));
+    Interrupt interrupt;
     for (std::int64_t i = 0; i < n; ++i) {
         y[at(i)] = std::copysign(1.0, data.a[at(i)]);
-        r[at(i)] = 1.0 / (0.1 * std::abs(data.a[at(i)]));
-        wide[at(i)] = 10.0 * r[at(i)];
+        caps[at(i)] = 0.1 * std::abs(data.a[at(i)]);
+        low[at(i)] = 0.1 * caps[at(i)];
     }
     std::vector<L2Seen> ends;
     std::vector<std::vector<L2Seen>> ways;
     for (const L2Method method : {L2Method::isda, L2Method::min_norm}) {
-        L2Problem problem(data.gram(), y, wide, std::vector<double>(at(n)));
+        L2Problem problem(data.gram(), y, std::vector<double>(at(n)), interrupt);
+        problem.set_penalty(method, low);
         problem.solve(method, 1e-3, 1000);
-        problem.set_penalty(r);
+        problem.set_penalty(method, caps);
         ways.emplace_back();
         for (const std::int64_t budget : {0, 1, 2, 5, 20}) ways.back().push_back(problem.solve(method, 0.0, budget));
         ends.push_back(problem.solve(method, 1e-9, 1'000'000));
         for (std::int64_t i = 0; i < n; ++i)
             expect(problem.alpha()[at(i)] >= 0.0 && (data.a[at(i)] != 0.0 || problem.alpha()[at(i)] == 0.0), "alpha", i);
-        L2Problem again(data.gram(), y, r, problem.alpha());
+        L2Problem again(data.gram(), y, problem.alpha(), interrupt);
+        again.set_penalty(method, caps);
         expect(near(again.solve(method, 1e-6, 0).dual, ends.back().dual), "the same point again", n);
     }
     expect(std::abs(ends[0].dual - ends[1].dual) <= 1e-8 * ends[0].primal, "two methods, one optimum", n);
     for (const auto& way : ways)
         for (const L2Seen& seen : way)
             expect(seen.dual <= ends[0].primal * (1.0 + 1e-12) && seen.primal >= ends[0].dual * (1.0 - 1e-12), "bounds", n);
+}
+
+// The hinge loss: alphas between 0 and their caps, also after the caps were lowered, and a gap that closes.
+void box(std::mt19937& rng, std::int64_t n) {
+    const Data data(rng, n);
+    std::vector<double> y(at(n)), caps(at(n)), low(at(n));
+    Interrupt interrupt;
+    for (std::int64_t i = 0; i < n; ++i) {
+        y[at(i)] = std::copysign(1.0, data.a[at(i)]);
+        caps[at(i)] = std::abs(data.a[at(i)]);
+        low[at(i)] = 0.1 * caps[at(i)];
+    }
+    L2Problem problem(data.gram(), y, std::vector<double>(at(n)), interrupt);
+    for (const auto& cap : {caps, low}) {
+        problem.set_penalty(L2Method::hinge, cap);
+        const L2Seen first = problem.solve(L2Method::hinge, 0.0, 3), seen = problem.solve(L2Method::hinge, 1e-6, 1'000'000);
+        expect(seen.primal - seen.dual <= 1e-6 * seen.primal, "the gap of the hinge loss", n);
+        expect(first.dual <= seen.primal * (1.0 + 1e-12) && first.primal >= seen.dual * (1.0 - 1e-12), "its bounds", n);
+        for (std::int64_t i = 0; i < n; ++i)
+            expect(0.0 <= problem.alpha()[at(i)] && problem.alpha()[at(i)] <= cap[at(i)], "alpha within its cap", i);
+    }
+}
+
+// Coordinate ascent without a kernel comes to the value of the one with a kernel.
+void ascent(std::mt19937& rng, std::int64_t n) {
+    const Data data(rng, n);
+    const DenseRows<double> x{data.x.data(), n, 2, 2};
+    std::vector<double> w(2), alpha(at(n)), y(at(n)), caps(at(n));
+    linear_ascent_steps(x, data.rows, data.a, 0.3, 0, n, w.data(), alpha);
+    linear_ascent_steps(x, data.rows, data.a, 0.3, n, 3000 * n, w.data(), alpha);
+    double dual = -0.5 * (w[0] * w[0] + w[1] * w[1]);
+    for (std::int64_t i = 0; i < n; ++i) {
+        dual += alpha[at(i)];
+        y[at(i)] = std::copysign(1.0, data.a[at(i)]), caps[at(i)] = 0.3 * std::abs(data.a[at(i)]);
+        expect(0.0 <= alpha[at(i)] && alpha[at(i)] <= caps[at(i)], "alpha of the ascent", i);
+    }
+    Interrupt interrupt;
+    L2Problem problem(data.gram(), y, std::vector<double>(at(n)), interrupt);
+    problem.set_penalty(L2Method::hinge, caps);
+    const L2Seen seen = problem.solve(L2Method::hinge, 1e-7, 1'000'000);
+    expect(std::abs(dual - seen.dual) <= 1e-4 * seen.primal, "the value of the ascent", n);
+}
+
+// Distances of rows that are close to each other and far from the origin, dense and sparse.
+void distances() {
+    const std::vector<double> x{1e10, 0.0, 3.0, 1e10 + 1.0, 2.0, 0.0};
+    const std::vector<double> values{1e10, 3.0, 1e10 + 1.0, 2.0};
+    const std::vector<std::int32_t> columns{0, 2, 0, 1}, pointers{0, 2, 4};
+    const std::vector<std::int64_t> left{0, 0, 1}, right{1, 0, 0};
+    const std::vector<double> expected{14.0, 0.0, 14.0};
+    std::vector<double> out(3);
+    const DenseRows<double> dense{x.data(), 2, 3, 3};
+    pair_distances(dense, left, dense, right, out);
+    expect(out == expected, "distances of dense rows", 0);
+    const SparseRows<double, std::int32_t> sparse{values.data(), columns.data(), pointers.data(), 2, 3};
+    pair_distances(sparse, left, sparse, right, out);
+    expect(out == expected, "distances of sparse rows", 0);
+}
+
+// A hook that says so ends a loop, on any number of threads; within a parallel region nobody asks.
+void interrupts() {
+    const auto slow = [](std::int64_t, std::int64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };
+    const auto ended = [&](int threads) {
+        try {
+            for_blocks(1000 * BLOCK, threads, slow);
+        } catch (const Interrupted&) {
+            return true;
+        }
+        return false;
+    };
+    interrupt_hook = [] { return true; };
+    for (const int threads : {1, 3}) expect(ended(threads), "a loop that is ended", threads);
+#pragma omp parallel num_threads(2)
+    for_blocks(4 * BLOCK, 1, slow);
+    interrupt_hook = nullptr;
 }
 
 void votes() {
@@ -205,6 +292,10 @@ int main() {
             streamed<8>(rng, n, block);
         }
     for (const std::int64_t n : {1, 5, 80}) linear(rng, n);
+    for (const std::int64_t n : {1, 2, 30, 300}) box(rng, n);
+    for (const std::int64_t n : {1, 2, 30}) ascent(rng, n);
+    distances();
+    interrupts();
     for (const std::int64_t n : {1, 2, 30, 300}) dual(rng, n);  // more rows than are looked at together
     votes();
     std::printf("%d failures\n", failures);

@@ -168,8 +168,9 @@ void check_descent(const Problem& p, const Rows& rows, double unit, std::size_t 
         std::vector<double> alpha2 = alpha, w1 = w, w2 = w, alpha1 = alpha;
         std::vector<std::uint8_t> stays1(order.size()), stays2(order.size());
         const auto places = permutation(order.size(), run, 3);
-        const Epoch one = visit(Own(rows), {p.a, q, C, unit, alpha1, 0.7, -0.7}, order, places, stays1, w1.data());
-        const Epoch two = visit(Shared(rows), {p.a, q, C, unit, alpha2, 0.7, -0.7}, order, places, stays2, w2.data());
+        Interrupt interrupt;
+        const Epoch one = visit(Own(rows), {p.a, q, C, unit, alpha1, 0.7, -0.7}, order, places, stays1, w1.data(), interrupt);
+        const Epoch two = visit(Shared(rows), {p.a, q, C, unit, alpha2, 0.7, -0.7}, order, places, stays2, w2.data(), interrupt);
         bool same = near(one.gap, two.gap);
         for (std::size_t j = 0; j <= d; ++j) same = same && std::abs(w1[j] - w2[j]) <= 1e-6 * (1.0 + std::abs(w1[j]));
         expect(same, "visit: own and shared", p.n);

@@ -1,0 +1,59 @@
+// A long loop that can be ended from outside, as by Ctrl-C.
+//
+//   Interrupt interrupt;
+//   #pragma omp parallel for
+//   for (...) if (!interrupt.requested()) work(...);
+//   interrupt.rethrow();
+//
+// The kernels know no Python: the bindings install a hook that says whether work is to end.
+#pragma once
+
+#include <omp.h>
+
+#include <atomic>
+#include <chrono>
+
+namespace cutsvm {
+
+// Thrown by a loop that was ended; what it was to write is incomplete.
+struct Interrupted {};
+
+// Whether work is to end. It may have to wait for a lock, so it is not called often.
+inline std::atomic<bool (*)()> interrupt_hook{nullptr};
+
+// One for each loop, shared by its threads. A loop within a parallel region of another one never asks: nothing may be
+// thrown out of such a region, and the outer loop asks anyway.
+class Interrupt {
+public:
+    // True once the loop is to end. Only the thread that began the loop asks, a few times a second: signals are its own.
+    bool requested() {
+        if (requested_.load(std::memory_order_relaxed)) return true;
+        if (!asks_ || omp_get_thread_num() != 0) return false;
+        const auto now = Clock::now();
+        if (now - asked_ < PERIOD) return false;
+        asked_ = now;
+        const auto hook = interrupt_hook.load(std::memory_order_relaxed);
+        if (hook == nullptr || !hook()) return false;
+        requested_.store(true, std::memory_order_relaxed);
+        return true;
+    }
+
+    // After the loop.
+    void rethrow() const {
+        if (requested_.load(std::memory_order_relaxed)) throw Interrupted{};
+    }
+
+    // In a loop of one thread.
+    void check() {
+        if (requested()) throw Interrupted{};
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    static constexpr auto PERIOD = std::chrono::milliseconds(50);
+    bool asks_ = omp_get_level() == 0;
+    Clock::time_point asked_ = Clock::now();
+    std::atomic<bool> requested_{false};
+};
+
+}  // namespace cutsvm
