@@ -14,6 +14,7 @@ void bind_dcd(nb::module_&);
 void bind_svmlight(nb::module_&);
 void bind_reduced(nb::module_&);
 void bind_kernel_machines(nb::module_&);
+void bind_mapped_files(nb::module_&);
 
 namespace {
 
@@ -62,4 +63,5 @@ NB_MODULE(CUTSVM_MODULE, m) {
     bind_svmlight(m);
     bind_reduced(m);
     bind_kernel_machines(m);
+    bind_mapped_files(m);
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace cutsvm::svmlight {
 
@@ -115,6 +116,20 @@ inline bool round_once(std::uint64_t mantissa, std::int64_t exponent, double& va
     }
 }
 
+// [+-] digits. Beyond any text's length and any double's range the value stays at its limit, so that sums of it and
+// of lengths cannot overflow.
+// requires: a byte that is no digit comes before the end of memory
+// ensures: the first byte after the digits, or nullptr if there is none, and the number
+inline std::pair<const char*, std::int64_t> parse_exponent(const char* p) {
+    constexpr std::int64_t limit = 100'000'000'000'000'000;  // 10^17: ten times as much and 9 still fit
+    const bool down = *p == '-';
+    p += down || *p == '+';
+    if (!is_digit(*p)) return {nullptr, 0};
+    std::int64_t written = 0;
+    for (; is_digit(*p); ++p) written = std::min<std::int64_t>(written * 10 + digit(*p), limit);
+    return {p, down ? -written : written};
+}
+
 // Any decimal number, by the standard library.
 // requires: [p, end) matches the grammar of parse_number, without a leading '+'
 // ensures: the nearest double; +-inf if too large, +-0 if too small.
@@ -126,12 +141,10 @@ inline double parse_slowly(const char* p, const char* end) {
     const char* mark = std::find_if(p, end, [](char c) { return c == 'e' || c == 'E'; });
     const char* point = std::find(p, mark, '.');
     const char* first = std::find_if(p, mark, [](char c) { return is_digit(c) && c != '0'; });
-    const bool explicit_plus = mark != end && mark + 1 != end && mark[1] == '+';
-    std::int64_t exponent = 0;
-    const char* exponent_text = mark == end ? end : mark + (explicit_plus ? 2 : 1);
-    if (std::from_chars(exponent_text, end, exponent).ec == std::errc::result_out_of_range)
-        exponent = *exponent_text == '-' ? -(std::int64_t{1} << 60) : std::int64_t{1} << 60;
-    const double limit = exponent + (point - first) > 0 ? std::numeric_limits<double>::infinity() : 0.0;
+    const std::int64_t exponent = mark == end ? 0 : parse_exponent(mark + 1).second;
+    const bool is_zero = first == mark;
+    const double limit =
+        !is_zero && exponent + (point - first) > 0 ? std::numeric_limits<double>::infinity() : 0.0;
     return negative ? -limit : limit;
 }
 
@@ -154,13 +167,10 @@ inline const char* parse_number(const char* p, double& value) {
     }
     if (n_digits == 0) return nullptr;
     if (*p == 'e' || *p == 'E') {
-        ++p;
-        const bool down = *p == '-';
-        p += down || *p == '+';
-        if (!is_digit(*p)) return nullptr;
-        std::int64_t written = 0;
-        for (; is_digit(*p); ++p) written = std::min<std::int64_t>(written * 10 + digit(*p), 1'000'000);
-        exponent += down ? -written : written;
+        const auto [after, written] = parse_exponent(p + 1);
+        if (after == nullptr) return nullptr;
+        p = after;
+        exponent += written;
     }
     // Zeros in front are no digits of the mantissa: 0.00012345678901234567 has 17.
     if (n_digits > 19)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
 
 from cutsvm.bars import Bar
+from cutsvm.outcome import printable
 
 if TYPE_CHECKING:
     from cutsvm.run import Record
@@ -31,6 +32,10 @@ class _CurrentStderr(logging.StreamHandler[TextIO]):
     @property
     def stream(self) -> TextIO:  # type: ignore[override]
         return sys.stderr
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without the control characters that the name of a file or class may hold."""
+        return printable(super().format(record))
 
 
 class Log:

@@ -86,6 +86,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
     def _accepted(X: Any) -> dict[str, Any]:
         """What `validate_data` is told; finiteness is ours to check, with the place."""
         validation.refuse_lazy(X)
+        validation.check_sparse(X)
         return {
             "accept_sparse": "csr",
             "accept_large_sparse": True,
@@ -126,6 +127,8 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         classes = validation.distinct(y, None if sample_weight is None else weights)
         if not validation.whole_numbers(classes):
             check_classification_targets(y)
+        if rows is not None:
+            rows.store.check_intact()
         if len(classes) < 2:
             name, only = type(self).__name__, classes.tolist()[0]
             raise ValueError(f"{name} needs rows of at least 2 classes; there is only one class with weight: {only!r}")

@@ -90,8 +90,63 @@ def refuse_lazy(X: Any) -> None:
         raise TypeError("X is a PyArrow table: call .to_pandas() first")
 
 
+def csr_is_sorted(values: Array, columns: Array, pointers: Array, shape: tuple[int, int], threads: int = 1) -> bool:
+    """Whether the columns of every row rise; ValueError if the three arrays are not CSR of this shape.
+
+    The kernels read the matrix without further checks. So every way in comes through here, before any of them, or any
+    of SciPy's, sees it.
+    """
+    fits = values.ndim == columns.ndim == pointers.ndim == 1 and len(values) == len(columns)
+    if not fits or columns.dtype.kind not in "iu" or pointers.dtype.kind not in "iu":
+        raise ValueError("expected CSR: three vectors, column indices and row pointers whole numbers, one value each")
+    if len(pointers) != shape[0] + 1:
+        raise ValueError(f"expected {shape[0] + 1:,} row pointers for {shape[0]:,} rows, found {len(pointers):,}")
+    wide = np.int32 if columns.dtype == pointers.dtype == np.int32 else np.int64
+    if max(_largest(columns), _largest(pointers)) > np.iinfo(wide).max:
+        valid = in_order = False
+    else:
+        columns, pointers = (np.ascontiguousarray(array, dtype=wide) for array in (columns, pointers))
+        valid, in_order = core.valid_csr(columns, pointers, shape[1], threads)
+    if not valid:
+        raise ValueError(
+            f"X has a column index outside 0..{shape[1] - 1}, or row pointers that do not rise from 0 to the number "
+            "of stored values"
+        )
+    return in_order
+
+
+def _largest(numbers: Array) -> int:
+    return int(numbers.max(initial=0)) if numbers.dtype == np.uint64 else 0
+
+
+def check_sparse(X: Any) -> None:
+    """Refuses a sparse matrix, of any of SciPy's formats, whose conversion to CSR would read beyond its arrays."""
+    kind = getattr(X, "format", None)
+    if kind not in ("csr", "csc", "bsr", "coo") or len(X.shape) != 2:
+        return
+    rows, columns = X.shape
+    if kind == "coo":
+        inside = [len(at) == len(X.data) and _within(at, n) for at, n in ((X.row, rows), (X.col, columns))]
+        if not all(inside):
+            raise ValueError(f"X has an entry outside its shape {X.shape}")
+        return
+    if kind == "csc":
+        rows, columns = columns, rows
+    values = X.data
+    if kind == "bsr":
+        high, wide = X.blocksize
+        rows, columns, values = rows // high, columns // wide, values[:, 0, 0] if values.size else X.indices
+    csr_is_sorted(values, X.indices, X.indptr, (rows, columns))
+
+
+def _within(numbers: Array, n: int) -> bool:
+    return not len(numbers) or bool(0 <= numbers.min() <= numbers.max() < n)
+
+
 def refuse_non_finite(X: Any, threads: int = 1) -> None:
-    """NaN and infinity are named with their first three places."""
+    """NaN and infinity are named with their first three places; the structure of CSR is checked first."""
+    if hasattr(X, "indices"):
+        csr_is_sorted(X.data, X.indices, X.indptr, X.shape, threads)
     values = X.data if hasattr(X, "indices") else X
     flat = values.ravel(order="K")
     if np.shares_memory(flat, values) and core.all_finite(flat, threads):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -273,13 +274,17 @@ def test_disk_full_keeps_the_model_elsewhere(
     replace = os.replace
 
     def full(source: Any, target: Any) -> None:
-        if Path(target).parent != spare:
+        if spare not in Path(target).parents:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         replace(source, target)
 
     monkeypatch.setattr(atomic.os, "replace", full)
     code, out, err = run("train", "--n-jobs", 1, binary)
-    (kept,) = spare.iterdir()
+    (folder,) = spare.iterdir()
+    (kept,) = folder.iterdir()
+    # Nobody else can have foreseen the name, put a link in its place, or read the model.
+    assert (stat.S_IMODE(folder.stat().st_mode), stat.S_IMODE(kept.stat().st_mode)) == (0o700, 0o600)
+    assert str(os.getpid()) not in str(kept.relative_to(spare))
     assert code == 1
     assert f"cannot write the model to {binary}.model: No space left on device; it is in {kept}" in err
     assert f"model: {kept}" in out
@@ -287,13 +292,16 @@ def test_disk_full_keeps_the_model_elsewhere(
     assert sorted(os.listdir(tmp_path)) == ["binary.svm", "spare"]
 
 
-def test_disk_full_everywhere(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_full_everywhere(run: Run, binary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    spare = tmp_path / "spare"
+    spare.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spare))
     monkeypatch.setattr(atomic.os, "fsync", full)
     code, out, err = run("train", "-q", "--n-jobs", 1, binary)
-    assert (code, out) == (1, "")
+    assert (code, out, os.listdir(spare)) == (1, "", [])
     assert err == f"cutsvm: cannot write the model to {binary}.model: No space left on device\n"
 
 

@@ -8,6 +8,7 @@ import time
 
 from cutsvm.cli.data import check_source, zero_based
 from cutsvm.cli.messages import CommandError, Messages, failures_in_words, print_json, result
+from cutsvm.outcome import printable
 
 __all__ = ["convert"]
 
@@ -46,5 +47,5 @@ def convert(options: argparse.Namespace) -> int:
         say = Messages(quiet=options.quiet)
         say.note(f"{data.source}: {rows:,} rows, {features:,} features, {entries:,} values, {seconds:.2f} s")
         if not options.quiet:
-            result(f"store: {options.store}")
+            result(f"store: {printable(options.store)}")
     return 0

@@ -88,8 +88,8 @@ def _to_stderr(text: str) -> None:
 
 
 def result(text: str) -> None:
-    """A result, to standard output."""
-    print(text)
+    """A result, to standard output; control characters that a file or its name brought along are spelt out."""
+    print("\n".join(map(printable, text.split("\n"))))
 
 
 def print_json(fields: Mapping[str, Any]) -> None:

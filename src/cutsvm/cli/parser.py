@@ -8,6 +8,8 @@ import re
 import sys
 from typing import NoReturn
 
+from cutsvm.outcome import printable
+
 __all__ = ["parse"]
 
 _EXAMPLES = """examples:
@@ -60,7 +62,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         # As the user spelt it.
         spelt = message.replace("--bias", "-B").replace("--class-weight", "-w")
-        self.exit(2, f"{self.prog}: {spelt} (see {self.prog} --help)\n")
+        self.exit(2, f"{self.prog}: {printable(spelt)} (see {self.prog} --help)\n")
 
 
 def parse(argv: list[str]) -> argparse.Namespace:

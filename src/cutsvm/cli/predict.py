@@ -13,6 +13,7 @@ import numpy.typing as npt
 from cutsvm.cli.data import check_source, check_target, read_like, zero_based
 from cutsvm.cli.messages import CommandError, Messages, failures_in_words, print_json, result
 from cutsvm.cli.tasks import Measure, measure, predictions
+from cutsvm.outcome import printable
 
 __all__ = ["predict"]
 
@@ -58,7 +59,8 @@ def _label_lines(predicted: npt.NDArray[Any]) -> Iterator[bytes]:
 
 
 def _label(value: Any) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    # A text may hold a line break, which would make two lines of it, or an escape sequence for the terminal.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else printable(str(value))
 
 
 def _score_lines(scores: npt.NDArray[np.float64]) -> Iterator[bytes]:

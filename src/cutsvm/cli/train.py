@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import tempfile
 import time
 from contextlib import ExitStack
@@ -26,7 +27,7 @@ from cutsvm.cli.messages import (
 from cutsvm.cli.report_option import check_report, write_report
 from cutsvm.cli.tasks import check_options
 from cutsvm.io.dataset import StoredDataset
-from cutsvm.outcome import earlier, ending, goal, passes, rounds
+from cutsvm.outcome import earlier, ending, goal, passes, printable, rounds
 
 if TYPE_CHECKING:
     from cutsvm.estimator import Certified
@@ -280,7 +281,7 @@ def fit_with_progress(estimator: Certified, X: Any, y: npt.NDArray[Any] | None, 
 
 
 def write_model(estimator: Certified, target: str, data: Dataset, options: argparse.Namespace) -> str:
-    """Write the model and return where it is: if not at `target`, in the folder for temporary files."""
+    """Write the model and return where it is: if not at `target`, in a private folder among the temporary files."""
     from cutsvm.io.model_file import save_model
 
     where: dict[str, Any] = {"zero_based": data.zero_based, "feature_ids": data.feature_ids}
@@ -289,9 +290,15 @@ def write_model(estimator: Certified, target: str, data: Dataset, options: argpa
         return target
     except OSError as error:
         reason = error.strerror
-    spare = os.path.join(tempfile.gettempdir(), f"cutsvm-{os.getpid()}.model")
     try:
-        save_model(estimator, spare, format=options.format, **where)
+        # A fresh folder of the user's own: nobody else can have put a link there, or can read the model.
+        spare = os.path.join(tempfile.mkdtemp(prefix="cutsvm-"), "spare.model")
+        try:
+            save_model(estimator, spare, format=options.format, **where)
+            os.chmod(spare, 0o600)
+        except OSError:
+            shutil.rmtree(os.path.dirname(spare), ignore_errors=True)
+            raise
     except OSError:
         raise CommandError(f"cannot write the model to {target}: {reason}", 1) from None
     Messages(quiet=False).note(f"cutsvm: cannot write the model to {target}: {reason}; it is in {spare}")
@@ -332,7 +339,7 @@ def _report(
         result(f"certified: {words}")
     else:
         result(f"not converged: gap {gap:.1e}" + ("" if tol is None else f", tol {tol:.0e}"))
-    result(f"model: {written}")
+    result(f"model: {printable(written)}")
 
 
 def _work(estimator: Certified) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,8 +13,9 @@ from scipy import sparse
 
 from cutsvm._native import core
 from cutsvm.errors import DataError
+from cutsvm.validation import check_sparse, csr_is_sorted
 
-__all__ = ["Batch", "Codes", "Source", "checked", "is_sparse", "row_numbers", "value_type"]
+__all__ = ["Batch", "Codes", "Source", "as_csr", "checked", "is_sparse", "row_numbers", "value_type"]
 
 Array = NDArray[Any]
 
@@ -62,7 +64,9 @@ def checked(batch: Batch, dtype: np.dtype[Any], source: Source, first: int) -> B
     """The batch with values of this type, CSR in canonical form; errors name row (from `first` on) and column."""
     X = batch.X
     if is_sparse(X):
-        X = X.tocsr().astype(dtype, copy=False)
+        X = as_csr(X, source.name)
+        with np.errstate(over="ignore"):
+            X = X.astype(dtype, copy=False)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -73,10 +77,24 @@ def checked(batch: Batch, dtype: np.dtype[Any], source: Source, first: int) -> B
     y = np.asarray(batch.y)
     if y.shape != (rows,):
         raise DataError(f"{source.name}: from row {first} on, {rows} rows but labels of shape {y.shape}")
+    y = _numbers_or_text(y, "labels", source, first)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         raise DataError(f"{source.name}: row {first + row}: expected a label, found {y[row]}")
     return Batch(X, y, _weights(batch.weights, rows, source, first), row_numbers(batch.qid, rows, source, first))
+
+
+def as_csr(X: Any, name: str) -> Any:
+    """A sparse matrix of numbers as CSR, its structure checked."""
+    if X.dtype.kind not in "iufb":
+        raise DataError(f"{name}: expected numbers, found values of type {X.dtype}")
+    try:
+        check_sparse(X)
+        X = X.tocsr()
+        csr_is_sorted(X.data, X.indices, X.indptr, X.shape)
+    except ValueError as error:
+        raise DataError(f"{name}: not a valid sparse matrix: {error}") from None
+    return X
 
 
 def _as_matrix(X: Any, dtype: np.dtype[Any], source: Source, first: int) -> Array:
@@ -84,7 +102,8 @@ def _as_matrix(X: Any, dtype: np.dtype[Any], source: Source, first: int) -> Arra
         X = np.asarray(X)
         if X.dtype.kind not in "iufbO":
             raise ValueError(f"values of type {X.dtype}")
-        matrix: Array = X.astype(dtype, copy=False)
+        with np.errstate(over="ignore"):  # infinities are refused below, with their place
+            matrix: Array = X.astype(dtype, copy=False)
     except (TypeError, ValueError) as error:
         raise DataError(f"{source.name}: from row {first} on: expected numbers, found {error}") from None
     if matrix.ndim != 2:
@@ -113,7 +132,13 @@ def _refuse_non_finite(X: Any, source: Source, first: int, base: int) -> None:
 def _weights(weights: Array | None, rows: int, source: Source, first: int) -> Array | None:
     if weights is None:
         return None
-    values = np.asarray(weights, dtype=np.float64)
+    try:
+        values = np.asarray(weights)
+        if values.dtype.kind not in "iufbO":
+            raise ValueError(f"values of type {values.dtype}")
+        values = values.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{source.name}: from row {first} on: expected weights, found {error}") from None
     if values.shape != (rows,):
         raise DataError(f"{source.name}: from row {first} on, {rows} rows but weights of shape {values.shape}")
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))
@@ -124,6 +149,28 @@ def _weights(weights: Array | None, rows: int, source: Source, first: int) -> Ar
     return values
 
 
+def _numbers_or_text(values: Array, what: str, source: Source, first: int) -> Array:
+    """Labels or queries as numbers that fit int64 or float64, or as text."""
+    kind = values.dtype.kind
+    try:
+        if kind == "S":
+            return np.char.decode(values, "utf-8")
+        if kind == "U" and len(values) and int(_code_points(values).max()) > sys.maxunicode:
+            raise ValueError("bytes that are no characters")
+    except ValueError as error:
+        raise DataError(f"{source.name}: from row {first} on: expected {what} in UTF-8, found {error}") from None
+    if kind not in "iufbUO":
+        raise DataError(f"{source.name}: {what} of type {values.dtype}, expected numbers or text")
+    if values.dtype == np.uint64 and values.max(initial=0) > np.iinfo(np.int64).max:
+        row = int(np.argmax(values))
+        raise DataError(f"{source.name}: row {first + row}: {what} up to 2^63 - 1 expected, found {values[row]}")
+    return values
+
+
+def _code_points(texts: Array) -> NDArray[np.uint32]:
+    return np.ascontiguousarray(texts, dtype=texts.dtype.newbyteorder("=")).view(np.uint32)
+
+
 def row_numbers(qid: Array | None, rows: int, source: Source, first: int) -> Array | None:
     """Queries as whole numbers or as text."""
     if qid is None:
@@ -131,8 +178,9 @@ def row_numbers(qid: Array | None, rows: int, source: Source, first: int) -> Arr
     values = np.asarray(qid)
     if values.shape != (rows,):
         raise DataError(f"{source.name}: from row {first} on, {rows} rows but queries of shape {values.shape}")
+    values = _numbers_or_text(values, "queries", source, first)
     if values.dtype.kind == "f":
-        wrong = np.flatnonzero(values != np.rint(values))
+        wrong = np.flatnonzero(~(np.abs(values) < 2.0**63) | (values != np.rint(values)))
         if len(wrong):
             found = values[wrong[0]]
             raise DataError(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cutsvm.io.svmlight import Paths, RawSamples, ZeroBased, load
+from cutsvm.outcome import printable
 
 __all__ = ["FileReport", "examine"]
 
@@ -71,12 +72,12 @@ class FileReport:
         return asdict(self)
 
     def __str__(self) -> str:
-        lines = [self.source, *_table(self)]
+        lines = [printable(self.source), *_table(self)]
         lines += [f"  hint: {hint}" for hint in self.hints]
         if self.n_bad_lines:
             more = self.n_bad_lines - len(self.bad_lines)
             lines.append(f"  {_many(self.n_bad_lines, 'bad line')}:")
-            lines += [f"    {line}" for line in self.bad_lines]
+            lines += [f"    {printable(line)}" for line in self.bad_lines]
             lines += [f"    ... and {more:,} more"] if more else []
         return "\n".join(lines)
 

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cutsvm.errors import DataError
+from cutsvm.io.strict_json import parse_json
 
 __all__ = ["ALIGN", "NAME", "Block", "Manifest", "Part", "is_data_folder", "is_ours", "is_store", "read_manifest"]
 
@@ -32,6 +34,7 @@ FORMAT, VERSION = "cutsvm-store", 1
 ALIGN = 64
 _LARGEST = 1 << 48  # rows, features, entries: sums of such numbers still fit 64 bits
 _LONGEST = 1 << 30  # bytes of a manifest
+_LARGEST_FLOAT = sys.float_info.max
 _VALUES = ("<f4", "<f8")
 _COLUMNS = {"y": ("<f8", "<i8"), "weights": ("<f8",), "qid": ("<i8",), "squares": ("<f8",)}
 _TEXTS = ("feature_names", "label_names", "qid_names")
@@ -152,8 +155,8 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
 
 def _parse(file: Path, text: bytes) -> dict[str, Any]:
     try:
-        fields = json.loads(text.decode("ascii"))
-    except (ValueError, RecursionError) as error:
+        fields = parse_json(text)
+    except ValueError as error:
         raise DataError(f"{file}: not valid JSON: {error}") from None
     if not isinstance(fields, dict):
         raise DataError(f"{file}: expected a JSON object")
@@ -191,7 +194,7 @@ def _checked(fields: dict[str, Any]) -> Manifest:
         features,
         entries,
         zero_based,
-        float(fields["spread"]),
+        _ratio(fields, "spread"),
         _of_type(fields, "source", str),
         _of_type(fields, "made_by", str),
         blocks,
@@ -225,6 +228,13 @@ def _whole(fields: Mapping[str, Any], name: str) -> int:
     if not _is_whole(value):
         raise ValueError(f"{name} is {value!r}, expected a whole number")
     return int(value)
+
+
+def _ratio(fields: Mapping[str, Any], name: str) -> float:
+    value = fields[name]
+    if type(value) not in (int, float) or not 1.0 <= value <= _LARGEST_FLOAT:
+        raise ValueError(f"{name} is {value!r}, expected a finite number, 1 or more")
+    return float(value)
 
 
 def _of_type(fields: Mapping[str, Any], name: str, kind: type[Any]) -> Any:

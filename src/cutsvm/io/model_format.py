@@ -22,6 +22,8 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 import numpy.typing as npt
 
+from cutsvm.io.strict_json import parse_json
+
 __all__ = ["MAGIC", "Expect", "ModelFileError", "pack", "read_bytes", "unpack"]
 
 MAGIC = b"cutsvm-model"
@@ -134,12 +136,9 @@ def _check_length(name: str, found: int, stated: int) -> None:
 
 
 def _parse_header(name: str, text: bytes) -> dict[str, Any]:
-    def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is not allowed")
-
     try:
-        header = json.loads(text.decode("ascii"), parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
+        header = parse_json(text)
+    except ValueError as error:
         raise ModelFileError(f"{name}: the header is not valid JSON: {error}") from None
     if not isinstance(header, dict):
         raise ModelFileError(f"{name}: the header is not a JSON object")

@@ -15,7 +15,7 @@ from scipy import sparse
 from cutsvm import threads
 from cutsvm._native import core
 from cutsvm.errors import DataError
-from cutsvm.io.arrays import ArraySource, BlockSource, NpzSource, npy_source
+from cutsvm.io.arrays import ArraySource, BlockSource, NpySource, NpzSource
 from cutsvm.io.batches import Batch, Source
 from cutsvm.io.roles import Roles
 from cutsvm.io.store import Store
@@ -77,7 +77,7 @@ def file_source(path: str, format: str | None, roles: Roles, zero_based: ZeroBas
     if kind == "store":
         return StoreSource(Store(path))
     if kind == "npy":
-        return npy_source(path, roles)
+        return NpySource(path, roles)
     return NpzSource(path, roles) if kind == "npz" else TableSource(path, kind, roles)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import errno
 import mmap
 import os
 import zlib
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,22 +18,30 @@ from scipy.sparse import csr_matrix
 from cutsvm._native import core
 from cutsvm.errors import DataError
 from cutsvm.io.manifest import read_manifest
-from cutsvm.validation import distinct
+from cutsvm.io.strict_json import parse_json
+from cutsvm.validation import csr_is_sorted, distinct
 
 __all__ = ["Store"]
 
 Array = NDArray[Any]
+_Signature = tuple[int, int, int, int]  # of a file: its number, size, and the times of its last changes
+_PART = 1 << 20  # numbers that are looked at together
 
 
 class Store:
-    """Rows on disk. A block is checked (length, checksum, columns in range) when it is first read."""
+    """Rows on disk.
+
+    A block is checked when it is first read, and again if its file has changed since: length, checksum, valid CSR,
+    finite values. It is then used where it is mapped. If its file is truncated while it is mapped, or the disk fails,
+    zeros are read and `check_intact` raises (core/mapped_files.hpp); whoever uses a block asks it afterwards.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.manifest = read_manifest(path)
         sizes = [block.rows for block in self.manifest.blocks]
         self.edges: NDArray[np.int64] = np.cumsum([0, *sizes], dtype=np.int64)
-        self._checked: set[int] = set()
+        self._checked: dict[int, _Signature] = {}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -51,8 +60,10 @@ class Store:
         block = manifest.blocks[number]
         sections = block.sections(manifest.layout, manifest.dtype, manifest.features)
         file = self.path / manifest.block_name(number)
-        fresh = number not in self._checked
-        data = _map(file, block.size(manifest.layout, manifest.dtype, manifest.features), soon=whole or fresh)
+        known = self._checked.get(number)
+        size = block.size(manifest.layout, manifest.dtype, manifest.features)
+        data, signature = self._map(file, size, soon=whole or known is None)
+        fresh = signature != known
         if fresh:
             _check(file, data, block.crc32)
         if whole and not fresh:
@@ -61,28 +72,101 @@ class Store:
         if not self.sparse:
             found: tuple[Array, ...] = (arrays[0].reshape(block.rows, manifest.features),)
         else:
-            pointers, columns, values = arrays
+            # A copy of the pointers: rows keep their places, whatever happens to the file.
+            pointers, columns, values = arrays[0].copy(), arrays[1], arrays[2]
             found = values, columns, pointers
             if fresh:
-                valid, in_order = core.valid_csr(columns, pointers, manifest.features, 1)
-                if not (valid and in_order and int(pointers[-1]) == block.entries):
-                    raise DataError(f"{file}: damaged: its rows are not valid CSR; run convert again")
-        self._checked.add(number)
+                self._check_csr(file, found)
+        if fresh:
+            self._check_values(file, number, found)
+        self.check_intact()
+        self._checked[number] = signature
         return found
+
+    def check_intact(self) -> None:
+        """Raises DataError if something that was mapped has been lost, so that zeros were read in its place."""
+        if not self._files.lost:
+            return
+        manifest = self.manifest
+        sizes = {manifest.part_name(name): part.size for name, part in manifest.parts.items()}
+        for number, block in enumerate(manifest.blocks):
+            sizes[manifest.block_name(number)] = block.size(manifest.layout, manifest.dtype, manifest.features)
+        for name, size in sizes.items():
+            with suppress(OSError):
+                found = os.stat(self.path / name).st_size
+                if found < size:
+                    raise DataError(
+                        f"{self.path / name}: truncated while it was read: {found} bytes, expected {size}; "
+                        "run convert again"
+                    )
+        raise DataError(f"{self.path}: a file of the store could not be read; is the disk all right? Run convert again")
+
+    def _check_csr(self, file: Path, arrays: tuple[Array, ...]) -> None:
+        values, columns, pointers = arrays
+        try:
+            valid = csr_is_sorted(values, columns, pointers, (len(pointers) - 1, self.manifest.features))
+        except ValueError:
+            valid = False
+        if not valid or int(pointers[-1]) != len(values):
+            raise DataError(f"{file}: damaged: its rows are not valid CSR; run convert again")
+
+    def _check_values(self, file: Path, number: int, arrays: tuple[Array, ...]) -> None:
+        """Refuses what is not finite, with its place."""
+        values = arrays[0]
+        if core.all_finite(values.reshape(-1), 1):
+            return
+        place = np.argwhere(~np.isfinite(values))[0]
+        if self.sparse:
+            row, column = int(np.searchsorted(arrays[2], place[0], side="right")) - 1, int(arrays[1][place[0]])
+        else:
+            row, column = int(place[0]), int(place[1])
+        raise DataError(
+            f"{file}: row {int(self.edges[number]) + row}, column {column}: expected a finite number, found "
+            f"{values[tuple(place)]} (counted from 0); run convert again"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy in another process needs: it maps files of its own."""
+        return {key: value for key, value in vars(self).items() if key != "_files"}
+
+    @cached_property
+    def _files(self) -> core.MappedFiles:
+        return core.MappedFiles()
 
     def column(self, name: str) -> Array | None:
         """One number per row, mapped: y, weights, qid or squares; None if the store has none."""
         data = self._part(name)
-        return None if data is None else data.view(self.manifest.parts[name].dtype)
+        if data is None:
+            return None
+        numbers: Array = data.view(self.manifest.parts[name].dtype)
+        if numbers.dtype.kind == "f":
+            self._check_column(name, numbers)
+        return numbers
+
+    def _check_column(self, name: str, numbers: Array) -> None:
+        """Labels are finite, weights and squares are 0 or more; |x|^2 may be beyond the largest number."""
+        for start in range(0, len(numbers), _PART):
+            part = numbers[start : start + _PART]
+            legal = np.isfinite(part) if name == "y" else part >= 0.0 if name == "squares" else _are_weights(part)
+            if not legal.all():
+                row = start + int(np.argmin(legal))
+                raise DataError(
+                    f"{self.path / self.manifest.part_name(name)}: row {row}: expected a finite number"
+                    f"{'' if name == 'y' else ', 0 or more'}, found {numbers[row]} (counted from 0); run convert again"
+                )
 
     def texts(self, name: str) -> list[str] | None:
         """A list of texts: feature_names, label_names or qid_names."""
         content = self._part(name)
         if content is None:
             return None
-        words = json.loads(content.tobytes())
+        file = self.path / self.manifest.part_name(name)
+        try:
+            words = parse_json(content.tobytes())
+        except ValueError as error:
+            raise DataError(f"{file}: not valid JSON: {error}") from None
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise DataError(f"{self.path / self.manifest.part_name(name)}: expected a list of texts")
+            raise DataError(f"{file}: expected a list of texts")
         return words
 
     def _part(self, name: str) -> NDArray[np.uint8] | None:
@@ -91,9 +175,35 @@ class Store:
         if part is None:
             return None
         file = self.path / self.manifest.part_name(name)
-        data = _map(file, part.size)
+        data, _ = self._map(file, part.size)
         _check(file, data, part.crc32)
+        self.check_intact()
         return data
+
+    def _map(self, file: Path, size: int, *, soon: bool = True) -> tuple[NDArray[np.uint8], _Signature]:
+        """The bytes of a file, mapped, and which version of it; it must have the size that the manifest says.
+
+        soon: all will be read at once.
+        """
+        try:
+            with open(file, "rb") as stream:
+                status = os.fstat(stream.fileno())
+                signature = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+                if status.st_size != size:
+                    what = "truncated" if status.st_size < size else "too long"
+                    raise DataError(f"{file}: {what}: {status.st_size} bytes, expected {size}; run convert again")
+                if size == 0:
+                    return np.empty(0, dtype=np.uint8), signature
+                if soon and hasattr(os, "posix_fadvise"):
+                    os.posix_fadvise(stream.fileno(), 0, size, os.POSIX_FADV_WILLNEED)
+                # Unmapped with the last array that looks into it.
+                return self._files.map(stream.fileno(), size), signature
+        except FileNotFoundError:
+            raise DataError(f"{file}: missing; run convert again") from None
+        except OSError as error:
+            if error.errno != errno.ERANGE:
+                raise
+            raise DataError(f"{file}: truncated while it was read; run convert again") from None
 
     @cached_property
     def y(self) -> Array:
@@ -105,7 +215,9 @@ class Store:
         """The different labels, rising."""
         names, numbers = self.texts("label_names"), self.column("y")
         assert numbers is not None
-        return distinct(numbers) if names is None else np.unique(names)
+        found = distinct(numbers) if names is None else np.unique(names)
+        self.check_intact()
+        return found
 
     @cached_property
     def weights(self) -> Array | None:
@@ -154,6 +266,7 @@ class Store:
             X = np.empty((n, d), dtype=self.manifest.dtype)
             for k in blocks:
                 X[self.edges[k] : self.edges[k + 1]] = self.read(k)[0]
+            self.check_intact()
             return X
         entries = self.manifest.entries
         index = np.int32 if entries < 2**31 else np.int64
@@ -164,6 +277,7 @@ class Store:
             values[start : start + len(own)], columns[start : start + len(own)] = own, where
             pointers[self.edges[k] + 1 : self.edges[k + 1] + 1] = ends[1:].astype(index) + start
             start += len(own)
+        self.check_intact()
         parts: Any = (values, columns, pointers)
         matrix: Any = csr_matrix(parts, shape=(n, d))
         matrix.has_sorted_indices = matrix.has_canonical_format = True
@@ -175,19 +289,5 @@ def _check(file: Path, data: NDArray[np.uint8], crc32: int) -> None:
         raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
 
 
-def _map(file: Path, size: int, *, soon: bool = True) -> NDArray[np.uint8]:
-    """The bytes of a file, mapped; it must have the size that the manifest says. soon: all will be read at once."""
-    try:
-        with open(file, "rb") as stream:
-            found = os.fstat(stream.fileno()).st_size
-            if found != size:
-                what = "truncated" if found < size else "too long"
-                raise DataError(f"{file}: {what}: {found} bytes, expected {size}; run convert again")
-            if size == 0:
-                return np.empty(0, dtype=np.uint8)
-            if soon and hasattr(os, "posix_fadvise"):
-                os.posix_fadvise(stream.fileno(), 0, size, os.POSIX_FADV_WILLNEED)
-            # Closed by the last array that looks into it.
-            return np.frombuffer(mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ), dtype=np.uint8)
-    except FileNotFoundError:
-        raise DataError(f"{file}: missing; run convert again") from None
+def _are_weights(numbers: Array) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(numbers) & (numbers >= 0.0))

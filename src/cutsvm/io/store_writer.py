@@ -107,7 +107,7 @@ class StoreWriter:
             features=features,
             entries=sum(block.entries for block in self._blocks),
             zero_based=self._source.zero_based,
-            spread=float(sizes.max() / sizes.min()) if len(sizes) else 1.0,
+            spread=_spread(sizes),
             source=self._source.name,
             made_by=_version(),
             blocks=self._blocks,
@@ -132,7 +132,7 @@ class StoreWriter:
         if base == self._base:
             return
         self._base = base
-        self._largest = np.append(0.0, self._largest)
+        self._widen(len(self._largest) + 1, first=1)
         self._width += 1
         self._check_width(self._width)
         self._pending.move_columns()
@@ -157,6 +157,8 @@ class StoreWriter:
         indices = X.indices if self._base == 0 else X.indices - self._base
         top = int(indices.max()) + 1 if len(indices) else 0
         self._check_width(top)
+        if X.shape[1] - self._base > _INT32_MAX:
+            self._check_width(X.shape[1] - self._base)
         self._width = max(self._width, X.shape[1] - self._base)
         placed = sparse.csr_matrix(
             (X.data, indices.astype(np.int32, copy=False), X.indptr.astype(np.int32, copy=False)),
@@ -180,11 +182,17 @@ class StoreWriter:
     def _measure(self, X: Any) -> None:
         """Keeps up the largest absolute value of each feature."""
         if len(self._largest) < self._width:
-            self._largest = np.append(self._largest, np.zeros(self._width - len(self._largest)))
+            self._widen(self._width)
         if self._sparse:
             np.maximum.at(self._largest, X.indices, np.abs(X.data).astype(np.float64))
         elif X.size:
             np.maximum(self._largest, np.maximum(X.max(axis=0), -X.min(axis=0)), out=self._largest)
+
+    def _widen(self, width: int, first: int = 0) -> None:
+        """Room for `width` features, those so far from `first` on; memory for the others is not touched."""
+        wider = np.zeros(width)
+        wider[first : first + len(self._largest)] = self._largest
+        self._largest = wider
 
     def _numbers(self, texts: str, values: Array, what: str) -> Array:
         """Labels or queries as numbers, texts as their codes."""
@@ -326,6 +334,14 @@ class _Column:
     def close(self) -> Part:
         self.file.close()
         return Part(self.dtype.str, self._size, self._crc)
+
+
+def _spread(sizes: Array) -> float:
+    """The largest over the smallest; the largest number there is if that is larger."""
+    if not len(sizes):
+        return 1.0
+    with np.errstate(over="ignore"):
+        return float(min(sizes.max() / sizes.min(), np.finfo(np.float64).max))
 
 
 def _sync(path: Path) -> None:

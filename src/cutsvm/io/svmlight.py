@@ -1,6 +1,6 @@
 """Reading svmlight/libsvm text: `<label> [qid:<id>] <index>:<value> ... [# comment]`.
 
-Files become blocks of whole lines (mapped, or decompressed as they are needed), the blocks go through the
+Files become blocks of whole lines (read or decompressed as they are needed), the blocks go through the
 compiled parser into arrays that grow in place, and the arrays become a `Dataset` once the base of the indices
 is known.
 """
@@ -11,9 +11,7 @@ import bz2
 import gzip
 import io
 import lzma
-import mmap
 import os
-import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -28,6 +26,7 @@ from cutsvm import threads
 from cutsvm._native import core
 from cutsvm.errors import DataError
 from cutsvm.io.dataset import Dataset
+from cutsvm.io.files import Version
 
 __all__ = ["RawSamples", "load", "read_svmlight"]
 
@@ -287,18 +286,23 @@ def _drop_extra(raw: RawSamples, known: Callable[[NDArray[Any]], NDArray[np.bool
 
 
 def text_blocks(path: str) -> Iterator[NDArray[np.uint8]]:
-    """Blocks of whole lines of the file; only the last may lack its newline."""
+    """Blocks of whole lines of the file; only the last may lack its newline. The next one may take the memory of one.
+
+    Nothing is mapped: a file that another process truncates meanwhile would raise SIGBUS.
+    """
     with open(path, "rb") as file:
+        version = Version(path, file.fileno())
         head = file.peek(6)[:6]
         kind = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
-        if kind is None and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            blocks = _mapped_blocks(file)
+        if kind is None and version.size is not None:
+            blocks = _plain_blocks(file, version.size)
         elif kind is None:
             blocks = _streamed_blocks(_pieces(file))
         else:
             blocks = _decompressed_blocks(path, kind, file)
         for number, block in enumerate(blocks):
             yield _check_text(path, block) if number == 0 else block
+        version.check()
 
 
 def _check_text(path: str, block: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -311,20 +315,33 @@ def _check_text(path: str, block: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return block[3:] if head.startswith(b"\xef\xbb\xbf") else block
 
 
-def _mapped_blocks(file: IO[bytes]) -> Iterator[NDArray[np.uint8]]:
-    """The blocks of a plain file, in place."""
-    size = os.fstat(file.fileno()).st_size
-    if size == 0:
-        return
-    # Closed by the last array that looks into it.
-    text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    start = 0
-    while start < size:
-        end = size
-        if size - start > BLOCK_BYTES:
-            end = text.rfind(b"\n", start, start + BLOCK_BYTES) + 1 or text.find(b"\n", start) + 1 or size
-        yield np.frombuffer(text, dtype=np.uint8, count=end - start, offset=start)
-        start = end
+def _plain_blocks(file: IO[bytes], size: int) -> Iterator[NDArray[np.uint8]]:
+    """The first `size` bytes of a plain file, in one buffer that is used again and again."""
+    buffer = np.empty(min(BLOCK_BYTES, size), dtype=np.uint8)
+    filled, left = 0, size
+    while left:
+        if filled == len(buffer):  # a line that is longer than the buffer
+            buffer = np.concatenate([buffer, np.empty(min(len(buffer), left), dtype=np.uint8)])
+        read = file.readinto(buffer[filled : filled + left].data)  # type: ignore[attr-defined]
+        if not read:
+            break
+        filled, left = filled + read, left - read
+        end = filled if not left else _last_newline(buffer, filled)
+        if end:
+            yield buffer[:end]
+            buffer[: filled - end] = buffer[end:filled].copy()
+            filled -= end
+
+
+def _last_newline(buffer: NDArray[np.uint8], size: int) -> int:
+    """The place behind the last newline among the first `size` bytes; 0 if there is none."""
+    window = 1 << 12
+    while True:
+        start = max(0, size - window)
+        found = buffer[start:size].tobytes().rfind(b"\n")
+        if found >= 0 or not start:
+            return start + found + 1 if found >= 0 else 0
+        window *= 16
 
 
 def _pieces(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cutsvm.errors import DataError
 from cutsvm.io.batches import Batch
+from cutsvm.io.files import SourceFile
 from cutsvm.io.roles import Roles
 
 __all__ = ["TableSource"]
@@ -42,6 +43,7 @@ class TableSource:
                 f"{path}: reading {kind} files needs the package pyarrow: pip install cutsvm[files]"
             ) from None
         self.name, self._path = path, path
+        self._file = SourceFile(path)
         self._done: Any = lambda: None
         with self._failures_in_words():
             self._columns, self._batches = {"csv": self._csv, "parquet": self._parquet, "arrow": self._ipc}[kind](roles)
@@ -51,11 +53,13 @@ class TableSource:
         rows = 0
         with self._failures_in_words():
             for batch in self._batches:
+                batch.validate(full=True)  # Arrow itself trusts offsets, indices and lengths that a file states
                 step = max(1, min(ROWS, VALUES // max(1, len(self._columns))))
                 for start in range(0, batch.num_rows, step):
                     part = batch.slice(start, step)
                     yield self._batch(part, rows)
                     rows += part.num_rows
+        self._file.version.check()
 
     def done(self) -> float | None:
         done: float | None = self._done()
@@ -64,13 +68,14 @@ class TableSource:
     # ---- the formats: (names of the columns, iterator of Arrow batches)
 
     def _parquet(self, roles: Roles) -> tuple[list[str], Iterator[Any]]:
-        file = import_module("pyarrow.parquet").ParquetFile(self._path)
+        file = import_module("pyarrow.parquet").ParquetFile(self._file.lend())
         self._settle(file.schema_arrow, roles)
         return list(file.schema_arrow.names), self._counted(file.iter_batches(batch_size=ROWS), file.metadata.num_rows)
 
     def _ipc(self, roles: Roles) -> tuple[list[str], Iterator[Any]]:
         ipc = import_module("pyarrow.ipc")
-        file = self._arrow.memory_map(self._path)
+        # Not mapped: a page that is not there any more would be a SIGBUS.
+        file = self._arrow.PythonFile(self._file.lend(), mode="r")
         try:
             reader = ipc.open_file(file)
             count = reader.num_record_batches
@@ -103,7 +108,7 @@ class TableSource:
 
     def _stream(self) -> tuple[Any, Any]:
         """The text of the file, and the file itself."""
-        raw = self._arrow.OSFile(self._path, "rb")
+        raw = self._arrow.PythonFile(self._file.lend(), mode="r")
         codec = next((codec for suffix, codec in _CODECS.items() if self._path.lower().endswith(suffix)), None)
         return (raw if codec is None else self._arrow.CompressedInputStream(raw, codec)), raw
 
@@ -113,9 +118,14 @@ class TableSource:
         head = stream.read(_HEAD).decode("utf-8-sig", errors="replace")
         if not head.strip():
             raise DataError(f"{self.name}: no samples")
-        line = head.splitlines()[0]
+        line = re.split("[\r\n]", head, maxsplit=1)[0]
         delimiter = max("\t,;", key=line.count)
-        fields = [field.strip() for field in next(csv.reader([line], delimiter=delimiter))]
+        try:
+            fields = [field.strip() for field in next(csv.reader([line], delimiter=delimiter), [])]
+        except csv.Error as error:
+            raise DataError(f"{self.name}:1: expected the names of the columns ({error})") from None
+        if not fields:
+            raise DataError(f"{self.name}:1: expected the names of the columns, found an empty line")
         header = not all(map(_is_number, fields))
         names = fields if header else [f"f{place}" for place in range(len(fields))]
         if len(set(names)) < len(names):
@@ -132,15 +142,25 @@ class TableSource:
 
     # ---- from Arrow's columns to arrays
 
+    def _is_numeric(self, kind: Any) -> bool:
+        types = self._arrow.types
+        known = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+        return bool(known)
+
+    def _check_label(self, kind: Any, name: str) -> None:
+        """Labels and queries are numbers or text, or codes of such values."""
+        types = self._arrow.types
+        value = kind.value_type if types.is_dictionary(kind) else kind
+        if not (self._is_numeric(value) or types.is_string(value) or types.is_large_string(value)):
+            raise DataError(f"{self.name}: column {name!r} holds {kind}, expected numbers or text")
+
     def _settle(self, schema: Any, roles: Roles) -> None:
         """Finds the roles, and refuses features that are no numbers."""
         self._places = roles.places(self.name, schema.names)
         types = self._arrow.types
         for place in self._places.features:
             kind = schema.types[place]
-            if not (
-                types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
-            ):
+            if not self._is_numeric(kind):
                 what = "text" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
                 raise DataError(
                     f"{self.name}: column {schema.names[place]!r} holds {what}, expected numbers; "
@@ -155,6 +175,9 @@ class TableSource:
         X = np.empty((batch.num_rows, len(columns)), dtype=np.float32 if narrow and kinds else np.float64)
         for place, column in enumerate(columns):
             X[:, place] = column
+        for label in (places.label, places.qid):
+            if label is not None:
+                self._check_label(batch.column(label).type, self._columns[label])
         y, weights, qid = (
             None if place is None else self._array(batch.column(place), self._columns[place], first)
             for place in (places.label, places.weight, places.qid)
@@ -169,6 +192,8 @@ class TableSource:
         types = self._arrow.types
         if types.is_dictionary(column.type):
             column = column.dictionary_decode()
+            if column.null_count:
+                raise DataError(f"{self.name}: column {name!r}: expected a value for every code, found none")
         if types.is_decimal(column.type):
             column = column.cast(self._arrow.float64())
         values: Array = column.to_numpy(zero_copy_only=False)
@@ -202,8 +227,8 @@ class _Failures:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        arrow = self._table._arrow
-        if isinstance(error, (arrow.ArrowInvalid, arrow.ArrowNotImplementedError, arrow.ArrowTypeError)):
+        # UnicodeDecodeError: names or texts that are no UTF-8. OverflowError: lengths beyond those of C.
+        if isinstance(error, (self._table._arrow.ArrowException, UnicodeDecodeError, OverflowError)):
             raise DataError(self._table.say(error)) from None
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError) and error.errno is None:
             raise DataError(f"{self._table.name}: {error}") from None

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from cutsvm._native import core
 from cutsvm.types import Array, Ints, Vector
+from cutsvm.validation import csr_is_sorted
 
 # A dense array with fewer than this share of non-zeros is swept faster as CSR: an entry then costs 8 bytes and a
 # gather in place of 4 bytes in order.
@@ -172,12 +173,7 @@ class SparseRows(_InMemory):
         columns, pointers = columns.astype(wide, copy=False), pointers.astype(wide, copy=False)
         self.n, self.d = X.shape
         self.entries = int(X.nnz)
-        valid, self.sorted = core.valid_csr(columns, pointers, self.d, threads)
-        if not valid:
-            raise ValueError(
-                f"X has a column index outside 0..{self.d - 1}, or row pointers that do not rise from 0 to the number "
-                "of stored values"
-            )
+        self.sorted = csr_is_sorted(X.data, columns, pointers, X.shape, threads)
         self.arrays: tuple[Array, Array, Array] = (X.data, columns, pointers)
         self.threads = threads
 

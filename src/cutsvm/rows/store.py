@@ -51,6 +51,7 @@ class StoreRows:
         if len(order) < 2:
             for k in order:
                 yield self._place(k), self._as_rows(self.store.read(k))
+                self.store.check_intact()
             return
         with ThreadPoolExecutor(1) as reader:
             ahead = reader.submit(self.store.read, order[0])
@@ -59,6 +60,7 @@ class StoreRows:
                 if position + 1 < len(order):
                     ahead = reader.submit(self.store.read, order[position + 1])
                 yield self._place(k), self._as_rows(arrays)
+                self.store.check_intact()  # of what was just read, and of the columns of labels and the like
 
     def run(self, begin: int, end: int) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
         """The rows from begin to end, block by block: where they stand, and themselves."""
@@ -68,6 +70,7 @@ class StoreRows:
             many = FEW * (mine.stop - mine.start) < end - begin
             rows = self._as_rows(self.store.read(int(first), whole=many))
             yield slice(begin, end), rows.part(begin - mine.start, end - mine.start)
+            self.store.check_intact()
             return
         for mine, rows in self.blocks(range(int(first), int(last) + 1)):
             low, high = max(begin, mine.start), min(end, mine.stop)
@@ -136,6 +139,7 @@ class StoreRows:
 
     def squares(self, out: Vector) -> None:
         out[:] = self.store.squares
+        self.store.check_intact()
 
     def squares_of(self, begin: int, end: int) -> Vector:
         """|x_i|^2 of the rows from begin to end, mapped."""
@@ -152,7 +156,9 @@ class StoreRows:
             for k, (low, high) in enumerate(pairwise(cuts))
             if high > low
         ]
-        return self._take_sparse(len(rows), parts) if self.store.sparse else self._take_dense(len(rows), parts)
+        taken = self._take_sparse(len(rows), parts) if self.store.sparse else self._take_dense(len(rows), parts)
+        self.store.check_intact()
+        return taken
 
     def _take_dense(self, many: int, parts: list[tuple[int, slice, Ints]]) -> DenseRows:
         copy = np.empty((many, self.d), dtype=self.store.manifest.dtype)
