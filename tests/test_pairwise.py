@@ -1,5 +1,7 @@
 """The pairwise loss, its line, thresholds and queries against brute force."""
 
+from math import fsum
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -114,6 +116,46 @@ def test_scores_far_from_zero():
     assert loss.value(np.round(f) + 2.0**40) == pytest.approx(loss.value(np.round(f)), rel=1e-12)
 
 
+@pytest.mark.parametrize("n", [40, 300])  # every pair looked at, and sorted
+@pytest.mark.parametrize("levels", [2, 5, 40])
+@pytest.mark.parametrize("heavy", ["lowest", "highest", "middle"])
+def test_a_heavy_level_does_not_swallow_the_others(n, levels, heavy):
+    """Slopes are sums of what is asked for, never the difference of two sums over all levels."""
+    rng = np.random.default_rng(n + levels)
+    f, y, s = rng.normal(size=n), rng.integers(0, levels, size=n), rng.integers(1, 9, size=n) / 4.0
+    y[:levels] = np.arange(levels)
+    s[y == {"lowest": 0, "highest": levels - 1, "middle": levels // 2}[heavy]] *= 2.0**60
+    found = Pairwise(y, s, np.array([0, n])).count(f, 1.0)
+    counts = (y[:, None] > y) & (f[:, None] - f < 1.0)
+    above, below = (np.array([fsum(s[row]) for row in mask]) for mask in (counts, counts.T))
+    assert_allclose(found.slopes, s * (below - above), rtol=1e-13, atol=0)
+    assert found.weights[0] == pytest.approx(fsum(s * above), rel=1e-13)
+
+
+def test_a_heavy_query_does_not_swallow_the_others():
+    """Totals and the offsets of planes are sums over queries of their own."""
+    rng = np.random.default_rng(0)
+    y, f, starts = np.tile([0, 1, 2, 1], 5), rng.normal(size=20), np.arange(0, 21, 4)
+    y[:4] = 3  # no pair
+    s = np.ones(20)
+    alone = Pairwise(y, s, starts)
+    s[:4] = 1e14
+    heavy = Pairwise(y, s, starts)
+    assert heavy.total == alone.total == 20.0
+    s[4:8] = 1e10
+    offsets = [Pairwise(y, weights, starts).slopes(f, starts, np.empty(20), balanced=True) for weights in (s, s**0)]
+    assert_array_equal(offsets[0][2:], offsets[1][2:])
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e-160, 1e160, 1e300])
+def test_products_of_weights_neither_overflow_nor_underflow(weight):
+    f, y, s, starts = problem(np.random.default_rng(1), 60, 4, 3)
+    plain, scaled = Pairwise(y, s, starts), Pairwise(y, s * weight, starts)
+    assert scaled.value(f) / scaled.total == pytest.approx(plain.value(f) / plain.total, rel=1e-12)
+    y, s = np.array([0, 1]), np.array([weight, 3.0 / weight])
+    assert Pairwise(y, s, np.array([0, 2])).n_pairs == pytest.approx(3.0)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_scores_that_are_not_finite(bad):
     f = np.array([0.0, bad, 1.0])
@@ -207,6 +249,15 @@ def test_thresholds_are_the_best(loss, seed, n, count):
     assert thresholds.shape == (count - 1,) and np.all(np.diff(thresholds) >= 0)
     cost = (s * COSTS[loss](levels, level_of(f, thresholds))).sum()
     assert cost == pytest.approx(pairwise.lowest_cost(f, levels, s, count, COSTS[loss]))
+
+
+@pytest.mark.parametrize("loss", COSTS)
+@pytest.mark.parametrize("weight", [1e17, 1e100])
+def test_thresholds_count_light_rows_beside_heavy_ones(loss, weight):
+    """Row 0 is at its place whatever the threshold; the others, of the same scores as without it, decide."""
+    scores, levels, weights = np.arange(7.0), np.array([0, 0, 1, 0, 1, 1, 1]), np.ones(7)
+    weights[0] = weight
+    assert_array_equal(best_thresholds(scores, levels, weights, 2, loss), [3.5])
 
 
 def test_thresholds_between_neighbouring_floats():

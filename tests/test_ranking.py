@@ -127,6 +127,31 @@ def test_queries_without_a_pair_are_skipped_and_counted(ranked):
     assert model.objective_ == pytest.approx(rest.objective_, rel=2e-3) and model.n_pairs_ == rest.n_pairs_
 
 
+@pytest.mark.parametrize("solver", ["auto", "cpa"])
+@pytest.mark.parametrize("weight", [1e12, 1e14, 1e300])
+def test_a_query_without_a_pair_has_no_influence(solver, weight, ranked):
+    """Neither its values nor its weights, however large."""
+    X, y, qid = (column[:200] for column in ranked)
+    alone = RankingSVM(solver=solver, C=50.0).fit(X, y, qid=qid)
+    X, y, qid = np.vstack([1e9 * X[:5], X]), np.append([2] * 5, y), np.append([99] * 5, qid)
+    weights = np.where(qid == 99, weight, 1.0)
+    model = RankingSVM(solver=solver, C=50.0).fit(X, y, qid=qid, sample_weight=weights)
+    assert (model.n_queries_, model.n_skipped_queries_) == (11, 1)
+    assert model.n_pairs_ == alone.n_pairs_
+    assert_array_equal(model.coef_, alone.coef_)
+    assert (model.objective_, model.lower_bound_) == (alone.objective_, alone.lower_bound_)
+
+
+@pytest.mark.parametrize("weight", [1e-200, 1e200])
+@pytest.mark.parametrize("kind", [RankingSVM, ROCAreaSVC, OrdinalSVC])
+def test_a_factor_of_all_weights_changes_nothing(kind, weight, ranked):
+    X, y = ranked[0][:60], ranked[1][:60]
+    y = y // 2 if kind is ROCAreaSVC else y
+    one, other = (kind().fit(X, y, sample_weight=np.full(60, s)) for s in (1.0, weight))
+    assert other.objective_ == pytest.approx(one.objective_, rel=1e-9)
+    assert_allclose(other.coef_, one.coef_, rtol=1e-6, atol=1e-9)
+
+
 def test_a_query_whose_rows_have_no_weight_is_none(ranked):
     X, y, qid = ranked
     weights = (qid > 0).astype(float)

@@ -32,29 +32,25 @@ inline constexpr std::int64_t FEW_ROWS = 96;
 inline constexpr double SHIFTED = 1e-3;  // a margin that a score can be moved by and not lose much to round-off
 inline constexpr std::int64_t MANY_ROWS = 32 * BLOCK;  // of one query: up to here waking threads takes what they bring
 
-// Weights by level: add one, ask for the sums of all levels below and above one. Each has cache lines of its own,
-// as another thread writes to the next one.
+// Weights by level: add one, ask for the sum of all levels below one. Only what is asked for is ever added up: as a
+// difference of sums over all levels it would be lost beside a heavy row of another level. Each has cache lines of its
+// own, as another thread writes to the next one.
 
 // Few levels: the sums below each.
 class alignas(128) FewLevels {
   public:
     static constexpr std::int64_t MOST = 15;
 
-    void clear(std::int64_t levels) {
-        levels_ = static_cast<std::size_t>(levels);
-        below_.fill(0.0);
-    }
+    void clear(std::int64_t) { below_.fill(0.0); }
     void add(std::int32_t level, double weight) {  // all of them, always: two vectors, and no branch
 #pragma omp simd
         for (std::int32_t k = 0; k <= MOST; ++k) below_[static_cast<std::size_t>(k)] += k > level ? weight : 0.0;
     }
     void prefetch(std::int32_t) const {}
     double below(std::int32_t level) const { return below_[static_cast<std::size_t>(level)]; }
-    double above(std::int32_t level) const { return below_[levels_] - below_[static_cast<std::size_t>(level) + 1]; }
 
   private:
-    std::size_t levels_ = 0;
-    alignas(64) std::array<double, MOST + 1> below_{};  // that of `levels_`: all of them
+    alignas(64) std::array<double, MOST + 1> below_{};
 };
 
 // Any number of levels: a tree of WIDE branches whose nodes hold the sums of the branches before each branch, side by
@@ -71,10 +67,8 @@ class alignas(128) ManyLevels {
             if (nodes == 1) break;
         }
         sums_.assign(end, 0.0);
-        total_ = 0.0;
     }
     void add(std::int32_t level, double weight) {
-        total_ += weight;
         auto at = static_cast<std::size_t>(level);
         for (const std::size_t start : starts_) {
             double* node = sums_.data() + start + at / WIDE * WIDE;
@@ -99,13 +93,11 @@ class alignas(128) ManyLevels {
         }
         return sum;
     }
-    double above(std::int32_t level) const { return total_ - below(level + 1); }
 
   private:
     static constexpr std::size_t WIDE = 8;
     LargeVector<double> sums_;         // the leaves first
     std::vector<std::size_t> starts_;  // of each depth
-    double total_ = 0.0;
 };
 
 // Rows that stand query by query: query q has the rows starts[q]..starts[q + 1] and levels 0..levels[q] - 1.
@@ -165,20 +157,23 @@ double sweep_down(PairScratch& scratch, const Weights& weights, std::int64_t lev
     return weight;
 }
 
-// below, in the order of the rows.
+// below, in the order of the rows; levels are counted from the highest, so that those above are those below.
 template <class Weights, class Sums>
 void sweep_up(PairScratch& scratch, const Weights& weights, std::int64_t levels, double margin, Sums& sums) {
     const auto& rows = scratch.rows;
     const std::size_t n = rows.size();
+    const auto turned = [&rows, highest = static_cast<std::int32_t>(levels - 1)](std::size_t k) {
+        return highest - rows[k].level;
+    };
     sums.clear(levels);
     std::size_t next = 0;
     for (std::size_t k = 0; k < n; ++k) {
         for (; next < n && rows[next].score - rows[k].score < margin; ++next) {
-            if (next + AHEAD < n) sums.prefetch(rows[next + AHEAD].level);
-            sums.add(rows[next].level, weights[next]);
+            if (next + AHEAD < n) sums.prefetch(turned(next + AHEAD));
+            sums.add(turned(next), weights[next]);
         }
-        if (k + AHEAD < n) sums.prefetch(rows[k + AHEAD].level + 1);
-        scratch.below[k] = sums.above(rows[k].level);
+        if (k + AHEAD < n) sums.prefetch(turned(k + AHEAD));
+        scratch.below[k] = sums.below(turned(k));
     }
 }
 
@@ -224,7 +219,8 @@ void sweep(const Down& down, const Up& up, int threads) {
     }
 }
 
-// The same for few rows, for which it is faster to look at every pair than to sort.
+// The same for few rows, for which it is faster to look at every pair than to sort. The loss is a sum of numbers above
+// 0, exact to the last digits.
 inline PairSums few_slopes(const std::int32_t* y, const double* s, const double* f, double* g, std::int64_t n,
                            double margin) {
     // Whole vectors: the rows that fill them up weigh nothing.
@@ -234,19 +230,22 @@ inline PairSums few_slopes(const std::int32_t* y, const double* s, const double*
     std::copy(y, y + n, level.begin());
     std::copy(f, f + n, score.begin());
     std::copy(s, s + n, mass.begin());
-    double weight = 0.0, dot = 0.0;
+    PairSums total;
     for (std::size_t i = 0; i < size; ++i) {
-        double above = 0.0, below = 0.0;
-#pragma omp simd reduction(+ : above, below)
+        double above = 0.0, below = 0.0, loss = 0.0;
+#pragma omp simd reduction(+ : above, below, loss)
         for (std::size_t j = 0; j < padded; ++j) {
-            above += (level[j] < level[i]) & (score[i] - score[j] < margin) ? mass[j] : 0.0;
-            below += (level[j] > level[i]) & (score[j] - score[i] < margin) ? mass[j] : 0.0;
+            const double short_by = margin - (score[i] - score[j]);
+            const bool counts = (level[j] < level[i]) & (short_by > 0.0);
+            above += counts ? mass[j] : 0.0;
+            loss += counts ? mass[j] * short_by : 0.0;
+            below += (level[j] > level[i]) & (margin - (score[j] - score[i]) > 0.0) ? mass[j] : 0.0;
         }
         g[i] = mass[i] * (below - above);
-        weight += mass[i] * above;
-        dot += g[i] * (score[i] - score[0]);
+        total.weight += mass[i] * above;
+        total.loss += mass[i] * loss;
     }
-    return {weight, std::max(0.0, margin * weight + dot)};
+    return total;
 }
 
 // The slopes g of rows in order, and the sums. The slopes sum to 0, so scores may be counted from any place; from their

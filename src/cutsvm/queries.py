@@ -49,6 +49,22 @@ def query_by_query(codes: Ints) -> tuple[Ints | None, Ints]:
     return order, runs
 
 
+def without_unpaired(y: Array, order: Ints | None, starts: Ints) -> tuple[Ints | None, Ints, int]:
+    """Order and starts without the queries whose rows all have one y, and how many these are.
+
+    They make no pair, so nothing of theirs, neither values nor weights, is to have an influence on the others. If no
+    query makes a pair, all stay.
+    """
+    mine = y if order is None else y[order]
+    sizes = np.diff(starts)
+    paired = np.minimum.reduceat(mine, starts[:-1]) < np.maximum.reduceat(mine, starts[:-1])
+    skipped = int(np.count_nonzero(~paired))
+    if skipped in (0, len(sizes)):
+        return order, starts, 0
+    rows = np.flatnonzero(np.repeat(paired, sizes))
+    return rows if order is None else order[rows], np.append(0, np.cumsum(sizes[paired])), skipped
+
+
 def _starts(codes: Ints) -> Ints:
     """Where runs of equal codes start, and the end."""
     changes = np.flatnonzero(np.diff(codes)) + 1

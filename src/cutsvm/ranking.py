@@ -105,7 +105,7 @@ class _PairwiseSVM(Certified):
             results = walk(solver, risk, Cs, stop, self._callbacks(), **kept)
         for model, result in zip(models, results, strict=True):
             model.coef_, model.intercept_ = result.w[None], np.zeros(1)
-            model.n_pairs_ = loss.total
+            model.n_pairs_ = loss.n_pairs
             model._certify([result], checkpoint)
         return loss
 
@@ -216,14 +216,17 @@ class RankingSVM(_PairwiseSVM):
                 "them before they are converted, or leave memory_limit out"
             )
         if len(kept) < len(y):  # a row without weight makes no pair, and no level either
-            X, y, codes, weights = _taken(X, kept), y[kept], codes[kept], weights[kept]
-            order, starts = queries.query_by_query(codes)
+            order, starts = queries.query_by_query(codes[kept])
+            order = kept if order is None else kept[order]
+        many, skipped = len(starts) - 1, 0
+        if not isinstance(X, StoreRows):
+            order, starts, skipped = queries.without_unpaired(y, order, starts)
         if order is not None:
             X, y, weights = _taken(X, order), y[order], weights[order]
         loss = self._fit_all_pairs(models, solver, X, y, starts, weights)
         for model in models:
-            model.n_queries_ = len(loss.levels)
-            model.n_skipped_queries_ = int(np.count_nonzero(loss.levels < 2))
+            model.n_queries_ = many
+            model.n_skipped_queries_ = skipped + int(np.count_nonzero(loss.levels < 2))
 
     def _weights_at(self, risk: Any, w: Vector, record: Record) -> dict[str, Array] | None:
         return {"coef_": np.array(w, ndmin=2), "intercept_": np.zeros(1)}

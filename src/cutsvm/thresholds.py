@@ -10,6 +10,8 @@ import numpy as np
 from cutsvm.types import Array, Ints, Vector
 from cutsvm.warn import warn
 
+# Of a sum over its smallest term: up to here floats keep some digits of that term.
+SPREAD = 2.0**40
 # The cost of a row of some level (an array of them) that is put at another one.
 COSTS: dict[str, Callable[[Ints, int], Vector]] = {
     "absolute": lambda levels, at: np.abs(levels - at).astype(np.float64),
@@ -31,7 +33,7 @@ def best_thresholds(scores: Vector, levels: Ints, weights: Vector, count: int, l
     """
     some = np.flatnonzero(weights > 0.0)
     order = some[np.argsort(scores[some], kind="stable")]
-    f, y, s = scores[order], levels[order], weights[order]
+    f, y, s = scores[order], levels[order], _summable(weights[order], count)
     cuts = np.concatenate([[0], np.flatnonzero(np.diff(f) > 0.0) + 1, [len(f)]])
     best, begins = _prefix(COSTS[loss](y, 0), s, cuts), []
     for r in range(1, count):
@@ -47,9 +49,23 @@ def best_thresholds(scores: Vector, levels: Ints, weights: Vector, count: int, l
     return np.array(chosen[::-1])
 
 
-def _prefix(costs: Vector, weights: Vector, cuts: Ints) -> Vector:
+def _summable(weights: Vector, count: int) -> Array:
+    """The weights; as whole numbers of any size where a sum of floats would lose the lightest beside the heaviest.
+
+    Costs are sums over all rows before a cut: a light row must count there even if a heavy one comes before it.
+    """
+    if count * weights.sum() <= SPREAD * weights.min():
+        return weights
+    mantissas, exponents = np.frexp(weights)
+    shifts = (exponents - exponents.min()).tolist()
+    whole = [int(m) << shift for m, shift in zip((mantissas * 2.0**53).tolist(), shifts, strict=True)]
+    return np.array(whole, dtype=object)
+
+
+def _prefix(costs: Vector, weights: Array, cuts: Ints) -> Array:
     """The sum of weight x cost before each cut."""
-    sums: Vector = np.concatenate([[0.0], np.cumsum(costs * weights)])[cuts]
+    products = costs.astype(np.int64) * weights if weights.dtype == object else costs * weights
+    sums: Array = np.concatenate([np.zeros(1, dtype=products.dtype), np.cumsum(products)])[cuts]
     return sums
 
 

@@ -138,7 +138,7 @@ class Worker:
         self.process.start()
         child.close()
         self.task: tuple[int, int] | None = None
-        self.started(LIMIT)
+        self.started(self.args.limit)
 
     def started(self, limit: float) -> None:
         """Something begins that has so many seconds."""
@@ -157,7 +157,7 @@ class Worker:
 
     def give(self, number: int, skip: int = 0) -> None:
         self.task = (number, skip)
-        self.started(LIMIT)
+        self.started(self.args.limit)
         self.pipe.send(self.task)
 
     def stack(self) -> str:
@@ -193,12 +193,18 @@ class Campaign:
                 if worker.task and worker.pipe in ready:
                     self._receive(worker)
                 elif worker.task and worker.late():
-                    what = "hang" if worker.limit == LIMIT else "reference too slow"
+                    what = "hang" if worker.limit == self.args.limit else "reference too slow"
                     self._lost(worker, f"{what}: no end within {worker.limit:g} s")
             self._tell()
         for worker in workers:
             worker.end()
         return self.outcomes
+
+    def _add(self, out: Outcome) -> None:
+        self.outcomes.append(out)
+        if self.args.json:
+            with open(self.args.json, "a") as file:
+                file.write(json.dumps(vars(out)) + "\n")
 
     def _next(self, worker: Worker) -> None:
         worker.task = None
@@ -214,13 +220,13 @@ class Campaign:
             return
         if what == "begin":
             worker.task = (number, more)
-            worker.started(LIMIT)
+            worker.started(self.args.limit)
         elif what == "fitted":
             worker.started(REFERENCE_LIMIT)
         elif what == "end":
-            if more.seconds > LIMIT:
+            if more.seconds > self.args.limit:
                 more.findings.append(("hang", more.seconds, f"{more.seconds:.1f} s"))
-            self.outcomes.append(more)
+            self._add(more)
         else:
             self._next(worker)
 
@@ -231,7 +237,7 @@ class Campaign:
         fit = fits(given, self.args.fits)[place]
         out = Outcome(number, str(fit), cell(given, fit), given.traits)
         out.findings.append((words.split(":")[0], 1.0, f"{words} {worker.stack()}"))
-        self.outcomes.append(out)
+        self._add(out)
         worker.end()
         worker.start()
         worker.give(number, place + 1)
@@ -322,15 +328,18 @@ def main() -> None:
     parser.add_argument("--problem", type=int, help="only this problem, in this process")
     parser.add_argument("--fit", default="", help="with --problem: only the fits with this in their name")
     parser.add_argument("--data", action="store_true", help="with --problem: print the numbers")
-    parser.add_argument("--json", help="write all outcomes to this file")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of processor time for a fit")
+    parser.add_argument("--json", help="add each outcome to this file, a line of JSON")
+    parser.add_argument("--report", help="only print the report of such a file")
     args = parser.parse_args()
+    if args.report:
+        with open(args.report) as lines:
+            print(report([Outcome(**json.loads(line)) for line in lines], args))
+        return
     if args.problem is not None:
         one(args)
         return
     outcomes = Campaign(args, list(range(args.first, args.first + args.problems))).run()
-    if args.json:
-        with open(args.json, "w") as file:
-            json.dump([vars(out) for out in outcomes], file)
     print(report(outcomes, args))
     sys.exit(any(finding for out in outcomes for finding in out.findings))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from cutsvm.types import Array, Ints, Vector
 # A pair as close as this to the margin is on it, and does not count: round-off must not choose among slopes.
 _TIE = 1e-12
 _ABOVE_ZERO = 5e-324  # the smallest margin: a difference below it is 0 or less
+_HEAVY = 1e70  # products of weights up to here, and sums of many of them, have room for slopes and scores
 # Rows of a sample, and how many times as many there have to be for it to pay.
 SAMPLE, PAYS = 2000, 8
 
@@ -66,15 +68,26 @@ class Sample(NamedTuple):
 class Pairwise:
     """The loss of rows that stand query by query: query q has the rows starts[q]..starts[q + 1].
 
-    Only the order of the values y within a query counts; rows of one query with the same y make no pair.
+    Only the order of the values y within a query counts; rows of one query with the same y make no pair. Where products
+    of two weights could overflow or underflow, `weights` are those given divided by `unit`, a power of 2 that makes the
+    heaviest pair weigh about 1; `total` is the weight of all pairs in these units.
     """
 
     def __init__(self, y: Array, weights: Vector, starts: Ints, threads: int = 1) -> None:
-        self.n, self.weights, self.threads = len(y), weights, threads
+        self.n, self.threads = len(y), threads
         self.starts: Ints = np.ascontiguousarray(starts, dtype=np.int64)
-        self.ranks, self.levels, self.total = _levels(y, weights, self.starts)
+        self.ranks, self.levels = _levels(y, self.starts)
         self._memory = core.PairMemory()
         self._last: list[tuple[Vector, Evaluation]] = []
+        self.unit = _unit(self.ranks, weights, self.starts, self.levels)
+        self.weights = weights if self.unit == 1.0 else weights / self.unit
+        # At equal scores every pair counts. Sums are of each query alone: one that makes no pair adds nothing.
+        self.total = float(self.count(np.zeros(self.n), 1.0).weights.sum())
+
+    @property
+    def n_pairs(self) -> float:
+        """The weight of all pairs as it was given: without weights, their number."""
+        return self.total * self.unit * self.unit
 
     def count(self, scores: Vector, margin: float) -> Evaluation:
         """Of the pairs with f_i - f_j < margin, in O(n log n). A query's loss is margin x weight + slopes . scores."""
@@ -101,8 +114,8 @@ class Pairwise:
         """See `RowLoss.slopes`. Bounds lie between queries; slopes sum to 0 in each, so they are always balanced."""
         here = self.evaluate(scores)
         np.copyto(out, here.slopes)
-        weights = np.append(0.0, np.cumsum(here.weights))
-        return np.diff(weights[np.searchsorted(self.starts, bounds)])
+        queries = np.searchsorted(self.starts, bounds).tolist()
+        return np.array([here.weights[first:last].sum() for first, last in pairwise(queries)])
 
     def line(self, scores: Vector, to: Vector | None = None) -> PairLine:
         return PairLine(self, scores, scores + 1.0 if to is None else to)
@@ -125,8 +138,8 @@ class Pairwise:
         return 0.5 * (wrong + ties)
 
 
-def _levels(y: Array, weights: Vector, starts: Ints) -> tuple[Array, Ints, float]:
-    """y as 0, 1, ... within each query, how many of them each query has, and the weight of all pairs."""
+def _levels(y: Array, starts: Ints) -> tuple[Array, Ints]:
+    """y as 0, 1, ... within each query, and how many of them each query has."""
     query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     order = np.lexsort((y, query)) if len(starts) > 2 else np.argsort(y, kind="stable")
     sorted_y, sorted_query = y[order], query[order]
@@ -141,8 +154,22 @@ def _levels(y: Array, weights: Vector, starts: Ints) -> tuple[Array, Ints, float
     levels: Ints = np.zeros(len(starts) - 1, dtype=np.int64)
     some = np.diff(starts) > 0
     levels[some] = sorted_ranks[starts[1:][some] - 1] + 1  # the last row of a query has its highest level
-    # Weight before each row's level, less that before its query: that of the lower levels.
-    mass = weights[order]
-    before = np.cumsum(mass) - mass
-    lower = before[np.flatnonzero(rises)][counted - 1] - before[starts[:-1][sorted_query]]
-    return ranks, levels, float(mass @ lower)
+    return ranks, levels
+
+
+def _unit(ranks: Array, weights: Vector, starts: Ints, levels: Ints) -> float:
+    """The power of 2 whose square is about the weight of the heaviest pair; 1 if no product can leave the range."""
+    some = weights[weights > 0.0]
+    if not len(some) or (some.max() < _HEAVY and some.min() > 1.0 / _HEAVY):
+        return 1.0
+    # The heaviest row of each level of each query; of the levels of a query the two heaviest make the heaviest pair.
+    begins = np.concatenate([[0], np.cumsum(levels)])
+    heaviest = np.zeros(int(begins[-1]))
+    query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    np.maximum.at(heaviest, begins[query] + ranks, weights)
+    exponent = -np.inf
+    for first, last in pairwise(begins.tolist()):
+        if last - first > 1:
+            low, high = np.partition(heaviest[first:last], -2)[-2:]
+            exponent = max(exponent, np.log2(low) + np.log2(high) if low > 0.0 else -np.inf)
+    return float(2.0 ** np.round(0.5 * exponent)) if np.isfinite(exponent) else 1.0
