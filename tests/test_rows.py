@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from conftest import LAYOUTS
+from cutsvm import memory
 from cutsvm.rows import DenseRows, SparseRows, StackedRows, array, as_rows
 from reference import dcd
 from test_kernels import rng_of, seeds, some_labels, some_rows
@@ -108,8 +109,8 @@ def test_dense_rows_stay_dense_where_csr_does_not_pay(monkeypatch):
         assert rows.fast() is rows
     rows = DenseRows(mostly_zeros)
     needed = array.NARROW * (8 + 4) / array.MEMORY
-    for free, kind in ((needed, SparseRows), (needed - 1, DenseRows), (0.0, DenseRows)):
-        monkeypatch.setattr(array, "_free_memory", lambda free=free: free)
+    for total, kind in ((needed, SparseRows), (needed - 1, DenseRows), (0.0, DenseRows)):
+        monkeypatch.setattr(memory, "total", lambda total=total: total)
         assert type(rows.fast()) is kind
 
 
@@ -123,15 +124,16 @@ def test_a_few_rows_stand_for_all():
     assert_array_equal(scores_of(fast, np.ones(array.NARROW), 0.0), X.sum(axis=1))
 
 
-@pytest.mark.parametrize("kind", ["AttributeError", "OSError", "ValueError"])
-def test_free_memory_may_be_unknown(monkeypatch, kind):
-    assert array._free_memory() > 0.0
+@pytest.mark.parametrize("kind", [AttributeError, OSError, ValueError])
+def test_the_memory_of_the_machine_may_be_unknown(monkeypatch, kind):
+    assert memory.total() > 0
 
     def refuse(_):
-        raise {"AttributeError": AttributeError, "OSError": OSError, "ValueError": ValueError}[kind]
+        raise kind
 
     monkeypatch.setattr("os.sysconf", refuse)
-    assert array._free_memory() == 0.0
+    monkeypatch.setattr(memory, "_CONTAINER", ("/no/such/file",))
+    assert memory.total.__wrapped__() == 0
 
 
 def test_a_column_twice_is_added_up_before_rows_are_squared():

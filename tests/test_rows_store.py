@@ -242,8 +242,8 @@ def test_a_store_is_loaded_where_it_fits(both, monkeypatch):
     monkeypatch.setattr("cutsvm.io.store.Store.load", lambda store: loads.append(1) or load(store))
     fitted(path, solver="ocas")
     assert len(loads) == 1
-    free = both[1].store.manifest.size + 64 * N - 1
-    monkeypatch.setattr(memory, "available", lambda: free / memory.USED)
+    most = both[1].store.manifest.size + 64 * N - 1
+    monkeypatch.setattr(memory, "total", lambda: most / memory.USED)
     monkeypatch.setattr(memory, "FIXED", -(10**9))
     fitted(path, solver="ocas")
     assert len(loads) == 1
@@ -276,6 +276,6 @@ def test_bad_sizes(text):
 
 
 def test_memory_is_known_or_not(monkeypatch):
-    assert memory.private() > 0 and memory.available() > 0
+    assert memory.private() > 0 and memory.total() > 0
     assert memory._status("/no/such/file", "x") == 0
     assert [memory.shown(size) for size in (5, 1500, 2e6, 3.2e9)] == ["5 bytes", "1.5 kB", "2 MB", "3.2 GB"]

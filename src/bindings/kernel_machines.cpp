@@ -9,6 +9,7 @@
 #include "core/kernel_sgd.hpp"
 #include "core/l2_dual.hpp"
 #include "core/one_vs_one.hpp"
+#include "core/parallel.hpp"
 
 using namespace cutsvm;
 
@@ -92,12 +93,11 @@ void kernel_sgd(const Matrix<float>& values, const Rows32& row_place, const Rows
         std::copy_n(margin.data(), W, margins.begin());
         released([&] {
             Interrupt interrupt;
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-            for (std::int64_t p = 0; p < problems.count(); ++p)
+            for_tasks(problems.count(), threads, [&](std::int64_t p) {
                 sgd_steps<W>(gram, {view(row_place), view(column_place)}, problems, {view(scale), view(tail), epochs},
                              margins, p, view(begin)[static_cast<std::size_t>(p)],
                              view(end)[static_cast<std::size_t>(p)], state, interrupt);
-            interrupt.rethrow();
+            }, interrupt);
         });
     });
 }
@@ -126,12 +126,12 @@ void machine_scores(const Matrix<float>& values, const Rows32& rows, const Count
         constexpr std::size_t W = decltype(width)::value;
         const auto n = static_cast<std::int64_t>(rows.shape(0));
         released([&] {
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-            for (std::int64_t i = 0; i < n; i += TILE) {
+            for_tasks((n + TILE - 1) / TILE, threads, [&](std::int64_t number) {
+                const std::int64_t i = number * TILE;
                 const auto first_row = static_cast<std::size_t>(i);
                 const auto tile = view(rows).subspan(first_row, static_cast<std::size_t>(std::min(TILE, n - i)));
                 score_tile<W>(gram, machines, tile, out.data() + first_row * machines.count() * W);
-            }
+            });
         });
     });
 }

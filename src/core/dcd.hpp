@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "core/interrupt.hpp"
+#include "core/parallel.hpp"
 #include "core/rows.hpp"
 
 namespace cutsvm {
@@ -170,11 +171,11 @@ Epoch descend(const Rows& rows, const Dual& dual, std::span<std::int32_t> order,
         const auto parts = static_cast<std::size_t>(threads);
         std::vector<Epoch> seen(parts);
         const auto begin = [&](std::size_t p) { return places.size() * p / parts; };
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
-        for (std::size_t p = 0; p < parts; ++p) {
+        for_equal_tasks(threads, threads, [&](std::int64_t task) {
+            const auto p = static_cast<std::size_t>(task);
             const auto mine = std::span(places).subspan(begin(p), begin(p + 1) - begin(p));
             seen[p] = visit(Shared(rows), dual, order, mine, stays, w.data(), interrupt);
-        }
+        }, interrupt);
         for (const Epoch& part : seen) {
             all.gap += part.gap;
             all.steepest = std::max(all.steepest, part.steepest);

@@ -75,13 +75,12 @@ inline void hinge_slopes(std::span<const double> f, std::span<const double> a, s
         }
     };
     for_blocks(static_cast<std::int64_t>(f.size()), threads, block, LIGHT);
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && shards > 1)
-    for (std::int64_t p = 0; p < shards; ++p) {
+    for_equal_tasks(shards, threads, [=](std::int64_t p) {
         double sum = 0.0;
 #pragma omp simd reduction(+ : sum)
         for (std::int64_t i = bounds[p]; i < bounds[p + 1]; ++i) sum += std::abs(g[i]);
         offsets[p] = sum;
-    }
+    });
 }
 
 // Where sifting sees a row if not in a group of its own: kept, or without loss (or weight).

@@ -1,9 +1,10 @@
 // A long loop that can be ended from outside, as by Ctrl-C.
 //
+// The loops of core/parallel.hpp ask it before each task and throw after the parallel region; tasks that take long ask it,
+// too, and return early:
+//
 //   Interrupt interrupt;
-//   #pragma omp parallel for
-//   for (...) if (!interrupt.requested()) work(...);
-//   interrupt.rethrow();
+//   for_tasks(count, threads, [&](std::int64_t task) { for (...) if (interrupt.requested()) break; }, interrupt);
 //
 // The kernels know no Python: the bindings install a hook that says whether work is to end.
 #pragma once

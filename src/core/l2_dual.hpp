@@ -39,6 +39,7 @@
 
 #include "core/interrupt.hpp"
 #include "core/machines.hpp"
+#include "core/parallel.hpp"
 
 namespace cutsvm {
 
@@ -341,28 +342,22 @@ inline Gram packed(const Gram& gram, std::span<const std::int32_t> rows, std::ve
 inline void solve_all(const Gram& gram, const Problems& problems, std::span<const double> Cs, L2Method method,
                       double tol, std::int64_t budget, double* alpha, std::size_t width, L2Seen* seen, int threads) {
     Interrupt interrupt;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        std::vector<float> room;
-#pragma omp for schedule(dynamic)
-        for (std::int64_t p = 0; p < problems.count(); ++p) {
-            if (interrupt.requested()) continue;
-            const auto begin = static_cast<std::size_t>(problems.begin(p));
-            const auto m = static_cast<std::size_t>(problems.size(p));
-            const std::span<const double> a = problems.a.subspan(begin, m);
-            double* own = alpha + begin * width;
-            std::vector<double> y(m), caps(m), start(m);
-            for (std::size_t i = 0; i < m; ++i) y[i] = std::copysign(1.0, a[i]), start[i] = own[i * width];
-            L2Problem problem(packed(gram, problems.rows.subspan(begin, m), room), y, start, interrupt);
-            for (std::size_t c = 0; c < Cs.size(); ++c) {
-                for (std::size_t i = 0; i < m; ++i) caps[i] = Cs[c] * std::abs(a[i]);
-                problem.set_penalty(method, caps);
-                seen[static_cast<std::size_t>(p) * Cs.size() + c] = problem.solve(method, tol, budget);
-                for (std::size_t i = 0; i < m; ++i) own[i * width + c] = problem.alpha()[i];
-            }
+    const auto make = [] { return std::vector<float>(); };
+    for_tasks_with(problems.count(), threads, make, [&](std::int64_t p, std::vector<float>& room) {
+        const auto begin = static_cast<std::size_t>(problems.begin(p));
+        const auto m = static_cast<std::size_t>(problems.size(p));
+        const std::span<const double> a = problems.a.subspan(begin, m);
+        double* own = alpha + begin * width;
+        std::vector<double> y(m), caps(m), start(m);
+        for (std::size_t i = 0; i < m; ++i) y[i] = std::copysign(1.0, a[i]), start[i] = own[i * width];
+        L2Problem problem(packed(gram, problems.rows.subspan(begin, m), room), y, start, interrupt);
+        for (std::size_t c = 0; c < Cs.size(); ++c) {
+            for (std::size_t i = 0; i < m; ++i) caps[i] = Cs[c] * std::abs(a[i]);
+            problem.set_penalty(method, caps);
+            seen[static_cast<std::size_t>(p) * Cs.size() + c] = problem.solve(method, tol, budget);
+            for (std::size_t i = 0; i < m; ++i) own[i * width + c] = problem.alpha()[i];
         }
-    }
-    interrupt.rethrow();
+    }, interrupt);
 }
 
 }  // namespace cutsvm

@@ -164,8 +164,7 @@ std::int64_t accumulate_choices(const Rows& rows, std::int64_t classes, std::spa
     std::vector<std::int64_t> changed(edges.size() - 1);
     std::vector<double> travel(edges.size() - 1);
     Interrupt interrupt;
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-    for (std::int64_t q = 0; q < count; ++q) {
+    for_tasks(count, threads, [&](std::int64_t q) {
         const auto at = static_cast<std::size_t>(q);
         auto& mine = items[at];
         mine.resize(static_cast<std::size_t>(classes));
@@ -182,10 +181,9 @@ std::int64_t accumulate_choices(const Rows& rows, std::int64_t classes, std::spa
             travel[at] += w;
             old[r] = to;
         }
-    }
+    });
     const std::int64_t each = count / shards;
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-    for (std::int64_t task = 0; task < shards * classes; ++task) {
+    for_tasks(shards * classes, threads, [&](std::int64_t task) {
         const std::int64_t p = task / classes, k = task % classes;
         double* sum = sums + p * width + k * rows.d;
         for (std::int64_t q = p * each; q < (p + 1) * each; ++q) {
@@ -196,8 +194,7 @@ std::int64_t accumulate_choices(const Rows& rows, std::int64_t classes, std::spa
                 rows.axpy(mine[m].row, mine[m].by, sum);
             }
         }
-    }
-    interrupt.rethrow();
+    }, interrupt);
     std::int64_t all = 0;
     for (std::int64_t q = 0; q < count; ++q) {
         moved[static_cast<std::size_t>(q / each)] += travel[static_cast<std::size_t>(q)];
@@ -225,8 +222,7 @@ std::int64_t add_groups(const Rows& rows, std::span<const double> s, std::span<c
     const std::int64_t size = rows.d + 1, count = static_cast<std::int64_t>(edges.size()) - 1;
     std::vector<std::int64_t> read(static_cast<std::size_t>(count));
     Interrupt interrupt;
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-    for (std::int64_t q = 0; q < count; ++q) {
+    for_tasks(count, threads, [&](std::int64_t q) {
         double* out = partial + q * groups * size;
         for (std::int64_t i = edges[static_cast<std::size_t>(q)]; i < edges[static_cast<std::size_t>(q) + 1]; ++i) {
             const auto r = static_cast<std::size_t>(i);
@@ -238,8 +234,7 @@ std::int64_t add_groups(const Rows& rows, std::span<const double> s, std::span<c
             sum[rows.d] += weight;
             ++read[static_cast<std::size_t>(q)];
         }
-    }
-    interrupt.rethrow();
+    }, interrupt);
     std::int64_t all = 0;
     for (const std::int64_t some : read) all += some;
     return all;

@@ -87,8 +87,7 @@ inline void multi_choose(const ClassScores& scores, std::span<const std::int64_t
         }
     });
     const auto shards = static_cast<std::int64_t>(offsets.size());
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && shards > 1)
-    for (std::int64_t p = 0; p < shards; ++p) {
+    for_equal_tasks(shards, threads, [&](std::int64_t p) {
         double* pull = pulls + p * scores.classes;
         std::fill_n(pull, scores.classes, 0.0);
         double offset = 0.0;
@@ -100,7 +99,7 @@ inline void multi_choose(const ClassScores& scores, std::span<const std::int64_t
             offset += scores.s[r];
         }
         offsets[static_cast<std::size_t>(p)] = offset;
-    }
+    });
 }
 
 // A line of scores f + k (to - f).

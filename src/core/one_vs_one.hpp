@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/machines.hpp"
+#include "core/parallel.hpp"
 
 namespace cutsvm {
 
@@ -53,27 +54,31 @@ template <std::size_t W>
 std::array<std::int64_t, W> count_hits(const Gram& gram, const Machines& machines, const ClassPairs& pairs,
                                        std::span<const std::int32_t> rows, std::span<const std::int32_t> labels,
                                        std::size_t classes, int threads) {
-    std::array<std::int64_t, W> total{};
-    const auto n = static_cast<std::int64_t>(rows.size());
+    const auto n = static_cast<std::int64_t>(rows.size()), tiles = (n + TILE - 1) / TILE;
     const std::size_t width = machines.count() * W;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        std::array<std::int64_t, W> own{};
-        std::vector<double> scores(static_cast<std::size_t>(TILE) * width), decisions(classes), trust(classes);
-#pragma omp for schedule(dynamic)
-        for (std::int64_t begin = 0; begin < n; begin += TILE) {
-            const auto first = static_cast<std::size_t>(begin);
-            const auto tile = static_cast<std::size_t>(std::min(TILE, n - begin));
-            score_tile<W>(gram, machines, rows.subspan(first, tile), scores.data());
-            for (std::size_t i = 0; i < tile; ++i)
-                for (std::size_t c = 0; c < W; ++c) {
-                    decide(pairs, scores.data() + i * width + c, static_cast<std::int64_t>(W), decisions, trust);
-                    own[c] += winner(decisions) == labels[first + i];
-                }
-        }
-#pragma omp critical
-        for (std::size_t c = 0; c < W; ++c) total[c] += own[c];
-    }
+    std::vector<std::array<std::int64_t, W>> hits(static_cast<std::size_t>(tiles));
+    struct Own {
+        std::vector<double> scores, decisions, trust;
+    };
+    const auto make = [&] {
+        const auto zeros = [](std::size_t size) { return std::vector<double>(size); };
+        return Own{zeros(static_cast<std::size_t>(TILE) * width), zeros(classes), zeros(classes)};
+    };
+    for_tasks_with(tiles, threads, make, [&](std::int64_t number, Own& own) {
+        const std::int64_t begin = number * TILE;
+        const auto first = static_cast<std::size_t>(begin);
+        const auto tile = static_cast<std::size_t>(std::min(TILE, n - begin));
+        score_tile<W>(gram, machines, rows.subspan(first, tile), own.scores.data());
+        for (std::size_t i = 0; i < tile; ++i)
+            for (std::size_t c = 0; c < W; ++c) {
+                const double* scores = own.scores.data() + i * width + c;
+                decide(pairs, scores, static_cast<std::int64_t>(W), own.decisions, own.trust);
+                hits[static_cast<std::size_t>(number)][c] += winner(own.decisions) == labels[first + i];
+            }
+    });
+    std::array<std::int64_t, W> total{};
+    for (const auto& of_tile : hits)
+        for (std::size_t c = 0; c < W; ++c) total[c] += of_tile[c];
     return total;
 }
 

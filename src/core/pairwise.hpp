@@ -210,13 +210,7 @@ void sweep(const Down& down, const Up& up, int threads) {
         up();
         return;
     }
-#pragma omp parallel sections num_threads(2)
-    {
-#pragma omp section
-        down();
-#pragma omp section
-        up();
-    }
+    for_equal_tasks(2, 2, [&](std::int64_t task) { task == 0 ? down() : up(); });
 }
 
 // The same for few rows, for which it is faster to look at every pair than to sort. The loss is a sum of numbers above
@@ -347,10 +341,8 @@ inline void pair_slopes(const Pairs& p, std::span<const double> f, std::span<dou
         }
         return;
     }
-#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
-    for (std::int64_t q = 0; q < p.queries(); ++q)
-        if (!interrupt.requested()) one(q, scratch[static_cast<std::size_t>(omp_get_thread_num())], 1);
-    interrupt.rethrow();
+    const auto next = [&](std::int64_t q) { one(q, scratch[static_cast<std::size_t>(omp_get_thread_num())], 1); };
+    for_tasks(p.queries(), threads, next, interrupt, 4);
 }
 
 }  // namespace cutsvm

@@ -102,8 +102,10 @@ class ScoreOrder {
             for (std::size_t b = 0; b < count; ++b) sort(b, own_[0]);
             return;
         }
-#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
-        for (std::size_t b = 0; b < count; ++b) sort(b, own_[static_cast<std::size_t>(omp_get_thread_num())]);
+        const auto next = [&](std::int64_t b) {
+            sort(static_cast<std::size_t>(b), own_[static_cast<std::size_t>(omp_get_thread_num())]);
+        };
+        for_tasks(static_cast<std::int64_t>(count), threads, next, 4);
     }
 
   private:
@@ -134,8 +136,7 @@ class ScoreOrder {
                 }
             };
             if (pieces == 1) return piece(0);
-#pragma omp parallel for schedule(static) num_threads(static_cast<int>(pieces))
-            for (std::int64_t t = 0; t < pieces; ++t) piece(t);
+            for_equal_tasks(pieces, static_cast<int>(pieces), piece);
         };
         const std::size_t count = std::size_t{1} << top;
         for (std::size_t t = 0; t < team; ++t) own_[t].places.assign(count, 0);
@@ -148,7 +149,7 @@ class ScoreOrder {
         over_pieces([&](const Ranked& here, std::uint32_t& place) { rows[place++] = here; });
     }
 
-    // For the largest bucket: memory is not to be asked for on several threads, where its lack could not be reported.
+    // For the largest bucket: memory is asked for once, before the threads begin.
     void make_room(std::size_t team) {
         std::size_t most = 0;
         for (std::size_t b = 0; b + 1 < buckets_.size(); ++b) most = std::max(most, buckets_[b + 1] - buckets_[b]);

@@ -24,6 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "core/svmlight_chunks.hpp"
 #include "core/svmlight_text.hpp"
 
@@ -131,9 +132,9 @@ class Reader {
     static std::vector<Counts> count_all(const Chunks& chunks, int threads) {
         std::vector<Counts> counts(chunks.size());
         const auto n = std::ssize(chunks);
-#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1 && n > 1)
-        for (std::ptrdiff_t c = 0; c < n; ++c)
+        for_tasks(n, threads, [&](std::int64_t c) {
             counts[static_cast<std::size_t>(c)] = count(chunks[static_cast<std::size_t>(c)]);
+        });
         return counts;
     }
 
@@ -144,17 +145,10 @@ class Reader {
         std::vector<ChunkResult> results(chunks.size());
         const auto n = std::ssize(chunks);
         const bool has_query = this->has_query();
-#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1 && n > 1)
-        for (std::ptrdiff_t i = 0; i < n; ++i) {
+        for_tasks(n, threads, [&](std::int64_t i) {
             const auto c = static_cast<std::size_t>(i);
-            try {
-                results[c] = ChunkParser<Index, Value>(options_, has_query, places[c]).parse(chunks[c]);
-            } catch (const std::bad_alloc&) {
-                results[c].out_of_memory = true;
-            }
-        }
-        const auto failed = [](const ChunkResult& r) { return r.out_of_memory; };
-        if (std::any_of(results.begin(), results.end(), failed)) throw std::bad_alloc();
+            results[c] = ChunkParser<Index, Value>(options_, has_query, places[c]).parse(chunks[c]);
+        });
         return results;
     }
 

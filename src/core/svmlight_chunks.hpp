@@ -92,7 +92,6 @@ struct ChunkResult {
     std::vector<std::int64_t> text_rows;        // good rows whose id is text: the query is its place in query_texts
     std::vector<std::string_view> query_texts;  // distinct, in order of appearance; they look into the chunk
     bool too_wide = false;                      // an index does not fit the type Index: parse again with a wider one
-    bool out_of_memory = false;
 };
 
 template <class Index, class Value>

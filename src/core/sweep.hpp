@@ -144,8 +144,7 @@ std::int64_t add_pieces(const Rows& rows, std::span<double> old, std::span<const
     const auto count = static_cast<std::int64_t>(edges.size()) - 1;
     std::vector<std::int64_t> read(static_cast<std::size_t>(count));
     Interrupt interrupt;
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-    for (std::int64_t q = 0; q < count; ++q) {
+    for_tasks(count, threads, [&](std::int64_t q) {
         const auto at = static_cast<std::size_t>(q);
         double* out = partial + q * width;
         std::array<double, BLOCK> change;
@@ -168,8 +167,7 @@ std::int64_t add_pieces(const Rows& rows, std::span<double> old, std::span<const
         if (width > rows.d) out[rows.d] = total;
         read[at] = changed;
         travel[at] = far;
-    }
-    interrupt.rethrow();
+    }, interrupt);
     std::int64_t all = 0;
     for (const std::int64_t some : read) all += some;
     return all;

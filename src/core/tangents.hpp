@@ -18,6 +18,7 @@
 #include "core/lanes.hpp"
 #include "core/large_pages.hpp"
 #include "core/many.hpp"
+#include "core/parallel.hpp"
 #include "core/rows.hpp"
 
 namespace cutsvm {
@@ -103,30 +104,31 @@ void hinge_tangents(const Rows& rows, std::span<const double> a, const double* W
     const std::int64_t width = transposed.width, size = rows.d + 1;
     std::vector<double> bias(static_cast<std::size_t>(width));
     std::copy(b.begin(), b.end(), bias.begin());
-    Interrupt interrupt;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        LargeVector<double> sums(static_cast<std::size_t>(size * width)), both(static_cast<std::size_t>(2 * width));
-#pragma omp for schedule(dynamic)
-        for (std::int64_t q = 0; q < count; ++q) {
-            const std::int64_t begin = edges[static_cast<std::size_t>(q)], end = edges[static_cast<std::size_t>(q) + 1];
-            if (begin == end || interrupt.requested()) continue;
-            std::fill(sums.begin(), sums.end(), 0.0);
-            std::fill(both.begin(), both.end(), 0.0);
-            double *slopes = partial + q * points * size, *height = heights + q * points * 2;
-            for (std::int64_t k = 0; k < points; ++k) {
-                for (std::int64_t j = 0; j < size; ++j) sums[static_cast<std::size_t>(j * width + k)] = slopes[k * size + j];
-                for (std::int64_t h = 0; h < 2; ++h) both[static_cast<std::size_t>(h * width + k)] = height[k * 2 + h];
-            }
-            width > ABREAST ? touch<2>(rows, a, transposed, bias.data(), begin, end, sums.data(), both.data())
-                            : touch<1>(rows, a, transposed, bias.data(), begin, end, sums.data(), both.data());
-            for (std::int64_t k = 0; k < points; ++k) {
-                for (std::int64_t j = 0; j < size; ++j) slopes[k * size + j] = sums[static_cast<std::size_t>(j * width + k)];
-                for (std::int64_t h = 0; h < 2; ++h) height[k * 2 + h] = both[static_cast<std::size_t>(h * width + k)];
-            }
+    struct Own {
+        LargeVector<double> sums, both;
+    };
+    const auto make = [&] {
+        return Own{LargeVector<double>(static_cast<std::size_t>(size * width)),
+                   LargeVector<double>(static_cast<std::size_t>(2 * width))};
+    };
+    for_tasks_with(count, threads, make, [&](std::int64_t q, Own& own) {
+        auto& [sums, both] = own;
+        const std::int64_t begin = edges[static_cast<std::size_t>(q)], end = edges[static_cast<std::size_t>(q) + 1];
+        if (begin == end) return;
+        std::fill(sums.begin(), sums.end(), 0.0);
+        std::fill(both.begin(), both.end(), 0.0);
+        double *slopes = partial + q * points * size, *height = heights + q * points * 2;
+        for (std::int64_t k = 0; k < points; ++k) {
+            for (std::int64_t j = 0; j < size; ++j) sums[static_cast<std::size_t>(j * width + k)] = slopes[k * size + j];
+            for (std::int64_t h = 0; h < 2; ++h) both[static_cast<std::size_t>(h * width + k)] = height[k * 2 + h];
         }
-    }
-    interrupt.rethrow();
+        width > ABREAST ? touch<2>(rows, a, transposed, bias.data(), begin, end, sums.data(), both.data())
+                        : touch<1>(rows, a, transposed, bias.data(), begin, end, sums.data(), both.data());
+        for (std::int64_t k = 0; k < points; ++k) {
+            for (std::int64_t j = 0; j < size; ++j) slopes[k * size + j] = sums[static_cast<std::size_t>(j * width + k)];
+            for (std::int64_t h = 0; h < 2; ++h) height[k * 2 + h] = both[static_cast<std::size_t>(h * width + k)];
+        }
+    });
 }
 
 }  // namespace cutsvm

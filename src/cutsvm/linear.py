@@ -85,7 +85,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     memory_limit : str or int, default=None
         Private memory of the process that a fit from a file or a store may use: "300MB", "2GB", or bytes. The rows stay
         on disk (those of a file in a temporary store) and are read block by block; the answer is the same. Without a
-        limit a store is loaded if there is room. Arrays are used where they are.
+        limit a store is loaded if it takes less than 60 % of the machine's memory. Arrays are used where they are.
     checkpoint : str or path, default=None
         A file to which what is known goes every few seconds. After a kill, or when `max_time`, `max_iter` or Ctrl-C has
         ended a fit, the same call with the same data goes on from there, in bounds, iterations and seconds; the limits
@@ -269,7 +269,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
         n_threads = threads.count(self.n_jobs, rows.entries)
         # A class without weight is none: its rows, which weigh nothing either, may have any label.
-        labels = np.empty(len(y), dtype=np.int32)
+        labels = rows.vector(len(y), np.int32)
         for part in validation.parts(len(y)):
             labels[part] = np.minimum(np.searchsorted(classes, y[part]), len(classes) - 1)
         loss = CrammerSinger(labels, weights, len(classes), n_threads)

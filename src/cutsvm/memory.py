@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "parse", "plan", "shown"]
 
 _UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+# Where Linux says how much memory a container may have: control groups of version 2 and of version 1.
+_CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 # Numbers per row that a fit holds besides X: labels, weights, scores of three points, slopes now and before, a group;
 # with K classes the scores are K each.
@@ -22,7 +26,8 @@ _PER_PAIRED_ROW = 160  # bytes that the loss over pairs and its solvers keep for
 FIXED = 50_000_000  # bytes for planes, the scores of a block, and whatever the interpreter needs
 HELD = 0.3  # of what is left may be numbers of all rows
 LEAST = 2000  # rows that a fit must be able to hold
-USED = 0.7  # of the memory that is free may be taken without a limit
+USED = 0.6  # of the machine's memory may be taken without a limit
+STEP = 32 << 20  # bytes: what the process holds already is rounded up to multiples of this
 
 
 @dataclass(frozen=True)
@@ -52,22 +57,25 @@ def parse(limit: Any) -> int:
 
 
 def plan(store: Store, limit: int | None, outputs: int = 1) -> Plan:
-    """How to train from a store: under a limit from the disk, else from memory if there is room.
+    """How to train from a store: under a limit from the disk, else from memory if the machine has enough.
+
+    How many rows are held decides which rows a solver looks at, so the plan must be the same whenever the same call is
+    made: it knows the machine's memory and not how much of it is free, and what the process holds in coarse steps.
 
     Raises ValueError if the limit does not even hold what is kept per row.
     """
     rows = store.shape[0]
     vectors = 8 * rows * (_VECTORS + _SCORES * outputs)
     if limit is None:
-        need, free = store.manifest.size + vectors, USED * available()
-        if free == 0 or need <= free:
+        need, most = store.manifest.size + vectors, USED * total()
+        if most == 0 or need <= most:
             return Plan(False, None, f"{shown(need)} in memory")
-        limit = int(free + private())
+        limit = int(most)
         why = f"{shown(need)} would be too much for memory"
     else:
         why = f"memory_limit is {shown(limit)}"
     row = _COPY * store.manifest.size / rows + _OWN * outputs
-    left = limit - private() - FIXED - (4 * rows if outputs > 1 else 0)  # several classes: labels
+    left = limit - in_use() - FIXED
     held = vectors <= HELD * left
     if held:
         left -= vectors
@@ -81,7 +89,7 @@ def plan(store: Store, limit: int | None, outputs: int = 1) -> Plan:
 
 def plan_pairs(store: Store, limit: int) -> Plan:
     """How to train on the pairs of a store's queries: rows from the disk, what is kept of each in memory."""
-    need = private() + FIXED + _PER_PAIRED_ROW * store.shape[0]
+    need = in_use() + FIXED + _PER_PAIRED_ROW * store.shape[0]
     if need > limit:
         raise ValueError(f"memory_limit is {shown(limit)}: too little for a fit; expected at least {shown(need)}")
     return Plan(True, 0, f"from disk: memory_limit is {shown(limit)}; numbers of each row in memory")
@@ -100,9 +108,28 @@ def private() -> int:
     return _status("/proc/self/status", "RssAnon")
 
 
-def available() -> int:
-    """Bytes of memory that can be had; 0 where the system does not say."""
-    return _status("/proc/meminfo", "MemAvailable")
+def in_use() -> int:
+    """The same, rounded up to a multiple of STEP: two runs of one program differ by some pages."""
+    return -(-private() // STEP) * STEP
+
+
+@cache
+def total() -> int:
+    """Bytes of memory of the machine, or of the container if that has less; 0 where the system does not say."""
+    try:
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        machine = 0
+    return min((limit for limit in (machine, *map(_number, _CONTAINER)) if limit > 0), default=0)
+
+
+def _number(file: str) -> int:
+    """The number in a file; 0 if there is none, or the word max."""
+    try:
+        with open(file) as stream:
+            return int(stream.read())
+    except (OSError, ValueError):
+        return 0
 
 
 def _status(file: str, key: str) -> int:

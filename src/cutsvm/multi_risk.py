@@ -8,6 +8,7 @@ changes nothing; the first is 0.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from cutsvm.planes import Planes
 from cutsvm.risk import STALE, Intercept, Point, Risk
 from cutsvm.rows import Choices, Rows
 from cutsvm.timing import count, timed
-from cutsvm.types import Ints, Vector
+from cutsvm.types import Array, Ints, Vector
 
 
 class _Anchors(NamedTuple):
@@ -75,8 +76,10 @@ class MultiRisk(Risk):
             return []
         K, d, shards = self.outputs, self.rows.d, self.shards
         sums = np.zeros((shards * K, d + 1))
-        shard = np.repeat(np.arange(shards, dtype=np.int32), np.diff(self.bounds))
-        count("visits", self.rows.group_sums(self.loss.weights, shard * np.int32(K) + self.loss.y, sums))
+        group = self._choices()[1]
+        for p, (begin, end) in enumerate(pairwise(self.bounds)):
+            np.add(self.loss.y[begin:end], np.int32(p * K), out=group[begin:end])
+        count("visits", self.rows.group_sums(self.loss.weights, group, sums))
         of_class = sums.reshape(shards, K, d + 1)
         planes = []
         for k in range(K):
@@ -88,8 +91,17 @@ class MultiRisk(Risk):
     def cut(self, bounds: Ints) -> None:
         shards, self.bounds = len(bounds) - 1, bounds
         self._sums = np.zeros((shards, self.outputs * self.rows.d))
-        self._choice = self.loss.y.copy()  # every row its own class: sums are 0
+        self._chosen: tuple[Array, Array] | None = None
         self._moved = np.zeros(shards)
+
+    def _choices(self) -> tuple[Array, Array]:
+        """The class that each row chose when the last planes were made, at first its own, so that sums are 0; and room
+        for as many numbers."""
+        if self._chosen is None:
+            n = self.rows.n
+            self._chosen = self.rows.vector(n, np.int32), self.rows.vector(n, np.int32)
+            np.copyto(self._chosen[0], self.loss.y)
+        return self._chosen
 
     def _blank(self, spare: Point | None) -> Vector:
         return self.rows.vector((self.rows.n, self.outputs)) if spare is None else spare.scores
@@ -121,11 +133,12 @@ class MultiRisk(Risk):
 
     @timed("planes")
     def planes(self, point: Point) -> Planes:
-        choice, offsets, pulls = self.loss.choices(point.scores, self.bounds)
+        old, room = self._choices()
+        choice, offsets, pulls = self.loss.choices(point.scores, self.bounds, room)
         for p in np.flatnonzero(self._moved > STALE * offsets):
             mine = slice(self.bounds[p], self.bounds[p + 1])
-            self._sums[p], self._moved[p], self._choice[mine] = 0.0, 0.0, self.loss.y[mine]
-        choices = Choices(self.loss.y, self.loss.weights, self._choice, choice, self.outputs)
+            self._sums[p], self._moved[p], old[mine] = 0.0, 0.0, self.loss.y[mine]
+        choices = Choices(self.loss.y, self.loss.weights, old, choice, self.outputs)
         read = self.rows.accumulate_choices(choices, self.bounds, self._sums, self._moved)
         count("rows_read", read)
         count("visits", read)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from multiprocessing import current_process
-from threading import current_thread, main_thread
+from threading import Event, Lock, Thread, local
+from typing import Any
 
 from joblib import effective_n_jobs, parallel_config
 from threadpoolctl import ThreadpoolController
@@ -20,10 +21,36 @@ FEW = 1 << 18
 _forked = False
 
 
+class _BlasLimit:
+    """The limit on BLAS's threads, which is the whole process's: the first fit sets it, the last one takes it back."""
+
+    def __init__(self) -> None:
+        self.lock, self.fits = Lock(), 0
+        self.before: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.fits == 0:
+                with _any_thread():
+                    self.before = _pools().limit(limits=1)
+            self.fits += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.fits -= 1
+            if self.fits == 0:
+                with _any_thread():
+                    self.before.restore_original_limits()
+
+
+_blas = _BlasLimit()
+
+
 def _after_fork() -> None:
     # GNU OpenMP hangs in a forked child whose parent had started threads; one thread needs no OpenMP.
-    global _forked
+    global _forked, _blas
     _forked = True
+    _blas = _BlasLimit()  # another thread of the parent may have held its lock
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -42,12 +69,57 @@ def count(n_jobs: int | None, size: int = FEW) -> int:
             jobs = effective_n_jobs(n_jobs)
     else:
         jobs = effective_n_jobs(n_jobs)
-    return int(max(1, min(jobs, core.max_threads())))
+    found = int(max(1, min(jobs, core.max_threads())))
+    return found if found == 1 or _can_start(found) else 1
+
+
+_known = local()  # most: so many threads are known to be there for this one
+
+
+def _can_start(count: int) -> bool:
+    """Whether so many threads, with this one, can run at once: OpenMP ends the process where it cannot start one.
+
+    There may be a limit on memory or on threads. OpenMP keeps its threads, so they are asked for once.
+    """
+    if count <= getattr(_known, "most", 1):
+        return True
+    end, started = Event(), []
+    try:
+        for _ in range(count - 1):
+            thread = Thread(target=end.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    except (RuntimeError, MemoryError):  # "can't start new thread"
+        return False
+    finally:
+        end.set()
+        for thread in started:
+            thread.join()
+    _known.most = count
+    return True
 
 
 @cache
 def _pools() -> ThreadpoolController:
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def _any_thread() -> Iterator[None]:
+    """Within this context any thread may set the limit.
+
+    threadpoolctl 3.8 lets the first thread alone set OpenBLAS's; but the last fit may end in another one.
+    """
+    clear = [
+        lib.clear_controlling_thread for lib in _pools().lib_controllers if hasattr(lib, "clear_controlling_thread")
+    ]
+    for let_go in clear:
+        let_go(force=True)
+    try:
+        yield
+    finally:
+        for let_go in clear:
+            let_go(force=True)
 
 
 @contextmanager
@@ -55,11 +127,12 @@ def one_blas_thread() -> Iterator[None]:
     """Within this context BLAS runs on one thread.
 
     The sweeps own the cores (OpenMP); the reduced problem is small. Two pools of threads that wait for each other by
-    spinning cost more than a second core brings. The limit is the whole process's, so only the main thread sets it:
-    whoever starts fits in threads of their own decides about BLAS.
+    spinning cost more than a second core brings; and products are rounded differently on several threads, so a fit in a
+    thread would not give the bits that it gives alone. Fits may overlap: the limit holds until the last one ends.
     """
-    if current_thread() is not main_thread():
+    limit = _blas
+    limit.enter()
+    try:
         yield
-        return
-    with _pools().limit(limits=1, user_api="blas"):
-        yield
+    finally:
+        limit.leave()

@@ -11,7 +11,7 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.types import Array, Vector
 
-PART = 1 << 20  # labels that are looked at together
+PART = 1 << 17  # labels that are looked at together: they and what is made of them stay in the cache
 
 
 def positive(name: str, value: Any) -> None:

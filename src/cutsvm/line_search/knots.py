@@ -6,6 +6,7 @@ brackets its zero; the few knots that are left inside are searched by selection.
 
 from __future__ import annotations
 
+import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -19,9 +20,11 @@ _AROUND = np.array([-4.0, -1.0, -0.25, -0.05, 0.05, 0.25, 1.0, 4.0])
 _BEYOND = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
 _INSIDE = np.arange(1, 9) / 9
 
-# A share of the rows whose knots may be taken out for selection; and how often to narrow before that.
+# A share of the rows whose knots may be taken out for selection, how often to narrow before that, and how many may be
+# taken out then: they take memory. Rows with equal scores share their knots, so that no interval may have fewer.
 _FEW = 1 / 16
 _ROUNDS = 4
+_MOST = 1 << 19
 # Scores far out on a line carry the round-off of a short segment many times over: no step goes further than this.
 FURTHEST = 100.0
 
@@ -90,6 +93,26 @@ def _bracket(
             ks = np.sort(edge * _BEYOND * (-1.0 if low == -np.inf else 1.0))
             continue
         rounds += 1
-        if inside <= _FEW * line.n + 1024 or rounds > _ROUNDS:
+        if inside <= _MOST and (inside <= _FEW * line.n + 1024 or rounds > _ROUNDS):
             return Bracket(low, high, slope_low, slope_high)
-        ks = low + (high - low) * _INSIDE
+        ks = low + (high - low) * _INSIDE if rounds <= _ROUNDS else _floats_between(low, high)
+        if not len(ks):  # all knots that are left are at one place
+            return high
+
+
+def _floats_between(low: float, high: float) -> Vector:
+    """Up to 8 numbers between two, evenly spaced in the order of all float64: about 20 such steps leave none."""
+    first, last = _rank(low), _rank(high)
+    ranks = sorted({first + (last - first) * j // 9 for j in range(1, 9)} - {first, last})
+    return np.array([_of_rank(rank) for rank in ranks])
+
+
+def _rank(value: float) -> int:
+    """The place of a number in the order of all float64, 0 for 0.0."""
+    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
+
+
+def _of_rank(rank: int) -> float:
+    value: float = struct.unpack("<d", struct.pack("<q", abs(rank)))[0]
+    return value if rank >= 0 else -value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cutsvm import validation
 from cutsvm._native import core
 from cutsvm.losses.line import KnotLine
 from cutsvm.types import Array, Ints, Vector
@@ -27,12 +28,12 @@ class CrammerSinger:
     def value(self, scores: Vector) -> float:
         return core.multi_value(scores, self.y, self.weights, self.threads)
 
-    def choices(self, scores: Vector, bounds: Ints) -> tuple[Array, Vector, Vector]:
-        """The class that each row chooses, and for each shard its offset and what its rows weigh in each class.
+    def choices(self, scores: Vector, bounds: Ints, out: Array | None = None) -> tuple[Array, Vector, Vector]:
+        """The class that each row chooses (in `out`); for each shard its offset, and what its rows weigh in each class.
 
         loss_p(f) >= offset_p + sum over its rows of s_i (f_i,choice - f_iy) for all scores f.
         """
-        choice = np.empty(self.n, dtype=np.int32)
+        choice = np.empty(self.n, dtype=np.int32) if out is None else out
         offsets, pulls = np.empty(len(bounds) - 1), np.empty((len(bounds) - 1, self.classes))
         core.multi_choose(scores, self.y, self.weights, bounds, choice, offsets, pulls, self.threads)
         return choice, offsets, pulls
@@ -67,7 +68,9 @@ class CrammerSinger:
         return np.asarray((self.y == label) & (self.weights > 0.0))
 
     def label_totals(self) -> Vector:
-        totals: Vector = np.bincount(self.y, weights=self.weights, minlength=self.classes).astype(np.float64)
+        totals: Vector = np.zeros(self.classes)
+        for part in validation.parts(self.n):
+            totals += np.bincount(self.y[part], weights=self.weights[part], minlength=self.classes)
         return totals
 
     def part(self, rows: slice) -> CrammerSinger:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import DTypeLike
+
 from cutsvm.rows.array import Choices, DenseRows, Descent, Seen, SparseRows, StackedRows, as_rows, in_order, stack
 from cutsvm.rows.store import StoreRows
 from cutsvm.types import Array, Ints, Vector
@@ -32,8 +35,8 @@ class Rows(Protocol):
     d: int
     entries: int  # values that one sweep reads
 
-    def vector(self, shape: int | tuple[int, int]) -> Vector:
-        """Memory for numbers of each row."""
+    def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
+        """Memory for numbers of each row, not filled."""
 
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         """out[i] = x_i . w + b"""

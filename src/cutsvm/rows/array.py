@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
+from cutsvm import memory
 from cutsvm._native import core
 from cutsvm.types import Array, Ints, Vector
 from cutsvm.validation import csr_is_sorted
@@ -19,7 +20,7 @@ from cutsvm.validation import csr_is_sorted
 SPARSE_BELOW = 0.3
 NARROW = 64  # features; with fewer there is little to gain
 SAMPLE = 1000  # rows that are looked at to see this, or how long rows are
-MEMORY = 0.5  # the copy may take this share of the memory that is free
+MEMORY = 0.25  # the copy may take this share of the machine's memory
 
 BLOCK = 1 << 16  # rows that are looked at together by those who do not look at all of them at once
 
@@ -63,8 +64,8 @@ class _InMemory:
     held = True  # there is memory for a few numbers of each row
 
     @staticmethod
-    def vector(shape: int | tuple[int, int]) -> Vector:
-        return np.empty(shape)
+    def vector(shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
+        return np.empty(shape, dtype=dtype)
 
     @cached_property
     def mean_square(self) -> float:
@@ -135,7 +136,11 @@ class DenseRows(_InMemory):
         return DenseRows(np.ascontiguousarray(self.X), self.threads)
 
     def fast(self, narrow: int = NARROW) -> DenseRows | SparseRows:
-        """The rows as CSR, a copy, if they are mostly zeros, not too narrow, and memory allows; else themselves."""
+        """The rows as CSR, a copy, if they are mostly zeros, not too narrow, and it is small enough; else themselves.
+
+        What is small enough depends on the machine, not on the memory that happens to be free: sums of CSR rows are
+        rounded differently, and the same call has to give the same model.
+        """
         X = self.X
         if self.d < narrow or not _mostly_zeros(X):
             return self
@@ -143,7 +148,7 @@ class DenseRows(_InMemory):
         core.count_nonzeros(X, counts, self.threads)
         stored = int(counts.sum())
         index = np.int32 if stored < 2**31 else np.int64
-        if stored * (X.itemsize + np.dtype(index).itemsize) > MEMORY * _free_memory():
+        if stored * (X.itemsize + np.dtype(index).itemsize) > MEMORY * memory.total():
             return self
         pointers = np.zeros(self.n + 1, dtype=index)
         np.cumsum(counts, out=pointers[1:])
@@ -260,6 +265,9 @@ class StackedRows(_InMemory):
         self.n, self.d = int(self.edges[-1]), parts[0].d
         self.entries = sum(part.entries for part in parts)
 
+    def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:  # type: ignore[override]
+        return self.parts[0].vector(shape, dtype)  # in a file, if that is where the first part's would be
+
     def _each(self) -> list[tuple[DenseRows | SparseRows, slice]]:
         return [(part, slice(*self.edges[k : k + 2])) for k, part in enumerate(self.parts)]
 
@@ -366,11 +374,3 @@ def _mostly_zeros(X: Array) -> bool:
     """Whether some of the rows, spread over all, have few values that are not 0."""
     some = X[:: max(1, len(X) // SAMPLE)]
     return bool(np.count_nonzero(some) < SPARSE_BELOW * some.size)
-
-
-def _free_memory() -> float:
-    """Bytes of memory that nobody uses; 0 where the system does not say."""
-    try:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return 0.0

@@ -6,11 +6,12 @@ to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from cutsvm._native import core
 from cutsvm.io.scratch import Scratch
@@ -18,6 +19,7 @@ from cutsvm.io.store import Store
 from cutsvm.rows.array import Choices, DenseRows, SparseRows
 from cutsvm.types import Array, Ints, Vector
 
+PIECE = 1 << 18  # rows that are handed out at a time: a block of narrow rows has millions, and each takes numbers
 FEW = 1 / 16  # of a block's rows: so few are looked up where they are, more are read with the whole block
 
 
@@ -42,12 +44,21 @@ class StoreRows:
         """Whether there is memory for a few numbers of each row."""
         return self.scratch is None
 
-    def vector(self, shape: int | tuple[int, int]) -> Vector:
-        return np.empty(shape) if self.scratch is None else self.scratch.zeros(shape)
+    def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
+        return np.empty(shape, dtype=dtype) if self.scratch is None else self.scratch.zeros(shape, dtype)
 
     def blocks(self, which: Sequence[int] | None = None) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
-        """All blocks, or these: where they stand, and their rows."""
-        order = range(len(self.edges) - 1) if which is None else which
+        """The rows of all blocks, or of these, PIECE of them at most at a time: where they stand, and themselves."""
+        for mine, rows in self._whole_blocks(range(len(self.edges) - 1) if which is None else which):
+            if rows.n <= PIECE:
+                yield mine, rows
+                continue
+            for begin in range(0, rows.n, PIECE):
+                end = min(rows.n, begin + PIECE)
+                yield slice(mine.start + begin, mine.start + end), rows.part(begin, end)
+
+    def _whole_blocks(self, order: Sequence[int]) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        """These blocks; each is read while its predecessor is used."""
         if len(order) < 2:
             for k in order:
                 yield self._place(k), self._as_rows(self.store.read(k))
@@ -63,18 +74,21 @@ class StoreRows:
                 self.store.check_intact()  # of what was just read, and of the columns of labels and the like
 
     def run(self, begin: int, end: int) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
-        """The rows from begin to end, block by block: where they stand, and themselves."""
+        """The rows from begin to end, PIECE of them at most at a time: where they stand, and themselves."""
         first, last = np.searchsorted(self.edges, [begin, end - 1], side="right") - 1
+        blocks: Iterable[tuple[slice, DenseRows | SparseRows]]
         if first == last:  # a few rows of a large block: the others are not read
             mine = self._place(int(first))
             many = FEW * (mine.stop - mine.start) < end - begin
-            rows = self._as_rows(self.store.read(int(first), whole=many))
-            yield slice(begin, end), rows.part(begin - mine.start, end - mine.start)
-            self.store.check_intact()
-            return
-        for mine, rows in self.blocks(range(int(first), int(last) + 1)):
-            low, high = max(begin, mine.start), min(end, mine.stop)
-            yield slice(low, high), rows.part(low - mine.start, high - mine.start)
+            blocks = [(mine, self._as_rows(self.store.read(int(first), whole=many)))]
+        else:
+            blocks = self._whole_blocks(range(int(first), int(last) + 1))
+        for mine, rows in blocks:
+            stop = min(end, mine.stop)
+            for low in range(max(begin, mine.start), stop, PIECE):
+                high = min(stop, low + PIECE)
+                yield slice(low, high), rows.part(low - mine.start, high - mine.start)
+                self.store.check_intact()
 
     def _place(self, k: int) -> slice:
         return slice(int(self.edges[k]), int(self.edges[k + 1]))

@@ -136,8 +136,10 @@ class _State:
         far = min(float(np.linalg.norm(start[:d])) + longest, float(np.sqrt(2.0 * max(0.0, self.primal - self.lower))))
         units = [np.full(d, max(far, 1e-12 * longest))]
         if risk.n_free:
-            weighty = self.buckets.loss.signed != 0.0
-            wide = 1.0 + longest * float(np.max(self.buckets.plain.lengths, where=weighty, initial=0.0))
+            signed, lengths = self.buckets.loss.signed, self.buckets.plain.lengths
+            parts = validation.parts(len(signed))
+            of_parts = (np.max(lengths[part], where=signed[part] != 0.0, initial=0.0) for part in parts)
+            wide = 1.0 + longest * float(max(of_parts))
             units.append(np.full(risk.n_free, abs(float(start[-1])) + wide))
         if self.oracle.extra:
             units.append(np.full(1, total))

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from cutsvm.io.scratch import Scratch
 from cutsvm.io.spill import Spill, SpillFolder
 from cutsvm.losses import Hinge
 from cutsvm.risk import Risk
@@ -86,7 +87,8 @@ class BucketFiles(Buckets):
                     rows.group_sums(signed, group, totals)
             for k in range(inside):
                 buckets[k].totals = totals[2 * k : 2 * k + 2]
-            return [bucket.part(self.risk, self.loss.threads) for bucket in buckets if bucket.spill.rows]
+            threads, scratch = self.loss.threads, self.rows.scratch
+            return [bucket.part(self.risk, threads, scratch) for bucket in buckets if bucket.spill.rows]
 
     def _edges(self, W: Vector, b: float) -> Vector:
         """Where buckets begin, but the first: by the quantiles of the sample, and at 0."""
@@ -118,10 +120,10 @@ class _Bucket:
         self.spill.add(rows, signed, numbers)
         self.low, self.high = min(self.low, float(v.min())), max(self.high, float(v.max()))
 
-    def part(self, whole: Risk, threads: int) -> Part:
+    def part(self, whole: Risk, threads: int, scratch: Scratch | None) -> Part:
         """The bucket, full and closed, as a part of the rows."""
         store = self.spill.finish()
         assert store.qid is not None
-        part = StoredPart(whole, StoreRows(store, threads), Hinge(store.y, threads), store.qid)
+        part = StoredPart(whole, StoreRows(store, threads, scratch=scratch), Hinge(store.y, threads), store.qid)
         part.low, part.high, part.totals = self.low, self.high, self.totals
         return part

@@ -40,7 +40,7 @@ class Plain:
 
     @timed("sift")
     def __init__(self, risk: Risk, rows: RowsInMemory | StoreRows) -> None:
-        self.lengths: Vector = np.empty(rows.n)
+        self.lengths: Vector = rows.vector(rows.n)
         rows.by_row().squares(self.lengths)
         if not isinstance(rows, StoreRows):  # a store knows them
             risk.count_visits()
@@ -68,7 +68,7 @@ class Whitened:
         inverse: Vector = solve_triangular(self.L, np.eye(self.d), lower=True)
         self.s = float(np.sqrt(SHARE * self.d))
         changed = _blocks(rows, np.ascontiguousarray(inverse), -inverse @ self.mean)
-        self.lengths: Vector = np.empty(n)
+        self.lengths: Vector = rows.vector(n)
         at = 0
         for block in changed:
             self.lengths[at : at + len(block)] = np.sqrt((block * block).sum(axis=1) + self.s**2)

@@ -60,10 +60,11 @@ class _Near:
         means = totals[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None]
         self.means = DenseRows(means, risk.threads)
         rows = cast("list[DenseRows | SparseRows]", [*(part.rows for part in self.parts), self.means])
-        signed = [*(part.loss.signed for part in self.parts), weights * [1.0, -1.0]]
+        of_parts = [*(part.loss.signed for part in self.parts), weights * [1.0, -1.0]]
+        signed = np.concatenate(of_parts, out=buckets.rows.vector(self.n + 2))
         ends = np.cumsum([0, *(part.n for part in self.parts)])
         self.places = {part: slice(ends[k], ends[k + 1]) for k, part in enumerate(self.parts)}
-        self.risk = risk.over(StackedRows(rows), Hinge(np.concatenate(signed), risk.threads))
+        self.risk = risk.over(StackedRows(rows), Hinge(signed, risk.threads))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ class NearRisk(Risk):
     @timed("scores")
     def score(self, w: Vector, *, spare: Point | None = None) -> Point:
         near = self._around(w)
-        scores = np.empty(near.risk.rows.n)
+        scores = self.rows.vector(near.risk.rows.n)
         W, b = self.parts(w)
         scores[:] = b
         if np.any(W):
@@ -131,7 +132,7 @@ class NearRisk(Risk):
         assert isinstance(point, _Known)
         known = point.of_near.get(near)
         if known is None:
-            known = np.empty(near.risk.rows.n)
+            known = self.rows.vector(near.risk.rows.n)
             W, b = self.parts(point.w)
             for part, mine in near.places.items():
                 if part in point.of_parts:
@@ -158,12 +159,13 @@ class NearRisk(Risk):
             w[-1] = point.w[-1] + shift
             if self.buckets.move(w) <= near.reach:
                 self._b = float(w[-1])
-                return _Known.among(near, w, scores + shift)
+                moved = np.add(scores, shift, out=self.rows.vector(len(scores)))
+                return _Known.among(near, w, moved)
 
     @timed("line_search")
     def between(self, start: Point, end: Point, k: float, *, spare: Point | None = None) -> Point:
         near = self._around(start.w, end.w)
-        scores = np.empty(near.risk.rows.n)
+        scores = self.rows.vector(near.risk.rows.n)
         core.blend(self._scores(start, near), self._scores(end, near), k, scores, self.threads)
         return self.settle(_Known.among(near, start.w + k * (end.w - start.w), scores))
 

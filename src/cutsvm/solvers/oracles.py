@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cutsvm import validation
 from cutsvm.planes import Bundle, Planes
 from cutsvm.reduced import ReducedProblem
 from cutsvm.risk import Risk
@@ -82,8 +83,10 @@ class Separating:
     def __init__(self, buckets: Buckets, C: float, *, early: bool) -> None:
         self.buckets, self.C, self.early = buckets, C, early
         self.shards: dict[int, int] = {}  # of the rows cut with, by their number
-        weights = np.abs(buckets.loss.signed)
-        self.ratio = float(buckets.loss.total / weights[weights > 0.0].min())
+        signed = buckets.loss.signed
+        weights = (np.abs(signed[part]) for part in validation.parts(len(signed)))
+        least = min(some.min(where=some > 0.0, initial=np.inf) for some in weights)
+        self.ratio = float(buckets.loss.total / least)
 
     def __call__(self, x: Vector) -> Answer:
         found = None

@@ -46,7 +46,7 @@ from cutsvm.solvers.shards import choose_shards
 from cutsvm.solvers.survey import Whole, survey
 from cutsvm.timing import timed
 from cutsvm.trail import prepare, steps
-from cutsvm.types import Vector
+from cutsvm.types import Ints, Vector
 
 # A sample of m rows gives w with an error of about sqrt(d / m), and the band must hold the rows that this error moves
 # to the other side: SPREAD sqrt(d / m) of all n, WIDEST at most (covtype: 99 % of the rows that change sides after a
@@ -269,6 +269,12 @@ def pays(risk: Risk) -> bool:
     return can_sift(risk) and risk.rows.n >= max(FEW, MANY * risk.size)
 
 
+def _rows_of(loss: Siftable, label: int) -> Ints:
+    """The rows of one class, found some at a time: a class that few rows have must not take memory for all."""
+    found = [np.flatnonzero(loss.part(part).side(label)) + part.start for part in validation.parts(loss.n)]
+    return np.concatenate(found)
+
+
 @timed("sift")
 def draw(risk: Risk, size: int, rng: np.random.Generator) -> Risk:
     """The risk of a random sample, whose classes weigh what they weigh in all; a rare class must not get lost."""
@@ -280,7 +286,7 @@ def draw(risk: Risk, size: int, rng: np.random.Generator) -> Risk:
     least = min(OF_EACH, rest)
     for label in range(loss.labels):
         if np.count_nonzero(drawn.side(label)) < least:
-            of_class = np.flatnonzero(loss.side(label))
+            of_class = _rows_of(loss, label)
             few = len(of_class) <= least
             more.append(of_class if few else of_class[rng.integers(0, len(of_class), least)])
     if len(more) > 1:

@@ -1,0 +1,56 @@
+"""`memory_limit` seen from outside: the peak of the process's private memory."""
+
+import sys
+
+import numpy as np
+import pytest
+from memory_peak import watch
+
+from cutsvm import convert
+
+ROWS = 2_500_000
+SPARE = 17_000_000  # bytes that a fit may use in this test: less than one number (20 MB) of each row
+
+FITS = """
+import sys, warnings
+import numpy as np
+from cutsvm import LinearSVC, memory
+from cutsvm.line_search import knots
+from cutsvm.solvers import ACCPM, OCAS, bucket_files
+warnings.simplefilter("ignore")
+store, classes, spare = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+fits = [("ocas", "free"), ("cpa", "regularized"), ("auto", "free")]
+if classes == 2:
+    fits += [(ACCPM(buckets=2), "free"), (OCAS(buckets=2), "free")]
+memory.FIXED, knots._MOST, bucket_files.PENDING, bucket_files.PIECE = spare, 1 << 16, 1 << 20, 1 << 20
+rng = np.random.default_rng(0)
+for solver, intercept in fits:  # libraries and threads are there then
+    model = LinearSVC(solver=solver, intercept=intercept, n_jobs=2)
+    model.fit(rng.normal(size=(5000, 2)), rng.integers(0, classes, 5000))
+print(memory.private() + spare, flush=True)
+for solver, intercept in fits:
+    limit = memory.in_use() + memory.STEP + spare
+    LinearSVC(C=1e-5, memory_limit=limit, intercept=intercept, solver=solver, max_iter=2, n_jobs=2).fit(store)
+"""
+
+
+@pytest.fixture(scope="module", params=[2, 4], ids=["two classes", "four classes"])
+def store(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("limit") / f"{request.param}.store"
+    rng = np.random.default_rng(0)
+
+    def blocks():
+        for _ in range(10):
+            X = rng.normal(size=(ROWS // 10, 2)).astype(np.float32)
+            yield X, (X @ [[1.0, 0.3, -0.5, 0.0], [0.0, 1.0, 0.2, 0.9]])[:, : request.param].argmax(axis=1)
+
+    convert(blocks(), path)
+    return request.param, path
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RssAnon is Linux's")
+def test_no_solver_keeps_a_number_of_each_row_in_memory(store):
+    classes, path = store
+    peak = watch([sys.executable, "-c", FITS, str(path), str(classes), str(SPARE)])
+    assert peak.returncode == 0, peak.output
+    assert peak.private <= int(peak.output)
