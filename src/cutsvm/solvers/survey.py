@@ -17,12 +17,13 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.losses import Hinge, KnottedLine, Siftable
 from cutsvm.risk import Point, Risk
-from cutsvm.rows import WholeRows, in_order, stack
+from cutsvm.rows import DenseRows, SparseRows, WholeRows, in_order, stack
 from cutsvm.sifted import Chosen, Sifted, choose
 from cutsvm.solvers.common import better, objective
 from cutsvm.timing import count, timed
 from cutsvm.types import Array, Ints, Vector
 
+SCORES = 1 << 18  # numbers in memory for each of the points whose scores a pass makes
 LOOK = 10_000  # rows that a band is measured on
 # Places on the line from the best point (0) to the one in question (1) where `Streamed` looks at F.
 PLACES = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.3])
@@ -228,11 +229,19 @@ class Streamed:
         """
         self.risk.count_visits()
         somewhere = bool(self.w.any())
-        for mine, rows in self.rows.blocks():
+        for mine, rows in self._pieces():
             loss, here = self.loss.part(mine), self.risk.scores_of(rows, w)
             best = self.risk.scores_of(rows, self.w) if somewhere else np.zeros_like(here)
             on_line += cast("KnottedLine", loss.line(best, here)).look(PLACES).values
             yield mine, rows, loss, here
+
+    def _pieces(self) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        """All rows, few enough at a time that SCORES numbers hold their scores of one point."""
+        most = max(1, SCORES // self.risk.outputs)
+        for mine, rows in self.rows.blocks():
+            for begin in range(0, rows.n, most):
+                end = min(rows.n, begin + most)
+                yield slice(mine.start + begin, mine.start + end), rows.part(begin, end)
 
     def _move(self, w: Vector, on_line: Vector, goal: float) -> float:
         """The best of the places is the best point from now on."""
