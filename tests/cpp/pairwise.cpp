@@ -63,11 +63,9 @@ void level_sums(std::mt19937& rng, std::initializer_list<std::int64_t> sizes) {
             sums.add(level, k);
             plain[static_cast<std::size_t>(level)] += k;
             const auto at = static_cast<std::int32_t>(rng() % static_cast<unsigned>(levels));
-            double below = 0.0, above = 0.0;
+            double below = 0.0;
             for (std::int64_t j = 0; j < at; ++j) below += plain[static_cast<std::size_t>(j)];
-            for (std::int64_t j = at + 1; j < levels; ++j) above += plain[static_cast<std::size_t>(j)];
             expect(near(sums.below(at), below), "sum of the levels below", at);
-            expect(near(sums.above(at), above), "sum of the levels above", at);
         }
     }
 }
