@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -147,7 +148,7 @@ def perform(problem: Problem, fit: Fit) -> Iterator[Fitted]:
         yield from _cross_validated(problem, fit, X, y, given)
     elif fit.variant == "warm start":
         model = estimator(problem, fit, warm_start=True, max_iter=3).fit(X, y, **given)
-        yield Fitted(model, problem.C, "first")
+        yield Fitted(copy.deepcopy(model), problem.C, "first")
         model.set_params(C=problem.C * RATIO, max_iter=10_000).fit(X, y, **given)
         yield Fitted(model, problem.C * RATIO, "again")
     elif fit.variant == "checkpoint":
