@@ -1,12 +1,14 @@
 """The exact searches against brute force over all knots, the others against the paper's pseudo-code."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cutsvm._native import core
-from cutsvm.line_search import GCA, GCA2, SEARCHES, TCA, exact, lowest
+from cutsvm.line_search import GCA, GCA2, SEARCHES, TCA, best_intercept, exact, lowest
 from cutsvm.losses import Hinge
 from reference import hinge
 from reference import line_search as paper
@@ -50,6 +52,23 @@ def test_lowest_is_the_weighted_median(seed, n):
     at, _ = hinge.knots(f, None, a)
     lowest_value = min(hinge.along(f, None, a, k) for k in (at if n < 400 else rng.choice(at, 300)))
     assert hinge.along(f, None, a, found) <= lowest_value + 1e-9 * (1 + lowest_value)
+
+
+@given(seed=seeds, n=st.integers(2, 40), decades=st.sampled_from([0, 6, 12, 30, 300]))
+def test_best_intercept_counts_light_rows_beside_heavy_ones(seed, n, decades):
+    """No other place is better, exactly, however far apart the weights are."""
+    rng = rng_of(seed)
+    f = np.round(rng.normal(size=n), 2)
+    a = rng.choice([-1.0, 1.0], size=n) * 10.0 ** rng.uniform(-decades / 2, decades / 2, size=n)
+    a[:2] = abs(a[0]), -abs(a[1])
+    found = best_intercept(Hinge(a), f)
+
+    def loss(k):
+        margins = [1 - (1 if ai > 0 else -1) * (Fraction(fi) + Fraction(k)) for fi, ai in zip(f, a, strict=True)]
+        return sum(abs(Fraction(ai)) * max(0, margin) for ai, margin in zip(a, margins, strict=True))
+
+    best = min(loss(float(knot)) for knot in np.sign(a) - f)
+    assert loss(found) <= best * Fraction(1 + 1e-11)
 
 
 def test_lowest_takes_the_middle_of_a_plateau():

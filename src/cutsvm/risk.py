@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm.line_search import lowest
-from cutsvm.losses import Hinge, KnottedLine, Line, Loss, Pairwise, RowLoss
+from cutsvm.line_search import best_intercept
+from cutsvm.losses import Hinge, Line, Loss, Pairwise, RowLoss
 from cutsvm.planes import Bundle, Planes
 from cutsvm.rows import Rows
 from cutsvm.timing import count, timed
@@ -181,7 +181,7 @@ class Risk:
         """The point with b moved to where the loss is lowest."""
         if self.intercept is not Intercept.FREE:
             return point
-        shift = lowest(cast("KnottedLine", self.loss.line(point.scores)), FLAT * self.loss.total)
+        shift = best_intercept(cast("Hinge", self.loss), point.scores)
         point.w[-1] += shift
         np.add(point.scores, shift, out=point.scores)
         return replace(point, swept=False) if shift else point

@@ -5,11 +5,23 @@ from __future__ import annotations
 from typing import Protocol, cast
 
 from cutsvm.line_search.approximate import GCA, GCA2, TCA, Curve
-from cutsvm.line_search.knots import exact, lowest
+from cutsvm.line_search.knots import best_intercept, exact, lowest
 from cutsvm.line_search.tangents import by_tangents
 from cutsvm.losses import KnottedLine, Line, PairLine
 
-__all__ = ["GCA", "GCA2", "SEARCHES", "TCA", "Curve", "Exact", "Search", "by_tangents", "exact", "lowest"]
+__all__ = [
+    "GCA",
+    "GCA2",
+    "SEARCHES",
+    "TCA",
+    "Curve",
+    "Exact",
+    "Search",
+    "best_intercept",
+    "by_tangents",
+    "exact",
+    "lowest",
+]
 
 
 class Search(Protocol):

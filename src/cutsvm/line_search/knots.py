@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cutsvm.losses import KnottedLine
+from cutsvm.losses import Hinge, KnottedLine
 from cutsvm.types import Vector
 
 # Where the first sweep looks, in units of the guess.
@@ -25,6 +25,8 @@ _INSIDE = np.arange(1, 9) / 9
 _FEW = 1 / 16
 _ROUNDS = 4
 _MOST = 1 << 19
+# Slopes below this share of the weight are round-off, if that is as little as LIGHT of the lightest row's.
+FLAT, LIGHT = 1e-12, 1e-3
 # Scores far out on a line carry the round-off of a short segment many times over: no step goes further than this.
 FURTHEST = 100.0
 
@@ -44,6 +46,28 @@ def lowest(line: KnottedLine, flat: float) -> float:
     if line.look(np.array([left])).slopes[0] > flat:
         return left
     return 0.5 * (left + _cross(line, 0.0, 0.0, flat, left + _AROUND))
+
+
+def best_intercept(loss: Hinge, scores: Vector) -> float:
+    """argmin over k of the loss of scores + k, in the middle where that is a plateau.
+
+    Slopes within FLAT of the weight that counts there are round-off. Where all rows weigh about the same, that may as
+    well be FLAT of all the weight. Else rows would be lost that are light beside others, which may have no loss there:
+    then weights are added up from both sides, so that nothing is ever subtracted.
+    """
+    if FLAT * loss.total <= LIGHT * loss.lightest:
+        return lowest(loss.line(scores), FLAT * loss.total)
+    rows = np.flatnonzero(loss.signed)
+    side, weights = np.sign(loss.signed[rows]), np.abs(loss.signed[rows])
+    knots = side - scores[rows]  # positive rows have a loss to the left of theirs, negative ones to the right
+    order = np.argsort(knots, kind="stable")
+    knots, positive, weights = knots[order], side[order] > 0.0, weights[order]
+    rising = np.cumsum(np.where(positive, 0.0, weights))  # the slopes just right of each knot
+    falling = np.append(np.cumsum(np.where(positive, weights, 0.0)[::-1])[::-1][1:], 0.0)
+    flat = FLAT * (rising + falling)
+    left = int(np.argmax(rising - falling >= -flat))  # there is one: at the last knot nothing falls
+    beyond = np.flatnonzero(rising - falling > flat)
+    return float(knots[left] if not len(beyond) else 0.5 * knots[left] + 0.5 * knots[beyond[0]])
 
 
 class Bracket(NamedTuple):

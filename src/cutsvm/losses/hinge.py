@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy.linalg.blas import dasum
 
+from cutsvm import validation
 from cutsvm._native import core
 from cutsvm.losses.line import KnotLine
 from cutsvm.types import Array, Ints, Vector
@@ -19,6 +22,12 @@ class Hinge:
         self.signed, self.threads = signed, threads
         self.n = len(signed)
         self.total = float(dasum(signed)) if self.n else 0.0  # sum of s_i, without another n numbers
+
+    @cached_property
+    def lightest(self) -> float:
+        """The smallest s_i above 0; infinite if there is none."""
+        some = (np.abs(self.signed[part]) for part in validation.parts(self.n))
+        return min((float(s[s > 0.0].min(initial=np.inf)) for s in some), default=np.inf)
 
     def value(self, scores: Vector) -> float:
         return core.hinge_value(scores, self.signed, self.threads)

@@ -22,10 +22,10 @@ from typing import cast
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm.line_search import lowest
-from cutsvm.losses import Hinge, KnottedLine, Line
+from cutsvm.line_search import best_intercept
+from cutsvm.losses import Hinge, Line
 from cutsvm.planes import Planes
-from cutsvm.risk import FLAT, Intercept, Point, Risk
+from cutsvm.risk import Intercept, Point, Risk
 from cutsvm.rows import DenseRows, SparseRows, StackedRows
 from cutsvm.solvers.bucket_files import buckets_of
 from cutsvm.solvers.buckets import Buckets
@@ -155,7 +155,7 @@ class NearRisk(Risk):
         while True:
             near = self._around(point.w, w)
             scores = self._scores(point, near)
-            shift = lowest(cast("KnottedLine", near.risk.loss.line(scores)), FLAT * self.loss.total)
+            shift = best_intercept(cast("Hinge", near.risk.loss), scores)
             w[-1] = point.w[-1] + shift
             if self.buckets.move(w) <= near.reach:
                 self._b = float(w[-1])
