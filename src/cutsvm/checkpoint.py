@@ -23,7 +23,7 @@ from cutsvm.io.atomic import passing_name, write_atomically
 from cutsvm.io.manifest import NAME, is_store
 from cutsvm.io.model_file import package_version
 from cutsvm.io.model_format import ModelFileError, pack, unpack
-from cutsvm.planes import Bundle, Planes
+from cutsvm.planes import OVERFLOW, Bundle, Planes
 from cutsvm.risk import Risk, new_bundle
 from cutsvm.types import Array, Vector
 from cutsvm.warn import warn
@@ -36,6 +36,9 @@ __all__ = ["Checkpoint", "Part", "check_path"]
 FIRST = 1.0  # seconds until the first write
 EVERY = 5.0  # seconds between two of them, at least,
 SHARE = 0.05  # and so long that writing takes no more than this share of the time
+
+LARGEST = 1e308  # a number beyond it is no objective, bound or count
+SQUARABLE = 1e150  # weights whose squares, and sums of them, are finite
 
 _RUNNING = ("slopes", "offsets", "shard", "weights", "bounds", "dual")
 _MAGIC = b"cutsvm-checkpoint "
@@ -118,7 +121,7 @@ class Checkpoint:
             if state.w.shape != (risk.size,):
                 raise self._damaged(f"w has the shape {state.w.shape}, expected {(risk.size,)}")
             arrays = self._found[1] if self._found[0] == label else {}
-            self._check(arrays, risk)
+            self._check(arrays, risk, C)
             if "bounds" in arrays:
                 risk.cut(arrays["bounds"])
             planes = Planes(arrays.get("slopes", np.empty((0, risk.size))), arrays.get("offsets", np.empty(0)))
@@ -193,7 +196,9 @@ class Checkpoint:
         try:
             self._states = dict(_states(header["problems"], arrays))
             running = header["running"]
-        except (KeyError, TypeError, ValueError) as error:
+            if not isinstance(running, str | None):
+                raise ValueError("what was running has no name")
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise self._damaged(str(error)) from None
         if not self._states:
             return
@@ -208,11 +213,16 @@ class Checkpoint:
             f"iteration {record['iteration']}, gap {record['gap']:.1e}, after {spent:.3g} s",
         )
 
-    def _check(self, arrays: Mapping[str, Array], risk: Risk) -> None:
+    def _check(self, arrays: Mapping[str, Array], risk: Risk, C: float) -> None:
         """The arrays of a problem fit it and each other."""
-        if "dual" in arrays and not (arrays["dual"].dtype == np.float64 and arrays["dual"].shape == (risk.rows.n,)):
+        dual = arrays.get("dual")
+        if dual is not None and not (
+            dual.dtype == np.float64 and dual.shape == (risk.rows.n,) and np.isfinite(dual).all()
+        ):
             raise self._damaged("the dual vector does not fit the rows")
         if "slopes" not in arrays:
+            if arrays.keys() - {"dual"}:
+                raise self._damaged("the planes are not complete")
             return
         m, bounds = len(arrays["slopes"]), arrays.get("bounds", np.empty(0))
         fits = (
@@ -226,6 +236,8 @@ class Checkpoint:
             and bool((np.diff(bounds) >= 0).all())
             and 0 <= arrays["shard"].min(initial=0) <= arrays["shard"].max(initial=0) < len(bounds) - 1
             and all(np.isfinite(arrays[name]).all() for name in ("slopes", "offsets", "weights"))
+            and all(arrays[name].dtype == np.float64 for name in ("slopes", "offsets", "weights"))
+            and C * float(np.abs(arrays["slopes"]).max(initial=0.0)) < OVERFLOW  # as of every fit
         )
         if not fits:
             raise self._damaged("the planes do not fit the rows")
@@ -250,14 +262,19 @@ def _number(value: Any) -> Any:
 def _states(problems: Any, arrays: Mapping[str, Array]) -> Iterator[tuple[str, State]]:
     for k, problem in enumerate(problems):
         w, record = arrays[f"w{k}"], problem["record"]
-        numbers = {key: value for key, value in record.items() if isinstance(value, int | float)}
+        numbers = {key: value for key, value in record.items() if type(value) in (int, float) and abs(value) < LARGEST}
         lower = numbers.setdefault("lower", 0.0)  # no objective is below
         for key in ("iteration", "seconds", "primal", "planes"):
             if key not in numbers:
                 raise ValueError(f"{key} is missing")
         primal = numbers["primal"]
         numbers["gap"] = (primal - lower) / primal if primal > 0.0 else 0.0
-        if w.dtype != np.float64 or not np.isfinite(w).all() or not isinstance(problem["label"], str):
+        if (
+            w.dtype != np.float64
+            or w.ndim != 1
+            or not (np.abs(w) < SQUARABLE).all()
+            or not isinstance(problem["label"], str)
+        ):
             raise ValueError("w is not a vector of numbers")
         note = record.get("note")
         state = State(w, {**numbers, "note": note if isinstance(note, str) else ""}, problem.get("satisfied") is True)

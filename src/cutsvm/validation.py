@@ -16,8 +16,16 @@ PART = 1 << 17  # labels that are looked at together: they and what is made of t
 
 def positive(name: str, value: Any) -> None:
     """A finite real number above 0."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < float(value) < np.inf:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < _as_float(value) < np.inf:
         raise ValueError(f"{name}={value!r}: expected a finite number above 0")
+
+
+def _as_float(value: Any) -> float:
+    """The number; infinity for a whole number that no float can hold."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
 
 
 def whole(name: str, value: Any, *, least: int) -> None:
@@ -28,13 +36,13 @@ def whole(name: str, value: Any, *, least: int) -> None:
 
 def finite(name: str, value: Any) -> None:
     """A finite real number."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(float(value)):
+    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(_as_float(value)):
         raise ValueError(f"{name}={value!r}: expected a finite number")
 
 
 def share(name: str, value: Any) -> None:
     """A number from 0 to 1."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= float(value) <= 1.0:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= _as_float(value) <= 1.0:
         raise ValueError(f"{name}={value!r}: expected a number from 0 to 1")
 
 

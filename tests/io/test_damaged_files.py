@@ -17,7 +17,7 @@ from scipy import sparse
 import cutsvm
 from cutsvm import DataError, KernelSVC, LinearSVC
 from cutsvm.cli import main
-from cutsvm.io import arrays, manifest, open_dataset, svmlight
+from cutsvm.io import arrays, manifest, model_format, open_dataset, svmlight
 from cutsvm.io.arrays import NpySource
 from cutsvm.io.roles import Roles
 from cutsvm.io.store import Store
@@ -158,7 +158,9 @@ def test_labels_of_a_table_are_numbers_or_text(label, tmp_path):
         open_dataset(tmp_path / "a.arrow")
 
 
-@pytest.mark.parametrize("head", ["\n\na,label\n", '"' + "x" * 200_000 + '",label\n'], ids=["empty", "long"])
+@pytest.mark.parametrize(
+    "head", ["\n\na,label\n", '"' + "x" * 200_000 + '",label\n', 'a,label,"\n'], ids=["empty", "long", "open"]
+)
 def test_first_line_of_a_csv_file(head, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(head + "1,2\n")
@@ -403,6 +405,20 @@ def test_columns_of_a_store_are_checked(name, value, tmp_path):
         Store(store.path).column(name)
 
 
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_squares_of_a_store_are_those_of_its_rows(kind, tmp_path):
+    store = make_store(tmp_path / "store", kind=kind)
+    file = store.path / store.manifest.part_name("squares")
+    numbers = np.fromfile(file, dtype="<f8")
+    numbers[20_000] *= 2.0
+    numbers.tofile(file)
+    parts = json.loads((store.path / manifest.NAME).read_bytes())["parts"]
+    parts["squares"]["crc32"] = zlib.crc32(numbers)
+    forge(store.path, {"parts": parts})
+    with pytest.raises(DataError, match=r"row 20000: the square of the row is"):
+        Store(store.path).load()
+
+
 def test_a_block_that_was_replaced_is_checked_again(tmp_path):
     store = make_store(tmp_path / "store", kind="csr")
     store.read(1)
@@ -503,3 +519,85 @@ def test_labels_with_line_breaks_are_one_prediction_a_line(tmp_path, capsys):
     capsys.readouterr()
     assert main(["predict", "-q", str(tmp_path / "a.npz"), model, "-"]) == 0
     assert set(capsys.readouterr().out.splitlines()) == {"yes\\n\\x1b[0m", "no"}
+
+
+def test_an_index_at_the_end_of_64_bits(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text(f"1 1:1\n0 {2**63 - 1}:1\n")
+    with pytest.raises(DataError, match=r"index 9223372036854775807 is too large for a store"):
+        cutsvm.convert(path, tmp_path / "store")
+    assert open_dataset(path).feature_ids.tolist() == [1, 2**63 - 1]
+
+
+# ---- models and checkpoints whose checksum is right
+
+
+def changed(path, kind, change):
+    """The file with another header or other arrays, and a checksum that fits."""
+    with open(path, "rb") as stream:
+        header, stored = model_format.unpack(str(path), stream, kind)
+    change(header, stored)
+    path.write_bytes(b"".join(map(bytes, model_format.pack(header, stored, kind))))
+
+
+BAD_HEADERS = {
+    "status is a list": lambda header: header["fitted"].update(status=[]),
+    "status is unknown": lambda header: header["fitted"].update(status="x"),
+    "no gap": lambda header: header["fitted"].update(gap=[]),
+    "a gap beyond float64": lambda header: header["fitted"].update(gap=10**400),
+    "a count of queries alone": lambda header: header["fitted"].update(n_queries=3),
+    "no count": lambda header: header["fitted"].update(n_pairs=None),
+    "C is text": lambda header: header["params"].update(C="x"),
+    "C beyond float64": lambda header: header["params"].update(C=10**400),
+    "C is a solver": lambda header: header["params"].update(C={"solver": "OCAS", "options": {}}),
+    "tol is 0": lambda header: header["params"].update(tol=0.0),
+    "class weights are a number": lambda header: header["params"].update(class_weight=3),
+    "intercept": lambda header: header["params"].update(intercept=7),
+    "fit_intercept": lambda header: header["params"].update(fit_intercept="yes"),
+    "features": lambda header: header.update(n_features=10**30),
+    "nested": lambda header: header.update(task=[[[[]]]]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_HEADERS)
+def test_crafted_model_headers(case, rows, tmp_path, capsys):
+    path = tmp_path / "a.model"
+    cutsvm.save_model(LinearSVC().fit(*rows), path)
+    changed(path, "model", lambda header, _: BAD_HEADERS[case](header))
+    with pytest.raises(model_format.ModelFileError, match=r"a\.model"):
+        cutsvm.load_model(path)
+    assert main(["info", str(path)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_model_by_a_solver_of_another_version(rows, tmp_path):
+    path = tmp_path / "a.model"
+    cutsvm.save_model(LinearSVC().fit(*rows), path)
+    changed(path, "model", lambda header, _: header["params"].update(solver="of tomorrow"))
+    assert cutsvm.load_model(path).estimator.solver == "auto"
+
+
+BAD_CHECKPOINTS = {
+    "running is a list": lambda header, _: header.update(running=[]),
+    "problems are a number": lambda header, _: header.update(problems=3),
+    "a record is a list": lambda header, _: header["problems"][0].update(record=[]),
+    "no primal": lambda header, _: header["problems"][0]["record"].update(primal=None),
+    "a primal beyond float64": lambda header, _: header["problems"][0]["record"].update(primal=10**400),
+    "w": lambda _, stored: stored["w0"].fill(1e200),
+    "no slopes": lambda _, stored: stored.pop("slopes"),
+    "huge slopes": lambda _, stored: stored["slopes"].fill(1e300),
+    "slopes that are not finite": lambda _, stored: stored["slopes"].fill(np.nan),
+    "shards": lambda _, stored: stored["shard"].fill(10**6),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CHECKPOINTS)
+@pytest.mark.filterwarnings("ignore:Stopped at a gap")
+def test_crafted_checkpoints(case, rows, tmp_path):
+    X, y = rows
+    noisy = np.where(np.arange(N) % 5 == 0, -y, y)
+    path = tmp_path / "fit.ck"
+    model = LinearSVC(100.0, solver="ocas", tol=1e-12, max_iter=3, checkpoint=path).fit(X, noisy)
+    changed(path, "checkpoint", BAD_CHECKPOINTS[case])
+    with pytest.raises(ValueError, match=r"fit\.ck: damaged: "):
+        model.fit(X, noisy)

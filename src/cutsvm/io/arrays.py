@@ -222,7 +222,7 @@ def _header(stream: Any, path: str, what: str) -> tuple[tuple[int, ...], bool, n
         raise DataError(f"{path}: not a {what} ({error})") from None
     if dtype.kind not in "iufbUS" or dtype.itemsize == 0:
         raise DataError(f"{path}: not a {what} (it holds {dtype}, expected numbers or text)")
-    if len(shape) > 2 or any(not 0 <= side < _LONGEST for side in shape):
+    if len(shape) > 2 or any(type(side) is not int or not 0 <= side < _LONGEST for side in shape):
         raise DataError(f"{path}: not a {what} (its shape is {shape})")
     return tuple(map(int, shape)), bool(fortran), dtype
 

@@ -15,9 +15,10 @@ from cutsvm._native import core
 from cutsvm.errors import DataError
 from cutsvm.validation import check_sparse, csr_is_sorted
 
-__all__ = ["Batch", "Codes", "Source", "as_csr", "checked", "is_sparse", "row_numbers", "value_type"]
+__all__ = ["Batch", "Codes", "Source", "as_csr", "checked", "is_sparse", "row_numbers", "too_wide", "value_type"]
 
 Array = NDArray[Any]
+INT32_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,14 @@ def checked(batch: Batch, dtype: np.dtype[Any], source: Source, first: int) -> B
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         raise DataError(f"{source.name}: row {first + row}: expected a label, found {y[row]}")
     return Batch(X, y, _weights(batch.weights, rows, source, first), row_numbers(batch.qid, rows, source, first))
+
+
+def too_wide(name: str, index: int) -> DataError:
+    """An index that a store's columns, which are 32 bits wide, cannot hold."""
+    return DataError(
+        f"{name}: index {index} is too large for a store, expected at most {INT32_MAX}; open_dataset reads such files "
+        "into memory, with the features that occur"
+    )
 
 
 def as_csr(X: Any, name: str) -> Any:

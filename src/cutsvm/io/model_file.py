@@ -254,7 +254,7 @@ def _from_parts(name: str, header: dict[str, Any], arrays: dict[str, npt.NDArray
     expect.that(task != "roc" or (classes is not None and len(classes) == 2), "two classes")
     zero_based = header.get("zero_based")
     expect.that(zero_based is None or isinstance(zero_based, bool), "zero_based to be true, false or null")
-    estimator = _estimator(task, _unpack_params(expect, task, header.get("params")))
+    estimator = _checked_estimator(expect, task, _unpack_params(expect, task, header.get("params")))
     if classes is not None:
         estimator.classes_ = classes
     if task == "kernel":
@@ -303,15 +303,17 @@ def _unpack_params(expect: Expect, task: str, packed: Any) -> dict[str, Any]:
     params: dict[str, Any] = {}
     for key in _PARAMETERS:
         value = packed.get(key)
-        if isinstance(value, dict) and isinstance(value.get("pairs"), list):
+        if isinstance(value, dict) and key == "class_weight" and isinstance(value.get("pairs"), list):
             pairs = value["pairs"]
             scalars = all(isinstance(pair, list) and len(pair) == 2 for pair in pairs) and not any(
                 isinstance(part, list | dict) for pair in pairs for part in pair
             )
             expect.that(scalars, f"pairs of numbers in {key!r}")
             params[key] = dict(pairs)
-        elif isinstance(value, dict):
+        elif isinstance(value, dict) and key == "solver":
             params[key] = _solver(task, value)
+        elif isinstance(value, dict):
+            expect.that(False, f"a number or a word as {key!r}")
         elif key in packed and not isinstance(value, list):
             params[key] = value
     return {key: value for key, value in params.items() if value is not None}
@@ -338,6 +340,26 @@ def _estimator(task: str, params: dict[str, Any]) -> Any:
     return kind(**{key: value for key, value in params.items() if key in known})
 
 
+def _checked_estimator(expect: Expect, task: str, params: dict[str, Any]) -> Any:
+    """The estimator, its parameters legal; a solver of another version, which changes no prediction, is left out."""
+    weights = params.get("class_weight")
+    expect.that(weights is None or isinstance(weights, dict) or weights == "balanced", "class weights or 'balanced'")
+    for key in ("fit_intercept", "certify"):
+        expect.that(isinstance(params.get(key, True), bool), f"true or false as {key!r}")
+    if isinstance(params.get("solver"), str):
+        solvers = import_module("cutsvm.kernel_machines" if task == "kernel" else "cutsvm.solvers")
+        try:
+            solvers.resolve(params["solver"])
+        except ValueError:
+            del params["solver"]
+    estimator = _estimator(task, params)
+    try:
+        estimator._check_params()
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(f"{expect.name}: {str(error)[:200]}") from None
+    return estimator
+
+
 def _set_weights(estimator: Any, coef: npt.NDArray[Any], intercept: npt.NDArray[np.float64] | None) -> None:
     estimator.coef_ = coef
     estimator.intercept_ = np.zeros(len(coef)) if intercept is None else intercept
@@ -354,13 +376,16 @@ def _set_results(expect: Expect, estimator: Any, header: dict[str, Any]) -> None
     for key in (*_RESULTS, *(name for name in _COUNTS if name in fitted)):
         value = fitted.get(key)
         items = value if isinstance(value, list) else [value]
-        numbers = all(item is None or type(item) in (int, float) for item in items)
+        numbers = bool(items) and all(item is None or _is_number(item) for item in items)
         expect.that(numbers, f"a number as {key!r}")
+        expect.that(key not in _COUNTS or (value is not None and _is_number(value)), f"a count as {key!r}")
         restored = np.array(items, dtype=None if None not in items else np.float64)
         setattr(estimator, key + "_", restored if isinstance(value, list) else value)
     estimator.converged_ = fitted.get("converged") is True
     status = fitted.get("status")
-    expect.that(status is None or status in Status.__members__, "a status that this version knows")
+    known = status is None or (isinstance(status, str) and status in Status.__members__)
+    expect.that(known, "a status that this version knows")
+    expect.that(("n_queries" in fitted) == ("n_skipped_queries" in fitted), "both counts of queries, or none")
     if status is not None:
         estimator.status_ = Status[status]
     if names is not None:
@@ -368,3 +393,8 @@ def _set_results(expect: Expect, estimator: Any, header: dict[str, Any]) -> None
         expect.that(len(names) == estimator.n_features_in_, "a name for every feature")
         estimator.feature_names_in_ = np.array(names, dtype=object)
     estimator.history_ = []
+
+
+def _is_number(value: Any) -> bool:
+    """A finite number that float64 and int64 can hold."""
+    return (type(value) is int and abs(value) < 2**63) or (type(value) is float and math.isfinite(value))

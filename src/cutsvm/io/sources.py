@@ -16,7 +16,7 @@ from cutsvm import threads
 from cutsvm._native import core
 from cutsvm.errors import DataError
 from cutsvm.io.arrays import ArraySource, BlockSource, NpySource, NpzSource
-from cutsvm.io.batches import Batch, Source
+from cutsvm.io.batches import INT32_MAX, Batch, Source, too_wide
 from cutsvm.io.roles import Roles
 from cutsvm.io.store import Store
 from cutsvm.io.svmlight import ZeroBased, query_ids, text_blocks
@@ -136,6 +136,8 @@ class SvmlightSource:
         if self._given == "auto" and reader.min_index == 0:
             self.zero_based = True
         top = reader.max_index
+        if top > INT32_MAX:
+            raise too_wide(self.name, top)
         y, queries, pointers, indices, values = reader.take()
         qid = None if queries is None else query_ids(*queries)
         base = 0 if self.zero_based else 1

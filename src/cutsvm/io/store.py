@@ -25,6 +25,7 @@ __all__ = ["Store"]
 
 Array = NDArray[Any]
 _Signature = tuple[int, int, int, int]  # of a file: its number, size, and the times of its last changes
+_CLOSE = 1e-9  # another instruction set adds in another order
 _PART = 1 << 20  # numbers that are looked at together
 
 
@@ -111,9 +112,10 @@ class Store:
             raise DataError(f"{file}: damaged: its rows are not valid CSR; run convert again")
 
     def _check_values(self, file: Path, number: int, arrays: tuple[Array, ...]) -> None:
-        """Refuses what is not finite, with its place."""
+        """Refuses what is not finite, with its place, and squares that are not those of the rows."""
         values = arrays[0]
         if core.all_finite(values.reshape(-1), 1):
+            self._check_squares(file, number, arrays)
             return
         place = np.argwhere(~np.isfinite(values))[0]
         if self.sparse:
@@ -124,6 +126,22 @@ class Store:
             f"{file}: row {int(self.edges[number]) + row}, column {column}: expected a finite number, found "
             f"{values[tuple(place)]} (counted from 0); run convert again"
         )
+
+    def _check_squares(self, file: Path, number: int, arrays: tuple[Array, ...]) -> None:
+        first, last = int(self.edges[number]), int(self.edges[number + 1])
+        found = np.empty(last - first)
+        if self.sparse:
+            values, columns, pointers = arrays
+            core.sparse_squares(values, columns, pointers, found, 1)
+        else:
+            core.dense_squares(arrays[0], found, 1)
+        wrong = np.flatnonzero(~np.isclose(found, self.squares[first:last], rtol=_CLOSE, atol=0.0))
+        if len(wrong):
+            row = int(wrong[0])
+            raise DataError(
+                f"{file}: row {first + row}: the square of the row is {found[row]}, in squares.bin it is "
+                f"{self.squares[first + row]}; run convert again"
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy in another process needs: it maps files of its own."""

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from cutsvm.errors import DataError
-from cutsvm.io.batches import Batch, Codes, Source, checked, is_sparse, value_type
+from cutsvm.io.batches import INT32_MAX, Batch, Codes, Source, checked, is_sparse, too_wide, value_type
 from cutsvm.io.manifest import ALIGN, Block, Manifest, Part
 from cutsvm.rows.array import as_rows
 
@@ -24,7 +24,6 @@ BLOCK_BYTES = 32 << 20
 STRIP = 4096  # rows that the kernels work on at a time: blocks are multiples of it
 _WIDE = 4  # strips larger than so many blocks are cut
 _CHANGED = 8 << 20  # bytes of a column that are changed at a time
-_INT32_MAX = 2**31 - 1
 
 Array = NDArray[Any]
 
@@ -157,7 +156,7 @@ class StoreWriter:
         indices = X.indices if self._base == 0 else X.indices - self._base
         top = int(indices.max()) + 1 if len(indices) else 0
         self._check_width(top)
-        if X.shape[1] - self._base > _INT32_MAX:
+        if X.shape[1] - self._base > INT32_MAX:
             self._check_width(X.shape[1] - self._base)
         self._width = max(self._width, X.shape[1] - self._base)
         placed = sparse.csr_matrix(
@@ -173,11 +172,8 @@ class StoreWriter:
                 f"{self._source.name}: index {width - 1 + self._base} is beyond the {self._n_features} features "
                 "asked for"
             )
-        if width > _INT32_MAX:
-            raise DataError(
-                f"{self._source.name}: index {width - 1 + self._base} is too large for a store, expected at most "
-                f"{_INT32_MAX}; open_dataset reads such files into memory, with the features that occur"
-            )
+        if width > INT32_MAX:
+            raise too_wide(self._source.name, width - 1 + self._base)
 
     def _measure(self, X: Any) -> None:
         """Keeps up the largest absolute value of each feature."""

@@ -121,7 +121,7 @@ class TableSource:
         line = re.split("[\r\n]", head, maxsplit=1)[0]
         delimiter = max("\t,;", key=line.count)
         try:
-            fields = [field.strip() for field in next(csv.reader([line], delimiter=delimiter), [])]
+            fields = [field.strip() for field in next(csv.reader([line], delimiter=delimiter, strict=True), [])]
         except csv.Error as error:
             raise DataError(f"{self.name}:1: expected the names of the columns ({error})") from None
         if not fields:
