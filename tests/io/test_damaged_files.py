@@ -577,6 +577,26 @@ def test_a_model_by_a_solver_of_another_version(rows, tmp_path):
     assert cutsvm.load_model(path).estimator.solver == "auto"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("label 1 -1", "label 1_0 -1", "a.model:3: expected ASCII words and numbers"),
+        ("label 1 -1", "label 1\xa0-1", "a.model:3: expected ASCII words and numbers"),
+        ("0.25", "2_5", "a.model:7: expected ASCII words and numbers"),
+        ("bias 1", "bias 1e300", "that float64 can hold"),
+        ("0.25", "1e999", "expected finite numbers after 'w'"),
+    ],
+)
+def test_numbers_of_a_liblinear_model(old, new, says, tmp_path):
+    text = "solver_type L2R_L1LOSS_SVC_DUAL\nnr_class 2\nlabel 1 -1\nnr_feature 1\nbias 1\nw\n0.25\n1e200\n"
+    path = tmp_path / "a.model"
+    path.write_text(text)
+    assert cutsvm.load_model(path).estimator.coef_.tolist() == [[0.25]]
+    path.write_bytes(text.replace(old, new).encode("latin-1"))
+    with pytest.raises(model_format.ModelFileError, match=says):
+        cutsvm.load_model(path)
+
+
 BAD_CHECKPOINTS = {
     "running is a list": lambda header, _: header.update(running=[]),
     "problems are a number": lambda header, _: header.update(problems=3),

@@ -17,6 +17,7 @@ Numbers are written so that they read back exactly.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,8 @@ _CLASSIFIERS = frozenset(
 )
 # LIBLINEAR counts features in an int, and every unused id costs a line of text.
 _WIDEST = 50_000_000
+# The words that have an underscore: of the header, and solvers.
+_NAMES = re.compile(rb"\b(?:solver_type|nr_class|nr_feature|L[12]R_[A-Z0-9_]+|MCSVM_CS)\b")
 _LINES_PER_PIECE = 8192
 
 
@@ -109,6 +112,11 @@ def _weight_lines(coef: npt.NDArray[np.float64], feature_ids: npt.NDArray[np.int
 
 def read_text(name: str, text: bytes) -> LinearWeights:
     """The model in `text`; errors as `name:line: what was expected`."""
+    # Python takes 1_000 for a number, and blanks beyond ASCII for blanks; LIBLINEAR does not.
+    odd = re.search(rb"[_\x00\x1c-\x1f\x80-\xff]", _NAMES.sub(lambda name: b" " * len(name[0]), text))
+    if odd is not None:
+        line = text.count(b"\n", 0, odd.start()) + 1
+        raise ModelFileError(f"{name}:{line}: expected ASCII words and numbers, got {odd[0]!r}")
     head, start = _head(name, text)
     labels = _labels(name, head)
     features, bias = _number(name, head, "nr_feature"), _bias(name, head)
@@ -124,8 +132,12 @@ def read_text(name: str, text: bytes) -> LinearWeights:
     if len(tokens) != rows * columns:
         raise ModelFileError(f"{name}: expected {rows} x {columns} weights after 'w', found {len(tokens)}")
     weights = _floats(name, tokens).reshape(rows, columns).T
-    intercept = weights[:, -1] * bias if bias >= 0 else None
-    return _in_our_order(labels, weights[:, :features], intercept)
+    with np.errstate(over="ignore"):
+        intercept = weights[:, -1] * bias if bias >= 0 else None
+        model = _in_our_order(labels, weights[:, :features], intercept)
+    if not (np.isfinite(model.coef).all() and (model.intercept is None or np.isfinite(model.intercept).all())):
+        raise ModelFileError(f"{name}: expected weights, and their products with the bias, that float64 can hold")
+    return model
 
 
 def _head(name: str, text: bytes) -> tuple[dict[str, tuple[int, str]], int]:
