@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import LAYOUTS
-from cutsvm import LinearSVC, Status
+from cutsvm import LinearSVC, Status, validation
 from cutsvm.solvers import CPA, OCAS
 from reference import svm
 
@@ -377,3 +377,11 @@ def test_fit_from_a_file(tmp_path):
 def test_a_large_tol_is_no_trouble(tol, solver, overlapping):
     X, y = overlapping
     assert LinearSVC(tol=tol, solver=solver).fit(X, y).converged_
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_advice_for_scales_whose_ratio_overflows(dtype):
+    X = np.array([[1.0, 0.5], [-1.0, 0.25], [0.5, -1.0]], dtype=dtype) * np.array([1e30, 1e-30], dtype=dtype)
+    if dtype is np.float64:
+        X *= [1e250, 1e-250]
+    assert 1e59 < validation.scale_spread(X) < np.inf

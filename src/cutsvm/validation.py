@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -239,4 +240,5 @@ def scale_spread(X: Any) -> float:
     else:
         size = np.maximum(X.max(axis=0), -X.min(axis=0))
     size = size[size > 0.0]
-    return float(size.max() / size.min()) if len(size) else 1.0
+    # In float64, where the ratio of two float32 has room; that of two float64 may still be too much.
+    return min(float(size.max()) / float(size.min()), sys.float_info.max) if len(size) else 1.0
