@@ -17,7 +17,7 @@ some = np.random.default_rng(0).permutation(len(y))[:600]  # all of them take a 
 result = nested_cross_validate(X[some], y[some], estimator=KernelSVC(epochs=5), n_jobs=-1, random_state=0)
 print(result)
 
-model = KernelSVC(**result.best_params[0], epochs=5, random_state=0).fit(X[some], y[some])
+model = KernelSVC(**result.best_params[0], random_state=0).fit(X[some], y[some])
 rest = np.setdiff1d(np.arange(len(y)), some)
 print(f"the other {len(rest)} digits: {100 * model.score(X[rest], y[rest]):.1f} % right")
 

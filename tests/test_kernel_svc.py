@@ -29,7 +29,9 @@ from cutsvm.kernel_machines import ISDA, SGD, MinNorm, sgd
 from reference import kernel_machines as twin
 
 SOLVERS = ["sgd", "isda", "min_norm"]
-ESTIMATORS = [*(KernelSVC(solver=solver) for solver in SOLVERS), KernelSVC(memory_limit=1, n_jobs=2)]
+ESTIMATORS = [KernelSVC(solver=solver) for solver in SOLVERS]
+# A number of epochs ends wherever it is then, and says so.
+may_stop_early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 @parametrize_with_checks(ESTIMATORS)
@@ -37,6 +39,13 @@ def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
+@may_stop_early
+@parametrize_with_checks([KernelSVC(memory_limit=1, n_jobs=2)])
+def test_scikit_learn_conventions_without_a_kernel_matrix(estimator, check):
+    check(estimator)
+
+
+@may_stop_early
 @parametrize_with_checks([KernelSVC(kernel="linear"), KernelSVC(kernel="poly"), KernelSVC(kernel="precomputed")])
 def test_scikit_learn_conventions_of_other_kernels(estimator, check):
     """One check wants a class that all rows are put into, which these cannot have without an intercept."""
@@ -105,7 +114,7 @@ def test_as_accurate_as_svc(solver, digits):
     X, y, test, labels = digits
     model = KernelSVC(C=4.0, solver=solver, random_state=0).fit(X, y)
     assert model.score(test, labels) > SVC(C=4.0).fit(X, y).score(test, labels) - 0.01
-    assert model.converged_ and 0.0 <= model.gap_ < 0.5 and np.isfinite(model.objective_)
+    assert model.converged_ and 0.0 <= model.gap_ <= 1e-3 and np.isfinite(model.objective_)
     assert model.gap_ == (model.objective_ - model.lower_bound_) / model.objective_
     assert model.dual_coef_.shape == (9, len(model.support_)) and model.n_support_.sum() == len(model.support_)
 
@@ -114,7 +123,7 @@ def test_two_classes_come_near_svc(digits):
     """SVC has an intercept, which a kernel of this kind hardly needs."""
     X, y, test, _ = digits
     two = y % 2
-    model, peer = KernelSVC(C=1.0, epochs=50, random_state=0).fit(X, two), SVC(C=1.0).fit(X, two)
+    model, peer = KernelSVC(C=1.0).fit(X, two), SVC(C=1.0).fit(X, two)
     assert model.gamma_ == pytest.approx(1.0 / (64 * X.var()))
     assert np.mean(model.predict(test) == peer.predict(test)) > 0.97
 
@@ -146,8 +155,7 @@ def test_certificate_and_layout(solver, kernel, kind, three):
         values += np.abs(a) @ (miss if loss == "hinge" else 0.5 * miss**2) / len(a)
     assert model.lower_bound_ <= high * (1.0 + 1e-9)
     assert low * (1.0 - 1e-9) <= model.objective_
-    if solver != "sgd":
-        assert model.gap_ <= 1.05e-4 and model.converged_
+    assert model.gap_ <= 1e-4 and model.converged_
     assert values < model.objective_  # the rest of it is |w|^2
     rtol = 2e-4 if kind == "float32" else 1e-9
     expected = np.array([twin.votes(row, *np.array(list(combinations(range(3), 2))).T, 3) for row in scores])
@@ -267,6 +275,7 @@ def test_frames(three):
         model.predict(pd.DataFrame(X, columns=list("cab")))
 
 
+@may_stop_early
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("solver", ["sgd", SGD(step="1/m"), MinNorm()])
 def test_pickle_and_clone(solver, kernel, three):
@@ -311,16 +320,18 @@ def test_search_and_probabilities(three):
     assert_array_equal(plain, given)
 
 
+@may_stop_early
 def test_average_and_epochs(three):
     X, y = three
     last, tail, whole = (KernelSVC(average=share, random_state=0, epochs=3).fit(X, y) for share in (0.0, 0.25, 1.0))
     assert last.n_iter_ == tail.n_iter_ == 3
     assert len({m.objective_ for m in (last, tail, whole)}) == 3
-    assert KernelSVC().fit(X, y).n_iter_ == 20  # 20,000 / 80, at most 20
+    assert KernelSVC(certify=False).fit(X, y).n_iter_ == 20  # 20,000 / 80, at most 20
     long = KernelSVC(epochs=300, random_state=0).fit(X, y)
     assert long.gap_ < 0.1 * KernelSVC(epochs=3, random_state=0).fit(X, y).gap_
 
 
+@may_stop_early
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "precomputed"])
 def test_a_small_limit_streams_and_changes_little(kernel, kind, digits, monkeypatch):
@@ -353,6 +364,7 @@ def test_pairs_one_at_a_time(solver, three):
     )
 
 
+@may_stop_early
 @pytest.mark.parametrize("kind", [np.asarray, np.float32, sparse.csr_matrix], ids=["float64", "float32", "csr"])
 def test_one_feature_and_several_classes(kind, three):
     """The weights of a linear machine are then a matrix of one column, whose strides say little."""

@@ -136,7 +136,7 @@ def kernels(folder: Path, good: Path) -> list[tuple[str, str, str]]:
         "--gamma -1": ["--gamma", "-1"],
         "--gamma of a linear kernel": ["--kernel", "linear", "--gamma", "1"],
         "--degree of an RBF kernel": ["--degree", "2"],
-        "-e of sgd": ["-e", "1e-4"],
+        "-e and --epochs": ["-e", "1e-4", "--epochs", "3"],
         "--epochs of isda": ["--solver", "isda", "--epochs", "5"],
         "--solver ocas": ["--solver", "ocas"],
         "-B": ["-B", "1"],

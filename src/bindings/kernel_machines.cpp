@@ -174,7 +174,7 @@ void bound_count_hits(const Matrix<float>& values, const Rows32& rows, const Row
 }
 
 void kernel_l2(const Matrix<float>& values, const Rows32& rows, const Vector<double>& a, const Counts& first,
-               const Vector<double>& Cs, const std::string& method, double tol, std::int64_t budget,
+               const Vector<double>& Cs, const std::string& method, double tol, std::int64_t budget, double seconds,
                const MatrixOut<double>& alpha, const CubeOut<double>& seen, int threads) {
     const Gram gram = gram_of(values);
     const Problems problems = problems_of(rows, a, first);
@@ -196,7 +196,8 @@ void kernel_l2(const Matrix<float>& values, const Rows32& rows, const Vector<dou
                                                 : L2Method::hinge;
     std::vector<L2Seen> found(count * versions);
     released([&] {
-        solve_all(gram, problems, view(Cs), how, tol, budget, alpha.data(), alpha.shape(1), found.data(), threads);
+        solve_all(gram, problems, view(Cs), how, tol, budget, seconds, alpha.data(), alpha.shape(1), found.data(),
+                  threads);
     });
     double* out = seen.data();
     for (const L2Seen& one : found) *out++ = one.primal, *out++ = one.dual, *out++ = static_cast<double>(one.steps);
@@ -333,8 +334,8 @@ void bind_kernel_machines(nb::module_& m) {
           "first"_a.noconvert(), "columns"_a.noconvert(), "coef"_a.noconvert(), "used"_a.noconvert(),
           "low"_a.noconvert(), "high"_a.noconvert(), "classes"_a, "hits"_a.noconvert(), "threads"_a);
     m.def("kernel_l2", &kernel_l2, "values"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(),
-          "first"_a.noconvert(), "Cs"_a.noconvert(), "method"_a, "tol"_a, "budget"_a, "alpha"_a.noconvert(),
-          "seen"_a.noconvert(), "threads"_a);
+          "first"_a.noconvert(), "Cs"_a.noconvert(), "method"_a, "tol"_a, "budget"_a, "seconds"_a,
+          "alpha"_a.noconvert(), "seen"_a.noconvert(), "threads"_a);
     m.def("dense_pair_distances", &dense_pair_distances, "X"_a.noconvert(), "left"_a.noconvert(), "Z"_a.noconvert(),
           "right"_a.noconvert(), "out"_a.noconvert());
     bind_sparse_distances<std::int32_t>(m);

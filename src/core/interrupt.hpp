@@ -6,13 +6,15 @@
 //   Interrupt interrupt;
 //   for_tasks(count, threads, [&](std::int64_t task) { for (...) if (interrupt.requested()) break; }, interrupt);
 //
-// The kernels know no Python: the bindings install a hook that says whether work is to end.
+// The kernels know no Python: the bindings install a hook that says whether work is to end. A loop may also have a limit
+// in seconds, after which it ends without an exception.
 #pragma once
 
 #include <omp.h>
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 
 namespace cutsvm {
 
@@ -26,6 +28,8 @@ inline std::atomic<bool (*)()> interrupt_hook{nullptr};
 // thrown out of such a region, and the outer loop asks anyway.
 class Interrupt {
 public:
+    explicit Interrupt(double seconds = std::numeric_limits<double>::infinity()) : seconds_(seconds) {}
+
     // True once the loop is to end. Only the thread that began the loop asks, a few times a second: signals are its own.
     bool requested() {
         if (requested_.load(std::memory_order_relaxed)) return true;
@@ -34,26 +38,30 @@ public:
         if (now - asked_ < PERIOD) return false;
         asked_ = now;
         const auto hook = interrupt_hook.load(std::memory_order_relaxed);
-        if (hook == nullptr || !hook()) return false;
-        requested_.store(true, std::memory_order_relaxed);
-        return true;
+        interrupted_ = hook != nullptr && hook();
+        const bool late = std::chrono::duration<double>(now - began_).count() > seconds_;
+        if (interrupted_ || late) requested_.store(true, std::memory_order_relaxed);
+        return interrupted_ || late;
     }
 
     // After the loop.
     void rethrow() const {
-        if (requested_.load(std::memory_order_relaxed)) throw Interrupted{};
+        if (interrupted_) throw Interrupted{};
     }
 
     // In a loop of one thread.
     void check() {
-        if (requested()) throw Interrupted{};
+        requested();
+        rethrow();
     }
 
 private:
     using Clock = std::chrono::steady_clock;
     static constexpr auto PERIOD = std::chrono::milliseconds(50);
     bool asks_ = omp_get_level() == 0;
-    Clock::time_point asked_ = Clock::now();
+    double seconds_;
+    Clock::time_point began_ = Clock::now(), asked_ = began_;
+    bool interrupted_ = false;  // written by the thread that asks, read after the loop
     std::atomic<bool> requested_{false};
 };
 

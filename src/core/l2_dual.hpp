@@ -23,10 +23,10 @@
 // tol times the primal. Rows without weight have no alpha.
 //
 // Single steps find out soon which alphas are above 0, and take long to find their values where C is large. So both,
-// after every m/4 steps or so, take some steps of conjugate gradients among the alphas above 0 (and below their cap),
-// towards
+// after every m/4 steps or so, take some steps of conjugate gradients among the alphas above 0, towards
 //   (Q + diag r) alpha = 1  there
-// and go that way as far as the dual gets larger and no alpha gets below 0 (or above its cap).
+// and go that way as far as the dual gets larger and no alpha gets below 0. With caps, and without the diagonal r, that
+// takes longer than the single steps that it saves.
 #pragma once
 
 #include <algorithm>
@@ -71,11 +71,11 @@ public:
     // caps: C s. Another C for the same rows: alpha stays, as any alpha >= 0 is a point of the L2 machine's dual; with
     // the hinge loss it is cut off at the caps.
     void set_penalty(L2Method method, const std::vector<double>& caps) {
-        const bool hinge = method == L2Method::hinge;
+        hinge_ = method == L2Method::hinge;
         r_.assign(at(m_), 0.0);
         cap_.assign(at(m_), std::numeric_limits<double>::infinity());
         for (std::int64_t i = 0; i < m_; ++i) {
-            if (!hinge) r_[at(i)] = 1.0 / caps[at(i)];  // infinity for a row without weight
+            if (!hinge_) r_[at(i)] = 1.0 / caps[at(i)];  // infinity for a row without weight
             else cap_[at(i)] = caps[at(i)];
             if (alpha_[at(i)] <= cap_[at(i)]) continue;
             add(i, cap_[at(i)] - alpha_[at(i)]);
@@ -114,7 +114,7 @@ private:
             norm += a * margin;
             linear += a;
             square += a * a * r_[at(i)];
-            loss += std::isinf(cap_[at(i)]) ? miss * miss / r_[at(i)] : 2.0 * cap_[at(i)] * miss;
+            loss += hinge_ ? 2.0 * cap_[at(i)] * miss : miss * miss / r_[at(i)];
         }
         return {0.5 * norm + 0.5 * loss, linear - 0.5 * (norm + square), steps};
     }
@@ -137,20 +137,17 @@ private:
         return {value(place), place};
     }
 
-    // Towards the best point among the free alphas, cut off at 0 and at the caps: all the way or a part of it, so that it
-    // is better; then on from there among those that are left.
+    // Towards the best point among the alphas above 0, cut off at 0: all the way or a part of it, so that it is better;
+    // then on from there among those that are left.
     void polish() {
         for (std::int64_t left = steps_; left > 0 && !interrupt_.requested();) {
             std::vector<double> move;
             left -= towards_best(left, move);
             const std::vector<double> alpha = alpha_, u = u_;
             const double before = bounds(0).dual;
-            double reach = 1.0;  // how far all of them stay between 0 and their caps
-            for (std::size_t k = 0; k < free_.size(); ++k) {
-                const double own = alpha_[at(free_[k])];
-                if (move[k] < 0.0) reach = std::min(reach, own / -move[k]);
-                if (move[k] > 0.0) reach = std::min(reach, (cap_[at(free_[k])] - own) / move[k]);
-            }
+            double reach = 1.0;  // how far all of them stay at 0 or above
+            for (std::size_t k = 0; k < free_.size(); ++k)
+                if (move[k] < 0.0) reach = std::min(reach, alpha_[at(free_[k])] / -move[k]);
             double length = 1.0;
             for (;; --left) {
                 shift(move, length);
@@ -164,11 +161,11 @@ private:
         steps_ = std::min<std::int64_t>(2 * steps_, 4 * m_);
     }
 
-    // alpha = alpha + length * move for the free ones, between 0 and the caps; what is left of rounding is 0 too.
+    // alpha = max(0, alpha + length * move) for the free ones; what is left of rounding is 0 too.
     void shift(const std::vector<double>& move, double length) {
         for (std::size_t k = 0; k < free_.size(); ++k) {
             const std::int64_t i = free_[k];
-            double now = std::clamp(alpha_[at(i)] + length * move[k], 0.0, cap_[at(i)]);
+            double now = std::max(0.0, alpha_[at(i)] + length * move[k]);
             if (now < 1e-14 * alpha_[at(i)]) now = 0.0;
             add(i, now - alpha_[at(i)]);
             alpha_[at(i)] = now;
@@ -180,7 +177,7 @@ private:
     std::int64_t towards_best(std::int64_t most, std::vector<double>& move) {
         free_.clear();
         for (std::int64_t i = 0; i < m_; ++i)
-            if (alpha_[at(i)] > 0.0 && alpha_[at(i)] < cap_[at(i)]) free_.push_back(i);
+            if (alpha_[at(i)] > 0.0) free_.push_back(i);
         const std::size_t size = free_.size();
         std::vector<double> rest(size), way(size), image(size), spread(at(m_), 0.0);
         move.assign(size, 0.0);
@@ -239,7 +236,7 @@ private:
                 const L2Seen seen = bounds(steps);
                 if (seen.primal - seen.dual <= tol * seen.primal || worst <= 0.0 || steps >= budget) return seen;
                 if (interrupt_.requested()) return seen;
-                if (steps >= known) polish();
+                if (steps >= known && !hinge_) polish();
                 look = steps + m_ / 4 + 16;
                 continue;
             }
@@ -316,6 +313,7 @@ private:
     Gram gram_;
     std::int64_t m_;
     std::vector<double> y_, r_, cap_, alpha_, u_;
+    bool hinge_ = false;
     Interrupt& interrupt_;
     std::vector<std::int64_t> free_;
     std::int64_t steps_ = 20;  // of conjugate gradients; more where that was not enough
@@ -338,10 +336,14 @@ inline Gram packed(const Gram& gram, std::span<const std::int32_t> rows, std::ve
 }
 
 // All problems for each of Cs, whose answers are the columns of alpha, `width` apart; the first one is also where to
-// begin, and each answer the start for the next C. seen: problems x Cs.
+// begin, and each answer the start for the next C. seen: problems x Cs; the primal of those that there was no time for, of
+// at most `seconds` in all, is infinite.
 inline void solve_all(const Gram& gram, const Problems& problems, std::span<const double> Cs, L2Method method,
-                      double tol, std::int64_t budget, double* alpha, std::size_t width, L2Seen* seen, int threads) {
-    Interrupt interrupt;
+                      double tol, std::int64_t budget, double seconds, double* alpha, std::size_t width, L2Seen* seen,
+                      int threads) {
+    Interrupt interrupt(seconds);
+    std::fill_n(seen, static_cast<std::size_t>(problems.count()) * Cs.size(),
+                L2Seen{std::numeric_limits<double>::infinity(), 0.0, 0});
     const auto make = [] { return std::vector<float>(); };
     for_tasks_with(problems.count(), threads, make, [&](std::int64_t p, std::vector<float>& room) {
         const auto begin = static_cast<std::size_t>(problems.begin(p));

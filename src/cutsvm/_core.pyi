@@ -330,6 +330,7 @@ def kernel_l2(
     method: str,
     tol: float,
     budget: int,
+    seconds: float,
     alpha: Vector,
     seen: Vector,
     threads: int,

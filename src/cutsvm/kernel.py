@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -13,10 +12,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cutsvm import memory, threads, validation
+from cutsvm import memory, outcome, threads, validation
 from cutsvm.estimator import Certified
 from cutsvm.kernel_machines import KernelSolver, resolve
+from cutsvm.kernel_machines.driver import drive
 from cutsvm.kernel_machines.gram import (
+    EPS,
     KERNELS,
     ROWS,
     Kernel,
@@ -29,7 +30,9 @@ from cutsvm.kernel_machines.gram import (
     sparse_parts,
 )
 from cutsvm.kernel_machines.one_vs_one import Problems, decisions, duals, pair_scores, pairwise
-from cutsvm.kernel_machines.task import Settings, Task
+from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
+from cutsvm.kernel_machines.task import Answer, Settings, Task
+from cutsvm.kernel_machines.watch import OutOfTimeError, Watch
 from cutsvm.observed import observed
 from cutsvm.run import Iterate, Record, Result, Status, Stop, run
 from cutsvm.types import Array, Ints, Vector
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelSVC"]
 
-SLACK = 1.05  # of tol: what kernel values in float32 may cost
 LIMIT = 1_000_000_000  # bytes of kernel values that are kept, if nothing is said
 
 
@@ -60,40 +62,53 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         Weight of the loss against the margin; it means the same as in `sklearn.svm.SVC`.
     kernel : {"rbf", "poly", "linear", "precomputed"}, default="rbf"
         exp(-gamma |x - z|^2), (gamma x.z + coef0)^degree, x.z, or X itself: a square matrix of kernel values in `fit`,
-        and rows of values with the training rows later. "linear" with "sgd" makes no kernel matrix.
+        and rows of values with the training rows later. It should be symmetric and positive semi-definite, which is
+        checked (beyond 2,000 rows by 30 steps of Lanczos' method). If it is not, "isda" and "min_norm" refuse it, and
+        "sgd" trains with a warning and without a bound: there is no best objective. "linear" with "sgd" makes no kernel
+        matrix.
     gamma : {"scale", "auto"} or float, default="scale"
         "scale": 1 / (n_features X.var()). "auto": 1 / n_features.
     degree : int, default=3
     coef0 : float, default=0.0
+        At least 0: below, (gamma x.z + coef0)^degree is not positive semi-definite, and no kernel.
     solver : {"sgd", "isda", "min_norm"} or a solver object, default="sgd"
-        "sgd": NL-SGD, `epochs` cycles over the shuffled rows. "isda" and "min_norm": NN-ISDA and MN-SVM, on the dual of
-        the L2 machine, until the certified gap is `tol`. `cutsvm.kernel_machines` has them as objects.
+        "sgd": NL-SGD, cycles over the shuffled rows, then coordinate ascent on the dual. "isda" and "min_norm": NN-ISDA
+        and MN-SVM, on the dual of the L2 machine. All go on until the certified gap is `tol`, except for "sgd" with a
+        number of `epochs`, or where the kernel matrix does not fit into `memory_limit`. `cutsvm.kernel_machines` has
+        them as objects.
     epochs : int or "auto", default="auto"
-        Cycles of "sgd". "auto": 20,000 / n, at least 2 and at most 20.
+        A number: so many cycles of NL-SGD and nothing else, which is the paper's algorithm. It has no bound to converge
+        to: `gap_` says what has come of it, and `converged_` is True only if that is within `tol`. "auto": 20,000 / n
+        of them, at least 2 and at most 20, and then the ascent.
     average : float, default=0.5
         "sgd" gives the mean of the alphas of this last share of its steps; with 0 the last one.
     tol : float, default=1e-3
-        Relative gap (objective - lower bound) / objective at which "isda" and "min_norm" stop.
+        Relative gap (objective - lower bound) / objective at which to stop; above it `converged_` is False.
     class_weight : dict or "balanced", default=None
         Factors for the classes' weights; classes that are not named have 1.
     certify : bool, default=True
         Whether "sgd" computes objective and bound at the end: that takes the kernel values of all rows with the
-        support once more. Without it both are NaN. The other two know them anyway.
+        support once more. Without it both are NaN, `converged_` is False, and nothing follows the epochs of "auto". The
+        other two know them anyway.
     max_iter : int, default=10_000
-        Limit on rounds of "isda" and "min_norm", of 20,000 steps each.
+        Limit on the cycles over the rows of "sgd", those of the ascent included, and on the rounds of "isda" and
+        "min_norm", of 20,000 steps each.
     max_time : float, default=None
-        Limit in seconds. The model so far is kept, with its gap; so it is after Ctrl-C.
+        Limit in seconds for all of it, kernel values and certificate included. The model so far is kept, with its gap,
+        which is NaN if there was no time to compute it; so it is after Ctrl-C.
     memory_limit : str or int, default=None
         For kernel values, which are float32: "2GB", or bytes; None is 1 GB. A matrix of all of them is kept if it fits.
         If not, "sgd" computes those of a block of rows with the support so far; the other two need it for each pair.
     random_state : int, RandomState or None, default=None
-        For the order of the rows in "sgd". The same number gives the same model, for any `n_jobs`.
+        For the order of the rows in "sgd". None is 0, and not another order in every call: the same call gives the same
+        model, for any `n_jobs`.
     n_jobs : int, default=None
         Threads: None is 1, -1 all cores.
     callbacks : list of callables, default=None
         Each is called with a `cutsvm.run.Record` after every round; one that returns True ends the fit.
     verbose : int, default=0
-        1: one line per round through the logger "cutsvm", to stderr if it has no handler.
+        1: one line per round, and every 5 seconds of a longer one, through the logger "cutsvm", to stderr if it has no
+        handler.
 
     Attributes
     ----------
@@ -111,7 +126,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     objective_, lower_bound_, gap_ : float
         F summed over the pairs, a number that it cannot get below, and (objective_ - lower_bound_) / objective_; all
         from kernel values in float64.
-    converged_, status_, n_iter_, history_ : as in `LinearSVC`; n_iter_ of "sgd" is its number of epochs
+    converged_, status_, n_iter_, history_ : as in `LinearSVC`; n_iter_ of "sgd" is its number of cycles over the rows
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
     Examples
@@ -188,13 +203,17 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> KernelSVC:
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
+        watch = Watch(self.max_time, bool(self.verbose))
         X, y, weights, classes, named = self._labelled(X, y, None)
         validation.apply_class_weights(weights, self.class_weight, classes, y, named)
+        given_rounding, self._indefinite = EPS, ""
         if self.kernel == "precomputed":
             validation.square(X)
+            given_rounding = self._given_rounding(X, solver)
         self.gamma_ = self._gamma(X)
         labels = np.searchsorted(classes, y)
-        order = np.asarray(check_random_state(self.random_state).permutation(len(y)))
+        seed = 0 if self.random_state is None else self.random_state
+        order = np.asarray(check_random_state(seed).permutation(len(y)))
         # The rows of a class side by side: a pair of classes then reads two runs of kernel values.
         sort = np.argsort(labels, kind="stable")
         place = np.empty_like(sort)
@@ -206,13 +225,22 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         kept = self.kernel == "linear" or solver.loss == "l2" or self._fits(len(y))
         with threads.one_blas_thread():
             points = self._points(X, n_threads, precise=kept).take(sort)
-            results, alpha, problems = self._solve(solver, points, labels, weights, order)
+            points.given_rounding = given_rounding
+            results, alpha, problems = self._solve(solver, points, labels, weights, order, watch)
         self._certify(results, None)
-        if solver.loss == "hinge":
-            self.n_iter_ = self._settings(len(y), 1).epochs
         self._keep(X, sort, labels, duals(problems, alpha, len(classes), len(y)))
         self._warn_unless_converged(X)
         return self
+
+    def _given_rounding(self, X: Any, solver: KernelSolver) -> float:
+        """How far X may be from a kernel matrix, infinity if it is none; why is in `_indefinite`."""
+        try:
+            return check_kernel_matrix(X)
+        except IndefiniteKernelError as error:
+            if solver.loss != "hinge":
+                raise
+            self._indefinite = str(error)
+            return np.inf
 
     def _check_params(self) -> KernelSolver:  # type: ignore[override]
         validation.positive("C", self.C)
@@ -224,6 +252,11 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             validation.positive("gamma", self.gamma)
         validation.whole("degree", self.degree, least=1)
         validation.finite("coef0", self.coef0)
+        if self.kernel == "poly" and self.coef0 < 0:
+            raise ValueError(
+                f"coef0={self.coef0}: expected at least 0; below, (gamma x.z + coef0)^degree is not positive "
+                f"semi-definite, and no kernel: {self.degree} coef0 (gamma x.z)^{self.degree - 1} counts negatively"
+            )
         if self.epochs != "auto":
             validation.whole("epochs", self.epochs, least=1)
         validation.share("average", self.average)
@@ -243,7 +276,12 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if self.gamma == "auto":
             return 1.0 / int(X.shape[1])
         if is_sparse(X):
-            variance = float(X.multiply(X).mean() - X.mean() ** 2)
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
+            mean = float(X.mean())  # E x^2 - (E x)^2 would cancel far from the origin
+            size = int(X.shape[0]) * int(X.shape[1])
+            variance = (float(np.sum((X.data - mean) ** 2)) + (size - X.nnz) * mean**2) / size
         else:
             variance = float(X.var(dtype=np.float64))
         return 1.0 / (int(X.shape[1]) * variance) if variance > 0.0 else 1.0
@@ -260,25 +298,39 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         """Bytes that kernel values may take."""
         return LIMIT if self.memory_limit is None else memory.parse(self.memory_limit)
 
-    def _settings(self, n: int, n_threads: int) -> Settings:
-        epochs = min(20, max(2, round(20_000 / n))) if self.epochs == "auto" else int(self.epochs)
-        return Settings(epochs, float(self.average), self.tol, n_threads, self.max_time, bool(self.certify))
+    def _settings(self, n: int, n_threads: int, watch: Watch | None = None) -> Settings:
+        auto = self.epochs == "auto"
+        epochs = min(20, max(2, round(20_000 / n))) if auto else int(self.epochs)
+        return Settings(
+            min(epochs, int(self.max_iter)),
+            float(self.average),
+            self.tol,
+            n_threads,
+            bool(self.certify),
+            int(self.max_iter),
+            finish=auto and bool(self.certify),
+            watch=Watch() if watch is None else watch,
+        )
 
     def _solve(
-        self, solver: KernelSolver, points: Points, labels: Ints, weights: Vector, order: Ints
+        self, solver: KernelSolver, points: Points, labels: Ints, weights: Vector, order: Ints, watch: Watch
     ) -> tuple[list[Result], Vector, Problems]:
         """The results, y_i coef_i for the rows of all problems, and these problems."""
         n, hinge = len(labels), solver.loss == "hinge"
-        settings = self._settings(n, points.threads)
+        settings = self._settings(n, points.threads, watch)
+        if self._indefinite:
+            settings = replace(settings, finish=False)
         problems = pairwise(labels, weights, order if hinge else np.arange(n))
-        if hinge and (self.kernel == "linear" or not self._fits(n)):
-            result = self._run(solver, Task(settings, points, problems, order, None))
-        elif self._fits(n):
-            began, gram = perf_counter(), _gram(points)
-            settings = replace(settings, max_time=self._left(began))
-            result = self._run(solver, Task(settings, points, problems, order, gram))
-        else:
+        if not hinge and not self._fits(n):
             return self._solve_apart(solver, settings, points, problems)
+        gram, reserve = None, 0.0
+        if not hinge or (self.kernel != "linear" and self._fits(n)):
+            began = watch.spent
+            gram = _gram(points, watch)
+            # A certificate takes the whole matrix in float64, not only one half of it.
+            reserve = 0.0 if watch.max_time is None else min(2.0 * (watch.spent - began), 0.5 * watch.max_time)
+        task = Task(settings, points, problems, order, gram, reserve)
+        result = self._run(solver, task) if hinge or gram is not None else self._nothing(task)
         return [result], result.w, problems
 
     def _solve_apart(
@@ -291,25 +343,20 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
                 f"solver={self.solver!r} keeps the kernel values of two classes, {largest:,} rows, in "
                 f'{memory.shown(4.0 * largest**2)}: raise memory_limit, or use solver="sgd", which keeps a part of them'
             )
-        began, results, alpha = perf_counter(), list[Result](), np.zeros(len(problems.rows))
-        cut_short = False
+        results, alpha = list[Result](), np.zeros(len(problems.rows))
+        watch, cut_short = settings.watch, False
         for p in range(len(problems)):
             part = problems.of(p)
             own = points.take(problems.rows[part])
             rows = identity(len(own))
             alone = Problems(rows, problems.a[part], np.array([0, len(own)]), *np.array([[0], [1]], dtype=np.int32))
-            gram = _gram(own)
-            left = 0.0 if cut_short else self._left(began)
-            task = Task(replace(settings, max_time=left), own, alone, rows, gram)
-            results.append(self._run(solver, task))
+            gram = None if cut_short else _gram(own, watch)
+            task = Task(settings, own, alone, rows, gram)
+            results.append(self._nothing(task) if gram is None else self._run(solver, task))
             alpha[part] = results[-1].w
             # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
             cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK)
         return results, alpha, problems
-
-    def _left(self, began: float) -> float | None:
-        """Seconds that are left; kernel values count, too."""
-        return None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - began))
 
     def _run(self, solver: KernelSolver, task: Task) -> Result:
         """The answer to a task, with bounds from kernel values in float64."""
@@ -317,18 +364,52 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         def iterates(*_: Any, **__: Any) -> Iterator[Iterate]:
             return solver(task, float(self.C))
 
-        if solver.loss == "hinge" and not self.certify:
-            return _unproven(iterates())
-        stop = Stop(self.tol, self.max_iter, task.settings.max_time)
+        if solver.loss == "hinge":
+            result = drive(cast("Iterator[Answer]", iterates()), self.tol, self._callbacks())
+            if result.status is Status.EPOCHS and self._epochs_limited(task):
+                return replace(result, status=Status.MAX_ITER)
+            return result
+        watch = task.settings.watch
+        stop = Stop(self.tol, self.max_iter, None if watch.max_time is None else watch.left)
         result = run(iterates, cast("Risk", task), self.C, stop, self._callbacks())
-        if solver.loss == "l2" and result.status is Status.EPSILON:  # done by the kernel values in float32
-            return replace(result, status=Status.CONVERGED if result.gap <= SLACK * self.tol else Status.PRECISION)
+        if result.status is Status.EPSILON:  # as far as kernel values in float32 lead
+            return replace(result, status=Status.PRECISION)
         return result
 
+    def _epochs_limited(self, task: Task) -> bool:
+        """Whether max_iter has left fewer epochs than were asked for."""
+        return self.epochs != "auto" and int(self.epochs) > task.settings.epochs
+
+    def _nothing(self, task: Task) -> Result:
+        """w = 0, where there was no time for more."""
+        nothing = task.answer(np.zeros(len(task.problems.rows)), float(self.C), "l2", 1, Status.MAX_TIME)
+        return drive(iter([nothing]), self.tol, self._callbacks())
+
+    def _warn_unless_converged(self, X: Any) -> None:
+        asked_for = self.status_ is Status.EPOCHS and not self.certify  # without a gap there is nothing to tell
+        if not asked_for:
+            super()._warn_unless_converged(X)
+
     def _advice(self, X: Any) -> str:
+        if self._indefinite:
+            return f"{self._indefinite}. There is no best objective then, and nothing is proven of the model."
         if np.isnan(self.gap_):
-            return f"Stopped: {self.status_.value}. How good the model is was not computed, as certify=False says."
-        return super()._advice(X)
+            why = (
+                "as certify=False says" if not self.certify else "for lack of time: raise max_time, or take fewer rows"
+            )
+            return f"Stopped: {self.status_.value}. How good the model is was not computed, {why}."
+        if self.status_ is not Status.EPOCHS:
+            other = self.kernel == "linear" and self.status_ is Status.MAX_ITER
+            return super()._advice(X) + (" For the linear kernel LinearSVC gets there in less time." if other else "")
+        proven = outcome.within(self.gap_)
+        known = "Nothing is proven about the best objective" if proven is None else f"It is {proven}"
+        need = memory.shown(4.0 * X.shape[0] ** 2)
+        remedy = (
+            f'memory_limit="{need}" holds the kernel matrix, with which the fit goes on until the gap is within tol'
+            if self.epochs == "auto"
+            else 'epochs="auto" goes on until the gap is within tol, more epochs bring it down slowly'
+        )
+        return f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. {known}; {remedy}."
 
     def _keep(self, X: Any, sort: Ints, labels: Ints, dual: Vector) -> None:
         """The machines: rows with a coefficient, in the order of their classes."""
@@ -397,18 +478,11 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         return labels
 
 
-def _unproven(iterates: Iterator[Iterate]) -> Result:
-    """The one answer of a solver that is not to prove anything."""
-    answer = next(iterates)
-    status = Status.EPSILON if answer.satisfied else Status.MAX_TIME
-    try:
-        next(iterates, None)
-    except KeyboardInterrupt:  # after an answer: it is what there was
-        status = Status.INTERRUPTED
-    return Result(answer.w, np.nan, np.nan, status, 1, [])
-
-
-def _gram(points: Points) -> Array:
+def _gram(points: Points, watch: Watch) -> Array | None:
+    """All kernel values; None if they would take more than half of the time."""
     gram = np.empty((len(points), len(points)), dtype=np.float32)
-    points.matrix(gram)
+    try:
+        points.matrix(gram, track=lambda steps: watch.track("kernel matrix", steps, 0.5))
+    except OutOfTimeError:
+        return None
     return gram

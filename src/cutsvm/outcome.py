@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-__all__ = ["earlier", "ending", "goal", "passes", "printable", "rounds", "within"]
+__all__ = ["earlier", "ending", "goal", "passes", "printable", "rounds", "stochastic", "within"]
 
 
 def within(gap: float) -> str | None:
@@ -16,19 +16,22 @@ def within(gap: float) -> str | None:
     return f"within {percent:g} % of the best possible objective"
 
 
-def goal(estimator: Any) -> float | None:
-    """The gap that a fit is to reach; stochastic gradient steps have none, they end with their epochs."""
+def stochastic(estimator: Any) -> bool:
+    """Whether it was trained by stochastic gradient steps, in epochs."""
     from cutsvm.io.model_file import task_of
     from cutsvm.kernel_machines import SGD
 
-    stochastic = task_of(estimator) == "kernel" and (estimator.solver == "sgd" or isinstance(estimator.solver, SGD))
-    return None if stochastic else float(estimator.tol)
+    return task_of(estimator) == "kernel" and (estimator.solver == "sgd" or isinstance(estimator.solver, SGD))
+
+
+def goal(estimator: Any) -> float | None:
+    """The gap that a fit is to reach; None: it is to do a number of epochs."""
+    only_epochs = stochastic(estimator) and (estimator.epochs != "auto" or not estimator.certify)
+    return None if only_epochs else float(estimator.tol)
 
 
 def ending(estimator: Any) -> str:
     """How the fit ended."""
-    if goal(estimator) is None and estimator.converged_:
-        return "all epochs were done"
     return str(estimator.status_.value)
 
 
@@ -38,7 +41,7 @@ def rounds(estimator: Any) -> str:
 
     kind = "iteration"
     if hasattr(estimator, "dual_coef_"):
-        kind = "epoch" if goal(estimator) is None else "round"
+        kind = "epoch" if stochastic(estimator) else "round"
     return kind if np.array_equal(estimator.n_iter_, 1) else f"{kind}s"
 
 
@@ -51,7 +54,9 @@ def passes(estimator: Any) -> float:
 
 
 def earlier(estimator: Any) -> float:
-    """Seconds of the runs that this one has gone on from."""
+    """Seconds of the runs that this one has gone on from; kernel machines have no checkpoints."""
+    if hasattr(estimator, "dual_coef_"):
+        return 0.0
     first: dict[str, dict[str, Any]] = {}
     for record in estimator.history_:
         first.setdefault(str(record.get("label", "")), record)

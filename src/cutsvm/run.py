@@ -23,6 +23,7 @@ class Status(Enum):
 
     CONVERGED = "the certified gap is within tol"
     EPSILON = "the solver's own stop test, its epsilon, is met"
+    EPOCHS = "the epochs asked for are done"
     MAX_ITER = "the limit on iterations was reached"
     MAX_TIME = "the time limit was reached"
     INTERRUPTED = "interrupted; the best model so far is kept"
@@ -159,7 +160,7 @@ def run(
             for last in iterates if saved is None else _resumed(iterates, saved):
                 if not np.isfinite(last.primal):
                     raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
-                history.append(_record(last, before + len(history), time, stop.tol, label))
+                history.append(record_of(last, before + len(history), time, stop.tol, label))
                 if part is not None and len(history) > 1:  # the first is where it began
                     part.keep(last, history[-1])
                 status = watch.judge(last, history[-1])
@@ -251,7 +252,7 @@ class _Watch:
         return Status.PRECISION if self.still >= stop.patience else None
 
 
-def _record(iterate: Iterate, iteration: int, time: Clock, tol: float, label: str) -> Record:
+def record_of(iterate: Iterate, iteration: int, time: Clock, tol: float, label: str) -> Record:
     return Record(
         iteration=iteration,
         seconds=time.seconds,

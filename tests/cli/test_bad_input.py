@@ -84,7 +84,10 @@ USAGE = [
     (["train", "--task", "kernel", "--seed", "5000000000", "DATA"], "seed=5000000000: expected a whole number below"),
     (["train", "--task", "kernel", "--memory", "lots", "DATA"], "memory_limit='lots'"),
     (["train", "--task", "kernel", "--memory", "1kB", "--solver", "isda", "DATA"], "raise memory_limit"),
-    (["train", "--task", "kernel", "-e", "1e-2", "DATA"], "-e belongs to --solver isda and min_norm, sgd ends after"),
+    (
+        ["train", "--task", "kernel", "-e", "1e-2", "--epochs", "3", "DATA"],
+        "-e has no use for it: with --epochs 3 sgd ends after them, at any gap",
+    ),
     (
         ["train", "--task", "kernel", "--epochs", "5", "--solver", "isda", "DATA"],
         "--epochs belongs to --solver sgd, isda",

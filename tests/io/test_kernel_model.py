@@ -22,6 +22,8 @@ LAYOUTS = {
     "csr32": lambda X: sparse.csr_array(X.astype(np.float32)),
 }
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # two epochs are few
+
 
 def data(classes: Any = (0, 1, 2), rows: int = 60, width: int = 5) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from cutsvm.cli.messages import CommandError, failures_in_words
-from cutsvm.outcome import goal
+from cutsvm.outcome import stochastic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--gamma", metavar="G", type=_value, help=scale)
     group.add_argument("--degree", metavar="D", type=_value, help="of poly (default: 3)")
     group.add_argument("--coef0", metavar="A", type=_value, help="of poly (default: 0)")
-    group.add_argument("--epochs", metavar="N", type=_value, help="of sgd: cycles over the rows (default: auto)")
+    group.add_argument(
+        "--epochs",
+        metavar="N",
+        type=_value,
+        help="of sgd: cycles over the rows, and no more (default: auto, until the gap is -e)",
+    )
     mean = "of sgd: the share of its last steps whose mean is the model (default: 0.5)"
     group.add_argument("--average", metavar="S", type=_value, help=mean)
     group.add_argument("--seed", metavar="N", type=_value, help="of sgd: for the order of the rows (default: 0)")
@@ -61,8 +66,8 @@ def check_options(options: argparse.Namespace) -> None:
         if takers and getattr(options, name) is not None and not {kernel, solver} & set(takers):
             kind, own = ("--solver", solver) if "sgd" in takers else ("--kernel", kernel)
             raise CommandError(f"--{name} belongs to {kind} {' and '.join(takers)}, {own} has no use for it")
-    if options.tol is not None and solver == "sgd":
-        raise CommandError("-e belongs to --solver isda and min_norm, sgd ends after its --epochs")
+    if options.tol is not None and solver == "sgd" and options.epochs not in (None, "auto"):
+        raise CommandError(f"-e has no use for it: with --epochs {options.epochs} sgd ends after them, at any gap")
     with failures_in_words():
         from cutsvm import validation
 
@@ -97,7 +102,7 @@ def _solver(options: argparse.Namespace) -> str:
 def machine_facts(estimator: KernelSVC) -> dict[str, Any]:
     """What a fitted machine is made of, under the names that --json uses."""
     used = {"rbf": ("gamma_",), "poly": ("gamma_", "degree", "coef0")}.get(estimator.kernel, ())
-    of_steps = ("average", "random_state") if goal(estimator) is None else ()
+    of_steps = ("average", "random_state") if stochastic(estimator) else ()
     numbers = {name.rstrip("_"): getattr(estimator, name) for name in (*used, *of_steps)}
     return {"kernel": estimator.kernel, **numbers, "n_support": estimator.n_support_}
 

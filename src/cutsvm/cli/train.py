@@ -322,7 +322,7 @@ def _report(
 ) -> None:
     """The certificate and where the model is; if it did not converge, what to do."""
     gap = float(np.max(estimator.gap_))
-    if chosen := estimator.history_[-1]["note"]:
+    if estimator.history_ and (chosen := estimator.history_[-1]["note"]):
         say.note(f"solver {chosen}")
     if skipped := getattr(estimator, "n_skipped_queries_", 0):
         say.note(f"{skipped:,} of {estimator.n_queries_:,} queries have one level, and make no pair")
@@ -330,13 +330,16 @@ def _report(
     spent = f"{seconds:.2f} s" + (f" after {before:.3g} s in earlier runs" if before else "")
     tol = goal(estimator)
     words = f"{certificate(gap, tol)}, {_work(estimator)}, {spent}"
-    if not estimator.converged_:
+    asked_for = tol is None and estimator.status_.name == "EPOCHS"  # a number of epochs, and they are done
+    if not estimator.converged_ and not asked_for:
         advice = _advice(options, data, tol)
         say.warn(f"not converged ({estimator.status_.value}): {words}. {advice}")
     if options.json or options.quiet:
         return
     if estimator.converged_:
         result(f"certified: {words}")
+    elif asked_for:
+        result(f"epochs done: {words}")
     else:
         result(f"not converged: gap {gap:.1e}" + ("" if tol is None else f", tol {tol:.0e}"))
     result(f"model: {printable(written)}")

@@ -8,11 +8,14 @@ parameters, so one matrix of it serves them all:
 
 Blocks have fixed sizes and each is the work of one thread with a BLAS of one thread, so that the values are the same
 for any number of threads.
+
+Squared distances are |x|^2 + |z|^2 - 2 x.z, which is a product of matrices, and loses eps (|x|^2 + |z|^2). Where that
+would be seen in the kernel's value they are computed again from the differences of the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from cutsvm._native import core
 from cutsvm.types import Array, Ints, Vector
 
 __all__ = [
@@ -38,6 +42,11 @@ __all__ = [
 
 KERNELS = ("rbf", "poly", "linear", "precomputed")
 ROWS, COLUMNS = 512, 2048  # of a block
+# What the expanded square may lose, as a change of gamma |x - z|^2, before it is computed again from the differences.
+LOSS = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
+BASE_LOSS = 1e-7  # the same relative to |x - z|^2, where gamma is not known yet and values are stored in float32
+NEGLIGIBLE = 50.0  # gamma |x - z|^2 beyond which the kernel's value, below 1e-21, does not matter
+EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -68,12 +77,19 @@ class Kernel:
             np.copyto(out, base, casting="same_kind")
 
 
+# Wraps a loop over blocks: shows its progress, and raises if there is no time for all of them.
+Track = Callable[[Iterable[slice]], Iterable[slice]]
+
+
 class Points:
     """Rows of X as a kernel sees them.
 
     precise: kernel values are computed in float64, else dense ones in float32. For distances the features' means are
     subtracted from dense X first: that changes no distance, and less is lost in |x|^2 + |z|^2 - 2 x.z.
+    given_rounding: for precomputed values, how far they may be from those of a kernel, as in `rounding`.
     """
+
+    given_rounding = EPS
 
     def __init__(
         self, X: Any, kernel: Kernel, threads: int, *, precise: bool = True, means: Vector | None = None
@@ -82,12 +98,15 @@ class Points:
         self.given = kernel.name == "precomputed"
         self.original = X
         if self.given:
-            self.X = X.toarray() if is_sparse(X) else np.asarray(X)
+            self.X: Any = X.toarray() if is_sparse(X) else np.asarray(X)
             return
-        X = X.astype(np.float64 if precise or is_sparse(X) else np.float32, copy=False)
+        dtype = np.float64 if precise or is_sparse(X) else np.float32
         if kernel.base == "distance" and not is_sparse(X):
             self.means = X.mean(axis=0, dtype=np.float64) if means is None else means
-            X = X - self.means.astype(X.dtype)
+            # The difference is in float64, whatever it is stored in.
+            X = np.subtract(X, self.means, out=np.empty(X.shape, dtype), casting="same_kind")
+        else:
+            X = X.astype(dtype, copy=False)
         self.X = X
         self.squares = _squares(X)
 
@@ -100,6 +119,29 @@ class Points:
             self if self.given or self.precise else Points(self.original, self.kernel, self.threads, means=self.means)
         )
 
+    @property
+    def rounding(self) -> float:
+        """A bound rho of rounding errors: a value in float64 is off by at most rho sqrt(K(x, x) K(z, z))."""
+        if self.given:
+            return self.given_rounding
+        terms = int(np.diff(self.X.indptr).max(initial=0)) if is_sparse(self.X) else int(self.X.shape[1])
+        if self.kernel.name == "rbf":
+            # A change of gamma |x - z|^2 by e changes the value by at most e.
+            expanded = 2.0 * self.kernel.gamma * EPS * float(self.squares.max(initial=0.0))
+            return (terms + 8) * (min(expanded, LOSS[np.dtype(np.float64)]) + EPS)
+        # coef0 >= 0: |gamma x.z| + coef0 <= sqrt((gamma |x|^2 + coef0) (gamma |z|^2 + coef0))
+        return (terms + 6) * EPS * (1 if self.kernel.name == "linear" else 1.1 * self.kernel.degree)
+
+    def diagonal(self) -> Vector:
+        """K(x, x) of all rows, in float64."""
+        if self.given:
+            return np.diagonal(self.X).astype(np.float64)
+        if self.kernel.name == "rbf":
+            return np.ones(len(self))
+        values: Vector = self.squares.astype(np.float64)
+        self.kernel.of_base(values, values)
+        return values
+
     def like(self, X: Any) -> Points:
         """Other rows, prepared as these are."""
         return Points(X, self.kernel, self.threads, precise=self.precise, means=self.means)
@@ -107,6 +149,7 @@ class Points:
     def take(self, rows: Ints) -> Points:
         """Some rows, in this order."""
         some = copy(self)
+        some.__dict__.pop("_exact", None)
         if self.given:
             some.X = self.X[np.ix_(rows, rows)]
         else:
@@ -129,15 +172,47 @@ class Points:
             values = values.toarray() if is_sparse(values) else values
             if self.kernel.base == "distance":
                 _distances(values, self.squares[rows], others.squares[theirs])
+                self._recompute(values, rows, others, theirs, base=base)
             if not base:
                 self.kernel.of_base(values, values)
             out[:, block] = values
 
         in_blocks(fill, out.shape[1], COLUMNS, self.threads)
 
-    def matrix(self, out: Array, *, base: bool = False) -> None:
-        """out = the values for all pairs of rows."""
-        for rows in blocks(len(self), ROWS):
+    def _recompute(self, values: Array, rows: Ints | slice, others: Points, columns: Any, *, base: bool) -> None:
+        """Distances of which the expanded square has left too little, from the differences of the rows."""
+        left, right = self.squares[rows], others.squares[columns]
+        eps = float(np.finfo(values.dtype).eps)
+        if base:
+            lost = eps * (left[:, None] + right) > BASE_LOSS * values
+        else:
+            gamma, most = self.kernel.gamma, LOSS[values.dtype]
+            if gamma * eps * (left.max(initial=0.0) + right.max(initial=0.0)) <= most:
+                return
+            error = gamma * eps * (left[:, None] + right)
+            lost = (error > most) & (gamma * values - (self.X.shape[1] + 8) * error < NEGLIGIBLE)
+        i, j = np.nonzero(lost)
+        if len(i):
+            found = np.empty(len(i))
+            _pair_distances(self.exact(), _places(rows)[i], others.exact(), _places(columns)[j], found)
+            values[i, j] = found
+
+    def exact(self) -> Any:
+        """The rows as they were given, in float64: row-major, or CSR with rising columns."""
+        known = self.__dict__.get("_exact")
+        if known is None:
+            known = self.original.astype(np.float64) if is_sparse(self.original) else None
+            if known is None:
+                known = np.ascontiguousarray(self.original, dtype=np.float64)
+            else:
+                known.sum_duplicates()
+            self._exact = known
+        return known
+
+    def matrix(self, out: Array, *, base: bool = False, track: Track | None = None) -> None:
+        """out = the values for all pairs of rows; track: sees the blocks of rows, and may end the work."""
+        steps: Iterable[slice] = list(blocks(len(self), ROWS))
+        for rows in steps if track is None else track(steps):
             rest = slice(rows.start if not self.given else 0, len(self))
             self.values(rows, self, rest, out[rows, rest], base=base)
             if not self.given:  # what a caller gives need not be symmetric
@@ -201,6 +276,22 @@ def _pick(columns: Ints | slice, block: slice) -> Any:
         first = columns.start or 0
         return slice(first + block.start, first + block.stop)
     return columns[block]
+
+
+def _places(columns: Any) -> Ints:
+    """Rows or columns as numbers."""
+    return np.arange(columns.start or 0, columns.stop) if isinstance(columns, slice) else columns.astype(np.int64)
+
+
+def _pair_distances(X: Any, left: Ints, Z: Any, right: Ints, out: Vector) -> None:
+    """out = |X[left] - Z[right]|^2, from differences."""
+    if not is_sparse(X):
+        core.dense_pair_distances(X, left, Z, right, out)
+        return
+    parts = [(M.data, M.indices, M.indptr) for M in (X, Z)]
+    if len({index.dtype for _, *indices in parts for index in indices}) > 1:
+        parts = [(data, columns.astype(np.int64), pointers.astype(np.int64)) for data, columns, pointers in parts]
+    core.sparse_pair_distances(*parts[0], left, *parts[1], right, int(X.shape[1]), out)
 
 
 def _squares(X: Any) -> Vector:

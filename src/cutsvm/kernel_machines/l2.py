@@ -6,6 +6,7 @@ The problem, its dual and both methods are in core/l2_dual.hpp.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -14,12 +15,14 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
 from cutsvm.kernel_machines.task import Settings, Task
+from cutsvm.kernel_machines.watch import OutOfTimeError
 from cutsvm.run import Iterate
 from cutsvm.types import Array, Vector
 
 __all__ = ["L2"]
 
 STEPS = 20_000  # of each problem between iterates
+SHARES = (0.8, 0.2, 0.05)  # of tol, for the gap by values in float32: the next where the last was not enough
 MOST = 10_000_000  # of each problem, where only the answers count
 
 
@@ -46,6 +49,7 @@ class L2:
             self.method,
             settings.tol,
             MOST,
+            np.inf,
             alpha,
             seen,
             settings.threads,
@@ -56,15 +60,17 @@ class L2:
 def rounds(method: str, task: Task, C: float) -> Iterator[Iterate]:
     """An iterate after every round, with bounds from kernel values in float64.
 
-    The rounds have them from values in float32, which say when a problem is done but prove nothing where C is large.
+    The rounds have them from values in float32, which say when a problem is done but prove nothing where C is large:
+    where that was not enough they go on to a smaller gap. Without time for a new certificate the last one stays.
     """
     assert task.gram is not None
-    problems, tol = task.problems, task.settings.tol
-    exact = replace(task, settings=replace(task.settings, certify=True))
+    problems, shares = task.problems, iter(SHARES)
+    tol = next(shares) * task.settings.tol
     alpha, best = np.zeros((len(problems.rows), 1)), 0.0
     left = np.arange(len(problems))
     primal, lower = np.full(len(problems), np.inf), np.zeros(len(problems))
-    yield exact.iterate(alpha[:, 0].copy(), C, "l2")
+    found = task.iterate(alpha[:, 0].copy(), C, "l2")
+    yield found
     while True:
         some, places = problems.some(left)
         own, seen = alpha[places], np.empty((len(left), 1, 3))
@@ -77,6 +83,7 @@ def rounds(method: str, task: Task, C: float) -> Iterator[Iterate]:
             method,
             tol,
             STEPS,
+            max(0.0, task.settings.watch.left - task.reserve),
             own,
             seen,
             task.settings.threads,
@@ -86,6 +93,10 @@ def rounds(method: str, task: Task, C: float) -> Iterator[Iterate]:
         left = np.flatnonzero(primal - lower > tol * primal)
         done = not len(left)
         left = left if len(left) else np.arange(len(problems))
-        found = exact.iterate(alpha[:, 0].copy(), C, "l2", satisfied=done)
+        with suppress(OutOfTimeError):
+            found = task.iterate(alpha[:, 0].copy(), C, "l2")
         best = max(best, found.lower)
-        yield replace(found, lower=best)
+        share = next(shares, None) if done else 1.0
+        yield replace(found, lower=best, satisfied=share is None)
+        if done and share is not None:
+            tol = share * task.settings.tol

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +49,24 @@ class Problems:
         places = np.concatenate([np.arange(self.first[p], self.first[p + 1]) for p in which])
         first = np.concatenate([[0], np.cumsum(self.sizes[which])])
         return Problems(self.rows[places], self.a[places], first, self.low[which], self.high[which]), places
+
+    def alone(self, p: int) -> Problems:
+        """Problem p by itself."""
+        part, one = self.of(p), slice(p, p + 1)
+        return Problems(
+            self.rows[part], self.a[part], np.array([0, part.stop - part.start]), self.low[one], self.high[one]
+        )
+
+    def weights(self, X: Any, p: int, alpha: Vector) -> Vector:
+        """w = sum_i alpha_i y_i x_i of problem p; alpha: of the rows of all problems."""
+        part = self.of(p)
+        return np.asarray(X[self.rows[part]].T @ np.copysign(alpha[part], self.a[part]), dtype=np.float64)
+
+    def by_row(self) -> tuple[Problems, Ints]:
+        """The same with the rows of each problem in rising order, and where they were: two runs of kernel values."""
+        parts = [self.of(p) for p in range(len(self))]
+        places = np.concatenate([part.start + np.argsort(self.rows[part], kind="stable") for part in parts])
+        return Problems(self.rows[places], self.a[places], self.first, self.low, self.high), places
 
 
 def pairwise(labels: Ints, weights: Vector, order: Ints) -> Problems:

@@ -16,6 +16,10 @@ what converges; `SGD(step="1/m")` is the former.
 The steps are in core/kernel_sgd.hpp. Here are their schedule and the kernel values that they read: the whole matrix if
 there is room, else those of a block of rows with the support so far. With the linear kernel there are none:
 w = sum_j alpha_j x_j is kept instead (Algorithm A).
+
+The algorithm knows no bound, so it ends after its epochs wherever it is then. Where the number of epochs is "auto", and
+there is a matrix or no need of one, coordinate ascent on the dual goes on from there until the gap is tol
+(`cutsvm.kernel_machines.ascent`).
 """
 
 from __future__ import annotations
@@ -23,16 +27,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from time import perf_counter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm.kernel_machines.ascent import ascend
 from cutsvm.kernel_machines.gram import blocks, identity, is_sparse
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
-from cutsvm.kernel_machines.task import Settings, Task
-from cutsvm.run import Iterate
+from cutsvm.kernel_machines.task import Answer, Settings, Task
+from cutsvm.kernel_machines.watch import EVERY, log
+from cutsvm.run import Status
 from cutsvm.types import Array, Ints, Vector
 
 __all__ = ["SGD"]
@@ -52,20 +57,29 @@ class SGD:
         if self.step not in ("1/t", "1/m"):
             raise ValueError(f"step={self.step!r}: expected '1/t' or '1/m'")
 
-    def __call__(self, task: Task, C: float) -> Iterator[Iterate]:
-        began, settings = perf_counter(), task.settings
+    def __call__(self, task: Task, C: float) -> Iterator[Answer]:
+        settings = task.settings
         steps = _Steps(self.step, task.problems, np.array([C]), settings.epochs, settings.average)
-        early = False
+        early, alpha, epochs = False, None, 0
         try:
             for _ in _linear_walk(steps, task, C) if task.kernel_free else _walk(steps, task):
-                late = settings.max_time is not None and perf_counter() - began > settings.max_time
+                late = settings.watch.left <= max(task.reserve, steps.reserve)
                 early = late and bool((steps.done < steps.end).any())
                 if early:
                     break
+            alpha, epochs = steps.alpha(early=early), steps.epochs_done
+            if settings.finish and self.step == "1/t" and not early and (task.kernel_free or task.gram is not None):
+                for found in ascend(task, alpha, C, epochs):
+                    alpha, epochs = found.alpha, found.epochs
+                    if found.done:
+                        yield task.answer(alpha, C, self.loss, epochs, found.ended)
+                return
+            yield task.answer(alpha, C, self.loss, epochs, Status.MAX_TIME if early else Status.EPOCHS)
         except KeyboardInterrupt:
-            yield task.iterate(steps.alpha(early=True), C, self.loss)
+            if alpha is None:
+                alpha, epochs = steps.alpha(early=True), steps.epochs_done
+            yield task.answer(alpha, C, self.loss, epochs, Status.INTERRUPTED, hurry=True)
             raise
-        yield task.iterate(steps.alpha(early=early), C, self.loss, satisfied=not early)
 
     def together(self, gram: Array, problems: Problems, Cs: Vector, settings: Settings) -> Machines:
         steps = _Steps(self.step, problems, Cs, settings.epochs, settings.average)
@@ -88,6 +102,7 @@ class _Steps:
         self.beta, self.mean = np.zeros((total, len(self.Cs))), np.zeros((total, len(self.Cs)))
         self.used, self.done = np.zeros(len(problems), dtype=np.int64), np.zeros(len(problems), dtype=np.int64)
         self.end = epochs * problems.sizes
+        self.reserve = 0.0  # seconds that a certificate will take, where kernel values are computed in passing
 
     def run(self, gram: Array, row_place: Array, column_place: Array, until: Ints, threads: int) -> None:
         """Goes on to step `until` of each problem; places: where rows are in gram."""
@@ -112,6 +127,11 @@ class _Steps:
             threads,
         )
         self.done = until
+
+    @property
+    def epochs_done(self) -> int:
+        """Cycles that were begun, of the problem that has got furthest."""
+        return int(np.max(-(-self.done // self.problems.sizes)))
 
     def coef(self, *, early: bool = False) -> Vector:
         """The answer in the order of the support; early: the last alpha, where the steps were broken off."""
@@ -167,6 +187,7 @@ def _walk(steps: _Steps, task: Task) -> Iterator[None]:
     if task.gram is not None:
         row_place = column_place = identity(n)
     buffer = np.empty(0, dtype=np.float32)
+    watch, shown = task.settings.watch, task.settings.watch.spent
     for epoch in range(task.settings.epochs):
         for block in blocks(n, BLOCK):
             until = np.array(
@@ -183,9 +204,16 @@ def _walk(steps: _Steps, task: Task) -> Iterator[None]:
             if buffer.size < len(rows) * len(columns):
                 buffer = np.empty(len(rows) * max(len(columns), min(n, 2 * len(columns))), dtype=np.float32)
             panel = buffer[: len(rows) * len(columns)].reshape(len(rows), len(columns))
+            began = watch.spent
             task.points.values(rows, task.points, columns, panel)
+            if watch.max_time is not None:  # twice as long in float64; half of the time is for the model in any case
+                seconds = 2.0 * (watch.spent - began) * n * len(held) / panel.size
+                steps.reserve = seconds if seconds <= 0.5 * watch.max_time else 0.0
             row_place[rows] = identity(len(rows))
             column_place[fresh] = len(held) + identity(len(fresh))
+            if watch.verbose and watch.spent - shown > EVERY:
+                shown = watch.spent
+                log(f"epoch {epoch + 1} of {task.settings.epochs}: row {block.start:,} of {n:,}, support {len(held):,}")
             steps.run(panel, row_place, column_place, until, task.settings.threads)
             row_place[rows] = -1  # the next block may be shorter
             held = _keep(steps, column_place, held, fresh)

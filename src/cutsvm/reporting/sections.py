@@ -62,7 +62,8 @@ def certificate(subject: Subject) -> Markup:
     done = bool(estimator.converged_)
     tol = goal(estimator)
     why = ending(estimator) if hasattr(estimator, "status_") else "the file that it was read from does not say why"
-    head = tag("p", "Certified" if done else f"Stopped early: {why}", class_="badge")
+    early = "Stopped" if tol is None else "Stopped early"
+    head = tag("p", "Certified" if done else f"{early}: {why}", class_="badge")
     claim = tag("p", said[0].upper() + said[1:], class_="claim")
     proof = tag(
         "p",
