@@ -382,7 +382,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
     def _nothing(self, task: Task) -> Result:
         """w = 0, where there was no time for more."""
-        nothing = task.answer(np.zeros(len(task.problems.rows)), float(self.C), "l2", 1, Status.MAX_TIME)
+        nothing = task.answer(np.zeros(len(task.problems.rows)), float(self.C), "l2", 0, Status.MAX_TIME)
         return drive(iter([nothing]), self.tol, self._callbacks())
 
     def _warn_unless_converged(self, X: Any) -> None:

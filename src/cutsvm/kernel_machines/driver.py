@@ -42,7 +42,8 @@ def drive(answers: Iterator[Answer], tol: float, callbacks: Sequence[Callback]) 
                 answers.close()
     assert last is not None
     history = [record.to_dict() for record in records]
-    return Result(last.w, last.primal, last.lower, _status(last, tol, interrupted=interrupted), last.epochs, history)
+    status = _status(last, tol, interrupted=interrupted)
+    return Result(last.w, last.primal, last.lower, status, max(1, last.epochs), history)
 
 
 def _status(last: Answer, tol: float, *, interrupted: bool) -> Status:
