@@ -24,9 +24,8 @@ import numpy as np
 from scipy import sparse
 
 from cutsvm.losses import Hinge
-from cutsvm.planes import Bundle
 from cutsvm.reduced import ReducedProblem
-from cutsvm.risk import Intercept, Risk
+from cutsvm.risk import Intercept, Risk, new_bundle
 from cutsvm.rows import as_rows
 from cutsvm.solvers import OCAS
 from cutsvm.threads import one_blas_thread
@@ -77,7 +76,7 @@ def cases() -> list[Case]:
 def _record(name: str, X: np.ndarray, y: np.ndarray, C: float, shards: int) -> list[Case]:
     risk = Risk(as_rows(X), Hinge(y), intercept=Intercept.NONE)
     risk.split(shards)
-    bundle = Bundle(risk.size, risk.n_free)
+    bundle = new_bundle(risk, C)
     kept: list[Case] = []
     for step, iterate in enumerate(OCAS(shards=shards)(risk, C, bundle)):
         if iterate.gap < 1e-4 or step > 150:

@@ -13,10 +13,13 @@ from cutsvm import reduced as module
 from cutsvm._native import core
 from cutsvm.planes import Bundle, Planes
 from cutsvm.reduced import RULES, ReducedProblem
+from cutsvm.rounding import Magnitudes, RowScale
 from test_kernels import rng_of, seeds
 
 SOLVERS = {"compiled": ReducedProblem.compiled, "lapack": ReducedProblem.by_lapack}
 FORMS = ["planes", "features"]
+
+UNIT_SCALE = RowScale(Magnitudes.of_norm(1.0), 1, 0, False, 0.0)
 
 
 def some_planes(rng, m, d, shards, n_free):
@@ -392,10 +395,10 @@ def test_a_loose_tolerance_still_gives_a_bound(seed, tol):
 def test_bundle_drops_only_idle_planes():
     """A plane that lies under the others goes; the minimum stays."""
     rng = rng_of(1)
-    bundle = Bundle(3, 0)
+    bundle = Bundle(3, 0, lambda: UNIT_SCALE)
     for _ in range(4):
-        bundle.add(Planes(rng.normal(size=(2, 3)), 1 + rng.random(2)))
-    bundle.add(Planes(np.zeros((2, 3)), np.full(2, 1e-9)))
+        bundle.add(Planes(rng.normal(size=(2, 3)), 1 + rng.random(2), np.zeros((2, 2))))
+    bundle.add(Planes(np.zeros((2, 3)), np.full(2, 1e-9), np.zeros((2, 2))))
     before = bundle.minimise(1.0, 1e-10)
     for _ in range(3):
         bundle._rising = True
@@ -410,12 +413,13 @@ def test_bundle_drops_only_idle_planes():
 def test_bundle_with_several_free_coordinates(size):
     """Planes over planes: the bound rises to the minimum of what they are under."""
     slopes, offsets, _ = class_planes(rng_of(3), 40, size, 1, 3)
-    bundle = Bundle(size + 3, 3, reach=1e3)
+    scale = RowScale(Magnitudes.of_norm(10.0), 1, 3, False, 1e3)
+    bundle = Bundle(size + 3, 3, lambda: scale, reach=1e3)
     assert bundle.reach == 1e3
     whole = problem_of("features", slopes, offsets, np.arange(40) % 2, 3, 1e3).solve(1.0, 1e-9)
     lower = 0.0
     for start in range(0, 40, 2):
-        bundle.add(Planes(slopes[start : start + 2], offsets[start : start + 2]))
+        bundle.add(Planes(slopes[start : start + 2], offsets[start : start + 2], np.zeros((2, 2))))
         now = bundle.minimise(1.0, 1e-9).lower
         assert lower - 1e-8 <= now <= whole.value
         lower = now
@@ -423,6 +427,6 @@ def test_bundle_with_several_free_coordinates(size):
 
 
 def test_an_empty_bundle_says_zero():
-    reduced = Bundle(3, 0).minimise(1.0, 1e-3)
+    reduced = Bundle(3, 0, lambda: UNIT_SCALE).minimise(1.0, 1e-3)
     assert reduced.lower == 0.0
     assert not reduced.w.any()

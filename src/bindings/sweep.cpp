@@ -69,6 +69,35 @@ void bind_dense(nb::module_& m) {
         },
         "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "out"_a.noconvert(), "threads"_a);
     m.def(
+        "dense_compensated_scores",
+        [](const Matrix<T>& X, const Vector<double>& w, double b, const VectorOut<double>& out, int threads) {
+            with_dense(X, [&](const auto& rows) {
+                check_scores(rows, w, out);
+                released([&] { compensated_scores(rows, w.data(), b, view(out), threads); });
+            });
+        },
+        "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "out"_a.noconvert(), "threads"_a);
+    m.def(
+        "dense_row_hashes",
+        [](const Matrix<T>& X, const VectorOut<std::uint64_t>& out, int threads) {
+            with_dense(X, [&](const auto& rows) {
+                check(static_cast<std::int64_t>(out.shape(0)) == rows.n, "out: one entry per row expected");
+                released([&] { row_hashes(rows, view(out), threads); });
+            });
+        },
+        "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+    m.def(
+        "column_ranges",
+        [](const Matrix<T>& X, const VectorOut<double>& low, const VectorOut<double>& high, int threads) {
+            with_dense(X, [&](const auto& rows) {
+                check(rows.n > 0, "X: at least one row expected");
+                check(static_cast<std::int64_t>(low.shape(0)) == rows.d && high.shape(0) == low.shape(0),
+                      "low, high: one entry per feature expected");
+                released([&] { column_ranges(rows, view(low), view(high), threads); });
+            });
+        },
+        "X"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(), "threads"_a);
+    m.def(
         "dense_squares",
         [](const Matrix<T>& X, const VectorOut<double>& out, int threads) {
             with_dense(X, [&](const auto& rows) {
@@ -184,6 +213,25 @@ void bind_sparse(nb::module_& m) {
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "w"_a.noconvert(), "b"_a,
         "out"_a.noconvert(), "threads"_a);
+    m.def(
+        "sparse_compensated_scores",
+        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Vector<double>& w,
+           double b, const VectorOut<double>& out, int threads) {
+            const auto rows = sparse(values, columns, pointers, static_cast<std::int64_t>(w.shape(0)));
+            check_scores(rows, w, out);
+            released([&] { compensated_scores(rows, w.data(), b, view(out), threads); });
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "w"_a.noconvert(), "b"_a,
+        "out"_a.noconvert(), "threads"_a);
+    m.def(
+        "sparse_row_hashes",
+        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers,
+           const VectorOut<std::uint64_t>& out, int threads) {
+            const auto rows = sparse(values, columns, pointers, 0);
+            check(static_cast<std::int64_t>(out.shape(0)) == rows.n, "out: one entry per row expected");
+            released([&] { row_hashes(rows, view(out), threads); });
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def(
         "sparse_squares",
         [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const VectorOut<double>& out,

@@ -5,7 +5,8 @@
 //   add(begin, end, g, out)      out += sum of g[i - begin] x_i over the rows with g[i - begin] != 0
 // and the same for one row, with hints for the rows that come next:
 //   dot(i, w), axpy(i, g, out), square(i) = |x_i|^2, each(i, use): use(j, x_ij), prefetch_place(i), prefetch(i)
-// and for dense ones copy(i, out): out = x_i as doubles.
+// and for dense ones copy(i, out): out = x_i as doubles, and ranges(begin, end, low, high): the least and the largest
+// value of each feature among these rows, of which there is at least one.
 // Values are float or double; all sums are double.
 #pragma once
 
@@ -27,6 +28,7 @@ void fetch(const T* values, std::int64_t count) {
 // Row-major: the features of a row lie side by side.
 template <class T>
 struct DenseRows {
+    using Value = T;
     const T* data;
     std::int64_t n, d, stride;  // stride: from one row to the next
 
@@ -61,6 +63,18 @@ struct DenseRows {
         for (std::int64_t j = 0; j < d; ++j) use(j, static_cast<double>(data[i * stride + j]));
     }
     void copy(std::int64_t i, double* out) const { std::copy_n(data + i * stride, d, out); }
+    void ranges(std::int64_t begin, std::int64_t end, T* low, T* high) const {
+        std::copy_n(data + begin * stride, d, low);
+        std::copy_n(data + begin * stride, d, high);
+        for (std::int64_t i = begin + 1; i < end; ++i) {
+            const T* x = data + i * stride;
+#pragma omp simd
+            for (std::int64_t j = 0; j < d; ++j) {
+                low[j] = x[j] < low[j] ? x[j] : low[j];
+                high[j] = x[j] > high[j] ? x[j] : high[j];
+            }
+        }
+    }
     double square(std::int64_t i) const {
         const T* x = data + i * stride;
         double sum = 0.0;
@@ -75,6 +89,7 @@ struct DenseRows {
 // Column-major: the rows of a feature lie side by side.
 template <class T>
 struct ColumnRows {
+    using Value = T;
     const T* data;
     std::int64_t n, d, stride;  // stride: from one feature to the next
 
@@ -122,6 +137,19 @@ struct ColumnRows {
     }
     void copy(std::int64_t i, double* out) const {
         for (std::int64_t j = 0; j < d; ++j) out[j] = static_cast<double>(data[i + j * stride]);
+    }
+    void ranges(std::int64_t begin, std::int64_t end, T* low, T* high) const {
+        for (std::int64_t j = 0; j < d; ++j) {
+            const T* x = data + j * stride;
+            T least = x[begin], most = x[begin];
+#pragma omp simd reduction(min : least) reduction(max : most)
+            for (std::int64_t i = begin; i < end; ++i) {
+                least = x[i] < least ? x[i] : least;
+                most = x[i] > most ? x[i] : most;
+            }
+            low[j] = least;
+            high[j] = most;
+        }
     }
     template <class Use>
     void each(std::int64_t i, const Use& use) const {

@@ -40,7 +40,7 @@ SHARE = 0.05  # and so long that writing takes no more than this share of the ti
 LARGEST = 1e308  # a number beyond it is no objective, bound or count
 SQUARABLE = 1e150  # weights whose squares, and sums of them, are finite
 
-_RUNNING = ("slopes", "offsets", "shard", "weights", "bounds", "dual")
+_RUNNING = ("slopes", "offsets", "errors", "shard", "weights", "bounds", "dual")
 _MAGIC = b"cutsvm-checkpoint "
 _ANEW = "Delete the file to begin anew, or give checkpoint another name"
 _logger = logging.getLogger("cutsvm.checkpoint")
@@ -92,7 +92,7 @@ class Part:
         """What a problem that is running needs besides w."""
         bundle, found = self.bundle, {}
         if len(bundle):
-            found = {"slopes": bundle.slopes, "offsets": bundle.offsets, "shard": bundle.shard}
+            found = {"slopes": bundle.slopes, "offsets": bundle.offsets, "errors": bundle.errors, "shard": bundle.shard}
             found |= {"weights": bundle.weights, "bounds": self.risk.bounds}
         if self.risk.dual is not None:
             found["dual"] = self.risk.dual
@@ -124,7 +124,11 @@ class Checkpoint:
             self._check(arrays, risk, C)
             if "bounds" in arrays:
                 risk.cut(arrays["bounds"])
-            planes = Planes(arrays.get("slopes", np.empty((0, risk.size))), arrays.get("offsets", np.empty(0)))
+            planes = Planes(
+                arrays.get("slopes", np.empty((0, risk.size))),
+                arrays.get("offsets", np.empty(0)),
+                arrays.get("errors", np.empty((0, 2))),
+            )
             shard, weights = arrays.get("shard", np.empty(0, dtype=np.int64)), arrays.get("weights", np.empty(0))
             bundle.resume(planes, shard, weights, (float(state.record["lower"]), C))
             risk.dual = arrays.get("dual", risk.dual)
@@ -228,6 +232,9 @@ class Checkpoint:
         fits = (
             arrays["slopes"].shape == (m, risk.size)
             and all(name in arrays and arrays[name].shape == (m,) for name in ("offsets", "shard", "weights"))
+            and "errors" in arrays
+            and arrays["errors"].shape == (m, 2)
+            and bool((arrays["errors"] >= 0.0).all())
             and bounds.ndim == 1
             and bounds.dtype == arrays["shard"].dtype == np.int64
             and len(bounds) > 1
@@ -235,8 +242,8 @@ class Checkpoint:
             and bounds[-1] == risk.rows.n
             and bool((np.diff(bounds) >= 0).all())
             and 0 <= arrays["shard"].min(initial=0) <= arrays["shard"].max(initial=0) < len(bounds) - 1
-            and all(np.isfinite(arrays[name]).all() for name in ("slopes", "offsets", "weights"))
-            and all(arrays[name].dtype == np.float64 for name in ("slopes", "offsets", "weights"))
+            and all(np.isfinite(arrays[name]).all() for name in ("slopes", "offsets", "errors", "weights"))
+            and all(arrays[name].dtype == np.float64 for name in ("slopes", "offsets", "errors", "weights"))
             and C * float(np.abs(arrays["slopes"]).max(initial=0.0)) < OVERFLOW  # as of every fit
         )
         if not fits:

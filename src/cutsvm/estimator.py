@@ -148,7 +148,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         return None
 
     def _open_checkpoint(
-        self, solver: Solver, rows: WholeRows, data: dict[str, list[float]], **settings: Scalar
+        self, solver: Solver, rows: WholeRows, data: dict[str, str], **settings: Scalar
     ) -> Checkpoint | None:
         """The file to go on from and to write to, if there is to be one; `data`, `settings`: what the fit is of."""
         if self.checkpoint is None:
@@ -191,9 +191,15 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
             scale = f"scale the features (the largest is {spread:.0e} times the smallest)"
             advice = f"{advice}, or {scale}" if advice else scale
         later = "" if self.checkpoint is None else f" The same call goes on from {os.fspath(self.checkpoint)}."
+        proven = (
+            f"The objective is at most {100 * (self.objective_ / self.lower_bound_ - 1.0):.3g} % above the best possible"
+            if self.lower_bound_ > 0.0
+            else "Nothing is proven of the objective yet: the lower bound is 0"
+        )
         return (
-            f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. The objective is within "
-            f"{100 * self.gap_:.3g} % of the best possible" + (f"; to get closer, {advice}." if advice else ".") + later
+            f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. {proven}"
+            + (f"; to get closer, {advice}." if advice else ".")
+            + later
         )
 
     def _memory(self, label: str = "") -> Slot | None:

@@ -1,25 +1,22 @@
-"""What a fit is of, in a few numbers: enough to tell whether a checkpoint belongs to the same data and parameters.
+"""What a fit is of, in a few words: enough to tell whether a checkpoint belongs to the same data and parameters.
 
-Data are told by sums: sum of v_i and sum of h_i v_i, where h_i differs from row to row. They are compared to 12 digits,
-not by their bits, which another instruction set would change; and they do not say whether the rows were on disk.
+Every value counts: there is a hash of each row (`core/sweep.hpp`), and one SHA-256 of these, of the labels, of the
+weights and of the queries. The hash of a row is the same dense or sparse, as float32 or float64, in memory or on disk.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from cutsvm.rows import WholeRows
-from cutsvm.types import Array, Vector
-
-PART = 1 << 16  # rows that are looked at together
-HEAD = 1000  # rows whose single values count, not only their squares
-CLOSE = 1e-12  # relative: sums that differ by less are the same
-_STEP = 0.6180339887498949  # multiples of it, modulo 1, do not repeat
+from cutsvm.rows import DenseRows, SparseRows, WholeRows
+from cutsvm.types import Array
+from cutsvm.validation import parts
 
 _WORDS = {
     "X": "X has other values",
@@ -33,15 +30,15 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The parameters that make the problem, with the shape of the data; and sums over the data."""
+    """The parameters that make the problem, with the shape of the data; and hashes of the data."""
 
     settings: dict[str, Scalar]
-    sums: dict[str, list[float]]
+    hashes: dict[str, str]
 
     def differences(self, there: Any) -> list[str]:
         """What is different in another one, as `to_dict` made it, in words."""
-        settings, sums = there.get("settings"), there.get("sums")
-        if not isinstance(settings, dict) or not isinstance(sums, dict):
+        settings, hashes = there.get("settings"), there.get("hashes")
+        if not isinstance(settings, dict) or not isinstance(hashes, dict):
             return ["it does not say of what it is"]
         names = dict.fromkeys([*self.settings, *settings])
         found = [
@@ -49,66 +46,47 @@ class Fingerprint:
             for name in names
             if settings.get(name) != self.settings.get(name)
         ]
-        # Of data of another size all sums are others, too.
+        # Of data of another size all hashes are others, too.
         if not found:
-            found = [words for name, words in _WORDS.items() if not _close(self.sums.get(name), sums.get(name))]
+            found = [words for name, words in _WORDS.items() if self.hashes.get(name) != hashes.get(name)]
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        return {"settings": self.settings, "sums": self.sums}
+        return {"settings": self.settings, "hashes": self.hashes}
 
 
-def of_rows(rows: WholeRows) -> list[float]:
-    """Sums that tell X; less work than a pass."""
-    squares = (rows.squares_of(*ends) for ends in _parts(rows.n))
-    head = rows.take(np.arange(min(HEAD, rows.n)))
-    scores = np.empty(head.n)
-    # With an intercept, so that -X is another X.
-    head.scores(_uneven(rows.d) - 0.5, 1.0, scores)
-    return [*of_parts(squares), *of_parts([scores * scores])]
+def of_rows(rows: WholeRows) -> str:
+    """A hash of X: one pass over the rows."""
+    return _digest(row_hashes(part) for _, part in rows.blocks())
 
 
-def of_column(values: Array) -> list[float]:
-    """Sums that tell numbers, none below 0, of which there is one per row."""
-    return of_parts(values[begin:end] for begin, end in _parts(len(values)))
+def row_hashes(rows: DenseRows | SparseRows) -> Array:
+    """A hash of each row."""
+    out = np.empty(rows.n, dtype=np.uint64)
+    rows.hashes(out)
+    return out
 
 
-def of_labels(y: Array, classes: Array) -> list[float]:
-    """Sums that tell labels of any kind."""
-    return of_parts(np.searchsorted(classes, y[begin:end]) for begin, end in _parts(len(y)))
+def of_column(values: Array) -> str:
+    """A hash of numbers of which there is one per row."""
+    return _digest(np.asarray(values[part], dtype=np.float64) for part in parts(len(values)))
 
 
-def of_parts(parts: Iterable[Array]) -> list[float]:
-    """The two sums over numbers that come in parts; h_i is a factor of the part and one of the place in it."""
-    plain, mixed = 0.0, 0.0
-    places = _uneven(PART)
-    with np.errstate(over="ignore"):
-        for k, part in enumerate(parts):
-            plain += float(part.sum(dtype=np.float64))
-            mixed += (1.0 + (k * _STEP) % 1.0) * float((places[: len(part)] * part).sum())  # BLAS might wake threads
-    return [float(np.nan_to_num(plain)), float(np.nan_to_num(mixed))]
+def of_labels(y: Array, classes: Array) -> str:
+    """A hash of labels of any kind."""
+    return _digest(np.searchsorted(classes, y[part]).astype(np.int64) for part in parts(len(y)))
+
+
+def _digest(arrays: Iterable[Array]) -> str:
+    found = hashlib.sha256()
+    for values in arrays:
+        found.update(np.ascontiguousarray(values).data)
+    return found.hexdigest()
 
 
 def solver_name(solver: Any) -> str:
     """The solver with its settings; a function is the same one in the next process."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(solver))
-
-
-def _parts(n: int) -> Iterator[tuple[int, int]]:
-    return ((begin, min(begin + PART, n)) for begin in range(0, n, PART))
-
-
-def _uneven(count: int) -> Vector:
-    """Numbers between 0 and 1 that no two places share."""
-    return np.arange(1.0, count + 1.0) * _STEP % 1.0
-
-
-def _close(here: list[float] | None, there: Any) -> bool:
-    if here is None or there is None:
-        return here is there
-    if not isinstance(there, list) or not all(isinstance(number, (int, float)) for number in there):
-        return False
-    return len(here) == len(there) and bool(np.allclose(here, there, rtol=CLOSE, atol=0.0))
 
 
 def _shown(value: Any) -> str:

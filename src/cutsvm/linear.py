@@ -256,7 +256,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             cut_short |= any(result.status in CUT_SHORT for result in found[-1])
         solved = []
         for results in map(list, zip(*found, strict=True)):
-            parts = [risk.parts(result.w) for result in results]
+            parts = [risk.model(result.w) for result in results]
             solved.append(Solved(results, np.array([W for W, _ in parts]), np.array([b for _, b in parts])))
         return solved
 
@@ -280,13 +280,12 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         stop = Stop(self.tol, self.max_iter, self.max_time)
         kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
         results = walk(solver, risk, Cs, stop, self._callbacks(), **kept)
-        parts = [(result, *risk.parts(result.w)) for result in results]
-        return [Solved([result], W, b - b.mean() if self.intercept == "free" else b) for result, W, b in parts]
+        return [Solved([result], *risk.model(result.w)) for result in results]
 
     def _weights_at(self, risk: Any, w: Vector, record: Record) -> dict[str, Array] | None:
         if record.label:  # one class against the rest, and the others have weights of their own
             return None
-        W, b = risk.parts(w)
+        W, b = risk.model(w)
         return {"coef_": np.array(W, ndmin=2), "intercept_": np.array(b, ndmin=1)}
 
     def _intercept(self) -> Intercept:

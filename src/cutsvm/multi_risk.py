@@ -15,7 +15,8 @@ import numpy as np
 
 from cutsvm.losses import CrammerSinger, Loss
 from cutsvm.planes import Planes
-from cutsvm.risk import STALE, Intercept, Point, Risk
+from cutsvm.risk import FEW_MORE, STALE, Intercept, Point, Risk
+from cutsvm.rounding import gamma
 from cutsvm.rows import Choices, Rows
 from cutsvm.timing import count, timed
 from cutsvm.types import Array, Ints, Vector
@@ -28,11 +29,17 @@ class _Anchors(NamedTuple):
     lengths: Vector
     total: float
 
+    def largest(self, C: float, lengths: Vector) -> float:
+        """The largest S / S_y - 1 + 2 sqrt(C S) length_y, with room for rounding."""
+        far = self.total / self.weights - 1.0 + 2.0 * np.sqrt(C * self.total) * lengths
+        return 1.01 * float(far.max())
+
 
 class MultiRisk(Risk):
     """R(W) = loss(X W' + b) for a loss of K scores per row."""
 
     loss: CrammerSinger
+    steepness = 2.0
 
     @property
     def outputs(self) -> int:  # type: ignore[override]
@@ -43,8 +50,8 @@ class MultiRisk(Risk):
         extra = {Intercept.NONE: 0, Intercept.REGULARIZED: self.outputs, Intercept.FREE: self.outputs - 1}
         return features + extra[self.intercept], extra[self.intercept] if self.intercept is Intercept.FREE else 0
 
-    def over(self, rows: Rows, loss: Loss, *, apart: int = 0) -> MultiRisk:
-        part = super().over(rows, loss, apart=apart)
+    def over(self, rows: Rows, loss: Loss, *, apart: int = 0, mean_error: float | None = None) -> MultiRisk:
+        part = super().over(rows, loss, apart=apart, mean_error=mean_error)
         if apart and self.n_free:  # a bound for these rows is used as one for all, whose minimiser it has to reach
             part.anchors = self.anchors
         return part
@@ -67,8 +74,13 @@ class MultiRisk(Risk):
         """
         if self.intercept is not Intercept.FREE:
             return np.inf
-        weights, lengths, total = self.anchors
-        return float((total / weights - 1.0 + 2.0 * np.sqrt(C * total) * lengths).max())
+        return self.anchors.largest(C, self.anchors.lengths)
+
+    def intercept_bound(self, C: float) -> float:
+        """The same for the intercepts as measured from the centre of the rows: no row is further from it than this."""
+        if self.origin is not None:
+            return self.origin.intercept_bound(C)
+        return self.anchors.largest(C, np.full(len(self.anchors.lengths), self.magnitudes.radius))
 
     def opening(self) -> list[Planes]:
         """With free intercepts: for each class k the planes of all rows choosing k; these balance each other."""
@@ -85,14 +97,26 @@ class MultiRisk(Risk):
         for k in range(K):
             slopes = -of_class
             slopes[:, k] = of_class.sum(axis=1) - of_class[:, k]
-            planes.append(Planes(self._flat(slopes[:, :, :-1], slopes[:, :, -1]), slopes[:, k, -1].copy()))
+            flat = self._flat(slopes[:, :, :-1], slopes[:, :, -1])
+            planes.append(self._as_planes(flat, slopes[:, k, -1], slopes[:, k, -1], terms=self.rows.n))
         return planes
+
+    def _as_planes(self, slopes: Vector, offsets: Vector, added: Vector, *, terms: int | None = None) -> Planes:
+        """Planes with what rounding may have cost them; `added`: the weight of the rows ever added up, `terms` of them.
+
+        A row that changes its choice changes the sums of up to three classes, with twice its weight in one of them.
+        """
+        lost = gamma((self._added if terms is None else terms) + FEW_MORE)
+        # Intercepts are not made from those of the last call: a row has a place in the sums of two classes.
+        errors = np.column_stack([4.0 * lost * added, 2.0 * gamma(self.rows.n + FEW_MORE) * offsets])
+        errors[-1] += 4.0 * self.mean_error
+        return Planes(slopes, offsets * (1.0 - 2.0 * gamma(self.rows.n + FEW_MORE)), errors)
 
     def cut(self, bounds: Ints) -> None:
         shards, self.bounds = len(bounds) - 1, bounds
         self._sums = np.zeros((shards, self.outputs * self.rows.d))
         self._chosen: tuple[Array, Array] | None = None
-        self._moved = np.zeros(shards)
+        self._moved, self._added = np.zeros(shards), 0
 
     def _choices(self) -> tuple[Array, Array]:
         """The class that each row chose when the last planes were made, at first its own, so that sums are 0; and room
@@ -112,6 +136,20 @@ class MultiRisk(Risk):
         b = np.zeros(K)
         b[K - (self.size - features) :] = w[features:]
         return np.ascontiguousarray(w[:features]).reshape(K, -1), b
+
+    def model(self, w: Vector) -> tuple[Vector, Vector]:
+        """Free intercepts have the mean 0: a constant added to all changes nothing."""
+        W, b = self.parts(w)
+        return W, b - b.mean() if self.intercept is Intercept.FREE else b
+
+    @timed("scores")
+    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, float]:
+        self.count_visits()
+        scores, column = self._blank(None), self.rows.vector(self.rows.n)
+        for k in range(self.outputs):
+            self.rows.compensated_scores(W[k].copy(), float(b[k]), column)
+            scores[:, k] = column
+        return scores, max(float(scores.max()), -float(scores.min()))
 
     def flat(self, W: Vector, b: Vector) -> Vector:
         """w with these parts."""
@@ -135,11 +173,15 @@ class MultiRisk(Risk):
     def planes(self, point: Point) -> Planes:
         old, room = self._choices()
         choice, offsets, pulls = self.loss.choices(point.scores, self.bounds, room)
-        for p in np.flatnonzero(self._moved > STALE * offsets):
+        stale = np.flatnonzero(self._moved > STALE * offsets)
+        if len(stale) == len(offsets):
+            self._added = 0
+        for p in stale:
             mine = slice(self.bounds[p], self.bounds[p + 1])
             self._sums[p], self._moved[p], old[mine] = 0.0, 0.0, self.loss.y[mine]
         choices = Choices(self.loss.y, self.loss.weights, old, choice, self.outputs)
         read = self.rows.accumulate_choices(choices, self.bounds, self._sums, self._moved)
         count("rows_read", read)
         count("visits", read)
-        return Planes(self._flat(self._sums, pulls), offsets)
+        self._added += 2 * read
+        return self._as_planes(self._flat(self._sums, pulls), offsets, self._moved)

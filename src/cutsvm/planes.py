@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from cutsvm.reduced import Reduced, ReducedProblem
+from cutsvm.rounding import RowScale, dual_bound
 from cutsvm.timing import timed
 from cutsvm.types import Ints, Vector
 
@@ -15,10 +18,15 @@ OVERFLOW = 1e120  # C times a slope; its square is what counts
 
 @dataclass(frozen=True, eq=False)
 class Planes:
-    """R_p(w) >= slopes[p] . w + offsets[p], one row per shard p."""
+    """R_p(w) >= slopes[p] . w + offsets[p], one row per shard p, up to rounding.
+
+    errors: what rounding may have cost slope and offset of each plane, and what the slopes in the free coordinates: the
+    number e of `cutsvm.rounding`, twice.
+    """
 
     slopes: Vector
     offsets: Vector
+    errors: Vector
 
 
 class Bundle:
@@ -32,10 +40,12 @@ class Bundle:
     # free coordinates planes of little weight may be what balances the others: those are kept.
     IDLE, BALANCING = 0.02, 0.001
 
-    def __init__(self, size: int, n_free: int, reach: float = np.inf) -> None:
+    def __init__(self, size: int, n_free: int, scale: Callable[[], RowScale], reach: float = np.inf) -> None:
         self.n_free, self.reach = n_free, reach
+        self._scale = scale
         self._slopes = np.empty((0, size))  # grown by doubling; the first `_used` rows count
         self._offsets: Vector = np.empty(0)
+        self._errors: Vector = np.empty((0, 2))
         self._shard: Ints = np.empty(0, dtype=np.int64)
         self._gram = np.empty((0, 0))
         self._known = 0  # rows of the Gram matrix that are filled in
@@ -61,6 +71,10 @@ class Bundle:
         return self._offsets[: self._used]
 
     @property
+    def errors(self) -> Vector:
+        return self._errors[: self._used]
+
+    @property
     def shard(self) -> Ints:
         """The shard that each plane belongs to."""
         return self._shard[: self._used]
@@ -79,6 +93,7 @@ class Bundle:
         m = len(shard)
         self._grow(m)
         self._slopes[:m], self._offsets[:m], self._shard[:m] = planes.slopes, planes.offsets, shard
+        self._errors[:m] = planes.errors
         self._weights[:m], self._idle[:m] = weights, 0
         self._used, self._largest = m, float(np.abs(planes.slopes).max(initial=0.0))
         self._proven = self._highest = proven
@@ -91,6 +106,7 @@ class Bundle:
             self._grow(max(2 * len(self._offsets), self._used + fresh, 16))
         rows = slice(self._used, self._used + fresh)
         self._slopes[rows], self._offsets[rows] = planes.slopes[telling], planes.offsets[telling]
+        self._errors[rows] = planes.errors[telling]
         self._shard[rows], self._weights[rows], self._idle[rows] = telling, 0.0, 0
         self._used += fresh
         self._largest = max(self._largest, float(np.abs(planes.slopes).max()))
@@ -101,7 +117,9 @@ class Bundle:
             new[: self._used] = old[: self._used]
             return new
 
-        self._slopes, self._offsets, self._weights = map(larger, (self._slopes, self._offsets, self._weights))
+        self._slopes, self._offsets, self._errors, self._weights = map(
+            larger, (self._slopes, self._offsets, self._errors, self._weights)
+        )
         self._shard, self._idle = (larger(a).astype(np.int64) for a in (self._shard, self._idle))  # type: ignore[arg-type]
 
     def height(self, w: Vector) -> float:
@@ -132,7 +150,16 @@ class Bundle:
         mean = np.bincount(shard, weights=adds) / np.maximum(1, np.bincount(shard))
         busy = adds > (self.IDLE if self.n_free < 2 else self.BALANCING) * mean[shard]
         self._idle[:m] = np.where(busy, 0, self._idle[:m] + 1)
-        return solution
+        return replace(solution, lower=self.bound(C, solution.weights))
+
+    @cached_property
+    def scale(self) -> RowScale:
+        """What bounds need to know of the rows; it may take a pass, which is made when the first bound is."""
+        return self._scale()
+
+    def bound(self, C: float, weights: Vector) -> float:
+        """The lower bound of the objective that these weights of the planes prove, rounding errors taken off."""
+        return dual_bound(self.slopes, self.offsets, self.errors, self.shard, weights, C, self.scale)
 
     def _gram_matrix(self) -> Vector | None:
         """slopes @ slopes.T over the regularised coordinates, if that is smaller than the slopes' own."""
@@ -167,5 +194,5 @@ class Bundle:
         known = keep[keep < self._known]
         self._gram[: len(known), : len(known)] = self._gram[np.ix_(known, known)]
         self._known, self._used = len(known), len(keep)
-        for array in (self._slopes, self._offsets, self._shard, self._weights, self._idle):
+        for array in (self._slopes, self._offsets, self._errors, self._shard, self._weights, self._idle):
             array[: len(keep)] = array[keep]

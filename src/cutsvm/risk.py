@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from cutsvm._native import core
 from cutsvm.line_search import best_intercept
 from cutsvm.losses import Hinge, Line, Loss, Pairwise, RowLoss
 from cutsvm.planes import Bundle, Planes
+from cutsvm.rounding import Magnitudes, RowScale, gamma
 from cutsvm.rows import Rows
 from cutsvm.timing import count, timed
 from cutsvm.types import Ints, Vector
@@ -28,8 +30,16 @@ if TYPE_CHECKING:
 # A plane is a sum that is kept up to date by adding and subtracting rows. Its error grows with all the weight that
 # was ever moved: it is made anew once that is so many times the weight that the plane has itself.
 STALE = 50.0
-# Slopes in b below this share of all the weight are round-off.
+# Slopes in b below this share of all the weight are too small for a search to tell from 0.
 FLAT = 1e-12
+# Sums of rows are made of PIECES of a shard (core/sweep.hpp), and what is added to the length of a piece for adding up
+# pieces, parts and shards.
+PIECES, FEW_MORE = 16, 64
+BLOCK = 4096  # rows that other sums are made of
+# Slopes in b that are to sum to 0 may be off by so many times what rounding can have cost one of them.
+ROUND_OFF = 8.0
+# An objective that may be off by less than this share of it is taken as it is.
+PRECISE = 1e-10
 # A free b beyond this is no place to begin at: planes that leave b open give any, and it would take the scores' digits.
 _FAR = 1e6
 
@@ -51,6 +61,18 @@ class Point:
     swept: bool = False  # the scores come from a pass at this very w, not from a blend of others
 
 
+class Objective(NamedTuple):
+    """F at the model that is returned, R there, and how far F may be off by rounding."""
+
+    primal: float
+    loss: float
+    error: float
+
+    @property
+    def upper(self) -> float:
+        return self.primal + self.error
+
+
 class Tangent(NamedTuple):
     """A point, R there, and the planes that touch it there."""
 
@@ -66,11 +88,15 @@ class Risk:
     """R(w) = loss(X w + b), a sum over `shards` ranges of rows."""
 
     outputs = 1  # scores that a row has
+    steepness = 1.0  # the loss changes by so many times the largest change of a score and the weight of all rows
+    terms = 4  # of a sum, besides the features, that errors of the scores are multiplied by
     whole = True  # these are all the rows that there are
     apart = 0  # so many of the last rows are a shard of their own
     # A dual vector alpha / s to begin with, for solvers that have one; they leave theirs here.
     dual: Vector | None = None
     trail: Trail | None = None  # what solvers share that walk over several C
+    origin: Risk | None = None  # of which this is a lower bound, made of some of its rows and of means of others
+    mean_error: float = 0.0  # what the means may have lost to rounding: a bound e as of `cutsvm.rounding`
 
     def __init__(
         self, rows: Rows, loss: Loss, *, intercept: Intercept = Intercept.NONE, shards: int = 1, threads: int = 1
@@ -83,15 +109,40 @@ class Risk:
         """How many coordinates w has, and how many of them, the last ones, are free."""
         return self.rows.d + (self.intercept is not Intercept.NONE), int(self.intercept is Intercept.FREE)
 
-    def over(self: Own, rows: Rows, loss: Loss, *, apart: int = 0) -> Own:
-        """The same kind of risk over some rows that stand for all."""
+    def over(self: Own, rows: Rows, loss: Loss, *, apart: int = 0, mean_error: float | None = None) -> Own:
+        """The same kind of risk over some rows that stand for all.
+
+        mean_error: given if it is a lower bound of this risk, with means of rows among its rows.
+        """
         part = type(self)(rows, loss, intercept=self.intercept, threads=self.threads)
         part.whole, part.apart = False, apart
+        if mean_error is not None:
+            part.origin, part.mean_error = self.origin or self, mean_error
         return part
 
     def reach(self, C: float) -> float:
-        """Some minimiser of |w|^2/2 + C R has no free coordinate beyond this."""
+        """Some minimiser of |w|^2/2 + C R has no free coordinate beyond this; of use from two of them on."""
         return np.inf
+
+    @cached_property
+    def magnitudes(self) -> Magnitudes:
+        """How large the rows are, those of the risk that this is a lower bound of."""
+        return self.rows.magnitudes if self.origin is None else self.origin.magnitudes
+
+    def intercept_bound(self, C: float) -> float:
+        """Some minimiser of |w|^2/2 + C R has |b + w.m| below this, m the centre of the rows.
+
+        F is at most C S there, S the weight of all rows, so |w|^2 <= 2 C S; and the best b has a row on the margin.
+        """
+        if self.origin is not None:
+            return self.origin.intercept_bound(C)
+        return 1.0 + 1.01 * float(np.sqrt(2.0 * C * self.loss.total)) * self.magnitudes.radius
+
+    def scale(self, C: float) -> RowScale:
+        """What a lower bound at C, or at any smaller one, needs to know of the rows."""
+        regularized = self.intercept is Intercept.REGULARIZED
+        bound = self.intercept_bound(C) if self.n_free else 0.0
+        return RowScale(self.magnitudes, self.outputs, self.n_free, regularized, bound)
 
     def opening(self) -> list[Planes]:
         """Planes, besides the one at the start, that keep the reduced problem's free coordinates from running off."""
@@ -108,7 +159,7 @@ class Risk:
         shards, self.bounds = len(bounds) - 1, bounds
         self._sums = np.zeros((shards, self.size))
         self._slopes: tuple[Vector, Vector] | None = None  # of the last planes, all 0 at first, and of the next
-        self._moved = np.zeros(shards)
+        self._moved, self._calls = np.zeros(shards), 0
 
     @property
     def shards(self) -> int:
@@ -191,6 +242,37 @@ class Risk:
         """R at the point."""
         return self.loss.value(point.scores)
 
+    def model(self, w: Vector) -> tuple[Vector, Vector]:
+        """The weights of the features and the intercepts as they are returned to the user."""
+        return self.parts(w)
+
+    def objective(self, w: Vector, C: float, loss: float | None = None) -> Objective:
+        """F at the model of w, from the data; loss: R there, if it is known from a pass at this very w.
+
+        Where the scores are small differences of large numbers they are computed once more in twice the digits.
+        """
+        if loss is None:
+            loss = self.value(self.score(w))
+        primal = self.penalty(w) + C * loss
+        W, b = self.model(w)
+        size = max(self.magnitudes.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
+        weight = self.steepness * self.loss.total
+        error = C * weight * gamma(2 * self.rows.d + self.terms + 16) * size
+        if error <= PRECISE * primal:
+            return Objective(primal, loss, error)
+        scores, largest = self._compensated_scores(W, b)
+        loss = self.loss.value(scores)
+        lost = gamma(2 * self.rows.d + 16) ** 2 * size + gamma(self.terms + 8) * min(largest, 1.0 + loss / weight)
+        return Objective(self.penalty(w) + C * loss, loss, C * weight * lost)
+
+    @timed("scores")
+    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, float]:
+        """The scores in twice the digits, and the largest of them."""
+        self.count_visits()
+        scores = self._blank(None)
+        self.rows.compensated_scores(W, float(b), scores)
+        return scores, max(float(scores.max()), -float(scores.min()))
+
     def along(self, start: Point, end: Point) -> Line:
         """R on the line from start (k = 0) to end (k = 1) and beyond."""
         return self.loss.line(start.scores, end.scores)
@@ -234,9 +316,19 @@ class Risk:
         slopes = partial.reshape(self.shards, -1, many, d + 1).sum(axis=1)[:, :, : self.size]
         values, offsets = np.moveaxis(heights.reshape(self.shards, -1, many, 2).sum(axis=1), 2, 0)
         return [
-            Tangent(w, float(values[:, k].sum()), Planes(slopes[:, k].copy(), offsets[:, k].copy()))
+            Tangent(w, float(values[:, k].sum()), self._as_planes(slopes[:, k].copy(), offsets[:, k], offsets[:, k]))
             for k, w in enumerate(ws)
         ]
+
+    def _as_planes(self, slopes: Vector, offsets: Vector, added: Vector) -> Planes:
+        """Planes with what rounding may have cost them; `added`: the sum of the |coefficients| ever added up."""
+        length = -(-self.rows.n // PIECES) + FEW_MORE + self._calls
+        errors = gamma(length) * added + self._slope_errors(offsets)
+        errors[-1] += self.mean_error  # means are in the last shard
+        # The offset is a sum of numbers above 0: lower by what that may be off, it is a plane's again. As much once
+        # more is for the weights themselves, which are products or shares of their sum.
+        lowered = offsets * (1.0 - 2.0 * gamma(self.rows.n + FEW_MORE))
+        return Planes(slopes, lowered, np.column_stack([errors, errors]))
 
     def _memory(self) -> tuple[Vector, Vector]:
         if self._slopes is None:
@@ -252,29 +344,52 @@ class Risk:
     def _planes(self, fresh: Vector, offsets: Vector) -> Planes:
         """Sums of the rows times `fresh` over each shard, from the sums of the last call."""
         old = self._memory()[0]
-        for p in np.flatnonzero(self._moved > STALE * offsets):
+        stale = np.flatnonzero(self._moved > STALE * offsets)
+        self._calls = 1 if len(stale) == len(offsets) else self._calls + 1
+        for p in stale:
             self._sums[p], self._moved[p] = 0.0, 0.0
             old[self.bounds[p] : self.bounds[p + 1]] = 0.0
         read = self.rows.accumulate(old, fresh, self.bounds, self._sums, self._moved)
         count("rows_read", read)
         count("visits", read)
-        slopes = self._sums.copy()
-        if self.intercept is Intercept.FREE:
-            excess = slopes[:, -1].sum()
-            if abs(excess) <= FLAT * self.loss.total:  # round-off; anything larger is left to the bundle
-                slopes[:, -1] -= excess / self.shards
-        return Planes(slopes, offsets)
+        planes = self._as_planes(self._sums.copy(), offsets, self._moved)
+        return _balanced(planes) if self.intercept is Intercept.FREE else planes
+
+    def _slope_errors(self, offsets: Vector) -> Vector:
+        """What rounding may have cost the coefficients of the rows themselves, by shard: nothing, each is a weight."""
+        return np.zeros(len(offsets))
+
+
+def _balanced(planes: Planes) -> Planes:
+    """Planes whose slopes in b sum to 0, if rounding alone may have kept them from it; else the bundle sees to it."""
+    excess = float(planes.slopes[:, -1].mean())
+    if not 0.0 < abs(excess) <= ROUND_OFF * float(planes.errors[:, 1].mean()):
+        return planes
+    slopes, errors = planes.slopes.copy(), planes.errors.copy()
+    slopes[:, -1] -= excess
+    errors[:, 1] += abs(excess)
+    return Planes(slopes, planes.offsets, errors)
 
 
 def new_bundle(risk: Risk, C: float) -> Bundle:
-    """An empty bundle for planes under the risk."""
-    return Bundle(risk.size, risk.n_free, reach=risk.reach(C))
+    """An empty bundle for planes under the risk, for this C and smaller ones."""
+    return Bundle(risk.size, risk.n_free, lambda: risk.scale(C), reach=risk.reach(C))
 
 
 class PairRisk(Risk):
     """R(w) = loss(X w) for a loss over the pairs of queries. An intercept would not change a difference of scores."""
 
     loss: Pairwise
+    steepness = 2.0
+    terms = 2 * BLOCK  # slopes times scores, added up by blocks
+
+    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, float]:
+        """Of scores only differences count: from their mean they have more digits."""
+        mean = float(self.score(W).scores.mean())
+        return super()._compensated_scores(W, np.asarray(-mean))
+
+    def _slope_errors(self, offsets: Vector) -> Vector:
+        return self.loss.slope_errors(offsets)
 
     def split(self, shards: int) -> None:
         """Shards are runs of whole queries, as equal as they come."""

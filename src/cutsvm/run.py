@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from cutsvm.planes import Bundle
-from cutsvm.risk import Risk
+from cutsvm.risk import Objective, Risk, new_bundle
 from cutsvm.timing import PHASES, Clock, clock
 from cutsvm.types import Vector
 
@@ -47,6 +47,7 @@ class Iterate:
     satisfied: bool = False  # the solver's own stopping rule holds
     pending: bool = False  # work is going on that does not show in the bounds yet
     swept: bool = False  # primal was computed from a pass over the data at this very w
+    loss: float | None = None  # R at w, if it was
     note: str = ""  # what is running, and why, where a solver chose
 
     @property
@@ -107,6 +108,8 @@ class Stop:
     max_time: float | None = None
     # So many iterations in which neither bound moves: nothing more is to be had in float64.
     patience: int = 50
+    # So often the solver begins again from its answer when the objective, recomputed from the data, is not within tol.
+    retries: int = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +122,7 @@ class Result:
     status: Status
     n_iter: int
     history: list[dict[str, Any]] = field(repr=False)
+    loss: float = np.nan  # R(w)
 
     @property
     def gap(self) -> float:
@@ -151,35 +155,59 @@ def run(
     history: list[Record] = []
     before = 0 if saved is None else int(saved.record["iteration"])
     watch = _Watch(stop if saved is None else _after(stop, saved))
+    bundle = part.bundle if part is not None else new_bundle(risk, C) if isinstance(risk, Risk) else None
     last: Iterate | None = None
     status: Status | None = None
     # Overflow is seen in the objective, and then it is an error.
     with clock(None if saved is None else saved.record) as time, np.errstate(over="ignore", invalid="ignore"):
-        iterates = solver(risk, C, None if part is None else part.bundle, start=_start(start, saved), aim=stop.tol)
-        try:
-            for last in iterates if saved is None else _resumed(iterates, saved):
-                if not np.isfinite(last.primal):
-                    raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
-                history.append(record_of(last, before + len(history), time, stop.tol, label))
-                if part is not None and len(history) > 1:  # the first is where it began
-                    part.keep(last, history[-1])
-                status = watch.judge(last, history[-1])
-                asked = [_tell(callback, history[-1], risk, last.w) for callback in callbacks]
-                if status is None and any(asked):
-                    status = Status.CALLBACK
-                if status is not None:
-                    break
-        except KeyboardInterrupt:
-            if last is None:  # nothing to keep yet
-                raise
-            status = Status.INTERRUPTED
-        finally:
-            if isinstance(iterates, Generator):
-                iterates.close()  # now: it may have files to remove
-        assert last is not None and status is not None
-        primal = last.primal if last.swept else risk.penalty(last.w) + C * risk.value(risk.score(last.w))
-    lower = min(last.lower, primal)
-    return Result(last.w, primal, lower, status, max(1, history[-1].iteration), [r.to_dict() for r in history])
+        iterates = solver(risk, C, bundle, start=_start(start, saved), aim=stop.tol)
+        if saved is not None:
+            iterates = _resumed(iterates, saved)
+        while True:
+            try:
+                for last in iterates:
+                    if not np.isfinite(last.primal):
+                        raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
+                    history.append(record_of(last, before + len(history), time, stop.tol, label))
+                    if part is not None and len(history) > 1:  # the first is where it began
+                        part.keep(last, history[-1])
+                    status = watch.judge(last, history[-1])
+                    asked = [_tell(callback, history[-1], risk, last.w) for callback in callbacks]
+                    if status is None and any(asked):
+                        status = Status.CALLBACK
+                    if status is not None:
+                        break
+            except KeyboardInterrupt:
+                if last is None:  # nothing to keep yet
+                    raise
+                status = Status.INTERRUPTED
+            finally:
+                if isinstance(iterates, Generator):
+                    iterates.close()  # now: it may have files to remove
+            assert last is not None and status is not None
+            try:
+                final = _recomputed(risk, C, last)
+            except KeyboardInterrupt:  # the model is kept, with what the solver knew of it
+                final, status = Objective(last.primal, np.nan, 0.0), Status.INTERRUPTED
+            lower = min(last.lower, final.primal)
+            if status is not Status.CONVERGED or relative_gap(final.upper, lower) <= stop.tol:
+                break
+            # The scores of blended points have drifted from those of w. From w itself, with the planes that are known,
+            # the solver sees the objective as it is.
+            status = watch.doubt()
+            if status is not None:
+                break
+            known = replace(last, primal=final.primal, lower=lower, swept=True, loss=final.loss)
+            iterates = going_on(solver(risk, C, bundle, start=last.w.copy(), aim=stop.tol), known)
+    records = [record.to_dict() for record in history]
+    return Result(last.w, final.primal, lower, status, max(1, history[-1].iteration), records, final.loss)
+
+
+def _recomputed(risk: Risk, C: float, last: Iterate) -> Objective:
+    """F at the model that is returned, from the data."""
+    if last.swept and last.loss is None:
+        return Objective(last.primal, np.nan, 0.0)
+    return risk.objective(last.w, C, last.loss if last.swept else None)
 
 
 def _tell(callback: Callback, record: Record, risk: Risk, w: Vector) -> bool:
@@ -224,7 +252,7 @@ def going_on(iterates: Iterator[Iterate], known: Iterate) -> Iterator[Iterate]:
         primal, lower = iterate.primal, iterate.lower
         best = iterate
         if iterate.primal > known.primal:
-            best = replace(iterate, w=known.w, primal=known.primal, swept=known.swept)
+            best = replace(iterate, w=known.w, primal=known.primal, swept=known.swept, loss=known.loss)
         yield replace(best, lower=max(lower, known.lower), pending=iterate.pending or moved)
 
 
@@ -235,6 +263,12 @@ class _Watch:
         self.stop = stop
         self.best = (np.inf, -np.inf)
         self.still = 0
+        self.doubts = 0
+
+    def doubt(self) -> Status | None:
+        """What follows when the objective, recomputed, is not within tol: another try, but not for ever."""
+        self.doubts += 1
+        return Status.PRECISION if self.doubts > self.stop.retries else None
 
     def judge(self, iterate: Iterate, record: Record) -> Status | None:
         stop = self.stop

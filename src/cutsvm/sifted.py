@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cutsvm.losses import CrammerSinger, Hinge, Siftable
-from cutsvm.risk import Risk
+from cutsvm.risk import FEW_MORE, Risk
+from cutsvm.rounding import gamma
 from cutsvm.rows import DenseRows, SparseRows, StackedRows, WholeRows
 from cutsvm.timing import count
 from cutsvm.types import Array, Ints, Vector
@@ -68,9 +69,13 @@ class Sifted:
         if not len(self._live) and not first:  # no row has any loss here: one without weight stands for them
             self._live = np.array([0])
         rows, loss = self._assemble()
-        self.risk = full.over(rows, loss, apart=rows.n - first)
+        self.risk = full.over(rows, loss, apart=rows.n - first, mean_error=self._mean_error(full.rows.n))
         if isinstance(full.loss, Hinge):
             self.risk.dual = np.concatenate([*(some.mark for some in near), np.ones(len(self._live))])
+
+    def _mean_error(self, terms: int) -> float:
+        """What rounding may have cost the groups' sums of so many rows; rows that left a group have left it there."""
+        return gamma(terms + FEW_MORE) * float(self._full.sum())
 
     @property
     def many(self) -> int:
@@ -101,6 +106,7 @@ class Sifted:
         risk = self.risk
         risk.rows, risk.loss = self._assemble()
         risk.apart += sum(some.rows.n for some in strays)
+        risk.mean_error += self._mean_error(sum(some.rows.n for some in strays))
         risk.cut(np.append(risk.bounds[:-1], risk.rows.n))
         if risk.dual is not None:
             risk.dual = np.concatenate([risk.dual, *((some.mark >= 0).astype(np.float64) for some in strays)])

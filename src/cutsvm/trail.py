@@ -88,14 +88,11 @@ class Trail:
         self.points.append(Known(w.copy(), risk.penalty(w), value))
         return self.points[-1]
 
-    def keep(self, risk: Risk, C: float, w: Vector, primal: float) -> None:
-        """Remembers a point and F there."""
-        self.know(risk, w, max(0.0, (primal - risk.penalty(w)) / C))
-
     def known(self, C: float) -> Iterate:
         """The best point and the best bound so far."""
         best, lower = self.best(C), self.lower.get(C, 0.0)
-        return Iterate(best.w, best.objective(C), lower, len(self.bundle), swept=True, note="known from other C")
+        primal, loss = best.objective(C), best.value
+        return Iterate(best.w, primal, lower, len(self.bundle), swept=True, loss=loss, note="known from other C")
 
     def look(self, C: float, tol: float) -> tuple[Vector | None, float]:
         """A guess of the minimiser, if there is something to base it on; and a lower bound of F."""
@@ -145,7 +142,7 @@ class Along:
             if trail.gap(C, aim) > aim:
                 trail.bundle.add(risk.planes(trial))
                 trail.gap(C, aim)
-            yield replace(trail.known(C), step=1.0, swept=trial.swept, note="at the minimum of the planes of other C")
+            yield replace(trail.known(C), step=1.0, note="at the minimum of the planes of other C")
         known = trail.known(C)
         first = known.w if known.w.any() else None
         yield from going_on(self.solver(risk, C, trail.bundle, start=first, aim=aim), known)
@@ -197,7 +194,7 @@ def walk(
         own = replace(stop, max_time=0.0 if cut_short else left)
         result = run(Along(solver), risk, C, own, callbacks, label=label)
         cut_short |= result.status in CUT_SHORT
-        risk.trail.keep(risk, C, result.w, result.primal)
+        risk.trail.know(risk, result.w, result.loss)
         results[C] = replace(result, w=result.w.copy())  # a point may be the best for several C
     if memory is not None:
         memory.keep(risk, risk.trail)
@@ -213,4 +210,5 @@ def steps(solver: Solver, risk: Risk, Cs: Sequence[float], tol: float, most: int
             yield C, iterate
             if iterate.gap <= tol or number >= most:
                 break
-        risk.trail.keep(risk, C, iterate.w, iterate.primal)
+        known = iterate.loss
+        risk.trail.know(risk, iterate.w, risk.value(risk.score(iterate.w)) if known is None else known)

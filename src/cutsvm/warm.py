@@ -5,21 +5,23 @@ A plane under R is a plane under every larger loss. So the planes of a fit hold 
     its first rows are the old rows, with the same labels     more rows only add to R
     and their weights s'_i >= r s_i, r > 0                    then R' >= r R, and r times a plane lies below R'
 
-which is looked at, not assumed: rows are compared by their scores at a fixed random w, to the last bit, and labels and
-weights one by one. Bounds are never kept: they are made anew from the planes. Pairs of rows are more than a sum over
-rows: there all must be the same.
+which is looked at, not assumed: rows are compared by a hash of all their values (`cutsvm.fingerprint`), and labels and
+weights one by one. Bounds are never kept: they are computed again from the planes. Pairs of rows are more than a sum
+over rows: there all must be the same.
 """
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from typing import NamedTuple
 
 import numpy as np
 
+from cutsvm.fingerprint import row_hashes
 from cutsvm.losses import CrammerSinger, Hinge, Loss, Pairwise
 from cutsvm.planes import Bundle, Planes
 from cutsvm.risk import Risk, new_bundle
+from cutsvm.rounding import UNIT
 from cutsvm.rows import DenseRows, SparseRows
 from cutsvm.trail import Trail
 from cutsvm.types import Array, Ints, Vector
@@ -28,10 +30,10 @@ __all__ = ["Slot", "Warm"]
 
 
 class Traits(NamedTuple):
-    """What tells a risk: its kind, the scores of its rows, and label and weight of each."""
+    """What tells a risk: its kind, a hash of each of its rows, and label and weight of each."""
 
     kind: tuple[str, int, str]
-    scores: Vector
+    hashes: Array
     labels: Array
     weights: Vector
 
@@ -49,7 +51,7 @@ class Warm(NamedTuple):
     """What one problem of a fit leaves."""
 
     kind: tuple[str, int, str]
-    check: int  # of the scores
+    check: str  # of all rows' hashes
     labels: Array
     weights: Vector
     kept: list[Kept]
@@ -57,7 +59,7 @@ class Warm(NamedTuple):
     def share(self, new: Traits, loss: Loss) -> float:
         """The r for which r times an old plane is a plane under the new risk; 0: none is."""
         n = len(self.weights)
-        if len(new.scores) < n or new.kind != self.kind or zlib.crc32(new.scores[:n].data) != self.check:
+        if len(new.hashes) < n or new.kind != self.kind or _check(new.hashes[:n]) != self.check:
             return 0.0
         counts = self.weights > 0.0
         if not np.array_equal(new.labels[:n][counts], self.labels[counts]):
@@ -88,7 +90,9 @@ class Slot:
                 trail.others.append(bundle)
             else:
                 risk.cut(np.append(bounds[:-1], risk.rows.n))  # new rows are in the last shard
-            bundle.resume(Planes(share * planes.slopes, share * planes.offsets), shard, weights, (0.0, 0.0))
+            errors = share * (planes.errors + 4.0 * UNIT * planes.offsets[:, None])
+            scaled = Planes(share * planes.slopes, share * planes.offsets, errors)
+            bundle.resume(scaled, shard, weights, (0.0, 0.0))
 
     def keep(self, risk: Risk, trail: Trail) -> None:
         """Takes over what the walk leaves; nothing of rows on disk."""
@@ -96,13 +100,17 @@ class Slot:
             return
         others = [*trail.others, *([] if trail.camp is None else [trail.camp.planes])]
         kept = [_kept(trail.bundle, risk.bounds), *(_kept(other, None) for other in others)]
-        kind, scores, labels, weights = self._traits
-        check = zlib.crc32(scores.data)
+        kind, hashes, labels, weights = self._traits
+        check = _check(hashes)
         self._places[self._label] = Warm(kind, check, labels, weights, [one for one in kept if len(one.shard)])
 
 
+def _check(hashes: Array) -> str:
+    return hashlib.sha256(hashes.data).hexdigest()
+
+
 def _kept(bundle: Bundle, bounds: Ints | None) -> Kept:
-    planes = Planes(bundle.slopes.copy(), bundle.offsets.copy())
+    planes = Planes(bundle.slopes.copy(), bundle.offsets.copy(), bundle.errors.copy())
     return Kept(planes, bundle.shard.copy(), bundle.weights.copy(), None if bounds is None else bounds.copy())
 
 
@@ -110,15 +118,13 @@ def _traits(risk: Risk) -> Traits | None:
     rows, loss = risk.rows, risk.loss
     if not isinstance(rows, DenseRows | SparseRows):
         return None
-    scores = np.empty(rows.n)
-    w: Vector = np.random.default_rng(0).standard_normal((rows.d,))
-    rows.scores(w, 0.0, scores)
+    hashes = row_hashes(rows)
     kind = type(risk).__name__, risk.size, risk.intercept.value
     if isinstance(loss, Hinge):
-        return Traits(kind, scores, np.sign(loss.signed).astype(np.int8), np.abs(loss.signed))
+        return Traits(kind, hashes, np.sign(loss.signed).astype(np.int8), np.abs(loss.signed))
     if isinstance(loss, CrammerSinger):
-        return Traits(kind, scores, loss.y.copy(), loss.weights.copy())
+        return Traits(kind, hashes, loss.y.copy(), loss.weights.copy())
     if isinstance(loss, Pairwise):
         query = np.repeat(np.arange(len(loss.levels)), np.diff(loss.starts))
-        return Traits(kind, scores, np.column_stack([loss.ranks, query]), loss.weights.copy())
+        return Traits(kind, hashes, np.column_stack([loss.ranks, query]), loss.weights.copy())
     return None

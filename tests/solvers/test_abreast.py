@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import joint_risk, long_data, many_classes, risk_of
 
-from cutsvm.planes import Bundle
+from cutsvm.risk import new_bundle
 from cutsvm.run import Stop
 from cutsvm.solvers import OCAS, Sifting, abreast
 from cutsvm.timing import clock
@@ -124,7 +124,7 @@ def test_height_of_a_bundle(seed, shards, planes):
     X, a = rng.normal(size=(12, 2)), rng.choice([-1.0, 1.0], size=12)
     risk, w = risk_of(X, a, "none"), rng.normal(size=2)
     risk.split(shards)
-    bundle, heights = Bundle(2, 0), np.zeros((planes + 1, risk.shards))
+    bundle, heights = new_bundle(risk, 1.0), np.zeros((planes + 1, risk.shards))
     for k in range(planes):
         made = risk.planes(risk.at(rng.normal(size=2)))
         bundle.add(made)

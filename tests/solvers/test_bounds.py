@@ -11,8 +11,7 @@ from problems import from_disk
 
 from conftest import LAYOUTS
 from cutsvm.losses import Hinge
-from cutsvm.planes import Bundle
-from cutsvm.risk import Intercept, Risk
+from cutsvm.risk import Intercept, Risk, new_bundle
 from cutsvm.rows import as_rows
 from cutsvm.run import Status, Stop, run
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
@@ -194,7 +193,7 @@ def test_a_bundle_serves_another_C(overlapping):
     """Planes do not depend on C: bounds from a bundle made at another C hold, and need fewer passes."""
     X, y = overlapping
     risk = risk_of(X, y.astype(float), "regularized")
-    bundle = Bundle(risk.size, risk.n_free)
+    bundle = new_bundle(risk, 0.02)
     for iterate in OCAS(shards=1)(risk, 0.01, bundle):
         if iterate.primal - iterate.lower < 1e-4 * iterate.primal:
             break

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC as SklearnLinearSVC
 
 from cutsvm import LinearSVC
 from cutsvm.losses import CrammerSinger
-from cutsvm.planes import Bundle
+from cutsvm.risk import new_bundle
 from cutsvm.run import Status, Stop, run
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting, auto
 from cutsvm.solvers.survey import Held
@@ -220,7 +220,7 @@ def test_free_intercepts_lie_within_reach(seed, n, d, K, C):
     result = run(OCAS(), risk, C, Stop(tol=1e-6, max_iter=500))
     b = risk.parts(result.w)[1]
     assert b.max() - b.min() <= risk.reach(C) + 1e-9
-    assert Bundle(risk.size, risk.n_free, reach=risk.reach(C)).reach == risk.reach(C)
+    assert new_bundle(risk, C).reach == risk.reach(C)
 
 
 def test_labels_predictions_and_warm_start():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from problems import long_data, risk_of
 
-from cutsvm.planes import Bundle
+from cutsvm.risk import new_bundle
 from cutsvm.run import Status, Stop, run
 from cutsvm.solvers import OCAS, Sifting, sifting
 from cutsvm.solvers.survey import Held
@@ -57,7 +57,7 @@ def test_planes_stay_valid_when_rows_join(intercept, seed, n, shards):
     whole = Held(full, 1.0)
     sifted = whole.near(full.score(rng.normal(size=full.size)), 0.3)
     sifted.risk.split(shards)
-    bundle = Bundle(full.size, 0)
+    bundle = new_bundle(full, 1.0)
     for _ in range(4):
         w = rng.normal(size=full.size)
         bundle.add(sifted.risk.planes(sifted.risk.score(w.copy())))

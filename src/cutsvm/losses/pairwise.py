@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -10,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm.rounding import gamma
 from cutsvm.types import Array, Ints, Vector
 
 # A pair as close as this to the margin is on it, and does not count: round-off must not choose among slopes.
 _TIE = 1e-12
+_SUMS = 64  # additions of sums of levels, and of the numbers themselves
 _ABOVE_ZERO = 5e-324  # the smallest margin: a difference below it is 0 or less
 _HEAVY = 1e70  # products of weights up to here, and sums of many of them, have room for slopes and scores
 # Rows of a sample, and how many times as many there have to be for it to pay.
@@ -116,6 +119,28 @@ class Pairwise:
         np.copyto(out, here.slopes)
         queries = np.searchsorted(self.starts, bounds).tolist()
         return np.array([here.weights[first:last].sum() for first, last in pairwise(queries)])
+
+    def slope_errors(self, offsets: Vector) -> Vector:
+        """By shard, given its offset: at least sum_i |error of g_i|.
+
+        g_i is s_i times a sum of weights of other rows; of two levels only numbers above 0 are added up, with more the
+        sum of some levels is that of all less that of the others. Sums of equal powers of 2 are exact.
+        """
+        if self._exact:
+            return np.zeros(len(offsets))
+        lost = gamma(int(np.diff(self.starts).max()) + _SUMS)
+        return 4.0 * lost * (offsets if self.levels.max(initial=0) <= 2 else np.full(len(offsets), self._squares))
+
+    @cached_property
+    def _exact(self) -> bool:
+        first = float(self.weights[0])
+        return first > 0.0 and math.frexp(first)[0] == 0.5 and bool((self.weights == first).all())
+
+    @cached_property
+    def _squares(self) -> float:
+        """The sum over the queries of the square of their weight."""
+        ends = np.add.reduceat(np.append(self.weights, 0.0), np.minimum(self.starts[:-1], self.n))
+        return float(np.square(np.where(np.diff(self.starts) > 0, ends, 0.0)).sum())
 
     def line(self, scores: Vector, to: Vector | None = None) -> PairLine:
         return PairLine(self, scores, scores + 1.0 if to is None else to)

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import DTypeLike
 
+from cutsvm.rounding import Magnitudes
 from cutsvm.rows.array import Choices, DenseRows, Descent, Seen, SparseRows, StackedRows, as_rows, in_order, stack
 from cutsvm.rows.store import StoreRows
 from cutsvm.types import Array, Ints, Vector
@@ -40,6 +41,13 @@ class Rows(Protocol):
 
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         """out[i] = x_i . w + b"""
+
+    def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
+        """The same in twice the digits, rounded once."""
+
+    @property
+    def magnitudes(self) -> Magnitudes:
+        """How large the rows are."""
 
     def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
         """sums[p] += sum over shard p of (fresh_i - old_i) (x_i, 1); moved[p] += sum of |fresh_i - old_i|.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy import sparse
 
 from cutsvm import memory
 from cutsvm._native import core
+from cutsvm.rounding import Magnitudes
 from cutsvm.types import Array, Ints, Vector
 from cutsvm.validation import csr_is_sorted
 
@@ -98,6 +99,15 @@ class DenseRows(_InMemory):
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         core.dense_scores(self.X, w, b, out, self.threads)
 
+    def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
+        core.dense_compensated_scores(self.X, w, b, out, self.threads)
+
+    @cached_property
+    def magnitudes(self) -> Magnitudes:
+        low, high = np.empty(self.d), np.empty(self.d)
+        core.column_ranges(self.X, low, high, self.threads)
+        return Magnitudes.of_columns(low, high)
+
     def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
         return core.dense_accumulate(self.X, old, fresh, bounds, sums, moved, self.threads)
 
@@ -156,6 +166,10 @@ class DenseRows(_InMemory):
         core.compress(X, pointers, values, columns, self.threads)
         return SparseRows.of((values, columns, pointers), self.d, self.threads)
 
+    def hashes(self, out: Array) -> None:
+        """out[i] = a hash (uint64) of row i: its values and their places."""
+        core.dense_row_hashes(self.X, out, self.threads)
+
     def squares(self, out: Vector) -> None:
         core.dense_squares(self.X, out, self.threads)
 
@@ -184,6 +198,19 @@ class SparseRows(_InMemory):
 
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         core.sparse_scores(*self.arrays, w, b, out, self.threads)
+
+    def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
+        core.sparse_compensated_scores(*self.arrays, w, b, out, self.threads)
+
+    @cached_property
+    def magnitudes(self) -> Magnitudes:
+        """By |x_i| alone: a maximum for each of many features would take longer than a sweep."""
+        largest = max(
+            float(self.squares_of(begin, min(begin + BLOCK, self.n)).max()) for begin in range(0, self.n, BLOCK)
+        )
+        if not self.sorted:  # of values that stand in one place of a row the sum counts, and not each
+            largest *= float(np.diff(self.arrays[2]).max(initial=1))
+        return Magnitudes.of_norm(float(np.sqrt(largest)))
 
     def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
         return core.sparse_accumulate(*self.arrays, self.d, old, fresh, bounds, sums, moved, self.threads)
@@ -243,6 +270,9 @@ class SparseRows(_InMemory):
         X.sum_duplicates()
         return SparseRows(X, self.threads)
 
+    def hashes(self, out: Array) -> None:
+        core.sparse_row_hashes(*self.arrays, out, self.threads)
+
     def squares(self, out: Vector) -> None:
         core.sparse_squares(*self.arrays, out, self.threads)
 
@@ -274,6 +304,14 @@ class StackedRows(_InMemory):
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         for part, mine in self._each():
             part.scores(w, b, out[mine])
+
+    def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
+        for part, mine in self._each():
+            part.compensated_scores(w, b, out[mine])
+
+    @cached_property
+    def magnitudes(self) -> Magnitudes:
+        return reduce(Magnitudes.union, (part.magnitudes for part in self.parts if part.n))
 
     def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
         read = 0

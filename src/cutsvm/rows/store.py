@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 from cutsvm._native import core
 from cutsvm.io.scratch import Scratch
 from cutsvm.io.store import Store
+from cutsvm.rounding import Magnitudes
 from cutsvm.rows.array import Choices, DenseRows, SparseRows
 from cutsvm.types import Array, Ints, Vector
 
@@ -38,6 +39,7 @@ class StoreRows:
         self.entries = store.manifest.entries
         self.edges = store.edges
         self.spread = store.manifest.spread
+        self._magnitudes: Magnitudes | None = None  # known once all blocks were read
 
     @property
     def held(self) -> bool:
@@ -49,7 +51,26 @@ class StoreRows:
 
     def blocks(self, which: Sequence[int] | None = None) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
         """The rows of all blocks, or of these, PIECE of them at most at a time: where they stand, and themselves."""
-        for mine, rows in self._whole_blocks(range(len(self.edges) - 1) if which is None else which):
+        if which is not None or self._magnitudes is not None:
+            yield from self._pieces(range(len(self.edges) - 1) if which is None else which)
+            return
+        found: Magnitudes | None = None
+        for mine, rows in self._pieces(range(len(self.edges) - 1)):
+            found = rows.magnitudes if found is None else found.union(rows.magnitudes)
+            yield mine, rows
+        self._magnitudes = found
+
+    @property
+    def magnitudes(self) -> Magnitudes:
+        """Found in the first pass over all blocks; a pass of its own where there was none yet."""
+        if self._magnitudes is None:
+            for _ in self.blocks():
+                pass
+        assert self._magnitudes is not None
+        return self._magnitudes
+
+    def _pieces(self, order: Sequence[int]) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        for mine, rows in self._whole_blocks(order):
             if rows.n <= PIECE:
                 yield mine, rows
                 continue
@@ -102,6 +123,10 @@ class StoreRows:
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         for mine, rows in self.blocks():
             rows.scores(w, b, out[mine])
+
+    def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
+        for mine, rows in self.blocks():
+            rows.compensated_scores(w, b, out[mine])
 
     def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
         for mine, rows in self.blocks():

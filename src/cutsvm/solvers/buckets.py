@@ -37,7 +37,7 @@ from cutsvm.planes import Planes
 from cutsvm.risk import Point, Risk
 from cutsvm.rows import RowsInMemory, StoreRows
 from cutsvm.solvers.moves import WIDE, Plain, Whitened
-from cutsvm.solvers.parts import Part, Worst, label_sums
+from cutsvm.solvers.parts import Part, Plane, Worst, added, label_sums, no_plane
 from cutsvm.timing import count as tally
 from cutsvm.timing import timed
 from cutsvm.types import Vector
@@ -52,13 +52,20 @@ SAFE = 1.0 + 1e-9  # moves are taken this much longer, for rounding
 class Sums:
     """Of the rows so far: the loss, and a plane under it that touches it at w; `whole`: those were all rows."""
 
-    loss: float
-    slope: Vector
-    offset: float
+    plane: Plane
     whole: bool
 
+    @property
+    def loss(self) -> float:
+        return self.plane.loss
+
+    @property
+    def slope(self) -> Vector:
+        return self.plane.slope
+
     def planes(self) -> Planes:
-        return Planes(self.slope[None], np.array([self.offset]))
+        slope, offset, _, error = self.plane
+        return Planes(slope[None], np.array([offset]), error[None])
 
 
 class Buckets:
@@ -154,17 +161,14 @@ class Buckets:
     def sums(self, w: Vector) -> Iterator[Sums]:
         """Loss and plane at w of the rows read so far, after each part; at first of those that need no reading."""
         near, sure = self.near(w, both_sides=self.both_sides)
-        slope, offset, loss = np.zeros(self.risk.size), 0.0, 0.0
+        total = no_plane(self.risk)
         for part in sure:
-            slope, offset = slope + part.inside[0], offset + part.inside[1]
-        if sure:
-            loss = float(slope @ w) + offset
-        yield Sums(loss, slope, offset, whole=not near)
+            total = added(total, part.inside(w))
+        yield Sums(total, whole=not near)
         for part in near:
             self.read += part.n
-            plane = part.plane(w)
-            slope, offset, loss = slope + plane.slope, offset + plane.offset, loss + plane.loss
-            yield Sums(loss, slope, offset, whole=part is near[-1])
+            total = added(total, part.plane(w))
+            yield Sums(total, whole=part is near[-1])
         self._passed(near)
 
     def _passed(self, near: list[Part]) -> None:

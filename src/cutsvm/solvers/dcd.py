@@ -98,8 +98,9 @@ class DCD:
             trial = risk.at(dual.w(), spare=spare)
             dual.check(trial, objective(risk, trial, C) - lower)
             best, spare, k = better(risk, best, trial, C, goal=goal(lower, aim))
-            primal = objective(risk, best, C)
-            yield Iterate(best.w, primal, lower, len(bundle), step=k, swept=best.swept)
+            loss = risk.value(best)
+            primal = risk.penalty(best.w) + C * loss
+            yield Iterate(best.w, primal, lower, len(bundle), step=k, swept=best.swept, loss=loss)
 
 
 class Facts(NamedTuple):

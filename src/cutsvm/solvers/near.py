@@ -25,7 +25,8 @@ from cutsvm._native import core
 from cutsvm.line_search import best_intercept
 from cutsvm.losses import Hinge, Line
 from cutsvm.planes import Planes
-from cutsvm.risk import Intercept, Point, Risk
+from cutsvm.risk import FEW_MORE, Intercept, Point, Risk
+from cutsvm.rounding import gamma
 from cutsvm.rows import DenseRows, SparseRows, StackedRows
 from cutsvm.solvers.bucket_files import buckets_of
 from cutsvm.solvers.buckets import Buckets
@@ -64,7 +65,8 @@ class _Near:
         signed = np.concatenate(of_parts, out=buckets.rows.vector(self.n + 2))
         ends = np.cumsum([0, *(part.n for part in self.parts)])
         self.places = {part: slice(ends[k], ends[k + 1]) for k, part in enumerate(self.parts)}
-        self.risk = risk.over(StackedRows(rows), Hinge(signed, risk.threads))
+        lost = gamma(risk.rows.n + FEW_MORE) * float(weights.sum())
+        self.risk = risk.over(StackedRows(rows), Hinge(signed, risk.threads), mean_error=lost)
 
 
 @dataclass(frozen=True, eq=False)

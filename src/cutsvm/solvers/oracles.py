@@ -29,6 +29,7 @@ from cutsvm import validation
 from cutsvm.planes import Bundle, Planes
 from cutsvm.reduced import ReducedProblem
 from cutsvm.risk import Risk
+from cutsvm.rounding import dual_bound
 from cutsvm.solvers.buckets import Buckets, Sums
 from cutsvm.solvers.parts import Worst
 from cutsvm.types import Vector
@@ -105,8 +106,9 @@ class Separating:
             return Answer(gradient, None, None)
         shard = self.shards[worst.number] = len(self.shards)
         slopes, offsets = np.zeros((shard + 1, len(gradient))), np.zeros(shard + 1)
-        slopes[shard], offsets[shard] = slope, offset
-        return Answer(gradient, Planes(slopes, offsets), None)
+        slopes[shard], offsets[shard], errors = slope, offset, np.zeros((shard + 1, 2))
+        errors[shard] = worst.planes.errors[0]
+        return Answer(gradient, Planes(slopes, offsets, errors), None)
 
     def bound(self, bundle: Bundle, tol: float) -> float:
         """A lower bound of |w|^2/2 over all w, b that separate the rows: that of the SVM with a much larger C.
@@ -119,7 +121,9 @@ class Separating:
         few = len(bundle) <= d
         gram = bundle.slopes[:, :d] @ bundle.slopes[:, :d].T if few else None
         problem = ReducedProblem(bundle.slopes, bundle.offsets, bundle.shard, bundle.n_free, gram)
-        return problem.solve(FAR * self.ratio * self.C, tol).lower
+        C = FAR * self.ratio * self.C
+        x, scale = problem.solve(C, tol).weights, self.buckets.risk.scale(C)
+        return dual_bound(bundle.slopes, bundle.offsets, bundle.errors, bundle.shard, x, C, scale)
 
 
 Oracle = Inexact1 | Inexact2 | Separating

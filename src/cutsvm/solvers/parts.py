@@ -16,13 +16,14 @@ import numpy as np
 
 from cutsvm.losses import Hinge
 from cutsvm.planes import Planes
-from cutsvm.risk import Point, Risk
+from cutsvm.risk import FEW_MORE, Point, Risk
+from cutsvm.rounding import UNIT, gamma
 from cutsvm.rows import RowsInMemory, StoreRows
 from cutsvm.types import Array, Ints, Vector
 
 Numbers = Sequence[int] | Array  # of rows among all
 
-__all__ = ["Part", "Plane", "StoredPart", "Worst", "label_sums"]
+__all__ = ["Part", "Plane", "StoredPart", "Worst", "added", "label_sums", "no_plane"]
 
 
 class Plane(NamedTuple):
@@ -31,6 +32,18 @@ class Plane(NamedTuple):
     slope: Vector
     offset: float
     loss: float
+    error: Vector  # what rounding may have cost it: see `Planes.errors`
+
+
+def no_plane(whole: Risk) -> Plane:
+    """That of no rows."""
+    return Plane(np.zeros(whole.size), 0.0, 0.0, np.zeros(2))
+
+
+def added(a: Plane, b: Plane) -> Plane:
+    """The plane of the rows of both."""
+    offset = a.offset + b.offset
+    return Plane(a.slope + b.slope, offset * (1.0 - UNIT), a.loss + b.loss, a.error + b.error + 2.0 * UNIT * offset)
 
 
 class Worst(NamedTuple):
@@ -64,12 +77,12 @@ class Part:
 
     def plane(self, w: Vector) -> Plane:
         """The plane that touches the loss of these rows at w."""
-        slope, offset, loss = np.zeros(self.whole.size), 0.0, 0.0
+        total = no_plane(self.whole)
         for _, risk, point in self.scored(w):
             planes = risk.planes(point)
-            slope, offset = slope + planes.slopes[0], offset + float(planes.offsets[0])
-            loss += risk.value(point)
-        return Plane(slope, offset, loss)
+            here = Plane(planes.slopes[0], float(planes.offsets[0]), risk.value(point), planes.errors[0])
+            total = added(total, here)
+        return total
 
     def worst(self, w: Vector) -> Worst | None:
         """The row that is furthest inside the margin at w, if one is."""
@@ -84,12 +97,13 @@ class Part:
                 worst = Worst(float(slacks[i]), int(self.numbers[begin + i]), _of_row(risk, loss, i))
         return worst
 
-    @property
-    def inside(self) -> tuple[Vector, float]:
-        """Slope and offset of the plane with all rows inside the margin."""
+    def inside(self, w: Vector) -> Plane:
+        """The plane with all rows inside the margin, and what it says at w."""
         assert self.totals is not None
         positive, negative = self.totals
-        return (negative - positive)[: self.whole.size], float(positive[-1] + negative[-1])
+        slope, offset = (negative - positive)[: self.whole.size], float(positive[-1] + negative[-1])
+        lost = gamma(self.n + FEW_MORE)
+        return Plane(slope, offset * (1.0 - lost), float(slope @ w) + offset, np.full(2, lost * offset))
 
 
 class StoredPart(Part):

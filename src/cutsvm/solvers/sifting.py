@@ -169,12 +169,12 @@ class Sifting:
         if risk.trail is not None:
             risk.trail.camp = camp
         whole, lower, crowded = camp.whole, 0.0, 0
-        yield Iterate(whole.w, whole.primal, lower, 0, swept=whole.swept)
+        yield _iterate(whole, lower, 0)
         while True:
             bounds, still, begin = (np.inf, -np.inf), 0, whole.w if begin is None else begin
             for inner in self.inner(camp.sifted.risk, C, camp.planes, start=begin, aim=INNER * aim):
                 lower = max(lower, inner.lower)
-                yield Iterate(whole.w, whole.primal, lower, inner.planes, swept=whole.swept, pending=True)
+                yield _iterate(whole, lower, inner.planes, pending=True)
                 left = max(INNER * aim * whole.primal, LEFT * (whole.primal - inner.lower))
                 still = 0 if inner.primal < bounds[0] or inner.lower > bounds[1] else still + 1
                 if inner.primal - inner.lower <= left or still >= STILL:
@@ -182,7 +182,7 @@ class Sifting:
                 bounds = inner.primal, inner.lower
             begin = None
             k, fits = whole.advance(camp.sifted, inner.w.copy(), goal(lower, aim))
-            yield Iterate(whole.w, whole.primal, lower, inner.planes, step=k, swept=whole.swept)
+            yield _iterate(whole, lower, inner.planes, step=k)
             if fits and still < STILL:
                 continue
             crowded += 1
@@ -215,7 +215,7 @@ class Sifting:
         while share > most:
             thinned = whole.sift(first.copy(), share, rng, keep=most / share)
             for inner in self.roughly(thinned.risk, C, max(SAMPLE_LEAST, INNER * aim), start=whole.w):
-                yield Iterate(whole.w, whole.primal, 0.0, inner.planes, swept=whole.swept, pending=True)
+                yield _iterate(whole, 0.0, inner.planes, pending=True)
             del thinned
             closer = SPREAD * (risk.size / kept) ** 0.5  # so many times
             first, share = inner.w, max(min(LEAST_SHARE, most), closer * share) if closer <= HELPS else most
@@ -262,6 +262,12 @@ class Sifting:
             yield inner
             if inner.gap <= tol:
                 return
+
+
+def _iterate(whole: Whole, lower: float, planes: int, *, step: float = 0.0, pending: bool = False) -> Iterate:
+    """The best point of all rows so far."""
+    swept, loss = whole.swept, whole.value
+    return Iterate(whole.w, whole.primal, lower, planes, step=step, pending=pending, swept=swept, loss=loss)
 
 
 def pays(risk: Risk) -> bool:

@@ -36,6 +36,7 @@ class Whole(Protocol):
 
     w: Vector
     primal: float
+    value: float  # R there
     swept: bool
 
     def sift(
@@ -76,7 +77,8 @@ class Held:
         self.risk, self.C = risk, C
         self.rows, self.loss = cast("WholeRows", risk.rows), cast("Siftable", risk.loss)
         self.best: Point | None = None
-        self.w, self.primal, self.swept = np.zeros(risk.size), C * risk.loss.total, False
+        self.value = risk.loss.total
+        self.w, self.primal, self.swept = np.zeros(risk.size), C * self.value, False
         self._spare: Point | None = None
 
     def sift(
@@ -142,7 +144,8 @@ class Held:
 
     def _keep(self, point: Point) -> None:
         self.best, self.w, self.swept = point, point.w, point.swept
-        self.primal = objective(self.risk, point, self.C)
+        self.value = self.risk.value(point)
+        self.primal = self.risk.penalty(point.w) + self.C * self.value
 
 
 class Streamed:
@@ -153,7 +156,8 @@ class Streamed:
     def __init__(self, risk: Risk, C: float) -> None:
         self.risk, self.C = risk, C
         self.rows, self.loss = cast("WholeRows", risk.rows), cast("Siftable", risk.loss)
-        self.w, self.primal = np.zeros(risk.size), C * risk.loss.total
+        self.value = risk.loss.total
+        self.w, self.primal = np.zeros(risk.size), C * self.value
         self._reference, self._band = self.w, 0.0
         self._joined: Ints = np.empty(0, dtype=np.int64)
 
@@ -196,9 +200,8 @@ class Streamed:
         return Sifted(self.risk, _stacked(near), totals)
 
     def turn(self, C: float) -> None:
-        penalty = self.risk.penalty(self.w)
-        self.primal = penalty + C / self.C * (self.primal - penalty)
         self.C = C
+        self.primal = self.risk.penalty(self.w) + C * self.value
 
     @timed("sift")
     def advance(self, sifted: Sifted, w: Vector, goal: float, *, most: int | None = None) -> tuple[float, bool]:
@@ -250,6 +253,7 @@ class Streamed:
         there = int(np.flatnonzero(PLACES == 1.0)[0])
         chosen = there if heights[there] <= goal else int(np.argmin(heights))
         self.w, self.primal = (w.copy() if chosen == there else points[chosen]), float(heights[chosen])
+        self.value = float(on_line[chosen])
         return float(PLACES[chosen])
 
 
