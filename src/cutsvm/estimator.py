@@ -20,6 +20,7 @@ from cutsvm.checkpoint import Checkpoint, check_path
 from cutsvm.fingerprint import Fingerprint, Scalar
 from cutsvm.io.dataset import Dataset, StoredDataset, open_dataset
 from cutsvm.observed import FitTask, Observable
+from cutsvm.outcome import within
 from cutsvm.rows import StoreRows, WholeRows, as_rows
 from cutsvm.run import Callback, Record, Result, Solver, Status, relative_gap
 from cutsvm.types import Array, Vector
@@ -191,11 +192,8 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
             scale = f"scale the features (the largest is {spread:.0e} times the smallest)"
             advice = f"{advice}, or {scale}" if advice else scale
         later = "" if self.checkpoint is None else f" The same call goes on from {os.fspath(self.checkpoint)}."
-        proven = (
-            f"The objective is at most {100 * (self.objective_ / self.lower_bound_ - 1.0):.3g} % above the best possible"
-            if self.lower_bound_ > 0.0
-            else "Nothing is proven of the objective yet: the lower bound is 0"
-        )
+        share = within(self.gap_)
+        proven = f"The model is {share}" if share else "So far nothing is proven of the objective"
         return (
             f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. {proven}"
             + (f"; to get closer, {advice}." if advice else ".")
