@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 # A plane is a sum that is kept up to date by adding and subtracting rows. Its error grows with all the weight that
 # was ever moved: it is made anew once that is so many times the weight that the plane has itself.
 STALE = 50.0
-# Slopes in b below this share of all the weight are too small for a search to tell from 0.
-FLAT = 1e-12
 # Sums of rows are made of PIECES of a shard (core/sweep.hpp), and what is added to the length of a piece for adding up
 # pieces, parts and shards.
 PIECES, FEW_MORE = 16, 64
