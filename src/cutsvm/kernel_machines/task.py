@@ -91,9 +91,7 @@ class Task:
         found = Answer(alpha, np.nan, np.nan, 0, swept=True, epochs=epochs, ended=ended)
         if not self.settings.certify:
             return found
-        watch = self.settings.watch
-        if watch.max_time is not None:
-            watch = replace(watch, max_time=watch.max_time + GRACE)
+        watch = self.settings.watch.at_least(GRACE)
         try:
             primal, lower = self.bounds(alpha, C, loss, watch.within(HURRY) if hurry else watch)
         except OutOfTimeError:

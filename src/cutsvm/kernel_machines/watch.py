@@ -39,6 +39,10 @@ class Watch:
         """A watch that has at most so many seconds left."""
         return Watch(self.spent + min(self.left, seconds), self.verbose, self.began)
 
+    def at_least(self, seconds: float) -> Watch:
+        """A watch that has so many seconds left, or more."""
+        return self if self.left >= seconds else Watch(self.spent + seconds, self.verbose, self.began)
+
     def track(self, what: str, steps: Iterable[T], share: float = 1.0) -> Iterator[T]:
         """Goes through a loop of equal steps.
 
