@@ -197,6 +197,12 @@ def stores(folder: Path, good: Path) -> list[tuple[str, str, str]]:
     for given, text in TABLES.items():
         (folder / "table.csv").write_text(text)
         tried(f"convert: {given}", "convert", "-q", str(folder / "table.csv"), str(folder / "new.store"))
+    parts = {"data": [1.0, 2.0], "indptr": [0, 1, 2], "shape": [2, 3], "y": [0, 1]}
+    np.savez(folder / "rows.npz", indices=[0, 3], **parts)
+    np.save(folder / "rows.npy", np.eye(3))
+    os.truncate(folder / "rows.npy", 150)
+    tried("train: CSR with a column index out of range", "train", "-q", str(folder / "rows.npz"))
+    tried("train: an array cut short", "train", "-q", "--label", "0", str(folder / "rows.npy"))
     (folder / "photos").mkdir()
     (folder / "photos" / "a.jpg").write_text("x")
     tried("convert: over a folder of other things", "convert", "-q", str(good), str(folder / "photos"))
