@@ -25,7 +25,7 @@ from random import Random
 from typing import Any
 
 HANG = 10.0  # seconds
-BATCH = 20_000  # inputs of one child
+BATCH = 100_000  # inputs of one child
 MEMORY = 8 << 30  # bytes of address space of a child: a length in a file must not take the machine down
 SHARED = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
 
