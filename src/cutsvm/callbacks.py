@@ -70,7 +70,7 @@ def describe(record: Record) -> str:
 
 def _problem(record: Record) -> str:
     """Which of the one-vs-rest problems this is."""
-    return f"class {record.label} against the rest" if record.label else "training"
+    return f"class {printable(record.label)} against the rest" if record.label else "training"
 
 
 def decades(first: float, gap: float, tol: float) -> tuple[float, float]:
