@@ -244,7 +244,9 @@ class Checkpoint:
             and 0 <= arrays["shard"].min(initial=0) <= arrays["shard"].max(initial=0) < len(bounds) - 1
             and all(np.isfinite(arrays[name]).all() for name in ("slopes", "offsets", "errors", "weights"))
             and all(arrays[name].dtype == np.float64 for name in ("slopes", "offsets", "errors", "weights"))
-            and C * float(np.abs(arrays["slopes"]).max(initial=0.0)) < OVERFLOW  # as of every fit
+            # As of every fit: else it would have ended with an overflow.
+            and all(C * float(np.abs(arrays[name]).max(initial=0.0)) < OVERFLOW for name in ("slopes", "errors"))
+            and C * float(np.abs(arrays["offsets"]).max(initial=0.0)) < SQUARABLE
         )
         if not fits:
             raise self._damaged("the planes do not fit the rows")

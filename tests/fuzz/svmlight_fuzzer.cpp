@@ -115,6 +115,7 @@ void check(std::string_view text, Options options, std::size_t cut_at) {
     const Outcome out = read<Value>(text, options, cut_at);
     check_csr(out, options.min_index);
     if (options.keep_bad > 0 && out.n_bad > options.keep_bad) return;  // how many are kept goes by the block
+    if (cut_at >= text.size() && options.chunk_bytes > static_cast<std::int64_t>(text.size())) return;
     options.chunk_bytes = 1 << 20;
     const Outcome whole = read<Value>(text, options, text.size());
     if (options.keep_bad > 0 || out.bad.empty()) require(out == whole, "the same in blocks and as a whole");
@@ -127,7 +128,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size == 0) return 0;
     const std::uint8_t how = data[0];
     const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-    const Options options{.min_index = how & 1, .keep_bad = (how & 2) != 0 ? 3 : 0, .chunk_bytes = 1 + (how >> 4) * 8};
+    const std::int64_t chunk_bytes = how >= 0x80 ? 1 << 20 : 1 + (how >> 4) * 8;
+    const Options options{.min_index = how & 1, .keep_bad = (how & 2) != 0 ? 3 : 0, .chunk_bytes = chunk_bytes};
     const std::size_t cut_at = (how & 8) != 0 ? text.size() / 2 : text.size();
     if ((how & 4) != 0) check<float>(text, options, cut_at);
     if ((how & 4) == 0) check<double>(text, options, cut_at);
