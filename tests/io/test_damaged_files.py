@@ -78,6 +78,15 @@ def test_parts_that_are_no_csr_are_refused(case, packed, tmp_path):
         cutsvm.convert(path, tmp_path / "store")
 
 
+def test_an_archive_with_something_in_front(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, **csr_parts())
+    assert open_dataset(path).shape == (3, 4)
+    path.write_bytes(b"x" + path.read_bytes())
+    with pytest.raises(DataError, match=r"a.npz: not a .npz file"):
+        open_dataset(path)
+
+
 def test_commands_refuse_column_indices_outside_the_shape(rows, tmp_path, capsys):
     X, y = rows
     good, bad, model = (str(tmp_path / name) for name in ("good.npz", "bad.npz", "a.model"))

@@ -251,6 +251,8 @@ class NpzSource:
     def __init__(self, path: str, roles: Roles) -> None:
         self.name = path
         self._file = SourceFile(path)
+        if self._file.read(2) != b"PK":  # a zip file may have anything in front; NumPy takes that for something else
+            raise DataError(f"{path}: not a .npz file (it does not begin as one)")
         try:
             self._zip = zipfile.ZipFile(self._file)
         except _ZIPPED as error:
