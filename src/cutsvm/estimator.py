@@ -25,7 +25,7 @@ from cutsvm.rows import StoreRows, WholeRows, as_rows
 from cutsvm.run import Callback, Record, Result, Solver, Status, relative_gap
 from cutsvm.types import Array, Vector
 from cutsvm.warm import Slot, Warm
-from cutsvm.warn import warn
+from cutsvm.warn import ends_a_loop, warn
 
 
 class Labelled(NamedTuple):
@@ -177,6 +177,8 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
             checkpoint.close(converged=self.converged_)
 
     def _warn_unless_converged(self, X: Any) -> None:
+        if self.status_ is Status.INTERRUPTED and ends_a_loop():
+            raise KeyboardInterrupt
         if not self.converged_:
             warn(self._advice(X), ConvergenceWarning)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -13,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cutsvm import memory, outcome, threads, validation
+from cutsvm.callbacks import make_audible
 from cutsvm.estimator import Certified
 from cutsvm.kernel_machines import KernelSolver, resolve
 from cutsvm.kernel_machines.driver import drive
@@ -32,7 +34,7 @@ from cutsvm.kernel_machines.gram import (
 from cutsvm.kernel_machines.one_vs_one import Problems, decisions, duals, pair_scores, pairwise
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
 from cutsvm.kernel_machines.task import Answer, Settings, Task
-from cutsvm.kernel_machines.watch import OutOfTimeError, Watch
+from cutsvm.kernel_machines.watch import LOGGER, OutOfTimeError, Watch
 from cutsvm.observed import observed
 from cutsvm.run import Iterate, Record, Result, Status, Stop, run
 from cutsvm.types import Array, Ints, Vector
@@ -203,7 +205,9 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> KernelSVC:
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
-        watch = Watch(self.max_time, bool(self.verbose))
+        if self.verbose:
+            make_audible()
+        watch = Watch(self.max_time, LOGGER.isEnabledFor(logging.INFO))
         X, y, weights, classes, named = self._labelled(X, y, None)
         validation.apply_class_weights(weights, self.class_weight, classes, y, named)
         given_rounding, self._indefinite = EPS, ""
@@ -331,6 +335,8 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             reserve = 0.0 if watch.max_time is None else min(2.0 * (watch.spent - began), 0.5 * watch.max_time)
         task = Task(settings, points, problems, order, gram, reserve)
         result = self._run(solver, task) if hinge or gram is not None else self._nothing(task)
+        if gram is None and self._fits(n) and self.kernel != "linear" and result.status is Status.EPOCHS:
+            result = replace(result, status=Status.MAX_TIME)  # what followed the epochs, there was no time for
         return [result], result.w, problems
 
     def _solve_apart(

@@ -14,9 +14,10 @@ from cutsvm.estimator import Certified, on_disk
 from cutsvm.linear import LinearSVC
 from cutsvm.ranking import RankingSVM
 from cutsvm.rows import WholeRows, as_rows
+from cutsvm.run import Status
 from cutsvm.types import Vector
 from cutsvm.validation import parts
-from cutsvm.warn import warn
+from cutsvm.warn import ends_a_loop, warn
 
 __all__ = ["grid", "linear_path", "ranking_path"]
 
@@ -136,6 +137,8 @@ def copies(template: Model, Cs: Sequence[float]) -> list[Model]:
 def warn_of(models: Sequence[Certified], X: Any) -> None:
     """One warning for all that did not get there, about the worst of them."""
     late = [model for model in models if not model.converged_]
+    if any(model.status_ is Status.INTERRUPTED for model in late) and ends_a_loop():
+        raise KeyboardInterrupt
     if late:
         worst = max(late, key=lambda model: model.gap_)
         many = f"{len(late)} of {len(models)} C are not at tol; the worst is C={worst.C:g}. "

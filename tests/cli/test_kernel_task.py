@@ -205,3 +205,17 @@ def test_a_model_cut_short(run: Run, binary: Path) -> None:
     for command in (["predict", binary, model], ["info", model]):
         code, out, err = run(*command)
         assert (code, out) == (2, "") and "truncated" in err
+
+
+def test_progress(run: Run, three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the kernel matrix and the certificate, where they take long; not when quiet."""
+    from cutsvm.kernel_machines import gram, task, watch
+
+    monkeypatch.setattr(watch, "EVERY", 0.0)
+    for module in (gram, task):
+        monkeypatch.setattr(module, "ROWS", 30)
+    for quiet in ([], ["-q"]):
+        code, _, err = run("train", "--task", "kernel", *quiet, three)
+        assert code == 0
+        for words in ("kernel matrix: 50 %", "certificate: 75 %"):
+            assert err.count(words) == (0 if quiet else 1)

@@ -7,7 +7,8 @@ import os
 import shutil
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -269,7 +270,7 @@ def fit_with_progress(estimator: Certified, X: Any, y: npt.NDArray[Any] | None, 
     from cutsvm.callbacks import ProgressBar
 
     began = time.perf_counter()
-    with failures_in_words(), collected_warnings() as caught, say.repeating("cutsvm.checkpoint"), ProgressBar() as bar:
+    with failures_in_words(), collected_warnings() as caught, _remarks(say), ProgressBar() as bar:
         # Without a gap to reach there is nothing to show until the end.
         shown = not say.quiet and goal(estimator) is not None
         estimator.set_params(callbacks=[bar] if shown else None).fit(X, y, **extra)
@@ -278,6 +279,13 @@ def fit_with_progress(estimator: Certified, X: Any, y: npt.NDArray[Any] | None, 
         if not issubclass(warning.category, ConvergenceWarning):
             say.warn(str(warning.message))
     return time.perf_counter() - began
+
+
+@contextmanager
+def _remarks(say: Messages) -> Iterator[None]:
+    """What checkpoints and kernel machines log, as remarks."""
+    with say.repeating("cutsvm.checkpoint"), say.repeating("cutsvm.kernel"):
+        yield
 
 
 def write_model(estimator: Certified, target: str, data: Dataset, options: argparse.Namespace) -> str:

@@ -215,8 +215,9 @@ class Points:
         for rows in steps if track is None else track(steps):
             rest = slice(rows.start if not self.given else 0, len(self))
             self.values(rows, self, rest, out[rows, rest], base=base)
-            if not self.given:  # what a caller gives need not be symmetric
-                out[rest, rows] = out[rows, rest].T
+            # Row by row, so that memory is taken as the work gets on. What a caller gives need not be symmetric.
+            if not self.given:
+                out[rows, : rows.start] = out[: rows.start, rows].T
         if self.kernel.base == "distance":  # what rounding has left of 0
             np.fill_diagonal(out, 0.0 if base else 1.0)
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 __all__ = ["OutOfTimeError", "Watch"]
 
 T = TypeVar("T")
+LOGGER = logging.getLogger("cutsvm.kernel")
 EVERY = 5.0  # seconds between lines of progress
 
 
@@ -64,8 +65,5 @@ class Watch:
 
 
 def log(text: str) -> None:
-    """One line through the logger "cutsvm"."""
-    from cutsvm.callbacks import make_audible
-
-    make_audible()
-    logging.getLogger("cutsvm").info("%s", text)
+    """One line through the logger "cutsvm.kernel"."""
+    LOGGER.info("%s", text)
