@@ -335,7 +335,8 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             reserve = 0.0 if watch.max_time is None else min(2.0 * (watch.spent - began), 0.5 * watch.max_time)
         task = Task(settings, points, problems, order, gram, reserve)
         result = self._run(solver, task) if hinge or gram is not None else self._nothing(task)
-        if gram is None and self._fits(n) and self.kernel != "linear" and result.status is Status.EPOCHS:
+        no_time = gram is None and self._fits(n) and self.kernel != "linear"
+        if no_time and settings.finish and result.status is Status.EPOCHS:
             result = replace(result, status=Status.MAX_TIME)  # what followed the epochs, there was no time for
         return [result], result.w, problems
 
