@@ -143,13 +143,13 @@ class MultiRisk(Risk):
         return W, b - b.mean() if self.intercept is Intercept.FREE else b
 
     @timed("scores")
-    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, float]:
+    def _compensated_scores(self, W: Vector, b: Vector) -> Vector:
         self.count_visits()
         scores, column = self._blank(None), self.rows.vector(self.rows.n)
         for k in range(self.outputs):
             self.rows.compensated_scores(W[k].copy(), float(b[k]), column)
             scores[:, k] = column
-        return scores, max(float(scores.max()), -float(scores.min()))
+        return scores
 
     def flat(self, W: Vector, b: Vector) -> Vector:
         """w with these parts."""

@@ -38,6 +38,8 @@ BLOCK = 4096  # rows that other sums are made of
 ROUND_OFF = 8.0
 # An objective that may be off by less than this share of it is taken as it is.
 PRECISE = 1e-10
+# One that may be off by more is improved, if w can be made longer by some of its last binary digits.
+IMPRECISE, LAST_DIGITS = 1e-6, (50, 46, 42, 36, 30)
 # A free b beyond this is no place to begin at: planes that leave b open give any, and it would take the scores' digits.
 _FAR = 1e6
 
@@ -255,21 +257,35 @@ class Risk:
         W, b = self.model(w)
         size = max(self.magnitudes.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
         weight = self.steepness * self.loss.total
-        error = C * weight * gamma(2 * self.rows.d + self.terms + 16) * size
+        error = C * weight * gamma(2 * self.magnitudes.terms + self.terms + 16) * size
         if error <= PRECISE * primal:
             return Objective(primal, loss, error)
-        scores, largest = self._compensated_scores(W, b)
-        loss = self.loss.value(scores)
-        lost = gamma(2 * self.rows.d + 16) ** 2 * size + gamma(self.terms + 8) * min(largest, 1.0 + loss / weight)
-        return Objective(self.penalty(w) + C * loss, loss, C * weight * lost)
+        scores = self._compensated_scores(W, b)
+        loss, penalty = self.loss.value(scores), self.penalty(w)
+        highest = self.loss.at_most(scores, gamma(2 * self.magnitudes.terms + 16) ** 2 * size)
+        return Objective(penalty + C * loss, loss, C * max(0.0, highest - loss) + gamma(len(w)) * penalty)
+
+    def refined(self, w: Vector, C: float, loss: float | None = None) -> tuple[Vector, Objective]:
+        """w, or w made longer by a few of its last digits, whichever has the lowest F that rounding allows to prove.
+
+        Rows that are on the margin up to rounding have a loss of some last digits each. If C is so large that this is
+        what F consists of, a w that is longer by as much has none.
+        """
+        best, found = w, self.objective(w, C, loss)
+        if found.error > IMPRECISE * found.primal:
+            for longer in (w * (1.0 + 2.0**-digits) for digits in LAST_DIGITS):
+                other = self.objective(longer, C)
+                if other.upper < found.upper:
+                    best, found = longer, other
+        return best, found
 
     @timed("scores")
-    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, float]:
-        """The scores in twice the digits, and the largest of them."""
+    def _compensated_scores(self, W: Vector, b: Vector) -> Vector:
+        """The scores in twice the digits, rounded once."""
         self.count_visits()
         scores = self._blank(None)
         self.rows.compensated_scores(W, float(b), scores)
-        return scores, max(float(scores.max()), -float(scores.min()))
+        return scores
 
     def along(self, start: Point, end: Point) -> Line:
         """R on the line from start (k = 0) to end (k = 1) and beyond."""
@@ -381,7 +397,7 @@ class PairRisk(Risk):
     steepness = 2.0
     terms = 2 * BLOCK  # slopes times scores, added up by blocks
 
-    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, float]:
+    def _compensated_scores(self, W: Vector, b: Vector) -> Vector:
         """Of scores only differences count: from their mean they have more digits."""
         mean = float(self.score(W).scores.mean())
         return super()._compensated_scores(W, np.asarray(-mean))

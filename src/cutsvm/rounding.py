@@ -43,25 +43,26 @@ def gamma(terms: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Magnitudes:
-    """How large the rows are: low_j <= x_ij <= high_j, or only |x_i| <= norm."""
+    """How large the rows are: low_j <= x_ij <= high_j, or only |x_i| <= norm; `terms`: the values of a row, at most."""
 
     low: Vector | None
     high: Vector | None
     norm: float
+    terms: int
 
     @classmethod
     def of_columns(cls, low: Vector, high: Vector) -> Magnitudes:
         largest = np.maximum(np.abs(low), np.abs(high))
-        return cls(low, high, SLIGHTLY * float(np.linalg.norm(largest)))
+        return cls(low, high, SLIGHTLY * float(np.linalg.norm(largest)), len(low))
 
     @classmethod
-    def of_norm(cls, norm: float) -> Magnitudes:
-        return cls(None, None, SLIGHTLY * norm)
+    def of_norm(cls, norm: float, terms: int) -> Magnitudes:
+        return cls(None, None, SLIGHTLY * norm, terms)
 
     def union(self, other: Magnitudes) -> Magnitudes:
         """Of the rows of both."""
         if self.low is None or self.high is None or other.low is None or other.high is None:
-            return Magnitudes(None, None, max(self.norm, other.norm))
+            return Magnitudes(None, None, max(self.norm, other.norm), max(self.terms, other.terms))
         return Magnitudes.of_columns(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     @property

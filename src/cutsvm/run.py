@@ -106,7 +106,7 @@ class Stop:
     tol: float = 1e-3
     max_iter: int = 10_000
     max_time: float | None = None
-    # So many iterations in which neither bound moves: nothing more is to be had in float64.
+    # So many iterations in which the gap hardly becomes smaller: nothing more is to be had in float64.
     patience: int = 50
     # So often the solver begins again from its answer when the objective, recomputed from the data, is not within tol.
     retries: int = 5
@@ -186,28 +186,31 @@ def run(
                     iterates.close()  # now: it may have files to remove
             assert last is not None and status is not None
             try:
-                final = _recomputed(risk, C, last)
+                w, final = _recomputed(risk, C, last)
             except KeyboardInterrupt:  # the model is kept, with what the solver knew of it
-                final, status = Objective(last.primal, np.nan, 0.0), Status.INTERRUPTED
+                w, final, status = last.w, Objective(last.primal, np.nan, 0.0), Status.INTERRUPTED
             lower = min(last.lower, final.primal)
-            if status is not Status.CONVERGED or relative_gap(final.upper, lower) <= stop.tol:
+            near = relative_gap(final.upper, lower) <= stop.tol
+            if status is Status.PRECISION and near:
+                status = Status.CONVERGED
+            if status is not Status.CONVERGED or near:
                 break
             # The scores of blended points have drifted from those of w. From w itself, with the planes that are known,
             # the solver sees the objective as it is.
             status = watch.doubt()
             if status is not None:
                 break
-            known = replace(last, primal=final.primal, lower=lower, swept=True, loss=final.loss)
-            iterates = going_on(solver(risk, C, bundle, start=last.w.copy(), aim=stop.tol), known)
+            known = replace(last, w=w, primal=final.primal, lower=lower, swept=True, loss=final.loss)
+            iterates = going_on(solver(risk, C, bundle, start=w.copy(), aim=stop.tol), known)
     records = [record.to_dict() for record in history]
-    return Result(last.w, final.primal, lower, status, max(1, history[-1].iteration), records, final.loss)
+    return Result(w, final.primal, lower, status, max(1, history[-1].iteration), records, final.loss)
 
 
-def _recomputed(risk: Risk, C: float, last: Iterate) -> Objective:
-    """F at the model that is returned, from the data."""
+def _recomputed(risk: Risk, C: float, last: Iterate) -> tuple[Vector, Objective]:
+    """The answer, and F at the model that is returned, from the data."""
     if last.swept and last.loss is None:
-        return Objective(last.primal, np.nan, 0.0)
-    return risk.objective(last.w, C, last.loss if last.swept else None)
+        return last.w, Objective(last.primal, np.nan, 0.0)
+    return risk.refined(last.w, C, last.loss if last.swept else None)
 
 
 def _tell(callback: Callback, record: Record, risk: Risk, w: Vector) -> bool:
@@ -245,15 +248,34 @@ def _resumed(iterates: Iterator[Iterate], saved: State) -> Iterator[Iterate]:
 def going_on(iterates: Iterator[Iterate], known: Iterate) -> Iterator[Iterate]:
     """What a solver finds that began where something is known; no bound is ever worse than the known one."""
     first = next(iterates)  # where it began: nothing new
-    primal, lower = first.primal, first.lower  # the solver's own
+    progress = Progress()  # of the solver's own bounds
+    progress.stalled(first.primal, first.lower)
     for iterate in iterates:
         # It may have to find again what was known; as long as it gets on it is not at its end.
-        moved = iterate.primal < primal or iterate.lower > lower
-        primal, lower = iterate.primal, iterate.lower
+        moved = progress.stalled(iterate.primal, iterate.lower) == 0
+        lower = iterate.lower
         best = iterate
         if iterate.primal > known.primal:
             best = replace(iterate, w=known.w, primal=known.primal, swept=known.swept, loss=known.loss)
         yield replace(best, lower=max(lower, known.lower), pending=iterate.pending or moved)
+
+
+class Progress:
+    """How long a solver has made none: bounds that creep are of no use, at that pace a run ends at its limit."""
+
+    SHARE = 1e-3  # of the gap, by which it becomes smaller
+
+    def __init__(self) -> None:
+        self._primal, self._lower, self._count = np.inf, -np.inf, 0
+
+    def stalled(self, primal: float, lower: float, *, counts: bool = True) -> int:
+        """Iterations since the bounds were last nearer to each other by SHARE of the gap, this one included."""
+        gained = (self._primal - primal) + (lower - self._lower)
+        if gained > self.SHARE * (primal - lower):
+            self._primal, self._lower, self._count = primal, lower, 0
+        elif counts:
+            self._count += 1
+        return self._count
 
 
 class _Watch:
@@ -261,8 +283,7 @@ class _Watch:
 
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
-        self.best = (np.inf, -np.inf)
-        self.still = 0
+        self.progress = Progress()
         self.doubts = 0
 
     def doubt(self) -> Status | None:
@@ -272,9 +293,7 @@ class _Watch:
 
     def judge(self, iterate: Iterate, record: Record) -> Status | None:
         stop = self.stop
-        moved = iterate.primal < self.best[0] or iterate.lower > self.best[1]
-        self.still = 0 if moved or iterate.pending else self.still + 1
-        self.best = (iterate.primal, iterate.lower)
+        stalled = self.progress.stalled(iterate.primal, iterate.lower, counts=not iterate.pending)
         if record.gap <= stop.tol:
             return Status.CONVERGED
         if iterate.satisfied:
@@ -283,7 +302,7 @@ class _Watch:
             return Status.MAX_ITER
         if stop.max_time is not None and record.seconds >= stop.max_time:
             return Status.MAX_TIME
-        return Status.PRECISION if self.still >= stop.patience else None
+        return Status.PRECISION if stalled >= stop.patience else None
 
 
 def record_of(iterate: Iterate, iteration: int, time: Clock, tol: float, label: str) -> Record:

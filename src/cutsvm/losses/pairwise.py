@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm.rounding import gamma
+from cutsvm.rounding import UNIT, gamma
 from cutsvm.types import Array, Ints, Vector
 
 # A pair as close as this to the margin is on it, and does not count: round-off must not choose among slopes.
 _TIE = 1e-12
+_LONG = 8192  # terms of slopes times scores that are added up, by blocks
 _SUMS = 64  # additions of sums of levels, and of the numbers themselves
 _ABOVE_ZERO = 5e-324  # the smallest margin: a difference below it is 0 or less
 _HEAVY = 1e70  # products of weights up to here, and sums of many of them, have room for slopes and scores
@@ -112,6 +113,12 @@ class Pairwise:
 
     def value(self, scores: Vector) -> float:
         return float(self.evaluate(scores).losses.sum())
+
+    def at_most(self, scores: Vector, error: float) -> float:
+        """By a wider margin: no difference of two scores is off by more than twice the error of one."""
+        largest = max(float(scores.max()), -float(scores.min()))
+        found = self.count(scores, 1.0 + 2.0 * error + 8.0 * UNIT * (1.0 + largest))
+        return float(found.losses.sum()) + gamma(_LONG) * (1.0 + 2.0 * largest) * float(found.weights.sum())
 
     def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
         """See `RowLoss.slopes`. Bounds lie between queries; slopes sum to 0 in each, so they are always balanced."""

@@ -208,9 +208,10 @@ class SparseRows(_InMemory):
         largest = max(
             float(self.squares_of(begin, min(begin + BLOCK, self.n)).max()) for begin in range(0, self.n, BLOCK)
         )
+        longest = int(np.diff(self.arrays[2]).max(initial=1))
         if not self.sorted:  # of values that stand in one place of a row the sum counts, and not each
-            largest *= float(np.diff(self.arrays[2]).max(initial=1))
-        return Magnitudes.of_norm(float(np.sqrt(largest)))
+            largest *= longest
+        return Magnitudes.of_norm(float(np.sqrt(largest)), longest)
 
     def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
         return core.sparse_accumulate(*self.arrays, self.d, old, fresh, bounds, sums, moved, self.threads)

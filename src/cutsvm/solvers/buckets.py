@@ -31,6 +31,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from cutsvm.losses import Hinge
 from cutsvm.planes import Planes
@@ -98,7 +99,12 @@ class Buckets:
 
     @cached_property
     def moves(self) -> Plain | Whitened:
-        return Whitened(self.risk, self.rows) if self.whiten and self.rows.d <= WIDE else self.plain
+        if self.whiten and self.rows.d <= WIDE:
+            try:
+                return Whitened(self.risk, self.rows)
+            except LinAlgError:  # rounding has left nothing of how the rows spread
+                pass
+        return self.plain
 
     def dispatch_if_due(self, w: Vector) -> None:
         """The K-rule of Remark 1."""

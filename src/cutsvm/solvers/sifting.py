@@ -37,7 +37,7 @@ from cutsvm.losses import Siftable
 from cutsvm.planes import Bundle
 from cutsvm.risk import Risk, new_bundle
 from cutsvm.rows import WholeRows, in_order
-from cutsvm.run import Iterate, Solver
+from cutsvm.run import Iterate, Progress, Solver
 from cutsvm.sifted import Sifted, can_sift
 from cutsvm.solvers.abreast import abreast
 from cutsvm.solvers.common import goal
@@ -171,15 +171,14 @@ class Sifting:
         whole, lower, crowded = camp.whole, 0.0, 0
         yield _iterate(whole, lower, 0)
         while True:
-            bounds, still, begin = (np.inf, -np.inf), 0, whole.w if begin is None else begin
+            progress, still, begin = Progress(), 0, whole.w if begin is None else begin
             for inner in self.inner(camp.sifted.risk, C, camp.planes, start=begin, aim=INNER * aim):
                 lower = max(lower, inner.lower)
                 yield _iterate(whole, lower, inner.planes, pending=True)
                 left = max(INNER * aim * whole.primal, LEFT * (whole.primal - inner.lower))
-                still = 0 if inner.primal < bounds[0] or inner.lower > bounds[1] else still + 1
+                still = progress.stalled(inner.primal, inner.lower)
                 if inner.primal - inner.lower <= left or still >= STILL:
                     break
-                bounds = inner.primal, inner.lower
             begin = None
             k, fits = whole.advance(camp.sifted, inner.w.copy(), goal(lower, aim))
             yield _iterate(whole, lower, inner.planes, step=k)
