@@ -88,7 +88,9 @@ def _twin(risk: Risk, threads: int) -> Risk:
     """The same risk with memory and threads of its own."""
     rows, loss = copy(risk.rows), copy(risk.loss)
     rows.threads, loss.threads = threads, threads  # type: ignore[attr-defined]
-    return type(risk)(rows, loss, intercept=risk.intercept, threads=threads)
+    twin = type(risk)(rows, loss, intercept=risk.intercept, threads=threads)
+    twin.given, twin.shift = risk.given, risk.shift
+    return twin
 
 
 def _halves(risk: Risk, Cs: list[float]) -> tuple[list[float], list[float]]:

@@ -240,14 +240,16 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         two = len(classes) == 2
         positives, names = classes[int(two) :], [""] if two else [str(name) for name in named]
         began, cut_short = perf_counter(), False
-        starts = self._starts(len(positives), rows.d)
+        given, (rows, shift) = rows, self._centred(rows)
         found: list[list[Result]] = []
-        for positive, name, start in zip(positives, names, starts, strict=True):
+        for positive, name, model in zip(positives, names, self._starts(len(positives), rows.d), strict=True):
             # With one problem the weights themselves take the sign: n numbers less to hold.
             signed = weights if len(positives) == 1 else rows.vector(rows.n)
             np.copyto(signed, weights)
             validation.negate(signed, y, positive)
             risk = Risk(rows, Hinge(signed, n_threads), intercept=self._intercept(), threads=n_threads)
+            risk.given, risk.shift = given, shift
+            start = None if model is None else risk.coordinates(*model)
             stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
             kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory(name)}
             found.append(walk_in_parts(solver, risk, Cs, stop, self._callbacks(), label=name, **kept))
@@ -273,10 +275,12 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         for part in validation.parts(len(y)):
             labels[part] = np.minimum(np.searchsorted(classes, y[part]), len(classes) - 1)
         loss = CrammerSinger(labels, weights, len(classes), n_threads)
+        given, (rows, shift) = rows, self._centred(rows)
         risk = MultiRisk(rows, loss, intercept=self._intercept(), threads=n_threads)
+        risk.given, risk.shift = given, shift
         start = None
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), risk.rows.d):
-            start = risk.flat(self.coef_, self.intercept_)
+            start = risk.coordinates(self.coef_, self.intercept_)
         stop = Stop(self.tol, self.max_iter, self.max_time)
         kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
         results = walk(solver, risk, Cs, stop, self._callbacks(), **kept)
@@ -294,11 +298,15 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     def _time_left(self, began: float) -> float | None:
         return None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - began))
 
-    def _starts(self, problems: int, features: int) -> Sequence[Vector | None]:
-        """With warm_start, the last fit's solution, if it has the right shape."""
+    def _centred(self, rows: Rows) -> tuple[Rows, Vector | None]:
+        """Rows less one of them where a feature is far from 0, as times are; a free intercept makes up for it."""
+        return rows.centred() if self._intercept() is Intercept.FREE else (rows, None)
+
+    def _starts(self, problems: int, features: int) -> Sequence[tuple[Vector, Vector] | None]:
+        """With warm_start, the last fit's weights and intercepts, if they have the right shape."""
         if not (self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (problems, features)):
             return [None] * problems
-        return list(np.hstack([self.coef_, self.intercept_[:, None]]) if self.fit_intercept else self.coef_)
+        return list(zip(self.coef_, self.intercept_, strict=True))
 
     def decision_function(self, X: Any) -> Vector:
         """X coef_' + intercept_: shape (n,) for two classes (positive means classes_[1]), else (n, n_classes)."""

@@ -139,15 +139,18 @@ class MultiRisk(Risk):
 
     def model(self, w: Vector) -> tuple[Vector, Vector]:
         """Free intercepts have the mean 0: a constant added to all changes nothing."""
-        W, b = self.parts(w)
+        W, b = super().model(w)
         return W, b - b.mean() if self.intercept is Intercept.FREE else b
+
+    def coordinates(self, W: Vector, b: Vector) -> Vector:
+        return self.flat(W, b if self.shift is None else b + W @ self.shift)
 
     @timed("scores")
     def _compensated_scores(self, W: Vector, b: Vector) -> Vector:
         self.count_visits()
         scores, column = self._blank(None), self.rows.vector(self.rows.n)
         for k in range(self.outputs):
-            self.rows.compensated_scores(W[k].copy(), float(b[k]), column)
+            self._judged.compensated_scores(W[k].copy(), float(b[k]), column)
             scores[:, k] = column
         return scores
 

@@ -94,7 +94,9 @@ class _PairwiseSVM(Certified):
                 f"there is no pair to learn from: y is the same for all rows of a query, in all {len(loss.levels)} "
                 "queries (rows of weight 0 left out)"
             )
-        risk = PairRisk(rows, loss, threads=n_threads)
+        centred, shift = rows.centred()
+        risk = PairRisk(centred, loss, threads=n_threads)
+        risk.given, risk.shift = rows, shift
         checkpoint = self._checkpoint_of(solver, rows, y, starts, weights)
         warm = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, risk.rows.d)
         stop = Stop(self.tol, self.max_iter, self.max_time)

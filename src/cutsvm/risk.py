@@ -95,6 +95,7 @@ class Risk:
     # A dual vector alpha / s to begin with, for solvers that have one; they leave theirs here.
     dual: Vector | None = None
     trail: Trail | None = None  # what solvers share that walk over several C
+    shift: Vector | None = None  # the rows are those given less this one, m: the intercept is b + w.m then
     origin: Risk | None = None  # of which this is a lower bound, made of some of its rows and of means of others
     mean_error: float = 0.0  # what the means may have lost to rounding: a bound e as of `cutsvm.rounding`
 
@@ -102,6 +103,7 @@ class Risk:
         self, rows: Rows, loss: Loss, *, intercept: Intercept = Intercept.NONE, shards: int = 1, threads: int = 1
     ) -> None:
         self.rows, self.loss, self.intercept, self.threads = rows, loss, intercept, threads
+        self.given: Rows = rows  # as the user has them
         self.size, self.n_free = self._coordinates()
         self.split(shards)
 
@@ -127,7 +129,9 @@ class Risk:
     @cached_property
     def magnitudes(self) -> Magnitudes:
         """How large the rows are, those of the risk that this is a lower bound of."""
-        return self.rows.magnitudes if self.origin is None else self.origin.magnitudes
+        if self.origin is not None:
+            return self.origin.magnitudes
+        return self.given.magnitudes if self.shift is None else self.rows.magnitudes
 
     def intercept_bound(self, C: float) -> float:
         """Some minimiser of |w|^2/2 + C R has |b + w.m| below this, m the centre of the rows.
@@ -244,7 +248,13 @@ class Risk:
 
     def model(self, w: Vector) -> tuple[Vector, Vector]:
         """The weights of the features and the intercepts as they are returned to the user."""
-        return self.parts(w)
+        W, b = self.parts(w)
+        return (W, b) if self.shift is None else (W, np.asarray(b - W @ self.shift))
+
+    def coordinates(self, W: Vector, b: Vector) -> Vector:
+        """The w whose model this is, up to rounding."""
+        moved = b if self.shift is None else b + W @ self.shift
+        return W.copy() if self.intercept is Intercept.NONE else np.append(W, moved)
 
     def objective(self, w: Vector, C: float, loss: float | None = None) -> Objective:
         """F at the model of w, from the data; loss: R there, if it is known from a pass at this very w.
@@ -255,14 +265,14 @@ class Risk:
             loss = self.value(self.score(w))
         primal = self.penalty(w) + C * loss
         W, b = self.model(w)
-        size = max(self.magnitudes.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
-        weight = self.steepness * self.loss.total
-        error = C * weight * gamma(2 * self.magnitudes.terms + self.terms + 16) * size
+        rows = self._judged.magnitudes
+        size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
+        error = C * self.steepness * self.loss.total * gamma(2 * rows.terms + self.terms + 16) * size
         if error <= PRECISE * primal:
             return Objective(primal, loss, error)
         scores = self._compensated_scores(W, b)
         loss, penalty = self.loss.value(scores), self.penalty(w)
-        highest = self.loss.at_most(scores, gamma(2 * self.magnitudes.terms + 16) ** 2 * size)
+        highest = self.loss.at_most(scores, gamma(2 * rows.terms + 16) ** 2 * size)
         return Objective(penalty + C * loss, loss, C * max(0.0, highest - loss) + gamma(len(w)) * penalty)
 
     def refined(self, w: Vector, C: float, loss: float | None = None) -> tuple[Vector, Objective]:
@@ -284,8 +294,13 @@ class Risk:
         """The scores in twice the digits, rounded once."""
         self.count_visits()
         scores = self._blank(None)
-        self.rows.compensated_scores(W, float(b), scores)
+        self._judged.compensated_scores(W, float(b), scores)
         return scores
+
+    @property
+    def _judged(self) -> Rows:
+        """The rows whose scores the model is judged by."""
+        return self.given
 
     def along(self, start: Point, end: Point) -> Line:
         """R on the line from start (k = 0) to end (k = 1) and beyond."""
@@ -397,8 +412,12 @@ class PairRisk(Risk):
     steepness = 2.0
     terms = 2 * BLOCK  # slopes times scores, added up by blocks
 
+    @property
+    def _judged(self) -> Rows:
+        return self.rows  # less any row: of scores only differences count
+
     def _compensated_scores(self, W: Vector, b: Vector) -> Vector:
-        """Of scores only differences count: from their mean they have more digits."""
+        """From their mean the scores have more digits."""
         mean = float(self.score(W).scores.mean())
         return super()._compensated_scores(W, np.asarray(-mean))
 

@@ -45,6 +45,9 @@ class Rows(Protocol):
     def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
         """The same in twice the digits, rounded once."""
 
+    def centred(self) -> tuple[Rows, Vector | None]:
+        """Rows less a row m, and m, where that leaves more digits; else themselves and None."""
+
     @property
     def magnitudes(self) -> Magnitudes:
         """How large the rows are."""

@@ -23,6 +23,7 @@ NARROW = 64  # features; with fewer there is little to gain
 SAMPLE = 1000  # rows that are looked at to see this, or how long rows are
 MEMORY = 0.25  # the copy may take this share of the machine's memory
 
+FAR = 1e5  # times as far from 0 as its values from each other: such a feature is centred where the intercept is free
 BLOCK = 1 << 16  # rows that are looked at together by those who do not look at all of them at once
 
 # What a descent has seen: the gap of the rows visited, the steepest and the flattest slope, how many rows stay.
@@ -63,6 +64,10 @@ class _InMemory:
     n: int
     room: int | None = None  # rows that a solver may copy: as many as it likes
     held = True  # there is memory for a few numbers of each row
+
+    def centred(self: Own) -> tuple[Own, Vector | None]:
+        """Themselves: rows of these kinds are not centred."""
+        return self, None
 
     @staticmethod
     def vector(shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
@@ -107,6 +112,23 @@ class DenseRows(_InMemory):
         low, high = np.empty(self.d), np.empty(self.d)
         core.column_ranges(self.X, low, high, self.threads)
         return Magnitudes.of_columns(low, high)
+
+    def centred(self) -> tuple[DenseRows, Vector | None]:
+        """The rows less a row m, and m, if that leaves more digits: of features far from 0 beside how they vary.
+
+        m_j is between the least and the largest value, which are so close that x_ij - m_j has no rounding error
+        (Sterbenz's lemma). A copy; the rows themselves and None where no feature is that far from 0.
+        """
+        low, high = self.magnitudes.low, self.magnitudes.high
+        assert low is not None and high is not None
+        widths = high - low
+        # A constant takes digits from others only if it is that far from 0 beside them: that of 1 does not.
+        widths = np.where(widths > 0.0, widths, float(widths.max(initial=1.0)))
+        far = (FAR * widths < np.minimum(np.abs(low), np.abs(high))) & (np.sign(low) == np.sign(high))
+        if not far.any():
+            return self, None
+        middle = np.where(far, low + 0.5 * (high - low), 0.0).astype(self.X.dtype)
+        return DenseRows(self.X - middle, self.threads), middle.astype(np.float64)
 
     def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
         return core.dense_accumulate(self.X, old, fresh, bounds, sums, moved, self.threads)

@@ -124,6 +124,10 @@ class StoreRows:
         for mine, rows in self.blocks():
             rows.scores(w, b, out[mine])
 
+    def centred(self) -> tuple[StoreRows, None]:
+        """Themselves: a copy would not fit."""
+        return self, None
+
     def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
         for mine, rows in self.blocks():
             rows.compensated_scores(w, b, out[mine])
