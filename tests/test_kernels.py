@@ -404,3 +404,43 @@ def test_malformed_csr_is_refused():
     X.indptr[1] = 3
     with pytest.raises(ValueError, match="row pointers"):
         as_rows(X)
+
+
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if "csr" not in name])
+@given(seed=seeds, n=sizes, d=st.integers(1, 9), threads=st.integers(1, 3))
+def test_column_ranges(layout, seed, n, d, threads):
+    X = LAYOUTS[layout](rng_of(seed).normal(size=(n, d)) - 1.0)
+    low, high = np.empty(d), np.empty(d)
+    core.column_ranges(as_rows(X).X, low, high, threads)
+    assert_array_equal([low, high], sweep.column_ranges(X))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(seed=seeds, n=sizes, d=st.integers(1, 9), threads=st.integers(1, 3))
+def test_row_hashes(layout, seed, n, d, threads):
+    """The same number for all layouts; every value counts, and its place does."""
+    rng = rng_of(seed)
+    X = some_rows(rng, n, d)
+    rows, out = as_rows(LAYOUTS[layout](X), threads), np.empty(n, dtype=np.uint64)
+    rows.hashes(out)
+    assert_array_equal(out, sweep.row_hashes(X))
+    i, j = rng.integers(n), rng.integers(d)
+    X[i, j] = -X[i, j] if X[i, j] else 1.0
+    as_rows(LAYOUTS[layout](X), threads).hashes(changed := np.empty(n, dtype=np.uint64))
+    assert list(np.flatnonzero(changed != out)) == [i]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(seed=seeds, n=st.integers(1, 20), d=st.integers(1, 9), decades=st.integers(0, 12), threads=st.integers(1, 3))
+def test_compensated_scores(layout, seed, n, d, decades, threads):
+    """As if computed without rounding: the error is a last digit, and the square of one times what was added up."""
+    rng = rng_of(seed)
+    X = LAYOUTS[layout](rng.normal(size=(n, d)) * 10.0 ** rng.integers(-decades, decades + 1, size=d))
+    values = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    w, out = rng.normal(size=d), np.empty(n)
+    w[-1] *= 1e8
+    b = -float(values[0] @ w)  # of the first row nothing is left
+    as_rows(X, threads).compensated_scores(w, b, out)
+    exact = sweep.exact_scores(values, w, b)
+    sizes = np.abs(values.astype(float)) @ np.abs(w) + abs(b)
+    assert (np.abs(out - exact) <= 2.0**-52 * np.abs(exact) + (4.0 * d * 2.0**-53) ** 2 * sizes).all()

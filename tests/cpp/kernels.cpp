@@ -243,8 +243,37 @@ void check_finite(std::int64_t n, int threads) {
 }
 
 template <class Rows>
+void check_ends_and_hashes(const Problem& p, const Rows& rows, int threads) {
+    const auto n = static_cast<std::size_t>(p.n), d = static_cast<std::size_t>(p.d);
+    std::vector<double> w(d, 0.5), exact(n), plain(n), low(d), high(d);
+    compensated_scores(rows, w.data(), 0.25, std::span<double>(exact), threads);
+    scores(rows, w.data(), 0.25, std::span<double>(plain), threads);
+    for (std::size_t i = 0; i < n; ++i) expect(near(exact[i], plain[i]), "compensated_scores", static_cast<long>(i));
+    std::vector<std::uint64_t> hashes(n);
+    row_hashes(rows, std::span<std::uint64_t>(hashes), threads);
+    for (std::int64_t i = 0; i < p.n; ++i) {
+        std::uint64_t sum = 0;
+        for (std::int64_t j = 0; j < p.d; ++j) sum += p.x(i, j) != 0.0 ? value_hash(j, p.x(i, j)) : 0;
+        expect(hashes[static_cast<std::size_t>(i)] == sum, "row_hashes", i);
+    }
+    if constexpr (requires { rows.ranges(0, 1, nullptr, nullptr); }) {
+        column_ranges(rows, std::span<double>(low), std::span<double>(high), threads);
+        for (std::int64_t j = 0; j < p.d; ++j) {
+            double least = p.x(0, j), most = p.x(0, j);
+            for (std::int64_t i = 1; i < p.n; ++i) {
+                least = std::min(least, p.x(i, j));
+                most = std::max(most, p.x(i, j));
+            }
+            const auto at = static_cast<std::size_t>(j);
+            expect(low[at] == least && high[at] == most, "column_ranges", j);
+        }
+    }
+}
+
+template <class Rows>
 void check_all(const Problem& p, const Rows& rows, int threads) {
     check_rows(p, rows, threads);
+    check_ends_and_hashes(p, rows, threads);
     check_more_rows(p, rows, threads);
     for (const std::int64_t points : {1, 8, 9, 16}) check_tangents(p, rows, points, threads);
     check_descent(p, rows, p.d % 2 ? 1.0 : 0.0, p.shards % 2 ? 1 : 7, threads);

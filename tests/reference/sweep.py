@@ -1,5 +1,6 @@
 """Twins of src/core/sweep.hpp."""
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -52,3 +53,25 @@ def valid_csr(columns, pointers, d):
     fits = all(0 <= j < d for row in rows for j in row)
     rises = all(i < j for row in rows for i, j in pairwise([-1, *row]))
     return fits, rises
+
+
+def column_ranges(X):
+    """The least and the largest value of each feature."""
+    return X.astype(float).min(axis=0), X.astype(float).max(axis=0)
+
+
+def exact_scores(X, w, b):
+    """x_i . w + b without rounding, then rounded once."""
+    factors = [Fraction(float(value)) for value in w]
+    sums = [sum((Fraction(float(x)) * v for x, v in zip(row, factors, strict=True)), Fraction(float(b))) for row in X]
+    return np.array([float(value) for value in sums])
+
+
+def row_hashes(X):
+    """The sum over the values other than 0 of the splitmix64 finalizer of (feature, value), modulo 2^64."""
+    values = X.astype(float)
+    places = np.arange(1, X.shape[1] + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = values.view(np.uint64) ^ places
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.where(values != 0.0, z ^ (z >> np.uint64(31)), np.uint64(0)).sum(axis=1, dtype=np.uint64)
