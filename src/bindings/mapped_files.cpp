@@ -21,6 +21,7 @@ Bytes map_file(const MappedFiles& files, int descriptor, std::size_t size) {
         nb::capsule owner(file.release(), [](void* p) noexcept { delete static_cast<MappedFile*>(p); });
         return Bytes(data, {size}, owner);
     } catch (const std::system_error& error) {
+        if (error.code() == std::errc::not_enough_memory) throw std::bad_alloc();
         errno = error.code().value();
         PyErr_SetFromErrno(PyExc_OSError);
         throw nb::python_error();

@@ -8,7 +8,6 @@ the answer is the same for any number of threads; on one thread the parts come o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from threading import Event, Lock
@@ -21,6 +20,7 @@ from cutsvm.losses import Hinge
 from cutsvm.risk import Risk
 from cutsvm.rows import DenseRows, SparseRows
 from cutsvm.run import Callback, Record, Result, Solver, Status, Stop
+from cutsvm.threads import ThreadPool
 from cutsvm.trail import walk
 
 __all__ = ["walk_in_parts"]
@@ -58,7 +58,7 @@ def walk_in_parts(
     if risk.threads == 1:
         found = [*part(high, 1), *part(low, 1)]
     else:
-        with ThreadPoolExecutor(1) as pool:
+        with ThreadPool(1) as pool:
             other = pool.submit(part, low, risk.threads - risk.threads // 2)
             try:
                 found = [*part(high, risk.threads // 2), *_waited(other, stopped)]

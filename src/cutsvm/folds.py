@@ -10,7 +10,7 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from copy import copy
 from threading import Event
 from time import perf_counter
@@ -115,7 +115,7 @@ class Folds:
                 outcomes = [one(place) for place in places]
                 self.also = last()
                 return outcomes
-            with ThreadPoolExecutor(self.side_by_side) as pool:
+            with threads.ThreadPool(self.side_by_side) as pool:
                 waiting = [pool.submit(one, place) for place in places]
                 final = pool.submit(last)
                 try:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from multiprocessing import current_process
 from threading import Event, Lock, Thread, local
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 from joblib import effective_n_jobs, parallel_config
 from threadpoolctl import ThreadpoolController
 
@@ -17,6 +19,8 @@ from cutsvm._native import core
 
 # Numbers in X up to which one thread is faster: others take longer to wake than they help.
 FEW = 1 << 18
+
+T = TypeVar("T")
 
 _forked = False
 
@@ -73,6 +77,9 @@ def count(n_jobs: int | None, size: int = FEW) -> int:
     return found if found == 1 or _can_start(found) else 1
 
 
+# Bytes of address space that each thread should find beside its stack: what libraries keep for a thread is allocated
+# when it first calls them, and the C library ends the process where that fails.
+SPARE = 16 << 20
 _known = local()  # most: so many threads are known to be there for this one
 
 
@@ -89,6 +96,7 @@ def _can_start(count: int) -> bool:
             thread = Thread(target=end.wait, daemon=True)
             thread.start()
             started.append(thread)
+        _check_spare(count)
     except (RuntimeError, MemoryError):  # "can't start new thread"
         return False
     finally:
@@ -97,6 +105,27 @@ def _can_start(count: int) -> bool:
             thread.join()
     _known.most = count
     return True
+
+
+def _check_spare(count: int) -> None:
+    """Raises MemoryError if there is no address space for so many threads; nothing is written, so none is used."""
+    np.empty(SPARE * count, dtype=np.uint8)
+
+
+class ThreadPool(ThreadPoolExecutor):
+    """One whose lack of threads is a MemoryError: it comes of a limit on memory, or on threads."""
+
+    def __init__(self, count: int) -> None:
+        _check_spare(count)
+        super().__init__(count)
+
+    def submit(self, call: Callable[..., T], /, *args: Any, **more: Any) -> Future[T]:
+        try:
+            return super().submit(call, *args, **more)
+        except RuntimeError as error:
+            if "start new thread" not in str(error):
+                raise
+            raise MemoryError("another thread cannot be started") from error
 
 
 @cache

@@ -20,12 +20,12 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; bad input never ends in a traceback."""
     try:
+        _replace_closed_streams()
         # A file name that is not valid text in the user's encoding must not stop a result from being shown.
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
         code = _run(sys.argv[1:] if argv is None else list(argv))
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
         return code
     except BrokenPipeError:
         _abandon_stdout()
@@ -33,6 +33,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # files are dealt with in the commands, so this is the standard output
         _abandon_stdout()
         return complain(f"cannot write the results: {error.strerror}", 1)
+
+
+def _replace_closed_streams() -> None:
+    """Whoever closed a standard stream (`>&-`) gets the null device in its place.
+
+    Python has None for it, and the next file that is opened would get its number: what other libraries print would go
+    into the model.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))
 
 
 def _run(argv: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import logging
 import math
@@ -137,6 +138,8 @@ def failures_in_words(name: str = "") -> Iterator[None]:
     except (ValueError, FloatingPointError, ImportError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            raise MemoryError from error
         raise CommandError(f"{error.filename or name}: {error.strerror or error}") from error
 
 

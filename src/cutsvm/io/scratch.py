@@ -38,6 +38,8 @@ class Scratch:
                     stream.truncate(size)
                 mapped = mmap.mmap(stream.fileno(), size)
         except OSError as error:
+            if error.errno == errno.ENOMEM:
+                raise MemoryError(f"no address space for a file of {size:,} bytes") from None
             why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
             raise DataError(
                 f"{self.folder}: no room for {size:,} bytes of scratch: {why}; free some, or raise memory_limit"

@@ -16,7 +16,6 @@ would be seen in the kernel's value they are computed again from the differences
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -25,6 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from cutsvm._native import core
+from cutsvm.threads import ThreadPool
 from cutsvm.types import Array, Ints, Vector
 
 __all__ = [
@@ -262,7 +262,7 @@ def in_blocks(work: Callable[[slice], None], size: int, block: int, threads: int
         for one in blocks(size, block):
             work(one)
         return
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPool(threads) as pool:
         for _ in pool.map(work, blocks(size, block)):
             pass
 

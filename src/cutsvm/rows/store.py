@@ -7,7 +7,6 @@ to the last bit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +17,7 @@ from cutsvm.io.scratch import Scratch
 from cutsvm.io.store import Store
 from cutsvm.rounding import Magnitudes
 from cutsvm.rows.array import Choices, DenseRows, SparseRows
+from cutsvm.threads import ThreadPool
 from cutsvm.types import Array, Ints, Vector
 
 PIECE = 1 << 18  # rows that are handed out at a time: a block of narrow rows has millions, and each takes numbers
@@ -85,7 +85,7 @@ class StoreRows:
                 yield self._place(k), self._as_rows(self.store.read(k))
                 self.store.check_intact()
             return
-        with ThreadPoolExecutor(1) as reader:
+        with ThreadPool(1) as reader:
             ahead = reader.submit(self.store.read, order[0])
             for position, k in enumerate(order):
                 arrays = ahead.result()
