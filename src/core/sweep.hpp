@@ -103,11 +103,10 @@ void column_ranges(const Rows& rows, std::span<double> low, std::span<double> hi
     const auto d = static_cast<std::size_t>(rows.d);
     const std::int64_t runs = std::max<std::int64_t>(1, std::min<std::int64_t>(threads, count_blocks(rows.n)));
     std::vector<T> ends(2 * static_cast<std::size_t>(runs) * d);
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && runs > 1)
-    for (std::int64_t run = 0; run < runs; ++run) {
+    for_equal_tasks(runs, threads, [&](std::int64_t run) {
         T* least = ends.data() + 2 * static_cast<std::size_t>(run) * d;
         rows.ranges(rows.n * run / runs, rows.n * (run + 1) / runs, least, least + d);
-    }
+    });
     for (std::size_t j = 0; j < d; ++j) {
         T least = ends[j], most = ends[d + j];
         for (std::size_t run = 1; run < static_cast<std::size_t>(runs); ++run) {

@@ -29,6 +29,32 @@ def test_fits_under_a_limit_on_the_address_space():
     assert len(found) == len(cases) and all(int(many) > 0 for many in found), done.stdout
 
 
+@LINUX
+@pytest.mark.parametrize("megabytes", [150, 300])
+def test_a_command_under_a_limit_on_the_address_space(megabytes):
+    """Below what libraries need when they are loaded: tracebacks, an endless loop in OpenBLAS, or its own exit."""
+    shell = f"ulimit -v {1024 * megabytes}; {sys.executable} -m cutsvm.cli demo"
+    done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 1
+    assert done.stderr.startswith("cutsvm: not enough memory") and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_a_library_that_cannot_be_loaded(monkeypatch, capsys):
+    import cutsvm.cli
+
+    for text, expected in (
+        ("some.so: failed to map segment from shared object", "cutsvm: not enough memory\n"),
+        ("No module named 'scipy'", "cutsvm: cannot load a library: No module named 'scipy'\n"),
+    ):
+
+        def refuse(text=text):
+            raise ImportError(text)
+
+        monkeypatch.setattr(cutsvm.cli, "_prepare_for_little_memory", refuse)
+        assert cutsvm.cli.main(["--version"]) == 1
+        assert capsys.readouterr().err == expected
+
+
 def test_one_thread_where_no_other_can_be_started(monkeypatch):
     from cutsvm import threads
 

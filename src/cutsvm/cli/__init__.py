@@ -12,9 +12,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cutsvm.cli.messages import CommandError, complain
+from cutsvm.cli.messages import CommandError, complain, no_room_for_library
 
 __all__ = ["main"]
+
+LEAST_ADDRESS_SPACE = 256 << 20  # bytes, for Python and NumPy alone
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,6 +54,7 @@ def _replace_closed_streams() -> None:
 
 def _run(argv: list[str]) -> int:
     try:
+        _prepare_for_little_memory()
         from cutsvm.cli.parser import parse  # takes a second, and Ctrl-C may come in it
 
         options = parse(argv)
@@ -66,6 +69,29 @@ def _run(argv: list[str]) -> int:
         return complain("interrupted, nothing was written", 1)
     except MemoryError:
         return complain("not enough memory", 1)
+    except ImportError as error:  # a library of an incomplete installation, or one for which there is no memory
+        return complain("not enough memory" if no_room_for_library(error) else f"cannot load a library: {error}", 1)
+
+
+def _prepare_for_little_memory() -> None:
+    """Under `ulimit -v`: refuses what would not do to load the libraries, and asks OpenBLAS to start no threads.
+
+    It starts one per core when it is loaded, and hangs or ends the process where it cannot.
+    """
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return
+    if limit < LEAST_ADDRESS_SPACE:
+        raise CommandError(
+            f"not enough memory: the limit on the address space (ulimit -v) is {limit >> 20} MiB, expected at least "
+            f"{LEAST_ADDRESS_SPACE >> 20} MiB",
+            1,
+        )
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _abandon_stdout() -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "collected_warnings",
     "complain",
     "failures_in_words",
+    "no_room_for_library",
     "one_line",
     "print_json",
     "result",
@@ -136,11 +137,19 @@ def failures_in_words(name: str = "") -> Iterator[None]:
         raise CommandError(str(error) or "not available yet") from error
     # DataError, ModelFileError and scikit-learn's are ValueErrors; ImportError: no decompressor.
     except (ValueError, FloatingPointError, ImportError) as error:
+        if no_room_for_library(error):
+            raise MemoryError from error
         raise CommandError(str(error)) from error
     except OSError as error:
         if error.errno == errno.ENOMEM:
             raise MemoryError from error
         raise CommandError(f"{error.filename or name}: {error.strerror or error}") from error
+
+
+def no_room_for_library(error: Exception) -> bool:
+    """Whether a library could not be loaded for lack of memory, in the words of the system's loader."""
+    words = ("failed to map segment", "cannot allocate memory", "cannot create shared object descriptor")
+    return isinstance(error, ImportError) and any(word in str(error).lower() for word in words)
 
 
 def certificate(gap: float, tol: float | None) -> str:

@@ -26,7 +26,7 @@ __all__ = ["Store"]
 Array = NDArray[Any]
 _Signature = tuple[int, int, int, int]  # of a file: its number, size, and the times of its last changes
 _CLOSE = 1e-9  # another instruction set adds in another order
-_PART = 1 << 20  # numbers that are looked at together
+_PART = 1 << 17  # numbers that are looked at together
 
 
 class Store:
@@ -128,20 +128,24 @@ class Store:
         )
 
     def _check_squares(self, file: Path, number: int, arrays: tuple[Array, ...]) -> None:
+        """The column of squares must be that of the rows; some rows at a time: a block may have millions."""
         first, last = int(self.edges[number]), int(self.edges[number + 1])
-        found = np.empty(last - first)
-        if self.sparse:
-            values, columns, pointers = arrays
-            core.sparse_squares(values, columns, pointers, found, 1)
-        else:
-            core.dense_squares(arrays[0], found, 1)
-        wrong = np.flatnonzero(~np.isclose(found, self.squares[first:last], rtol=_CLOSE, atol=0.0))
-        if len(wrong):
-            row = int(wrong[0])
-            raise DataError(
-                f"{file}: row {first + row}: the square of the row is {found[row]}, in squares.bin it is "
-                f"{self.squares[first + row]}; run convert again"
-            )
+        for begin in range(0, last - first, _PART):
+            end = min(last - first, begin + _PART)
+            found = np.empty(end - begin)
+            if self.sparse:
+                values, columns, pointers = arrays
+                core.sparse_squares(values, columns, pointers[begin : end + 1], found, 1)
+            else:
+                core.dense_squares(arrays[0][begin:end], found, 1)
+            known = self.squares[first + begin : first + end]
+            wrong = np.flatnonzero(~np.isclose(found, known, rtol=_CLOSE, atol=0.0))
+            if len(wrong):
+                row = int(wrong[0])
+                raise DataError(
+                    f"{file}: row {first + begin + row}: the square of the row is {found[row]}, in squares.bin it is "
+                    f"{known[row]}; run convert again"
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy in another process needs: it maps files of its own."""
