@@ -19,7 +19,7 @@ from test_kernels import rng_of, seeds
 SOLVERS = {"compiled": ReducedProblem.compiled, "lapack": ReducedProblem.by_lapack}
 FORMS = ["planes", "features"]
 
-UNIT_SCALE = RowScale(Magnitudes.of_norm(1.0), 1, 0, False, 0.0)
+UNIT_SCALE = RowScale(Magnitudes.of_norm(1.0, 3), 1, 0, False, 0.0)
 
 
 def some_planes(rng, m, d, shards, n_free):
@@ -413,7 +413,7 @@ def test_bundle_drops_only_idle_planes():
 def test_bundle_with_several_free_coordinates(size):
     """Planes over planes: the bound rises to the minimum of what they are under."""
     slopes, offsets, _ = class_planes(rng_of(3), 40, size, 1, 3)
-    scale = RowScale(Magnitudes.of_norm(10.0), 1, 3, False, 1e3)
+    scale = RowScale(Magnitudes.of_norm(10.0, 3), 1, 3, False, 1e3)
     bundle = Bundle(size + 3, 3, lambda: scale, reach=1e3)
     assert bundle.reach == 1e3
     whole = problem_of("features", slopes, offsets, np.arange(40) % 2, 3, 1e3).solve(1.0, 1e-9)

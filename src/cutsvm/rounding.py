@@ -52,8 +52,9 @@ class Magnitudes:
 
     @classmethod
     def of_columns(cls, low: Vector, high: Vector) -> Magnitudes:
-        largest = np.maximum(np.abs(low), np.abs(high))
-        return cls(low, high, SLIGHTLY * float(np.linalg.norm(largest)), len(low))
+        with np.errstate(over="ignore"):  # an infinite norm proves nothing, and does no harm
+            norm = SLIGHTLY * float(np.linalg.norm(np.maximum(np.abs(low), np.abs(high))))
+        return cls(low, high, norm, len(low))
 
     @classmethod
     def of_norm(cls, norm: float, terms: int) -> Magnitudes:

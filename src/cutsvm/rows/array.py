@@ -121,7 +121,8 @@ class DenseRows(_InMemory):
         """
         low, high = self.magnitudes.low, self.magnitudes.high
         assert low is not None and high is not None
-        widths = high - low
+        with np.errstate(over="ignore"):
+            widths = high - low
         # A constant takes digits from others only if it is that far from 0 beside them: that of 1 does not.
         widths = np.where(widths > 0.0, widths, float(widths.max(initial=1.0)))
         far = (FAR * widths < np.minimum(np.abs(low), np.abs(high))) & (np.sign(low) == np.sign(high))
