@@ -123,9 +123,9 @@ class DenseRows(_InMemory):
         assert low is not None and high is not None
         with np.errstate(over="ignore"):
             widths = high - low
-        # A constant takes digits from others only if it is that far from 0 beside them: that of 1 does not.
-        widths = np.where(widths > 0.0, widths, float(widths.max(initial=1.0)))
-        far = (FAR * widths < np.minimum(np.abs(low), np.abs(high))) & (np.sign(low) == np.sign(high))
+            # A constant takes digits from others only if it is that far from 0 beside them: that of 1 does not.
+            widths = np.where(widths > 0.0, widths, float(widths.max(initial=1.0)))
+            far = (FAR * widths < np.minimum(np.abs(low), np.abs(high))) & (np.sign(low) == np.sign(high))
         if not far.any():
             return self, None
         middle = np.where(far, low + 0.5 * (high - low), 0.0).astype(self.X.dtype)
