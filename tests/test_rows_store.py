@@ -3,12 +3,13 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
 import cutsvm
-from cutsvm import LinearSVC, memory
+from cutsvm import KernelSVC, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, memory
 from cutsvm.io import open_dataset
 from cutsvm.losses import Hinge
 from cutsvm.risk import Intercept, Risk
@@ -279,3 +280,15 @@ def test_memory_is_known_or_not(monkeypatch):
     assert memory.private() > 0 and memory.total() > 0
     assert memory._status("/no/such/file", "x") == 0
     assert [memory.shown(size) for size in (5, 1500, 2e6, 3.2e9)] == ["5 bytes", "1.5 kB", "2 MB", "3.2 GB"]
+
+
+@pytest.mark.parametrize("limit", [None, "1GB"])
+def test_every_estimator_has_the_names_of_a_store_s_features(limit, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["height", "width"]).assign(label=np.arange(60) % 2)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    cutsvm.convert(tmp_path / "rows.parquet", tmp_path / "rows.store", label="label")
+    for make in (LinearSVC, RankingSVM, ROCAreaSVC, OrdinalSVC, KernelSVC):
+        params = {} if make is KernelSVC else {"memory_limit": limit}
+        model = make(**params).fit(tmp_path / "rows.store")
+        assert list(model.feature_names_in_) == ["height", "width"], make

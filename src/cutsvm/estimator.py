@@ -116,8 +116,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
             y, texts = cast("StoredDataset", data).ranked_labels(rows.vector)
             self.n_features_in_ = rows.d
             self.__dict__.pop("feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
+        self._name_features(names)
         if y.dtype == object and not all(isinstance(label, str) for label in y):
             raise ValueError(
                 "Unknown label type: y has dtype object; make its labels numbers or strings first, "
@@ -134,6 +133,11 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
             name, only = type(self).__name__, classes.tolist()[0]
             raise ValueError(f"{name} needs rows of at least 2 classes; there is only one class with weight: {only!r}")
         return Labelled(X, y, weights, classes, classes if texts is None else texts[classes.astype(np.int64)])
+
+    def _name_features(self, names: list[str] | None) -> None:
+        """The names that a data set has for its features, as those of a frame."""
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
 
     def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
         """The rows of a store, for estimators that train from the disk; None: they are to be loaded."""

@@ -191,11 +191,12 @@ class RankingSVM(_PairwiseSVM):
 
     def _queries(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Queries:
         """The checked rows."""
+        names: list[str] | None = None
         if is_source(X):
             data = open_source(X, y)
             if qid is not None and data.qid is not None:
                 raise ValueError("the data set has its own queries: leave qid out")
-            rows = self._rows_on_disk(data)
+            rows, names = self._rows_on_disk(data), data.feature_names
             X, y, qid = data.X if rows is None else rows, data.y, data.qid if qid is None else qid
             sample_weight = data.weights if sample_weight is None else sample_weight
         if isinstance(X, StoreRows):  # its values were checked when the store was made
@@ -203,6 +204,7 @@ class RankingSVM(_PairwiseSVM):
             self.__dict__.pop("feature_names_in_", None)
         else:
             X, y = self._check_data(X, y, y_numeric=True, ensure_min_samples=2)
+        self._name_features(names)
         refuse_text(y)
         weights = validation.sample_weights(sample_weight, len(y))
         return Queries(X, y, queries.encode(qid, len(y)), weights)
