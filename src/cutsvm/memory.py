@@ -22,7 +22,7 @@ _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _VECTORS, _SCORES = 5, 3
 # A row that sifting holds: itself, twice for a moment or in part, and what its own small problem keeps of it.
 _COPY, _OWN = 1.2, 72
-_PER_PAIRED_ROW = 160  # bytes that the loss over pairs and its solvers keep for each row, most of them to sort it
+_PER_PAIRED_ROW = 200  # bytes that the loss over pairs and its solvers keep for each row, most of them to sort it
 FIXED = 50_000_000  # bytes for planes, the scores of a block, and whatever the interpreter needs
 HELD = 0.3  # of what is left may be numbers of all rows
 LEAST = 2000  # rows that a fit must be able to hold

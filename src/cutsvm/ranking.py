@@ -147,7 +147,7 @@ class RankingSVM(_PairwiseSVM):
         As in `LinearSVC`.
     memory_limit : str or int, default=None
         Private memory that a fit from a file or a store may use, as in `LinearSVC`. The rows of a query have to stand
-        side by side in it; what is kept per row (about 130 bytes) has to fit the limit.
+        side by side in it; what is kept per row (about 200 bytes) has to fit the limit.
     solver : {"auto", "ocas", "cpa"} or a solver object, default="auto"
         "auto" is "ocas", optimised cutting planes with as many planes per pass as pay; "cpa" is the paper's algorithm.
 
