@@ -237,7 +237,7 @@ def memory(bench: Bench, commands: list[str], trouble: Trouble) -> None:
     out = bench.folder / "out"
     out.mkdir(exist_ok=True)
     for name in commands:
-        for megabytes in (150, 250, 350, 450, 550, 650, 750, 900, 1100, 1400, 2000, 3000):
+        for megabytes in (150, 350, 550, 640, 660, 700, 750, 900, 1100, 1400, 2000, 3000):
             limit = megabytes << 20
             code, errors = run(bench.commands(out)[name], preexec_fn=partial(_limit_memory, limit))
             trouble.judge(f"{name}, ulimit -v {megabytes} MB", code, errors)

@@ -16,7 +16,9 @@ from cutsvm.cli.messages import CommandError, complain, no_room_for_library
 
 __all__ = ["main"]
 
-LEAST_ADDRESS_SPACE = 256 << 20  # bytes, for Python and NumPy alone
+# Bytes: Python and the libraries take 500 MB, with pandas and PyArrow, which scikit-learn loads where they are there.
+# With less some of them crash while they are loaded or unloaded, which nobody can catch.
+LEAST_ADDRESS_SPACE = 640 << 20
 
 
 def main(argv: Sequence[str] | None = None) -> int:
