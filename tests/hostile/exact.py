@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx, fmpq
 
+from cutsvm.kernel_machines import SOLVERS
+
 from .problems import Problem
 from .programs import (
     TIGHT,
@@ -219,7 +221,7 @@ def _kernel(problem: Problem, C: float, model: Any) -> list[Part]:
     """One problem per pair of classes; all are under one label."""
     classes = sorted(set(problem.y.tolist()))
     class_weight = problem.params.get("class_weight") or {}
-    squared = problem.params["solver"] in ("isda", "min_norm")
+    squared = SOLVERS[problem.params["solver"]].loss == "l2"
     programs = []
     for low, high in combinations(classes, 2):
         rows = [i for i, k in enumerate(problem.y) if k in (low, high)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import cutsvm
-from cutsvm import solvers, threads
+from cutsvm import kernel_machines, solvers, threads
 
 from .problems import Problem
 
@@ -63,7 +64,7 @@ PAIRS = (
     "CPA(shards=1)",
     "OCAS(line_search='tca')",
 )
-KERNEL = ("sgd", "isda", "min_norm")
+KERNEL = tuple(kernel_machines.SOLVERS)
 VARIANTS = {
     "plain": 0.7,
     "path": 0.1,
@@ -73,6 +74,7 @@ VARIANTS = {
     "store": 0.04,
 }
 PLAIN_ONLY = {"kernel": {"plain"}, "roc": {"plain", "warm start"}, "ordinal": {"plain", "warm start"}}
+PATIENCE = 5.0  # seconds of processor time after which a fit is ended at its next iteration
 RATIO = 7.0  # of neighbouring C on a path
 
 
@@ -116,8 +118,19 @@ def solver_of(text: str) -> Any:
     return eval(text, {name: getattr(solvers, name) for name in solvers.__all__}) if "(" in text else text
 
 
+class Patience:
+    """A callback that ends a fit which still makes iterations after some seconds: it is slow, and no endless loop."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.process_time() + seconds
+
+    def __call__(self, record: Any) -> bool:
+        return time.process_time() > self.end
+
+
 def estimator(problem: Problem, fit: Fit, **more: Any) -> Any:
     params: dict[str, Any] = {"C": problem.C, "tol": problem.tol, "solver": solver_of(fit.solver), **more}
+    params["callbacks"] = [Patience(PATIENCE)]
     if "asynchronous" in fit.solver:
         params["n_jobs"] = 2
     if problem.kind in ("binary", "joint", "ovr"):
@@ -149,7 +162,7 @@ def perform(problem: Problem, fit: Fit) -> Iterator[Fitted]:
     elif fit.variant == "warm start":
         model = estimator(problem, fit, warm_start=True, max_iter=3).fit(X, y, **given)
         yield Fitted(copy.deepcopy(model), problem.C, "first")
-        model.set_params(C=problem.C * RATIO, max_iter=10_000).fit(X, y, **given)
+        model.set_params(C=problem.C * RATIO, max_iter=10_000, callbacks=[Patience(PATIENCE)]).fit(X, y, **given)
         yield Fitted(model, problem.C * RATIO, "again")
     elif fit.variant == "checkpoint":
         with tempfile.TemporaryDirectory() as folder:
