@@ -172,6 +172,39 @@ def test_the_objective_of_classes_and_pairs_where_scores_cancel():
     assert Fraction(pairs.objective(W[0], 1.0).primal) == pytest.approx(dot(w, w) / 2 + loss, rel=1e-12)
 
 
+def exact_loss(loss, f):
+    """The loss of scores that are Fractions, row by row."""
+    if isinstance(loss, Hinge):
+        return sum(abs(Fraction(a)) * max(0, 1 - (1 if a > 0 else -1) * v) for a, v in zip(loss.signed, f, strict=True))
+    if isinstance(loss, CrammerSinger):
+        rows = zip(loss.weights, loss.y, f, strict=True)
+        return sum(Fraction(s) * max([0, *(1 + v[k] - v[y] for k in range(len(v)) if k != y)]) for s, y, v in rows)
+    pairs = [(i, j) for i in range(len(f)) for j in range(len(f)) if loss.ranks[i] > loss.ranks[j]]
+    return sum(Fraction(loss.weights[i]) * Fraction(loss.weights[j]) * max(0, 1 - f[i] + f[j]) for i, j in pairs)
+
+
+@given(seed=seeds, n=st.integers(2, 12), decades=st.sampled_from([0, 3, 9, 15]))
+@pytest.mark.parametrize("kind", ["hinge", "classes", "pairs"])
+def test_losses_of_scores_in_twice_the_digits(kind, seed, n, decades):
+    """Scores on the margin up to their last digits, and far from it: the loss is right to its own last digits."""
+    rng = rng_of(seed)
+    y, s = rng.integers(0, 3, size=n), 10.0 ** rng.uniform(-decades, decades, size=n)
+    y[:2] = 0, 1
+    shape = (n, 3) if kind == "classes" else (n,)
+    f = rng.integers(-2, 3, size=shape) + rng.choice([0.0, 1e-9, 1e3], size=shape) * rng.normal(size=shape)
+    rest = rng.uniform(-0.5, 0.5, size=shape) * np.spacing(f)
+    loss = {
+        "hinge": lambda: Hinge(np.where(y > 0, s, -s)),
+        "classes": lambda: CrammerSinger(y, s, 3),
+        "pairs": lambda: Pairwise(y, s, np.array([0, n])),
+    }[kind]()
+    sums = [Fraction(a) + Fraction(b) for a, b in zip(f.ravel().tolist(), rest.ravel().tolist(), strict=True)]
+    sums = [sums[3 * i : 3 * i + 3] for i in range(n)] if kind == "classes" else sums
+    exact = exact_loss(loss, sums)
+    assert abs(Fraction(loss.precise(f, rest)) - exact) <= Fraction(1e-14) * exact
+    assert loss.precise(f, rest, 1e-20) >= exact
+
+
 def test_rows_on_the_margin_up_to_rounding_have_no_loss():
     """A hard margin: with C = 1e15 a loss of one last digit for each row would be a tenth of the objective."""
     X, y = np.array([[0.1, 0.3], [-0.2, 0.7], [0.3, -0.1], [1.1, 0.9]]), np.array([0, 0, 1, 1])

@@ -70,13 +70,15 @@ void bind_dense(nb::module_& m) {
         "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "out"_a.noconvert(), "threads"_a);
     m.def(
         "dense_compensated_scores",
-        [](const Matrix<T>& X, const Vector<double>& w, double b, const VectorOut<double>& out, int threads) {
+        [](const Matrix<T>& X, const Vector<double>& w, double b, const VectorOut<double>& out,
+           const VectorOut<double>& rest, int threads) {
             with_dense(X, [&](const auto& rows) {
                 check_scores(rows, w, out);
-                released([&] { compensated_scores(rows, w.data(), b, view(out), threads); });
+                check_scores(rows, w, rest);
+                released([&] { compensated_scores(rows, w.data(), b, view(out), view(rest), threads); });
             });
         },
-        "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "out"_a.noconvert(), "threads"_a);
+        "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "out"_a.noconvert(), "rest"_a.noconvert(), "threads"_a);
     m.def(
         "dense_row_hashes",
         [](const Matrix<T>& X, const VectorOut<std::uint64_t>& out, int threads) {
@@ -216,13 +218,14 @@ void bind_sparse(nb::module_& m) {
     m.def(
         "sparse_compensated_scores",
         [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Vector<double>& w,
-           double b, const VectorOut<double>& out, int threads) {
+           double b, const VectorOut<double>& out, const VectorOut<double>& rest, int threads) {
             const auto rows = sparse(values, columns, pointers, static_cast<std::int64_t>(w.shape(0)));
             check_scores(rows, w, out);
-            released([&] { compensated_scores(rows, w.data(), b, view(out), threads); });
+            check_scores(rows, w, rest);
+            released([&] { compensated_scores(rows, w.data(), b, view(out), view(rest), threads); });
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "w"_a.noconvert(), "b"_a,
-        "out"_a.noconvert(), "threads"_a);
+        "out"_a.noconvert(), "rest"_a.noconvert(), "threads"_a);
     m.def(
         "sparse_row_hashes",
         [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers,

@@ -134,18 +134,26 @@ struct CompensatedSum {
         add(product);
     }
     double value() const { return sum + lost; }
+    // What rounding takes from the value.
+    double rest() const {
+        CompensatedSum both{sum};
+        both.add(lost);
+        return both.lost;
+    }
 };
 
-// out[i] = x_i . w + b as if computed in twice the digits and rounded once: for scores that are small differences of
-// large numbers. Five to ten times the work of `scores`.
-// requires: w has d entries, out has n.
+// out[i] + rest[i] = x_i . w + b in twice the digits: for scores that are small differences of large numbers, or whose
+// distance from 1 is what counts. Five to ten times the work of `scores`.
+// requires: w has d entries, out and rest have n.
 template <class Rows>
-void compensated_scores(const Rows& rows, const double* w, double b, std::span<double> out, int threads) {
+void compensated_scores(const Rows& rows, const double* w, double b, std::span<double> out, std::span<double> rest,
+                        int threads) {
     for_blocks(rows.n, threads, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             CompensatedSum sum{b};
             rows.each(i, [&](std::int64_t j, double x) { sum.add_product(x, w[j]); });
             out[static_cast<std::size_t>(i)] = sum.value();
+            rest[static_cast<std::size_t>(i)] = sum.rest();
         }
     });
 }

@@ -146,13 +146,14 @@ class MultiRisk(Risk):
         return self.flat(W, b if self.shift is None else b + W @ self.shift)
 
     @timed("scores")
-    def _compensated_scores(self, W: Vector, b: Vector) -> Vector:
+    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
         self.count_visits()
-        scores, column = self._blank(None), self.rows.vector(self.rows.n)
+        scores, rest = self._blank(None), self._blank(None)
+        column, more = self.rows.vector(self.rows.n), self.rows.vector(self.rows.n)
         for k in range(self.outputs):
-            self._judged.compensated_scores(W[k].copy(), float(b[k]), column)
-            scores[:, k] = column
-        return scores
+            self._judged.compensated_scores(W[k].copy(), float(b[k]), column, more)
+            scores[:, k], rest[:, k] = column, more
+        return scores, rest
 
     def flat(self, W: Vector, b: Vector) -> Vector:
         """w with these parts."""

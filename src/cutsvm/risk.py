@@ -18,6 +18,7 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm.line_search import best_intercept
 from cutsvm.losses import Hinge, Line, Loss, Pairwise, RowLoss
+from cutsvm.losses.pairwise import TIE
 from cutsvm.planes import Bundle, Planes
 from cutsvm.rounding import Magnitudes, RowScale, gamma
 from cutsvm.rows import Rows
@@ -62,11 +63,15 @@ class Point:
 
 
 class Objective(NamedTuple):
-    """F at the model that is returned, R there, and how far F may be off by rounding."""
+    """F at the model that is returned, R there, and how far F may be off by rounding.
+
+    last_digits: how much F may change if scores do by some of their last digits.
+    """
 
     primal: float
     loss: float
     error: float
+    last_digits: float = 0.0
 
     @property
     def upper(self) -> float:
@@ -89,6 +94,7 @@ class Risk:
 
     outputs = 1  # scores that a row has
     steepness = 1.0  # the loss changes by so many times the largest change of a score and the weight of all rows
+    tie = 0.0  # rows this far from the margin may not be counted
     terms = 4  # of a sum, besides the features, that errors of the scores are multiplied by
     whole = True  # these are all the rows that there are
     apart = 0  # so many of the last rows are a shard of their own
@@ -267,13 +273,15 @@ class Risk:
         W, b = self.model(w)
         rows = self._judged.magnitudes
         size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
-        error = C * self.steepness * self.loss.total * gamma(2 * rows.terms + self.terms + 16) * size
+        weight = C * self.steepness * self.loss.total
+        error = weight * (gamma(2 * rows.terms + self.terms + 16) * size + self.tie)
         if error <= PRECISE * primal:
             return Objective(primal, loss, error)
         scores = self._compensated_scores(W, b)
-        loss, penalty = self.loss.value(scores), self.penalty(w)
-        highest = self.loss.at_most(scores, gamma(2 * rows.terms + 16) ** 2 * size)
-        return Objective(penalty + C * loss, loss, C * max(0.0, highest - loss) + gamma(len(w)) * penalty)
+        loss, penalty = self.loss.precise(*scores), self.penalty(w)
+        highest = self.loss.precise(*scores, gamma(2 * rows.terms + 16) ** 2 * size)
+        error = C * max(0.0, highest - loss) + gamma(len(w)) * penalty
+        return Objective(penalty + C * loss, loss, error, weight * gamma(rows.terms + 4) * size)
 
     def refined(self, w: Vector, C: float, loss: float | None = None) -> tuple[Vector, Objective]:
         """w, or w made longer by a few of its last digits, whichever has the lowest F that rounding allows to prove.
@@ -282,7 +290,7 @@ class Risk:
         what F consists of, a w that is longer by as much has none.
         """
         best, found = w, self.objective(w, C, loss)
-        if found.error > IMPRECISE * found.primal:
+        if found.error + found.last_digits > IMPRECISE * found.primal:
             for longer in (w * (1.0 + 2.0**-digits) for digits in LAST_DIGITS):
                 other = self.objective(longer, C)
                 if other.upper < found.upper:
@@ -290,12 +298,12 @@ class Risk:
         return best, found
 
     @timed("scores")
-    def _compensated_scores(self, W: Vector, b: Vector) -> Vector:
-        """The scores in twice the digits, rounded once."""
+    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
+        """The scores in twice the digits: their sums."""
         self.count_visits()
-        scores = self._blank(None)
-        self._judged.compensated_scores(W, float(b), scores)
-        return scores
+        scores, rest = self._blank(None), self._blank(None)
+        self._judged.compensated_scores(W, float(b), scores, rest)
+        return scores, rest
 
     @property
     def _judged(self) -> Rows:
@@ -411,12 +419,13 @@ class PairRisk(Risk):
     loss: Pairwise
     steepness = 2.0
     terms = 2 * BLOCK  # slopes times scores, added up by blocks
+    tie = TIE
 
     @property
     def _judged(self) -> Rows:
         return self.rows  # less any row: of scores only differences count
 
-    def _compensated_scores(self, W: Vector, b: Vector) -> Vector:
+    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
         """From their mean the scores have more digits."""
         mean = float(self.score(W).scores.mean())
         return super()._compensated_scores(W, np.asarray(-mean))

@@ -41,6 +41,18 @@ def gamma(terms: float) -> float:
     return small / (1.0 - small) if small < 0.5 else np.inf
 
 
+def exact_difference(a: Vector, b: Vector) -> tuple[Vector, Vector]:
+    """a - b and what rounding takes from it: their sum is the difference itself (D. Knuth)."""
+    difference = a - b
+    share = difference - a
+    return difference, (a - (difference - share)) - (b + share)
+
+
+def widened(total: float, terms: int, error: float) -> float:
+    """A sum of numbers above 0; with an error, no less than the sum itself, whatever rounding takes."""
+    return total * (1.0 + gamma(terms + 8)) if error else total
+
+
 @dataclass(frozen=True, eq=False)
 class Magnitudes:
     """How large the rows are: low_j <= x_ij <= high_j, or only |x_i| <= norm; `terms`: the values of a row, at most."""

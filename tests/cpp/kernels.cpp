@@ -245,8 +245,8 @@ void check_finite(std::int64_t n, int threads) {
 template <class Rows>
 void check_ends_and_hashes(const Problem& p, const Rows& rows, int threads) {
     const auto n = static_cast<std::size_t>(p.n), d = static_cast<std::size_t>(p.d);
-    std::vector<double> w(d, 0.5), exact(n), plain(n), low(d), high(d);
-    compensated_scores(rows, w.data(), 0.25, std::span<double>(exact), threads);
+    std::vector<double> w(d, 0.5), exact(n), rest(n), plain(n), low(d), high(d);
+    compensated_scores(rows, w.data(), 0.25, std::span<double>(exact), std::span<double>(rest), threads);
     scores(rows, w.data(), 0.25, std::span<double>(plain), threads);
     for (std::size_t i = 0; i < n; ++i) expect(near(exact[i], plain[i]), "compensated_scores", static_cast<long>(i));
     std::vector<std::uint64_t> hashes(n);

@@ -15,7 +15,7 @@ from .problems import Problem
 from .programs import exact, float_of, lower_end, precision, upper_end
 
 OBJECTIVE = 1e-6  # objective_ may differ from F at the answer by this share,
-UNDERSTATED = 4e-15  # but not be below it by more than the last digits
+UNDERSTATED = 1e-10  # but not be below it by more than this, which is less than any tol
 GAP = 1e-12  # gap_ is (objective_ - lower_bound_) / objective_ to this
 
 

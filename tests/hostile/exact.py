@@ -155,7 +155,7 @@ class KernelProgram:
         total = sum((b * f for b, f in zip(beta, scores, strict=True)), arb(0)) / 2
         for f, sign, s in zip(scores, self.signs, self.weights, strict=True):
             miss = (1 - sign * f).max(arb(0))
-            total += arb(self.C * s) * (miss**2 / 2 if self.squared else miss)
+            total += arb(self.C * s) * (miss * miss / 2 if self.squared else miss)
         return total / (arb(self.C) * len(self.rows))
 
     def dual(self, alpha: list[arb]) -> arb:
@@ -165,7 +165,7 @@ class KernelProgram:
         total -= sum((b * dot(line, beta) for b, line in zip(beta, gram, strict=True)), arb(0)) / 2
         if self.squared:
             for a, s in zip(alpha, self.weights, strict=True):
-                total -= a**2 / (2 * arb(self.C * s))
+                total -= a * a / (2 * arb(self.C * s))
         return total / (arb(self.C) * len(self.rows))
 
     def linear(self) -> Program:
@@ -185,7 +185,7 @@ class KernelProgram:
             for i in range(n):
                 value = (gram[i][pivot] - sum((a * b for a, b in zip(factors[i], base, strict=True)), arb(0))) / root
                 factors[i].append(value.mid())
-                left[i] = (left[i] - value**2).mid()
+                left[i] = (left[i] - value * value).mid()
         cost = [self.C * s for s in self.weights]
         pieces = []
         for i in range(n):

@@ -8,15 +8,15 @@ in which the last `free` coordinates are not penalised. Its dual has one alpha_i
 
     D(alpha) = sum alpha_ij - |sum alpha_ij g_ij|^2 / 2      if the free coordinates of sum alpha_ij g_ij are 0
 
-`solve` finds both optima by a primal-dual interior-point method, `pivot` by principal pivoting, which no spread of the
-weights can disturb. Both compute with floats of many bits and prove nothing. `enclose` then evaluates F(u) and D(alpha)
+`solve` finds both optima by a primal-dual interior-point method, `pivot` and `lemke` by pivoting, which no spread of
+the weights can disturb. All compute with floats of many bits and prove nothing. `enclose` then evaluates F and D
 in ball arithmetic from the exact data: these two numbers prove where the optimum lies. Residuals of the free
 coordinates cost |residual| x |u_free|, for which a bound of some minimiser is known (`Program.free_bound`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +26,7 @@ from flint import arb, arb_mat, ctx, fmpq
 
 TIGHT = 1e-20  # relative width that is asked of an enclosure
 MOST_ITERATIONS = 200
-MOST_PIVOTS = 500
+MOST_PIVOTS, MOST_LEMKE = 60, 20  # of the latter for each row
 CENTRE = arb(1) / 2  # what is left of mu in a step back to the central path
 
 
@@ -90,14 +90,14 @@ class Program:
         longest = arb(0)
         for row in self.pieces:
             for piece in row:
-                longest = longest.max(sum((arb(g) ** 2 for g in piece[: self.penalised]), arb(0)).sqrt())
+                longest = longest.max(squares(arb(g) for g in piece[: self.penalised]).sqrt())
         weights = sum((arb(c) for c in self.costs), arb(0))
         return max(1, self.free) * (1 + (2 * weights).sqrt() * 2 * longest)
 
     def objective(self, u: Sequence[Any]) -> arb:
         """F(u) in balls."""
         u = [arb(value) for value in u]
-        total = sum((value**2 for value in u[: self.penalised]), arb(0)) / 2
+        total = squares(u[: self.penalised]) / 2
         for row, cost in zip(self.pieces, self.costs, strict=True):
             loss = arb(0)
             for piece in row:
@@ -112,7 +112,7 @@ class Program:
             for piece, a in zip(row, own, strict=True):
                 total += arb(a)
                 sums = [value + arb(a) * arb(g) for value, g in zip(sums, piece, strict=True)]
-        total -= sum((value**2 for value in sums[: self.penalised]), arb(0)) / 2
+        total -= squares(sums[: self.penalised]) / 2
         if self.free:
             total -= sum((abs(value) for value in sums[self.penalised :]), arb(0)) * self.free_bound()
         return total
@@ -120,6 +120,11 @@ class Program:
 
 def dot(left: Sequence[Any], right: Sequence[arb]) -> arb:
     return sum((arb(g) * value for g, value in zip(left, right, strict=True)), arb(0))
+
+
+def squares(values: Iterable[arb]) -> arb:
+    """The sum of the squares. (A ball around 0 to the power of 2 is not a number in python-flint.)"""
+    return sum((value * value for value in values), arb(0))
 
 
 def merged(pieces: list[list[list[fmpq]]], costs: list[fmpq], free: int = 0) -> Program:
@@ -381,14 +386,27 @@ def _step(state: _State) -> bool:
 
 
 def pivot(program: Program) -> tuple[list[arb], list[list[arb]]]:
-    """The same by principal pivoting, which knows no scales and no central path.
+    """The same by block principal pivoting (Judice and Pires), which knows no scales and no central path.
 
-    alpha >= 0 and xi >= 0 solve a linear complementarity problem,
+    It is fast, but may cycle.
+    """
+    return _by_complementarity(program, _complementary)
+
+
+def lemke(program: Program) -> tuple[list[arb], list[list[arb]]]:
+    """The same by Lemke's method, which always ends."""
+    return _by_complementarity(program, _lemke)
+
+
+def _by_complementarity(
+    program: Program, solve_problem: Callable[[list[list[arb]], list[arb]], list[arb]]
+) -> tuple[list[arb], list[list[arb]]]:
+    """alpha >= 0 and xi >= 0 solve a linear complementarity problem,
 
         w = Q alpha + E' xi - 1 >= 0,  alpha.w = 0,      v = c - E alpha >= 0,  xi.v = 0
 
-    with E adding up the pieces of a row. A tiny multiple of the identity makes all principal minors positive, so that
-    block pivoting (Judice and Pires) with Murty's rule behind it ends; free coordinates are penalised very little.
+    with E adding up the pieces of a row. A tiny multiple of the identity makes all principal minors positive; free
+    coordinates are penalised very little.
     """
     rows = [(i, piece) for i, row in enumerate(program.pieces) for piece in row]
     many, n = len(rows), len(program.pieces)
@@ -402,11 +420,11 @@ def pivot(program: Program) -> tuple[list[arb], list[list[arb]]]:
     M = [[v.mid() for v in line] + [arb(0)] * n for line in Q] + [[arb(0)] * (many + n) for _ in range(n)]
     for k, (i, _) in enumerate(rows):
         M[k][many + i], M[many + i][k] = arb(1), arb(-1)
-        own = sum((G[k, c] ** 2 for c in range(program.penalised)), arb(0)).mid()
+        own = squares(G[k, c] for c in range(program.penalised)).mid()
         M[k][k] += tiny * (own if own > 0 else 1)
     for i in range(n):
         M[many + i][many + i] = tiny * costs[i]
-    z = _complementary(M, [arb(-1)] * many + costs)
+    z = solve_problem(M, [arb(-1)] * many + costs)
     alpha, place = [], 0
     for row in program.pieces:
         alpha.append(z[place : place + len(row)])
@@ -443,9 +461,45 @@ def _complementary(M: list[list[arb]], q: list[arb]) -> list[arb]:
     return z
 
 
+def _lemke(M: list[list[arb]], q: list[arb]) -> list[arb]:
+    """The same: the columns of the tableau are w, z and the artificial variable, which enters first and leaves last."""
+    size = len(q)
+    tie = arb(2) ** (-(ctx.prec // 3))
+    # Numbers that differ a little from row to row break ties.
+    right = [(v + abs(v) * tie * (1 + k)).mid() for k, v in enumerate(q)]
+    rows = [
+        [arb(int(r == c)) for c in range(size)] + [-v for v in M[r]] + [-(1 + tie * (r + 1) * (r + 1)).mid()]
+        for r in range(size)
+    ]
+    basis, entering = list(range(size)), 2 * size
+    leaving = min(range(size), key=lambda r: right[r] / -rows[r][-1])
+    for _ in range(MOST_LEMKE * size):
+        factor = rows[leaving][entering]
+        rows[leaving] = [(v / factor).mid() if v != 0 else v for v in rows[leaving]]
+        right[leaving] = (right[leaving] / factor).mid()
+        for r in range(size):
+            times = rows[r][entering]
+            if r != leaving and times != 0:
+                rows[r] = [(v - times * p).mid() if p != 0 else v for v, p in zip(rows[r], rows[leaving], strict=True)]
+                right[r] = (right[r] - times * right[leaving]).mid()
+        left, basis[leaving] = basis[leaving], entering
+        if left == 2 * size:
+            break
+        entering = left + size if left < size else left - size
+        ratios = [(right[r] / rows[r][entering], r) for r in range(size) if rows[r][entering] > 0]
+        if not ratios:
+            break
+        leaving = min(ratios)[1]
+    z = [arb(0)] * size
+    for r, variable in enumerate(basis):
+        if size <= variable < 2 * size and right[r] > 0:
+            z[variable - size] = right[r]
+    return z
+
+
 def methods(program: Program) -> list[tuple[Method, int]]:
     """Methods and their bits, one after the other until the enclosure is tight."""
     sizes = [abs(arb(cost)).log() for cost in program.costs]
     spread = max(sizes, key=float) - min(sizes, key=float)
     first: list[tuple[Method, int]] = [(solve, 400)] if spread < 50 else []
-    return [*first, (pivot, 1600), (pivot, 6400), (solve, 1600), (pivot, 25600)]
+    return [*first, (pivot, 1600), (lemke, 1600), (pivot, 6400), (lemke, 6400), (solve, 1600), (lemke, 25600)]

@@ -61,10 +61,9 @@ def column_ranges(X):
 
 
 def exact_scores(X, w, b):
-    """x_i . w + b without rounding, then rounded once."""
+    """x_i . w + b without rounding."""
     factors = [Fraction(float(value)) for value in w]
-    sums = [sum((Fraction(float(x)) * v for x, v in zip(row, factors, strict=True)), Fraction(float(b))) for row in X]
-    return np.array([float(value) for value in sums])
+    return [sum((Fraction(float(x)) * v for x, v in zip(row, factors, strict=True)), Fraction(float(b))) for row in X]
 
 
 def row_hashes(X):

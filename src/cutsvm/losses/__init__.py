@@ -71,8 +71,11 @@ class Loss(Protocol):
     def value(self, scores: Vector) -> float:
         """The loss of the scores."""
 
-    def at_most(self, scores: Vector, error: float) -> float:
-        """No less than the loss of any scores that differ from these by `error`, and by rounding, at most."""
+    def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
+        """The loss of scores + rest, to the last digits even of rows on the margin.
+
+        With an error: no less than the loss of any scores that differ from these by it at most.
+        """
 
     def line(self, scores: Vector, to: Vector | None = None) -> Line:
         """The loss along the line from `scores` towards `to` (at k = 1), or with k added to all scores."""

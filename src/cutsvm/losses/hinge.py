@@ -10,7 +10,7 @@ from scipy.linalg.blas import dasum
 from cutsvm import validation
 from cutsvm._native import core
 from cutsvm.losses.line import KnotLine
-from cutsvm.rounding import UNIT
+from cutsvm.rounding import widened
 from cutsvm.types import Array, Ints, Vector
 
 _NOWHERE = np.empty(0)
@@ -33,13 +33,14 @@ class Hinge:
     def value(self, scores: Vector) -> float:
         return core.hinge_value(scores, self.signed, self.threads)
 
-    def at_most(self, scores: Vector, error: float) -> float:
+    def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
         total = 0.0
         for part in validation.parts(self.n):
-            f, a = scores[part], self.signed[part]
-            slack = 1.0 - np.copysign(1.0, a) * f + (error + 4.0 * UNIT * np.abs(f))
+            a = self.signed[part]
+            side = np.copysign(1.0, a)
+            slack = (1.0 - side * scores[part]) - side * rest[part] + error  # the first difference is exact near 0
             total += float(np.abs(a) @ np.maximum(0.0, slack))
-        return total
+        return widened(total, self.n, error)
 
     def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
         offsets = np.empty(len(bounds) - 1)

@@ -7,7 +7,7 @@ import numpy as np
 from cutsvm import validation
 from cutsvm._native import core
 from cutsvm.losses.line import KnotLine
-from cutsvm.rounding import UNIT
+from cutsvm.rounding import exact_difference, widened
 from cutsvm.types import Array, Ints, Vector
 
 
@@ -29,15 +29,16 @@ class CrammerSinger:
     def value(self, scores: Vector) -> float:
         return core.multi_value(scores, self.y, self.weights, self.threads)
 
-    def at_most(self, scores: Vector, error: float) -> float:
+    def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
         total = 0.0
         for part in validation.parts(self.n):
-            f, own = scores[part], self.y[part][:, None]
-            heights = 1.0 + f - np.take_along_axis(f, own, axis=1)
-            heights += 2.0 * error + 8.0 * UNIT * np.abs(f).max(axis=1, initial=1.0, keepdims=True)
+            f, more, own = scores[part], rest[part], self.y[part][:, None]
+            ahead, lost = exact_difference(f, np.take_along_axis(f, own, axis=1))
+            lost += more - np.take_along_axis(more, own, axis=1)
+            heights = (1.0 + ahead) + lost + 2.0 * error  # the first sum is exact near 0
             np.put_along_axis(heights, own, 0.0, axis=1)
             total += float(self.weights[part] @ heights.max(axis=1))
-        return total
+        return widened(total, self.n, error)
 
     def choices(self, scores: Vector, bounds: Ints, out: Array | None = None) -> tuple[Array, Vector, Vector]:
         """The class that each row chooses (in `out`); for each shard its offset, and what its rows weigh in each class.

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm.rounding import UNIT, gamma
+from cutsvm.rounding import UNIT, exact_difference, gamma, widened
 from cutsvm.types import Array, Ints, Vector
 
 # A pair as close as this to the margin is on it, and does not count: round-off must not choose among slopes.
-_TIE = 1e-12
+TIE = 1e-12
+_EVERY_PAIR = 1024  # rows of which every pair may be looked at
 _LONG = 8192  # terms of slopes times scores that are added up, by blocks
 _SUMS = 64  # additions of sums of levels, and of the numbers themselves
 _ABOVE_ZERO = 5e-324  # the smallest margin: a difference below it is 0 or less
@@ -107,18 +108,34 @@ class Pairwise:
             if known[0] == scores[0] and np.array_equal(known, scores):  # the first tells most of them apart
                 self._last.insert(0, self._last.pop(k))
                 return found
-        slopes, weights, losses = self.count(scores, 1.0 - _TIE)
-        self._last = [(scores.copy(), Evaluation(slopes, weights, losses + _TIE * weights)), *self._last[:1]]
+        slopes, weights, losses = self.count(scores, 1.0 - TIE)
+        self._last = [(scores.copy(), Evaluation(slopes, weights, losses + TIE * weights)), *self._last[:1]]
         return self._last[0][1]
 
     def value(self, scores: Vector) -> float:
         return float(self.evaluate(scores).losses.sum())
 
-    def at_most(self, scores: Vector, error: float) -> float:
-        """By a wider margin: no difference of two scores is off by more than twice the error of one."""
+    def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
+        """See `cutsvm.losses.Loss`: of few rows by a look at every pair, of many to the digits of the sweeps."""
+        if self.n <= _EVERY_PAIR:
+            total = sum(self._every_pair(scores, rest, error, *ends) for ends in pairwise(self.starts.tolist()))
+            return widened(total, self.n, error)
+        if not error:
+            found = self.count(scores, 1.0)
+            return float(found.losses.sum() + found.slopes @ rest)
+        # By a wider margin: no difference of two scores is off by more than twice the error of one.
         largest = max(float(scores.max()), -float(scores.min()))
         found = self.count(scores, 1.0 + 2.0 * error + 8.0 * UNIT * (1.0 + largest))
         return float(found.losses.sum()) + gamma(_LONG) * (1.0 + 2.0 * largest) * float(found.weights.sum())
+
+    def _every_pair(self, scores: Vector, rest: Vector, error: float, first: int, last: int) -> float:
+        """The loss of the pairs of one query."""
+        mine = slice(first, last)
+        f, more, ranks, s = scores[mine], rest[mine], self.ranks[mine], self.weights[mine]
+        ahead, lost = exact_difference(f[:, None], f)
+        lost += more[:, None] - more
+        short = np.where(ranks[:, None] > ranks, (1.0 - ahead) - lost + 2.0 * error, 0.0)
+        return float(s @ np.maximum(0.0, short) @ s)
 
     def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
         """See `RowLoss.slopes`. Bounds lie between queries; slopes sum to 0 in each, so they are always balanced."""

@@ -42,8 +42,8 @@ class Rows(Protocol):
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         """out[i] = x_i . w + b"""
 
-    def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
-        """The same in twice the digits, rounded once."""
+    def compensated_scores(self, w: Vector, b: float, out: Vector, rest: Vector) -> None:
+        """out[i] + rest[i] = x_i . w + b in twice the digits; out[i] is that rounded once."""
 
     def centred(self) -> tuple[Rows, Vector | None]:
         """Rows less a row m, and m, where that leaves more digits; else themselves and None."""

@@ -104,8 +104,8 @@ class DenseRows(_InMemory):
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         core.dense_scores(self.X, w, b, out, self.threads)
 
-    def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
-        core.dense_compensated_scores(self.X, w, b, out, self.threads)
+    def compensated_scores(self, w: Vector, b: float, out: Vector, rest: Vector) -> None:
+        core.dense_compensated_scores(self.X, w, b, out, rest, self.threads)
 
     @cached_property
     def magnitudes(self) -> Magnitudes:
@@ -222,8 +222,8 @@ class SparseRows(_InMemory):
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         core.sparse_scores(*self.arrays, w, b, out, self.threads)
 
-    def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
-        core.sparse_compensated_scores(*self.arrays, w, b, out, self.threads)
+    def compensated_scores(self, w: Vector, b: float, out: Vector, rest: Vector) -> None:
+        core.sparse_compensated_scores(*self.arrays, w, b, out, rest, self.threads)
 
     @cached_property
     def magnitudes(self) -> Magnitudes:
@@ -329,9 +329,9 @@ class StackedRows(_InMemory):
         for part, mine in self._each():
             part.scores(w, b, out[mine])
 
-    def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
+    def compensated_scores(self, w: Vector, b: float, out: Vector, rest: Vector) -> None:
         for part, mine in self._each():
-            part.compensated_scores(w, b, out[mine])
+            part.compensated_scores(w, b, out[mine], rest[mine])
 
     @cached_property
     def magnitudes(self) -> Magnitudes:

@@ -128,9 +128,9 @@ class StoreRows:
         """Themselves: a copy would not fit."""
         return self, None
 
-    def compensated_scores(self, w: Vector, b: float, out: Vector) -> None:
+    def compensated_scores(self, w: Vector, b: float, out: Vector, rest: Vector) -> None:
         for mine, rows in self.blocks():
-            rows.compensated_scores(w, b, out[mine])
+            rows.compensated_scores(w, b, out[mine], rest[mine])
 
     def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
         for mine, rows in self.blocks():
