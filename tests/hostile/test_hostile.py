@@ -2,6 +2,7 @@
 
 import pytest
 
+from . import fits as ways
 from .fits import fits
 from .problems import problem
 from .run import attempt
@@ -10,8 +11,9 @@ SEED, MANY = 18, 150
 
 
 @pytest.mark.parametrize("number", range(MANY))
-def test_certificate(number):
+def test_certificate(number, monkeypatch):
     """No bound above the optimum, no wrong objective, no convergence that is none, no error without need."""
+    monkeypatch.setattr(ways, "PATIENCE", 0.5)
     given = problem(SEED, number)
     (fit,) = fits(given, 1)
     out = attempt(given, fit, {})
