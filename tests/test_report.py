@@ -216,7 +216,7 @@ def test_not_converged(rows: Any) -> None:
 
     X, score = rows
     with pytest.warns(ConvergenceWarning):
-        model = LinearSVC(C=100.0, solver="ocas", max_iter=2).fit(X, score > 0)
+        model = LinearSVC(C=100.0, solver="ocas", max_iter=8).fit(X, score > 0)
     parsed = checked(report(model))
     assert "Stopped early: the limit on iterations was reached" in parsed.said
 

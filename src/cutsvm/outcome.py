@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+NOTHING = 0.995  # a gap that is shown as 1: the best objective may be a hundredth of this one, or any part of it
+
 __all__ = ["earlier", "ending", "goal", "passes", "printable", "rounds", "stochastic", "within"]
 
 
 def within(gap: float) -> str | None:
-    """The gap in words, None if it proves nothing. A gap is a share of the objective reached, the words of the best."""
-    if not (math.isfinite(gap) and gap < 1):
+    """The gap in words, None if it proves next to nothing. It is a share of the objective, in words one of the best."""
+    if not (math.isfinite(gap) and gap < NOTHING):
         return None
     percent = float(f"{100 * gap / (1 - gap):.2g}")
     return f"within {percent:g} % of the best possible objective"
