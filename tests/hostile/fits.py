@@ -74,7 +74,7 @@ VARIANTS = {
     "store": 0.04,
 }
 PLAIN_ONLY = {"kernel": {"plain"}, "roc": {"plain", "warm start"}, "ordinal": {"plain", "warm start"}}
-PATIENCE = 5.0  # seconds of processor time after which a fit is ended at its next iteration
+PATIENCE = 3.0  # seconds of processor time after which a fit is ended at its next iteration
 RATIO = 7.0  # of neighbouring C on a path
 
 

@@ -31,7 +31,7 @@ from .fits import Fit, fits, noted_warnings, perform
 from .problems import KINDS, Problem, problem
 from .programs import ReferenceFailedError
 
-LIMIT = 15.0  # seconds of processor time for a fit, which is asked to stop at its next iteration after 5
+LIMIT = 15.0  # seconds of processor time for a fit, which is asked to stop at its next iteration after 3
 REFERENCE_LIMIT = 120.0  # and for its reference
 TINY = 1e-12  # violations of a bound below this share are listed apart
 
