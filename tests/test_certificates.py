@@ -105,6 +105,26 @@ def test_errors_of_planes_cover_what_rounding_cost(seed, n, d, decades):
     assert Fraction(float(planes.offsets[0])) <= offset
 
 
+@pytest.mark.parametrize("levels", [2, 5, 40])
+@given(seed=seeds, n=st.integers(2, 40) | st.just(120), decades=st.integers(0, 18))
+def test_errors_of_the_slopes_of_pairs(levels, seed, n, decades):
+    """Of few rows and of rows that are sorted, with weights of any spread."""
+    rng = rng_of(seed)
+    y, s = rng.integers(0, levels, size=n), 10.0 ** rng.uniform(-decades / 2, decades / 2, size=n)
+    y[:2] = 0, 1
+    loss, f = Pairwise(y, s, np.array([0, n])), rng.normal(size=n)
+    found = np.empty(n)
+    offsets = loss.slopes(f, np.array([0, n]), found, balanced=True)
+    weights, counts = fractions(loss.weights), (y[:, None] > y) & (f[:, None] - f < 1.0 - 1e-12)
+    exact = [
+        weights[i]
+        * (sum(weights[j] for j in np.flatnonzero(counts[:, i])) - sum(weights[j] for j in np.flatnonzero(counts[i])))
+        for i in range(n)
+    ]
+    off = sum(abs(a - b) for a, b in zip(exact, fractions(found), strict=True))
+    assert off <= Fraction(float(loss.slope_errors(offsets)[0]))
+
+
 def test_weights_that_are_not_allowed_prove_no_more():
     """Weights above 1 in a shard, or below 0, are brought back before anything is claimed."""
     X, a = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])

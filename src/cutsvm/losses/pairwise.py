@@ -147,24 +147,17 @@ class Pairwise:
     def slope_errors(self, offsets: Vector) -> Vector:
         """By shard, given its offset: at least sum_i |error of g_i|.
 
-        g_i is s_i times a sum of weights of other rows; of two levels only numbers above 0 are added up, with more the
-        sum of some levels is that of all less that of the others. Sums of equal powers of 2 are exact.
+        g_i is s_i times the difference of two sums of weights, in which only numbers above 0 are added up; over all
+        rows both, times s_i, add up to the offset. Sums of equal powers of 2 are exact.
         """
         if self._exact:
             return np.zeros(len(offsets))
-        lost = gamma(int(np.diff(self.starts).max()) + _SUMS)
-        return 4.0 * lost * (offsets if self.levels.max(initial=0) <= 2 else np.full(len(offsets), self._squares))
+        return 4.0 * gamma(int(np.diff(self.starts).max()) + _SUMS) * offsets
 
     @cached_property
     def _exact(self) -> bool:
         first = float(self.weights[0])
         return first > 0.0 and math.frexp(first)[0] == 0.5 and bool((self.weights == first).all())
-
-    @cached_property
-    def _squares(self) -> float:
-        """The sum over the queries of the square of their weight."""
-        ends = np.add.reduceat(np.append(self.weights, 0.0), np.minimum(self.starts[:-1], self.n))
-        return float(np.square(np.where(np.diff(self.starts) > 0, ends, 0.0)).sum())
 
     def line(self, scores: Vector, to: Vector | None = None) -> PairLine:
         return PairLine(self, scores, scores + 1.0 if to is None else to)
