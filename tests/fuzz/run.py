@@ -24,7 +24,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-HANG = 10.0  # seconds
+HANG = 10.0  # seconds of the processor for one input,
+STUCK = 300.0  # and seconds by the clock, of which a busy machine may take many for itself
 BATCH = 100_000  # inputs of one child
 MEMORY = 8 << 30  # bytes of address space of a child: a length in a file must not take the machine down
 SHARED = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
@@ -65,8 +66,10 @@ def run_child(name: str, seed: int, start: int, stop: int, folder: Path, finding
         for number in range(start, stop):
             data = make_input(target, seed, number)
             os.pwrite(progress.fileno(), json.dumps({"at": number, **counts}).encode().ljust(120), 0)
-            signal.setitimer(signal.ITIMER_REAL, HANG)
+            signal.setitimer(signal.ITIMER_PROF, HANG)
+            signal.setitimer(signal.ITIMER_REAL, STUCK)
             accepted, trace = run_one(target, data)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             signal.setitimer(signal.ITIMER_REAL, 0)
             if accepted is None:
                 keep(findings, name, number, data, trace)
@@ -98,7 +101,7 @@ def run_target(name: str, inputs: int, seed: int, findings: Path, first: int = 0
                 continue
             if child.returncode > 0:
                 raise SystemExit(f"{name}: the child failed with exit code {child.returncode}")
-            kind = "hangs" if child.returncode == -signal.SIGALRM else "crashes"
+            kind = "hangs" if -child.returncode in (signal.SIGPROF, signal.SIGALRM) else "crashes"
             total[kind] += 1
             data = make_input(targets()[name](folder), seed, state["at"])
             keep(findings, name, state["at"], data, f"{kind}: signal {-child.returncode}\n")
