@@ -204,7 +204,8 @@ def test_a_certificate_that_is_interrupted_leaves_the_model(solver, two, monkeyp
             raise KeyboardInterrupt
         return np.zeros(len(alpha))
 
-    monkeypatch.setattr(Task, "scores", scores)
+    for name in ("scores", "_extended_scores"):
+        monkeypatch.setattr(Task, name, scores)
     with pytest.warns(ConvergenceWarning, match="interrupted; the best model so far is kept"):
         model = KernelSVC(solver=solver).fit(X, y)
     assert model.status_ is Status.INTERRUPTED and not model.converged_
@@ -221,7 +222,8 @@ def test_no_time_for_the_certificate(two, monkeypatch):
     def scores(self, alpha, watch):
         raise OutOfTimeError
 
-    monkeypatch.setattr(Task, "scores", scores)
+    for name in ("scores", "_extended_scores"):
+        monkeypatch.setattr(Task, name, scores)
     X, y = two
     with pytest.warns(ConvergenceWarning, match="was not computed, for lack of time: raise max_time"):
         model = KernelSVC(max_time=100.0).fit(X, y)
@@ -240,3 +242,32 @@ def test_progress_is_shown(two, monkeypatch, caplog):
         KernelSVC(1e3, verbose=1, max_iter=100_000).fit(*two)
     for words in ("kernel matrix: 33 %", "certificate: 66 %", "coordinate ascent: "):
         assert words in caplog.text
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_matrix_of_low_rank_and_large_values(solver):
+    """In float32 it is not positive semi-definite: the coefficients stay at 0 or above, and the bounds hold."""
+    rng = np.random.default_rng(3)
+    X = rng.integers(-4, 5, size=(10, 3)).astype(float) * 4e5
+    X[5:] = X[:5]
+    y = np.arange(10) % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KernelSVC(7e3, kernel="precomputed", solver=solver, tol=1e-8, max_iter=200).fit(X @ X.T, y)
+    assert 0.0 <= model.lower_bound_ <= model.objective_
+    coef = np.zeros(10)
+    coef[model.support_] = model.dual_coef_[0]
+    assert np.all(coef * (2 * y - 1) >= 0.0)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, np.float32, sparse.csr_matrix])
+def test_the_objective_of_a_linear_kernel_is_that_of_its_weights(kind, two):
+    X, y = kind(two[0] * [1.0, 1e5, 1e-4] + [0.0, 1e7, 0.0]), two[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KernelSVC(3.0, kernel="linear", max_iter=50).fit(X, y)
+    rows = (X.toarray() if sparse.issparse(X) else X).astype(np.longdouble)
+    w = model.coef_[0].astype(np.longdouble)
+    value = 0.5 * w @ w + 3.0 * np.maximum(0.0, 1.0 - y * (rows @ w)).sum()
+    exact = float(value) / (3.0 * len(y))
+    assert exact * (1.0 - 1e-15) <= model.objective_ <= exact * (1.0 + 1e-9)

@@ -231,8 +231,12 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             points = self._points(X, n_threads, precise=kept).take(sort)
             points.given_rounding = given_rounding
             results, alpha, problems = self._solve(solver, points, labels, weights, order, watch)
+            # Of a linear kernel: the very weights that the objective is of.
+            linear = [problems.weights(points.X, p, alpha) for p in range(len(problems)) if self.kernel == "linear"]
         self._certify(results, None)
         self._keep(X, sort, labels, duals(problems, alpha, len(classes), len(y)))
+        if self.kernel == "linear":
+            self.coef_, self.intercept_ = np.array(linear), np.zeros(len(linear))
         self._warn_unless_converged(X)
         return self
 
@@ -430,12 +434,6 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             self.support_vectors_: Any = np.empty((0, 0))
             return
         self.support_vectors_ = X[self.support_]
-        if self.kernel == "linear":
-            # f(x) = w.x, and w = sum_k coef_k x_k: the scores of unit vectors are its entries.
-            turned = self.support_vectors_.T
-            turned = turned.toarray() if is_sparse(turned) else turned
-            self.coef_ = np.ascontiguousarray(pair_scores(turned.astype(np.float64), self.dual_coef_, self._edges()).T)
-            self.intercept_ = np.zeros(len(self.coef_))
 
     def _edges(self) -> Ints:
         """Where each class's support begins, and the end."""

@@ -217,5 +217,5 @@ def test_progress(run: Run, three: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for quiet in ([], ["-q"]):
         code, _, err = run("train", "--task", "kernel", *quiet, three)
         assert code == 0
-        for words in ("kernel matrix: 50 %", "certificate: 75 %"):
+        for words in ("kernel matrix: 50 %", "certificate: 11 %"):
             assert err.count(words) == (0 if quiet else 1)

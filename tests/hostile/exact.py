@@ -152,7 +152,16 @@ class KernelProgram:
         """F at f = sum_i beta_i K(x_i, .)."""
         gram, beta = self.gram(), [arb(b) for b in beta]
         scores = [dot(line, beta) for line in gram]
-        total = sum((b * f for b, f in zip(beta, scores, strict=True)), arb(0)) / 2
+        return self._value(sum((b * f for b, f in zip(beta, scores, strict=True)), arb(0)), scores)
+
+    def objective_of_weights(self, w: list[Any]) -> arb:
+        """F at f(x) = w.x, for the linear kernel: the weights that a model predicts with are rounded."""
+        weights = [arb(v) for v in w]
+        scores = [dot([arb(exact(float(v))) for v in self.problem.X[i]], weights) for i in self.rows]
+        return self._value(dot(weights, weights), scores)
+
+    def _value(self, norm: arb, scores: list[arb]) -> arb:
+        total = norm / 2
         for f, sign, s in zip(scores, self.signs, self.weights, strict=True):
             miss = (1 - sign * f).max(arb(0))
             total += arb(self.C * s) * (miss * miss / 2 if self.squared else miss)
@@ -237,7 +246,10 @@ def _kernel(problem: Problem, C: float, model: Any) -> list[Part]:
 def _kernel_objective(programs: list[KernelProgram], classes: list[int], model: Any) -> arb:
     total = arb(0)
     place = {int(i): m for m, i in enumerate(model.support_)}
-    for program, (low, high) in zip(programs, combinations(range(len(classes)), 2), strict=True):
+    for p, (program, (low, high)) in enumerate(zip(programs, combinations(range(len(classes)), 2), strict=True)):
+        if hasattr(model, "coef_"):
+            total += program.objective_of_weights([exact(float(v)) for v in model.coef_[p]])
+            continue
         beta = []
         for i, sign in zip(program.rows, program.signs, strict=True):
             line = low if sign > 0 else high - 1  # of the coefficients of a row: one for each other class

@@ -19,7 +19,7 @@ import numpy as np
 
 from cutsvm._native import core
 from cutsvm.kernel_machines.gram import is_sparse
-from cutsvm.kernel_machines.task import Task, bounds
+from cutsvm.kernel_machines.task import Task, all_bounds
 from cutsvm.kernel_machines.watch import EVERY, log
 from cutsvm.run import Status
 from cutsvm.types import Vector
@@ -129,8 +129,9 @@ def _without_kernel(task: Task, alpha: Vector, C: float) -> Iterator[Progress]:
             alpha[part] = own
             alone = problems.alone(p)
             scores = np.asarray(X[alone.rows] @ weights[p])
-            (primal,), (lower,) = bounds(alone, own, scores, C, "hinge", rounding, diagonal)
-            worst = max(worst, float((primal - lower) / primal) if primal > 0.0 else 0.0)
+            found = all_bounds(alone, own, scores, C, "hinge", rounding, diagonal, given=False)
+            primal, lower = float(found[0][0]), float(found[1][0])
+            worst = max(worst, (primal - lower) / primal if primal > 0.0 else 0.0)
             if primal - lower > SHARES[0] * task.settings.tol * primal:
                 unfinished.append(p)
         left = unfinished

@@ -132,6 +132,23 @@ class Points:
         # coef0 >= 0: |gamma x.z| + coef0 <= sqrt((gamma |x|^2 + coef0) (gamma |z|^2 + coef0))
         return (terms + 6) * EPS * (1 if self.kernel.name == "linear" else 1.1 * self.kernel.degree)
 
+    def extended(self, rows: Ints | slice, columns: Ints) -> Array:
+        """Values of some rows with others in extended precision, from the rows as they were given; for few of them."""
+        if self.given:
+            some: Array = self.X[rows][:, columns].astype(np.longdouble)
+            return some
+        X, Z = (_dense(self.original[which]).astype(np.longdouble) for which in (rows, columns))
+        if self.kernel.name == "rbf":
+            values = np.array([((x - Z) ** 2).sum(axis=1) for x in X]).reshape(len(X), len(Z))
+            return np.exp(-np.longdouble(self.kernel.gamma) * values)
+        values = np.array([Z @ x for x in X]).reshape(len(X), len(Z))
+        if self.kernel.name == "poly":
+            once = np.longdouble(self.kernel.gamma) * values + np.longdouble(self.kernel.coef0)
+            values = once.copy()
+            for _ in range(self.kernel.degree - 1):
+                values *= once
+        return values
+
     def diagonal(self) -> Vector:
         """K(x, x) of all rows, in float64."""
         if self.given:
@@ -173,9 +190,10 @@ class Points:
             if self.kernel.base == "distance":
                 _distances(values, self.squares[rows], others.squares[theirs])
                 self._recompute(values, rows, others, theirs, base=base)
-            if not base:
-                self.kernel.of_base(values, values)
-            out[:, block] = values
+            with np.errstate(over="ignore"):  # it is seen in the objective
+                if not base:
+                    self.kernel.of_base(values, values)
+                out[:, block] = values
 
         in_blocks(fill, out.shape[1], COLUMNS, self.threads)
 
@@ -277,6 +295,11 @@ def _pick(columns: Ints | slice, block: slice) -> Any:
         first = columns.start or 0
         return slice(first + block.start, first + block.stop)
     return columns[block]
+
+
+def _dense(X: Any) -> Array:
+    found: Array = X.toarray() if is_sparse(X) else np.asarray(X)
+    return found
 
 
 def _places(columns: Any) -> Ints:

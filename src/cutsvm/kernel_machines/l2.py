@@ -23,6 +23,7 @@ __all__ = ["L2"]
 
 STEPS = 20_000  # of each problem between iterates
 SHARES = (0.8, 0.2, 0.05)  # of tol, for the gap by values in float32: the next where the last was not enough
+PATIENCE, LITTLE = 50, 0.01  # rounds in which the gap has to get smaller by this share: else it is all rounding errors
 MOST = 10_000_000  # of each problem, where only the answers count
 
 
@@ -54,7 +55,7 @@ class L2:
             seen,
             settings.threads,
         )
-        return Machines.of_alpha(problems, alpha)
+        return Machines.of_alpha(problems, np.maximum(0.0, alpha))
 
 
 def rounds(method: str, task: Task, C: float) -> Iterator[Iterate]:
@@ -67,6 +68,7 @@ def rounds(method: str, task: Task, C: float) -> Iterator[Iterate]:
     problems, shares = task.problems, iter(SHARES)
     tol = next(shares) * task.settings.tol
     alpha, best = np.zeros((len(problems.rows), 1)), 0.0
+    stalled, reached = 0, np.inf
     left = np.arange(len(problems))
     primal, lower = np.full(len(problems), np.inf), np.zeros(len(problems))
     found = task.iterate(alpha[:, 0].copy(), C, "l2")
@@ -88,7 +90,7 @@ def rounds(method: str, task: Task, C: float) -> Iterator[Iterate]:
             seen,
             task.settings.threads,
         )
-        alpha[places] = own
+        alpha[places] = np.maximum(0.0, own)  # where rounding errors are all there is, min_norm may end below 0
         primal[left], lower[left] = seen[:, 0, 0], np.maximum(lower[left], seen[:, 0, 1])
         left = np.flatnonzero(primal - lower > tol * primal)
         done = not len(left)
@@ -96,7 +98,9 @@ def rounds(method: str, task: Task, C: float) -> Iterator[Iterate]:
         with suppress(OutOfTimeError):
             found = task.iterate(alpha[:, 0].copy(), C, "l2")
         best = max(best, found.lower)
+        found = replace(found, lower=best)
+        stalled, reached = (0, found.gap) if found.gap < (1.0 - LITTLE) * reached else (stalled + 1, reached)
         share = next(shares, None) if done else 1.0
-        yield replace(found, lower=best, satisfied=share is None)
+        yield replace(found, satisfied=share is None or stalled >= PATIENCE)
         if done and share is not None:
             tol = share * task.settings.tol

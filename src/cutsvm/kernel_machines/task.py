@@ -12,22 +12,22 @@ other tools have, |w|^2 / 2 + C sum_i s_i loss(..), whose dual bounds it from be
 
 and so does each multiple of alpha that is feasible: the best one is taken.
 
-Both are computed in float64 from the kernel values that f has, and the bound is lowered by what rounding may have
-added. With kernel values off by at most rho k_i k_j, k_i^2 = K(x_i, x_i), and sums of m terms in float64,
+Both are computed from the kernel values that f has, in float64 or better. F is raised, and the bound lowered, by what
+rounding may have made of them. With kernel values off by at most rho k_i k_j, k_i^2 = K(x_i, x_i), and sums of m terms,
 
-    |error of |w|^2|  <=  (rho + (2 m + 20) eps) (sum_i alpha_i k_i)^2
+    |error of |w|^2|   <=  (rho + (2 m + 20) eps) (sum_i alpha_i k_i)^2
+    |error of f(x_i)|  <=  (rho + (2 m + 20) eps) k_i sum_j alpha_j k_j
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from math import fsum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from cutsvm.kernel_machines.gram import EPS, ROWS, Points, blocks
+from cutsvm.kernel_machines.gram import EPS, ROWS, Points, blocks, is_sparse
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems, duals, pair_scores
 from cutsvm.kernel_machines.watch import OutOfTimeError, Watch
 from cutsvm.run import Iterate, Status
@@ -37,6 +37,10 @@ __all__ = ["Answer", "KernelSolver", "Settings", "Task", "bounds"]
 
 HURRY = 1.0  # seconds that a certificate may take after Ctrl-C
 GRACE = 0.5  # and after the time limit
+SMALL, LARGE = (
+    1_000_000,
+    100_000_000,
+)  # products of numbers up to which extended precision costs little, and is possible
 
 
 @dataclass(frozen=True)
@@ -103,20 +107,51 @@ class Task:
         return replace(found, primal=primal, lower=lower, proven=True)
 
     def bounds(self, alpha: Vector, C: float, loss: str, watch: Watch) -> tuple[float, float]:
-        """(F, a lower bound of F), each summed over the problems."""
-        scores = self.scores(alpha, watch)
+        """(F, a lower bound of F), each summed over the problems.
+
+        F is raised by what rounding may have taken from it. Where that is more than it should be, and for small
+        problems anyway, kernel values and sums are made in extended precision.
+        """
         points = self.points.precisely()
-        primal, lower = bounds(self.problems, alpha, scores, C, loss, points.rounding, points.diagonal())
-        return float(primal.sum()), float(lower.sum())
+        if points.kernel.name == "linear":
+            primals, lowers = linear_bounds(self.problems, alpha, points.X, C, loss)
+            return float(primals.sum()), float(lowers.sum())
+        rounding, diagonal = points.rounding, points.diagonal()
+        width = 1 if points.given else int(points.X.shape[1])
+        parts = [self.problems.of(p) for p in range(len(self.problems))]
+        work = width * sum((part.stop - part.start) * int(np.count_nonzero(alpha[part])) for part in parts)
+        if work > SMALL:
+            found = all_bounds(
+                self.problems, alpha, self.scores(alpha, watch), C, loss, rounding, diagonal, points.given
+            )
+            primal, lower, error = (float(np.sum(values)) for values in found)
+            if work > LARGE or not error > min(1e-7, 0.01 * self.settings.tol) * primal:
+                return primal, lower
+        found = all_bounds(
+            self.problems, alpha, self._extended_scores(alpha, watch), C, loss, rounding, diagonal, points.given
+        )
+        return float(np.sum(found[0])), float(np.sum(found[1]))
+
+    def _extended_scores(self, alpha: Vector, watch: Watch) -> Array:
+        """f of each problem's own rows in extended precision."""
+        problems, points = self.problems, self.points.precisely()
+        signed = np.copysign(alpha, problems.a).astype(np.longdouble)
+        scores = np.zeros(len(signed), dtype=np.longdouble)
+        pieces = [
+            (part, slice(part.start + piece.start, part.start + piece.stop))
+            for part in map(problems.of, range(len(problems)))
+            for piece in blocks(part.stop - part.start, ROWS)
+        ]
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part, piece in watch.track("certificate", pieces):
+                support = part.start + np.flatnonzero(alpha[part])
+                values = points.extended(problems.rows[piece], problems.rows[support])
+                scores[piece] = values @ signed[support]
+        return scores
 
     def scores(self, alpha: Vector, watch: Watch) -> Vector:
-        """f of each problem's own rows, from kernel values in float64, or from w if the kernel is linear."""
+        """f of each problem's own rows, from kernel values in float64."""
         problems, points = self.problems, self.points.precisely()
-        if points.kernel.name == "linear":
-            machines = [
-                (problems.rows[problems.of(p)], problems.weights(points.X, p, alpha)) for p in range(len(problems))
-            ]
-            return np.concatenate([np.asarray(points.X[rows] @ w) for rows, w in machines])
         labels = int(problems.high.max()) + 1
         dual = duals(problems, alpha, labels, len(points))
         support = np.flatnonzero(dual.any(axis=0))
@@ -155,48 +190,112 @@ class KernelSolver(Protocol):
         ...
 
 
-def bounds(
+def bounds(problems: Problems, alpha: Vector, scores: Array, C: float, loss: str) -> tuple[Vector, Vector]:
+    """(F, a lower bound of F) for each problem; scores: f of each problem's own rows, from exact kernel values."""
+    return all_bounds(problems, alpha, scores, C, loss, 0.0, None, given=False)[:2]
+
+
+def all_bounds(
     problems: Problems,
     alpha: Vector,
-    scores: Vector,
+    scores: Array,
     C: float,
     loss: str,
-    rounding: float = EPS,
-    diagonal: Vector | None = None,
-) -> tuple[Vector, Vector]:
-    """(F, a lower bound of F) for each problem; scores: f of each problem's own rows.
+    rounding: float,
+    diagonal: Vector | None,
+    given: bool,
+) -> tuple[Vector, Vector, Vector]:
+    """(F, a lower bound of F, what rounding may make of F) for each problem; scores: f of each problem's own rows.
 
-    rounding, diagonal: of the kernel values, as in `Points`; without them they are taken to be exact. An infinite
-    rounding is that of a matrix that is no kernel: F has no lower bound then.
+    rounding, diagonal: of the kernel values in float64, as in `Points`. Values that are `given` are what they are, and
+    their rounding is how far they may be from those of a kernel: infinite if they are those of none at all, in which
+    case F has no lower bound. The sums are made in the precision of the scores, and values that were not given too.
+    """
+    eps = float(np.finfo(scores.dtype).eps)
+    values_off = 0.0 if given else rounding * eps / EPS
+    kernel_off = rounding if given else values_off
+    answer = np.empty((3, len(problems)))
+    for p, m in enumerate(problems.sizes):
+        part = problems.of(p)
+        own, cap = alpha[part].astype(scores.dtype), C * np.abs(problems.a[part]).astype(scores.dtype)
+        margins = np.copysign(1.0, problems.a[part]) * scores[part]
+        norm, miss = own @ margins, np.maximum(0.0, 1.0 - margins)
+        lengths = np.abs(margins) if diagonal is None else np.sqrt(np.maximum(0.0, diagonal[problems.rows[part]]))
+        sums = (2 * int(m) + 20) * eps  # relative error of a sum over the rows of sums over the support
+        total = own @ lengths.astype(scores.dtype)
+        reach = total * total if diagonal is not None else own @ np.abs(margins)
+        tiny = float(np.finfo(np.float64).tiny) * (1.0 + own.sum()) ** 2  # what underflow may take
+        off = (values_off + sums) * reach + tiny
+        curve = norm + (kernel_off + sums) * reach + tiny
+        if given and np.isfinite(rounding):
+            _refuse_negative(float(norm), float((kernel_off + sums) * reach + tiny))
+        away = (values_off + sums) * (lengths * total if diagonal is not None else lengths) + tiny
+        if loss == "hinge":
+            value, lost, most = 0.5 * norm + cap @ miss, cap @ away, (1.0 - 4.0 * EPS) * _room(own, cap)
+        else:
+            value, lost, most = 0.5 * norm + 0.5 * cap @ miss**2, cap @ (away * (miss + 0.5 * away)), np.inf
+            curve += (1.0 + sums) * np.sum(own[cap > 0.0] ** 2 / cap[cap > 0.0])
+        error = 0.5 * off + lost + sums * abs(value)
+        linear = own.sum() * (1.0 - sums)
+        multiple = _best(linear, curve, most)
+        bound = multiple * linear - 0.5 * multiple * multiple * curve
+        bound -= 8.0 * EPS * (multiple * linear + 0.5 * multiple * multiple * abs(curve))
+        lower = -np.inf if np.isinf(rounding) else min(max(0.0, bound), value)
+        answer[:, p] = np.array([value + error, lower, error]) / (C * m)
+    return answer[0], answer[1], answer[2]
+
+
+def linear_bounds(problems: Problems, alpha: Vector, X: Any, C: float, loss: str) -> tuple[Vector, Vector]:
+    """(F, a lower bound of F) for each problem with a linear kernel.
+
+    F is that of w = sum_i alpha_i y_i x_i as it is stored, in float64. Its entries are off by at most m eps
+    sum_i alpha_i |x_ij|, which is all that the bound has to allow for.
     """
     primal, lower = np.empty(len(problems)), np.empty(len(problems))
     for p, m in enumerate(problems.sizes):
         part = problems.of(p)
-        own, cap = alpha[part], C * np.abs(problems.a[part])
-        margins = np.copysign(1.0, problems.a[part]) * scores[part]
-        norm, miss = float(own @ margins), np.maximum(0.0, 1.0 - margins)
-        sums = (2 * int(m) + 20) * EPS  # relative error of a sum over the rows of sums over the support
-        reach = float(np.abs(own) @ np.abs(margins))
-        if diagonal is not None:
-            reach = float(own @ np.sqrt(np.maximum(0.0, diagonal[problems.rows[part]]))) ** 2
-        error = (rounding + sums) * reach
-        if np.isfinite(rounding):
-            _refuse_negative(norm, error)
+        rows = X[problems.rows[part]]
+        w, cap = problems.weights(X, p, alpha), C * np.abs(problems.a[part])
+        terms = int(np.diff(rows.indptr).max(initial=0)) if is_sparse(rows) else int(rows.shape[1])
+        scores, eps = _linear_scores(rows, w)
+        lengths = np.sqrt(
+            np.asarray(abs(rows).power(2).sum(axis=1)).ravel() if is_sparse(rows) else (rows**2).sum(axis=1)
+        )
+        wide = w.astype(scores.dtype)
+        norm, size = wide @ wide, np.sqrt(wide @ wide)
+        miss = np.maximum(0.0, 1.0 - np.copysign(1.0, problems.a[part]) * scores)
+        away = (terms + 4) * eps * size * lengths
         if loss == "hinge":
-            value = 0.5 * norm + float(cap @ miss)
-            curve, most = norm + error, (1.0 - 4.0 * EPS) * _room(own, cap)
+            value, lost = 0.5 * norm + cap @ miss, cap @ away
         else:
-            value = 0.5 * norm + 0.5 * float(cap @ miss**2)
-            square = float(np.sum(own[cap > 0.0] ** 2 / cap[cap > 0.0]))
-            curve, most = norm + error + (1.0 + sums) * square, np.inf
-        linear = fsum(own)
+            value, lost = 0.5 * norm + 0.5 * cap @ miss**2, cap @ (away * (miss + 0.5 * away))
+        error = lost + (int(m) + len(w) + 20) * eps * value
+        own, tiny = alpha[part].astype(scores.dtype), float(np.finfo(np.float64).tiny)
+        reach = size + (int(m) + 20) * EPS * (own @ lengths) + tiny * (1.0 + own.sum())
+        curve, most = reach * reach, (1.0 - 4.0 * EPS) * _room(own, cap)
+        if loss == "l2":
+            curve, most = curve + (1.0 + m * EPS) * np.sum(own[cap > 0.0] ** 2 / cap[cap > 0.0]), np.inf
+        linear = own.sum() * (1.0 - (int(m) + 4) * eps)
         multiple = _best(linear, curve, most)
-        bound = multiple * linear - 0.5 * multiple**2 * curve
-        bound -= 8.0 * EPS * (multiple * linear + 0.5 * multiple**2 * abs(curve))
-        primal[p], lower[p] = value / (C * m), min(max(0.0, bound), value) / (C * m)
-        if np.isinf(rounding):
-            lower[p] = -np.inf
+        bound = multiple * linear - 0.5 * multiple * multiple * curve
+        bound -= 8.0 * EPS * (multiple * linear + 0.5 * multiple * multiple * curve)
+        primal[p], lower[p] = (value + error) / (C * m), min(max(0.0, bound), value) / (C * m)
     return primal, lower
+
+
+def _linear_scores(rows: Any, w: Vector) -> tuple[Array, float]:
+    """X w, in extended precision where that is possible, and the rounding unit of that precision."""
+    if (3 * rows.nnz if is_sparse(rows) else rows.size) > LARGE:
+        return np.asarray(rows @ w), EPS
+    wide = w.astype(np.longdouble)
+    scores = np.zeros(rows.shape[0], dtype=np.longdouble)
+    if is_sparse(rows):
+        products = rows.data.astype(np.longdouble) * wide[rows.indices]
+        np.add.at(scores, np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), products)
+    else:
+        for some in blocks(rows.shape[0], ROWS):
+            scores[some] = rows[some].astype(np.longdouble) @ wide
+    return scores, float(np.finfo(np.longdouble).eps)
 
 
 def _refuse_negative(norm: float, error: float) -> None:
@@ -208,14 +307,14 @@ def _refuse_negative(norm: float, error: float) -> None:
         )
 
 
-def _best(linear: float, curve: float, most: float) -> float:
+def _best(linear: Any, curve: Any, most: Any) -> Any:
     """argmax of linear z - curve z^2 / 2 over 0 <= z <= most; 0 where that is no bound."""
     if curve > 0.0:
         return min(most, linear / curve)
     return most if curve == 0.0 and linear > 0.0 else 0.0
 
 
-def _room(alpha: Vector, cap: Vector) -> float:
+def _room(alpha: Array, cap: Array) -> Any:
     """The largest multiple of alpha that is nowhere above cap."""
     some = alpha > 0.0
-    return float(np.min(cap[some] / alpha[some])) if some.any() else np.inf
+    return np.min(cap[some] / alpha[some]) if some.any() else np.inf
