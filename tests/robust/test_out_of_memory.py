@@ -20,7 +20,7 @@ def test_all_parallel_regions_are_in_one_file():
 
 @LINUX
 def test_fits_under_a_limit_on_the_address_space():
-    """These ended in SIGABRT: their kernels allocate inside of parallel regions."""
+    """Their kernels allocate inside of parallel regions: an exception there ended the process with SIGABRT."""
     cases = ["KernelSVC, isda", "crammer_singer", "ocas"]
     words = [sys.executable, str(Path(__file__).parent / "low_memory.py"), *cases]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
