@@ -192,7 +192,8 @@ class Maker:
             X = X * 1e-310 / max(np.abs(X).max(), 1e-300)
         single = self.chance(0.35, "float32")
         if single:
-            X = X.astype(np.float32)
+            with np.errstate(over="ignore"):
+                X = X.astype(np.float32)
             X = np.where(np.isfinite(X), X, np.float32(3e38)).astype(np.float32)
         return np.ascontiguousarray(X)
 
