@@ -49,6 +49,8 @@ def parts(problem: Problem, C: float, model: Any = None) -> list[Part]:
         return [_two_classes(problem, rows, problem.y == max(problem.y), costs, "", 0)]
     if problem.kind == "ovr":
         classes = sorted(set(problem.y[weights > 0].tolist()))
+        if len(classes) == 2:  # of the rows with weight: one problem
+            return [_two_classes(problem, rows, problem.y == classes[1], costs, "", 0)]
         return [_two_classes(problem, rows, problem.y == k, costs, str(k), m) for m, k in enumerate(classes)]
     if problem.kind == "joint":
         return [_joint(problem, rows, costs)]
