@@ -206,8 +206,8 @@ class Ours(Peer):
 
         The scores are those of one class, so with more classes this is the time of reading X, not of their scores.
         """
-        from cutsvm.rows import as_rows
-        from cutsvm.threads import count
+        from cutsvm._utils.threads import count
+        from cutsvm.matrix import as_rows
 
         rows = as_rows(self.form(data, layout), count(-1))
         w, out = np.linspace(-1.0, 1.0, rows.d), np.empty(rows.n)

@@ -106,7 +106,7 @@ def available(names: list[str], folder: Path) -> tuple[list[str], list[str]]:
 
 def loss(options: argparse.Namespace) -> None:
     """Seconds of one evaluation of the loss, of one query, against rows, levels and threads; the rounds take turns."""
-    from cutsvm.losses import Pairwise
+    from cutsvm.problem.losses import Pairwise
 
     sizes = (1_000, 10_000, 100_000) if options.quick else (10_000, 100_000, 1_000_000)
     rng = np.random.default_rng(0)

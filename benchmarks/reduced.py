@@ -23,12 +23,12 @@ from time import perf_counter
 import numpy as np
 from scipy import sparse
 
-from cutsvm.losses import Hinge
-from cutsvm.reduced import ReducedProblem
-from cutsvm.risk import Intercept, Risk, new_bundle
-from cutsvm.rows import as_rows
+from cutsvm._utils.threads import one_blas_thread
+from cutsvm.matrix import as_rows
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import Intercept, Risk, new_bundle
+from cutsvm.qp.problem import ReducedProblem
 from cutsvm.solvers import OCAS
-from cutsvm.threads import one_blas_thread
 
 RESULTS = Path(__file__).parent / "results"
 GAP = 1e-4

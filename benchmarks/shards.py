@@ -14,12 +14,12 @@ from time import perf_counter
 from typing import Any
 
 import data
-from cutsvm.losses import Hinge
-from cutsvm.risk import Intercept, Risk
-from cutsvm.rows import as_rows
-from cutsvm.run import Stop, run
+from cutsvm._utils.threads import count, one_blas_thread
+from cutsvm.driver.run import Stop, run
+from cutsvm.matrix import as_rows
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import Intercept, Risk
 from cutsvm.solvers import OCAS
-from cutsvm.threads import count, one_blas_thread
 
 RESULTS = Path(__file__).parent / "results"
 SHARDS: list[int | str] = [1, 4, 16, 64, 128, 256, "auto"]

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-from cutsvm import threads
+from cutsvm._utils import threads
 from cutsvm.io import read_svmlight
 
 RESULTS = Path(__file__).parent / "results" / "svmlight.csv"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from scipy import sparse
 
-from cutsvm import threads
-from cutsvm.solvers import sifting
+from cutsvm._utils import threads
+from cutsvm.solvers.sifting import solver as sifting
 
 # The default tries the same examples every time, so that a failure is the change's; "thorough" tries new ones.
 settings.register_profile(

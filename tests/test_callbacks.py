@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone
 
 from cutsvm import LinearSVC
-from cutsvm.callbacks import Log, ProgressBar, decades, describe
+from cutsvm.display.callbacks import Log, ProgressBar, decades, describe
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def test_decades() -> None:
 
 def test_plain_lines_only_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("cutsvm.bars.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("cutsvm.display.progress.time.monotonic", lambda: now[0])
     stream = io.StringIO()
     with ProgressBar(stream=stream, every=5) as bar:
         for second in range(12):

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, linear_path
-from cutsvm.losses import CrammerSinger, Hinge, Pairwise
-from cutsvm.multi_risk import MultiRisk
-from cutsvm.risk import Intercept, PairRisk, Risk, new_bundle
-from cutsvm.rounding import Magnitudes, dual_bound, gamma
-from cutsvm.rows import as_rows
-from cutsvm.run import Progress, Status
+from cutsvm.driver.run import Progress, Status
+from cutsvm.matrix import as_rows
+from cutsvm.problem.losses import CrammerSinger, Hinge, Pairwise
+from cutsvm.problem.multiclass import MultiRisk
+from cutsvm.problem.oracle import Intercept, PairRisk, Risk, new_bundle
+from cutsvm.problem.rounding import Magnitudes, RowScale, dual_bound, gamma
 from test_kernels import rng_of, seeds
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -142,6 +142,13 @@ def test_weights_that_are_not_allowed_prove_no_more():
         )
         assert 0.0 <= found <= most
     assert gamma(2.0**52) == np.inf or gamma(2.0**52) >= 1.0
+
+
+def test_errors_too_large_to_square_prove_nothing():
+    """The bound is 0, and neither the power of a float that overflows nor the file of a checkpoint is an error."""
+    scale = RowScale(Magnitudes.of_columns(np.array([-1e100]), np.array([1e100])), 1, 0, False, 0.0)
+    planes = np.array([[1.0]]), np.array([1.0]), np.array([[1e100, 0.0]])
+    assert dual_bound(*planes, np.array([0]), np.array([1.0]), 1.0, scale) == 0.0
 
 
 def test_magnitudes():

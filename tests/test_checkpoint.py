@@ -12,16 +12,18 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, checkpoint, convert
-from cutsvm.checkpoint import Checkpoint
-from cutsvm.fingerprint import Fingerprint
+from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, convert
+from cutsvm.driver import checkpoint
+from cutsvm.driver.checkpoint import Checkpoint
+from cutsvm.driver.fingerprint import Fingerprint
+from cutsvm.driver.run import Status, Stop, run
 from cutsvm.io.atomic import passing_name
-from cutsvm.losses import Pairwise
-from cutsvm.risk import PairRisk
-from cutsvm.rows import as_rows
-from cutsvm.run import Status, Stop, run
+from cutsvm.matrix import as_rows
+from cutsvm.problem.losses import Pairwise
+from cutsvm.problem.oracle import PairRisk
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
 from reference import pairwise, svm
 from solvers.problems import joint_risk, long_data, many_classes, risk_of
@@ -368,7 +370,7 @@ def test_a_damaged_file_is_named_and_left_alone(saved, damage, says):
 
 def test_a_file_whose_parts_do_not_fit(saved):
     """One that was made by hand: the checksum is right, and what it says cannot be."""
-    from cutsvm.io.model_format import pack, unpack
+    from cutsvm.io.models.model_format import pack, unpack
 
     X, y, model = saved
     path = model.checkpoint
@@ -467,7 +469,8 @@ def test_a_kill_leaves_one_passing_file_at_most_which_goes_in_the_end(saved):
 FIT = """
 import sys
 import numpy as np
-from cutsvm import LinearSVC, checkpoint
+from cutsvm import LinearSVC
+from cutsvm.driver import checkpoint
 sys.path.insert(0, sys.argv[2])
 from solvers.problems import long_data
 
@@ -496,3 +499,16 @@ def test_kill_minus_nine(tmp_path):
     assert float(rest[2]) == pytest.approx(whole.objective_, rel=2e-5)
     assert float(rest[3]) <= whole.objective_ and whole.lower_bound_ <= float(rest[2])
     assert os.listdir(tmp_path) == []
+
+
+def test_planes_with_huge_offsets_are_taken_up_again(tmp_path):
+    """Weights over many decades: what one fit wrote the next one reads."""
+    X, y = np.array([[-0.6], [0.0], [0.5], [0.2]]), [0, 0, 0, 1]
+    model = LinearSVC(C=1e3, solver="dcd", fit_intercept=False, max_iter=2, checkpoint=tmp_path / "checkpoint")
+    weights = np.array([2e15, 2e212, 2e8, 1e-100])
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y, sample_weight=weights)
+    assert (tmp_path / "checkpoint").exists()
+    with pytest.warns(ConvergenceWarning):
+        again = clone(model).fit(X, y, sample_weight=weights)
+    assert again.lower_bound_ <= again.objective_ <= model.objective_

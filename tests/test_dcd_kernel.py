@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from conftest import LAYOUTS
 from cutsvm._native import core
-from cutsvm.rows import as_rows
+from cutsvm.matrix import as_rows
 from reference import dcd
 
 seeds = st.integers(0, 2**64 - 1)

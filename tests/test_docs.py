@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import sklearn
 
-import cutsvm.kernel
-import cutsvm.linear
-import cutsvm.linear_cv
-import cutsvm.path
-import cutsvm.ranking
-import cutsvm.ranking_cv
-import cutsvm.reporting
+import cutsvm.display.report
+import cutsvm.estimators.kernel
+import cutsvm.estimators.linear
+import cutsvm.estimators.linear_cv
+import cutsvm.estimators.path
+import cutsvm.estimators.ranking
+import cutsvm.estimators.ranking_cv
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,13 +32,13 @@ def test_example(example, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "module",
     [
-        cutsvm.kernel,
-        cutsvm.linear,
-        cutsvm.linear_cv,
-        cutsvm.path,
-        cutsvm.ranking,
-        cutsvm.ranking_cv,
-        cutsvm.reporting,
+        cutsvm.estimators.kernel,
+        cutsvm.estimators.linear,
+        cutsvm.estimators.linear_cv,
+        cutsvm.estimators.path,
+        cutsvm.estimators.ranking,
+        cutsvm.estimators.ranking_cv,
+        cutsvm.display.report,
     ],
     ids=lambda module: module.__name__,
 )

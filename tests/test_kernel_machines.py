@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from conftest import LAYOUTS
 from cutsvm._native import core
+from cutsvm.driver.run import Status
 from cutsvm.kernel_machines import ISDA, SGD, MinNorm, l2, resolve, sgd
 from cutsvm.kernel_machines.gram import Kernel, Points, identity
 from cutsvm.kernel_machines.one_vs_one import Machines, decisions, duals, joined, pair_scores, pairwise
 from cutsvm.kernel_machines.task import Settings, Task, bounds
-from cutsvm.run import Status
 from reference import kernel_machines as twin
 
 seeds = st.integers(0, 2**32 - 1)

@@ -12,8 +12,8 @@ from scipy import sparse
 
 from conftest import LAYOUTS
 from cutsvm._native import core
-from cutsvm.losses import Hinge
-from cutsvm.rows import DenseRows, as_rows
+from cutsvm.matrix import DenseRows, as_rows
+from cutsvm.problem.losses import Hinge
 from reference import hinge, sweep
 
 seeds = st.integers(0, 2**32 - 1)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutsvm._native import core
-from cutsvm.line_search import GCA, GCA2, SEARCHES, TCA, best_intercept, exact, lowest
-from cutsvm.losses import Hinge
+from cutsvm.problem.line_search import GCA, GCA2, SEARCHES, TCA, best_intercept, exact, lowest
+from cutsvm.problem.losses import Hinge
 from reference import hinge
 from reference import line_search as paper
 from test_kernels import rng_of, seeds, some_labels, some_scores

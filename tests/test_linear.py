@@ -22,7 +22,8 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import LAYOUTS
-from cutsvm import LinearSVC, Status, validation
+from cutsvm import LinearSVC, Status
+from cutsvm._utils import validation
 from cutsvm.solvers import CPA, OCAS
 from reference import svm
 

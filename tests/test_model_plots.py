@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cutsvm import KernelSVC, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
-from cutsvm.model_plots import margins
+from cutsvm.display.plotting.models import margins
 from cutsvm.plotting import ConvergenceDisplay, MarginDisplay, WeightsDisplay, plot_convergence
 
 pytest.importorskip("matplotlib")

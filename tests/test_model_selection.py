@@ -8,9 +8,9 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold, StratifiedKFold
 
-import cutsvm.model_selection as selection
+import cutsvm.estimators.model_selection as selection
 from cutsvm import KernelSVC, nested_cross_validate
-from cutsvm.bars import CountBar
+from cutsvm.display.progress import CountBar
 
 matplotlib.use("Agg")
 GRID = {"C": [0.5, 8.0], "gamma": [0.1, 1.0, 4.0]}
@@ -56,8 +56,8 @@ def test_sgd_in_a_fold_is_a_fit_in_the_same_order(iris, monkeypatch):
     X, y = iris
     order = np.random.default_rng(0).permutation(len(y))
     X, y = X[order], y[order]
-    monkeypatch.setattr("cutsvm.kernel.check_random_state", lambda _: InOrder())
-    monkeypatch.setattr("cutsvm.model_selection.check_random_state", lambda _: InOrder())
+    monkeypatch.setattr("cutsvm.estimators.kernel.check_random_state", lambda _: InOrder())
+    monkeypatch.setattr("cutsvm.estimators.model_selection.check_random_state", lambda _: InOrder())
     # Rows are sorted by class before they are split, so that the folds are those of the sorted rows.
     sort = np.argsort(y, kind="stable")
     outer, inner = Given(KFold(3, shuffle=True, random_state=0)), Given(KFold(2, shuffle=True, random_state=0))

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from conftest import LAYOUTS
-from cutsvm import line_search
 from cutsvm._native import core
-from cutsvm.losses import CrammerSinger
-from cutsvm.rows import Choices, as_rows
+from cutsvm.matrix import Choices, as_rows
+from cutsvm.problem import line_search
+from cutsvm.problem.losses import CrammerSinger
 from reference import multiclass
 from test_kernels import rng_of, seeds, some_rows
 

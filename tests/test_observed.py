@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from cutsvm import KernelSVC, LinearSVC, LinearSVCCV, OrdinalSVC, RankingSVM, RankingSVMCV, ROCAreaSVC, run
+from cutsvm import KernelSVC, LinearSVC, LinearSVCCV, OrdinalSVC, RankingSVM, RankingSVMCV, ROCAreaSVC
+from cutsvm.driver import run
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
 

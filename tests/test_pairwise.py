@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
-from cutsvm import queries
 from cutsvm._native import core
-from cutsvm.line_search import Exact, by_tangents, tangents
-from cutsvm.losses import Pairwise
-from cutsvm.ranking import pair_accuracy
-from cutsvm.risk import PairRisk
-from cutsvm.rows import as_rows
-from cutsvm.thresholds import best_thresholds, level_of
+from cutsvm.estimators import _queries as queries
+from cutsvm.estimators._thresholds import best_thresholds, level_of
+from cutsvm.estimators.ranking import pair_accuracy
+from cutsvm.matrix import as_rows
+from cutsvm.problem.line_search import Exact, by_tangents, tangents
+from cutsvm.problem.losses import Pairwise
+from cutsvm.problem.oracle import PairRisk
 from reference import pairwise
 from test_kernels import rng_of, seeds
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from cutsvm import LinearSVC, RankingSVM, Status, linear_path, ranking_path
-from cutsvm.path import grid
+from cutsvm.estimators.path import grid
 from cutsvm.solvers import Sifting
 from reference import svm
 from test_kernels import rng_of, seeds
@@ -238,7 +238,7 @@ def test_from_a_store(tmp_path, long_data):
 
 @pytest.fixture
 def apart(monkeypatch):
-    from cutsvm import apart
+    from cutsvm.driver import split_path as apart
 
     monkeypatch.setattr(apart, "LARGE", 0)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cutsvm import LinearSVC, LinearSVCCV, linear_path
+from cutsvm.driver.timing import PHASES
 from cutsvm.plotting import PathDisplay, plot_convergence, plot_time_breakdown
-from cutsvm.timing import PHASES
 
 matplotlib = pytest.importorskip("matplotlib")
 

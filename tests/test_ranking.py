@@ -23,7 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import cutsvm
 from conftest import LAYOUTS
 from cutsvm import OrdinalSVC, RankingSVM, ROCAreaSVC, load_model, save_model
-from cutsvm.ranking import pair_accuracy
+from cutsvm.estimators.ranking import pair_accuracy
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Sifting
 from reference import pairwise
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from cutsvm import reduced as module
 from cutsvm._native import core
-from cutsvm.planes import Bundle, Planes
-from cutsvm.reduced import RULES, ReducedProblem
-from cutsvm.rounding import Magnitudes, RowScale
+from cutsvm.problem.planes import Bundle, Planes
+from cutsvm.problem.rounding import Magnitudes, RowScale
+from cutsvm.qp import problem as module
+from cutsvm.qp.problem import RULES, ReducedProblem
 from test_kernels import rng_of, seeds
 
 SOLVERS = {"compiled": ReducedProblem.compiled, "lapack": ReducedProblem.by_lapack}

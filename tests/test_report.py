@@ -13,10 +13,10 @@ from scipy import sparse
 
 import cutsvm
 from cutsvm import KernelSVC, LinearSVC, LinearSVCCV, OrdinalSVC, RankingSVM, RankingSVMCV, ROCAreaSVC, report
-from cutsvm.reporting import recipe
-from cutsvm.reporting.markup import Markup, table, tag, text
-from cutsvm.reporting.measures import measure
-from cutsvm.reporting.subject import Origin, subject_of
+from cutsvm.display.report import reproduce
+from cutsvm.display.report.context import Origin, subject_of
+from cutsvm.display.report.markup import Markup, table, tag, text
+from cutsvm.display.report.measures import measure
 
 pytest.importorskip("matplotlib")
 
@@ -92,7 +92,7 @@ def rows() -> tuple[Any, Any]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes a second or two a page; where it is about words, the pictures are empty."""
-    monkeypatch.setattr("cutsvm.reporting.pictures._svg", lambda picture: Markup("<svg></svg>"))
+    monkeypatch.setattr("cutsvm.display.report.pictures._svg", lambda picture: Markup("<svg></svg>"))
 
 
 def pictures(parsed: Page) -> list[str]:
@@ -349,12 +349,12 @@ def test_the_call_can_be_made(rows: Any) -> None:
             model.fit(X, y)
         else:
             model.fit(X, y, groups=np.arange(300) % 2)
-        words = recipe.call(subject_of(model))
+        words = reproduce.call(subject_of(model))
         made = words.replace(".fit(X, y)", "")
         names: dict[str, Any] = {}
         exec(made, names)
         assert str(names["model"].get_params()) == str(
-            {name: recipe.plain(value) for name, value in model.get_params().items()}
+            {name: reproduce.plain(value) for name, value in model.get_params().items()}
         )
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from conftest import LAYOUTS
-from cutsvm import memory
-from cutsvm.rows import DenseRows, SparseRows, StackedRows, array, as_rows
+from cutsvm._utils import memory
+from cutsvm.matrix import DenseRows, SparseRows, StackedRows, array, as_rows
 from reference import dcd
 from test_kernels import rng_of, seeds, some_labels, some_rows
 

@@ -9,11 +9,12 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 import cutsvm
-from cutsvm import KernelSVC, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, memory
+from cutsvm import KernelSVC, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
+from cutsvm._utils import memory
 from cutsvm.io import open_dataset
-from cutsvm.losses import Hinge
-from cutsvm.risk import Intercept, Risk
-from cutsvm.rows import Choices, SparseRows, StoreRows, as_rows
+from cutsvm.matrix import Choices, SparseRows, StoreRows, as_rows
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import Intercept, Risk
 from cutsvm.solvers import CPA, DCD, OCAS, Sifting, auto
 
 N, D, K = 30_000, 7, 3
@@ -189,7 +190,7 @@ def test_auto_sifts_rows_on_disk(both, monkeypatch):
     model = fitted(data, memory_limit="1GB", solver="auto")
     assert "sifting: 30,000 rows on disk" in model.history_[-1]["note"]
     same(model, fitted(data.X, data.y, solver="sifting"))
-    monkeypatch.setattr("cutsvm.solvers.sifting.FEW", 10**9)
+    monkeypatch.setattr("cutsvm.solvers.sifting.solver.FEW", 10**9)
     risk = Risk(both[1], Hinge(np.where(data.y > 0, 1.0, -1.0)), intercept=Intercept.FREE)
     assert "too few for sifting" in auto.choose(risk, 1.0)[1]
 
@@ -239,8 +240,8 @@ def test_descent_wants_memory(both):
 
 def test_a_store_is_loaded_where_it_fits(both, monkeypatch):
     path, loads = both[1].store.path, []
-    load = cutsvm.io.store.Store.load
-    monkeypatch.setattr("cutsvm.io.store.Store.load", lambda store: loads.append(1) or load(store))
+    load = cutsvm.io.store.store.Store.load
+    monkeypatch.setattr("cutsvm.io.store.store.Store.load", lambda store: loads.append(1) or load(store))
     fitted(path, solver="ocas")
     assert len(loads) == 1
     most = both[1].store.manifest.size + 64 * N - 1

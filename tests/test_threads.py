@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_info
 
-from cutsvm import LinearSVC, threads
+from cutsvm import LinearSVC
+from cutsvm._utils import threads
 
 
 def blas_threads():

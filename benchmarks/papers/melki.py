@@ -128,7 +128,7 @@ def peer(problem: Problem, options: argparse.Namespace) -> Iterator[Row]:
     from sklearn.model_selection import GridSearchCV, cross_val_score
     from sklearn.svm import SVC
 
-    from cutsvm.model_selection import PAPER_GRID
+    from cutsvm.estimators.model_selection import PAPER_GRID
 
     outer, inner = splits(0)
     if size(problem.name) == "small":

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cutsvm import solvers
-    from cutsvm.errors import DataError
-    from cutsvm.io.convert import convert
+    from cutsvm._utils.errors import DataError
+    from cutsvm.display.report import report
+    from cutsvm.driver.run import Record, Status
+    from cutsvm.estimators.kernel import KernelSVC
+    from cutsvm.estimators.linear import LinearSVC
+    from cutsvm.estimators.linear_cv import LinearSVCCV
+    from cutsvm.estimators.model_selection import NestedResult, nested_cross_validate
+    from cutsvm.estimators.path import linear_path, ranking_path
+    from cutsvm.estimators.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
+    from cutsvm.estimators.ranking_cv import RankingSVMCV
     from cutsvm.io.dataset import Dataset, open_dataset
-    from cutsvm.io.model_file import load_model, save_model
-    from cutsvm.kernel import KernelSVC
-    from cutsvm.linear import LinearSVC
-    from cutsvm.linear_cv import LinearSVCCV
-    from cutsvm.model_selection import NestedResult, nested_cross_validate
-    from cutsvm.path import linear_path, ranking_path
-    from cutsvm.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
-    from cutsvm.ranking_cv import RankingSVMCV
-    from cutsvm.reporting import report
-    from cutsvm.run import Record, Status
+    from cutsvm.io.models.model_file import load_model, save_model
+    from cutsvm.io.store.convert import convert
 
 __version__ = version("cutsvm")
 
@@ -52,26 +52,26 @@ __all__ = [
 # Where each name lives. It is imported when it is first asked for: scikit-learn takes a second to import, in which
 # the command line must already be able to answer Ctrl-C.
 _HOMES = {
-    "DataError": "cutsvm.errors",
+    "DataError": "cutsvm._utils.errors",
     "Dataset": "cutsvm.io.dataset",
-    "KernelSVC": "cutsvm.kernel",
-    "LinearSVC": "cutsvm.linear",
-    "LinearSVCCV": "cutsvm.linear_cv",
-    "NestedResult": "cutsvm.model_selection",
-    "OrdinalSVC": "cutsvm.ranking",
-    "ROCAreaSVC": "cutsvm.ranking",
-    "RankingSVM": "cutsvm.ranking",
-    "RankingSVMCV": "cutsvm.ranking_cv",
-    "Record": "cutsvm.run",
-    "Status": "cutsvm.run",
-    "convert": "cutsvm.io.convert",
-    "linear_path": "cutsvm.path",
-    "load_model": "cutsvm.io.model_file",
-    "nested_cross_validate": "cutsvm.model_selection",
+    "KernelSVC": "cutsvm.estimators.kernel",
+    "LinearSVC": "cutsvm.estimators.linear",
+    "LinearSVCCV": "cutsvm.estimators.linear_cv",
+    "NestedResult": "cutsvm.estimators.model_selection",
+    "OrdinalSVC": "cutsvm.estimators.ranking",
+    "ROCAreaSVC": "cutsvm.estimators.ranking",
+    "RankingSVM": "cutsvm.estimators.ranking",
+    "RankingSVMCV": "cutsvm.estimators.ranking_cv",
+    "Record": "cutsvm.driver.run",
+    "Status": "cutsvm.driver.run",
+    "convert": "cutsvm.io.store.convert",
+    "linear_path": "cutsvm.estimators.path",
+    "load_model": "cutsvm.io.models.model_file",
+    "nested_cross_validate": "cutsvm.estimators.model_selection",
     "open_dataset": "cutsvm.io.dataset",
-    "ranking_path": "cutsvm.path",
-    "report": "cutsvm.reporting",
-    "save_model": "cutsvm.io.model_file",
+    "ranking_path": "cutsvm.estimators.path",
+    "report": "cutsvm.display.report",
+    "save_model": "cutsvm.io.models.model_file",
 }
 
 

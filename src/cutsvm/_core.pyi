@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cutsvm.types import Array, Ints, Vector
+from cutsvm._utils.types import Array, Ints, Vector
 
 LOOKS: int
 KEPT: int

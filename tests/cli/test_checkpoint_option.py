@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from cli_helpers import Run, blobs, write_svmlight
-from cutsvm import checkpoint, load_model
+from cutsvm import load_model
+from cutsvm.driver import checkpoint
 
 pytest_plugins = ["cli_fixtures"]
 

@@ -73,7 +73,7 @@ def test_closed_streams(binary: Path) -> None:
 
 SLOWLY = """
 import sys, time
-from cutsvm.callbacks import ProgressBar
+from cutsvm.display.callbacks import ProgressBar
 from cutsvm.cli import main
 
 def show(self, record):

@@ -17,9 +17,9 @@ pytest.importorskip("matplotlib")
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes a second or two a page; tests/test_report.py looks at the pictures."""
-    from cutsvm.reporting.markup import Markup
+    from cutsvm.display.report.markup import Markup
 
-    monkeypatch.setattr("cutsvm.reporting.pictures._svg", lambda picture: Markup("<svg></svg>"))
+    monkeypatch.setattr("cutsvm.display.report.pictures._svg", lambda picture: Markup("<svg></svg>"))
 
 
 @pytest.mark.parametrize("task", ["classify", "rank", "roc", "ordinal", "kernel"])
@@ -67,7 +67,7 @@ def test_an_old_report_is_replaced_and_nothing_else(run: Run, binary: Path) -> N
 
 def test_a_report_that_cannot_be_written(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import cutsvm.io.atomic
-    import cutsvm.io.model_file  # it has the real one
+    import cutsvm.io.models.model_file  # it has the real one
 
     def full(path: object, pieces: object) -> None:
         raise OSError(28, "No space left on device", str(path))

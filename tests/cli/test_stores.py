@@ -12,8 +12,8 @@ import pytest
 import cutsvm
 from cli_helpers import Run, blobs, write_svmlight
 from cutsvm.io import open_dataset
-from cutsvm.io.manifest import NAME
-from cutsvm.io.store import Store
+from cutsvm.io.store.manifest import NAME
+from cutsvm.io.store.store import Store
 
 pytest_plugins = ["cli_fixtures"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from cli_helpers import Run, blobs, write_svmlight
 from cutsvm import load_model
-from cutsvm.ranking import pair_accuracy
+from cutsvm.estimators.ranking import pair_accuracy
 
 pytest_plugins = ["cli_fixtures"]
 

@@ -228,7 +228,7 @@ def test_badly_scaled_features_are_named(run: Run, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_writes_the_best_model(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cutsvm.callbacks import ProgressBar
+    from cutsvm.display.callbacks import ProgressBar
 
     def interrupt(self: ProgressBar, record: Any) -> None:
         if record.iteration == 2:
@@ -245,7 +245,7 @@ def test_ctrl_c_writes_the_best_model(run: Run, binary: Path, monkeypatch: pytes
 def test_ctrl_c_while_reading_or_validating_writes_nothing(
     run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cutsvm.run import Status
+    from cutsvm.driver.run import Status
 
     original = LinearSVC.fit
 

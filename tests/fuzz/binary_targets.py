@@ -19,10 +19,10 @@ from tests.fuzz.mutate import mutate_bytes, mutate_json, mutate_text
 from tests.fuzz.target import Target, check_dataset, require, same_matrix
 
 import cutsvm
+from cutsvm._utils.errors import DataError
 from cutsvm.cli import store_info
-from cutsvm.errors import DataError
-from cutsvm.io import manifest
 from cutsvm.io.dataset import open_dataset
+from cutsvm.io.store import manifest
 
 __all__ = ["Arrow", "Npy", "Npz", "Parquet", "Store"]
 

@@ -16,8 +16,8 @@ from tests.fuzz.target import Target, require
 
 from cutsvm import KernelSVC, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
 from cutsvm.cli import info, messages
-from cutsvm.io.model_file import load_model, save_model
-from cutsvm.io.model_format import ModelFileError
+from cutsvm.io.models.model_file import load_model, save_model
+from cutsvm.io.models.model_format import ModelFileError
 
 __all__ = ["Checkpoints", "Models"]
 

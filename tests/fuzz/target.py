@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from tests.fuzz.mutate import mutate_bytes, mutate_text
 
-from cutsvm.errors import DataError
+from cutsvm._utils.errors import DataError
 from cutsvm.io.dataset import Dataset
 
 __all__ = ["Target", "WrongAcceptanceError", "check_dataset", "require", "same_matrix"]

@@ -17,12 +17,12 @@ from tests.fuzz.mutate import mutate_bytes, mutate_text
 from tests.fuzz.target import Target, check_dataset, require
 from tests.reference import svmlight as reference
 
-from cutsvm.errors import DataError
+from cutsvm._utils.errors import DataError
 from cutsvm.io.dataset import Dataset, open_dataset
-from cutsvm.io.model_file import load_model
-from cutsvm.io.model_format import ModelFileError
-from cutsvm.io.sources import SvmlightSource
-from cutsvm.io.svmlight import read_svmlight
+from cutsvm.io.formats.svmlight import read_svmlight
+from cutsvm.io.models.model_file import load_model
+from cutsvm.io.models.model_format import ModelFileError
+from cutsvm.io.open import SvmlightSource
 
 __all__ = ["Compressed", "Csv", "Liblinear", "Svmlight"]
 

@@ -3,8 +3,8 @@
     python tests/hostile/ctrl_c.py [--only NAME] [--moments 0.5 2 5] [--limit 2]
 
 Each kind of work runs in a process of its own, which is sent SIGINT so many seconds after the work has begun; the
-seconds until the process has ended are shown, and what was kept. Work that ended by itself before the signal, or failed,
-has shown nothing: it is marked. Ends with 1 if one took longer than the limit, or has shown nothing.
+seconds until the process has ended are shown, and what was kept. Work that ended by itself before the signal, or
+failed, has shown nothing: it is marked. Ends with 1 if one took longer than the limit, or has shown nothing.
 """
 
 from __future__ import annotations

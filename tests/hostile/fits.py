@@ -16,7 +16,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import cutsvm
-from cutsvm import kernel_machines, solvers, threads
+from cutsvm import kernel_machines, solvers
+from cutsvm._utils import threads
 
 from .problems import Problem
 

@@ -10,8 +10,10 @@ from scipy import sparse
 
 import cutsvm
 from cutsvm import DataError
-from cutsvm.io import convert as convert_module
-from cutsvm.io import open_dataset, read_svmlight, sources, store_writer
+from cutsvm.io import open as sources
+from cutsvm.io import open_dataset, read_svmlight
+from cutsvm.io.store import convert as convert_module
+from cutsvm.io.store import writer as store_writer
 
 N, D = 10_000, 5
 
@@ -29,8 +31,8 @@ def rows():
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of 4096 rows, and batches that are not."""
-    monkeypatch.setattr("cutsvm.io.arrays.CHUNK", 8 * D * 3000)
-    monkeypatch.setattr("cutsvm.io.tables.ROWS", 3000)
+    monkeypatch.setattr("cutsvm.io.formats.arrays.CHUNK", 8 * D * 3000)
+    monkeypatch.setattr("cutsvm.io.formats.tables.ROWS", 3000)
     monkeypatch.setattr(sources, "_TEXT", 1 << 17)
 
 

@@ -17,14 +17,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cutsvm
 from cutsvm import DataError, KernelSVC, LinearSVC
-from cutsvm.callbacks import ProgressBar
 from cutsvm.cli import main
-from cutsvm.io import arrays, manifest, model_format, open_dataset, svmlight
-from cutsvm.io.arrays import NpySource
-from cutsvm.io.roles import Roles
-from cutsvm.io.store import Store
+from cutsvm.display.callbacks import ProgressBar
+from cutsvm.io import open_dataset
+from cutsvm.io.columns import Roles
+from cutsvm.io.formats import arrays, svmlight
+from cutsvm.io.formats.arrays import NpySource
+from cutsvm.io.models import model_format
+from cutsvm.io.store import manifest
+from cutsvm.io.store.store import Store
 from cutsvm.io.strict_json import DEEPEST, parse_json
-from cutsvm.rows import StoreRows
+from cutsvm.matrix import StoreRows
 
 N, D = 40, 4
 
@@ -327,7 +330,7 @@ def test_truncation_during_cutsvm_train_is_a_message(tmp_path):
     blocks = [str(store.path / store.manifest.block_name(k)) for k in range(4)]
     words = ["train", "-e", "1e-12", "--memory", "2GB", str(tmp_path / "store"), str(tmp_path / "a.model")]
     script = (
-        "import os, sys, cutsvm.callbacks as callbacks; from cutsvm.cli import main\n"
+        "import os, sys, cutsvm.display.callbacks as callbacks; from cutsvm.cli import main\n"
         "def cut(self, record):\n"
         "    if record.iteration == 3: [os.truncate(name, 9) for name in sys.argv[1:]]\n"
         "callbacks.ProgressBar.__call__ = cut\n"
@@ -342,7 +345,7 @@ def test_other_bus_errors_still_end_the_process(tmp_path):
     """The handler is for our mappings only: elsewhere the signal does what it did before."""
     make_store(tmp_path / "store", kind="dense")
     script = (
-        "import mmap, os, signal, sys; from cutsvm.io.store import Store\n"
+        "import mmap, os, signal, sys; from cutsvm.io.store.store import Store\n"
         "store = Store(sys.argv[1]); store.read(0)\n"
         "if sys.argv[2] == 'sent': os.kill(os.getpid(), signal.SIGBUS)\n"
         "file = open(sys.argv[1] + '/x', 'w+b'); file.truncate(8192); page = mmap.mmap(file.fileno(), 8192)\n"

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
-import cutsvm.io.doctor as doctor
-from cutsvm.io.doctor import examine
+import cutsvm.io.inspect as doctor
+from cutsvm.io.inspect import examine
 
 
 def write(folder: Path, text: str | bytes, name: str = "data.svm") -> Path:
@@ -55,7 +55,7 @@ def test_text_and_dict(tmp_path: Path) -> None:
 
 
 def test_bad_lines_are_listed_and_the_rest_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cutsvm.io.svmlight.BLOCK_BYTES", 64)
+    monkeypatch.setattr("cutsvm.io.formats.svmlight.BLOCK_BYTES", 64)
     lines = [f"1 {i + 1}:x" if i % 2 else f"{i % 4} 1:{i}" for i in range(100)]
     path = write(tmp_path, "\n".join(lines))
     report = examine(path)

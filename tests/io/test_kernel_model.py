@@ -11,7 +11,7 @@ from scipy import sparse
 from test_model_file import array, tamper
 
 from cutsvm import KernelSVC
-from cutsvm.io.model_file import ModelFileError, load_model, save_model
+from cutsvm.io.models.model_file import ModelFileError, load_model, save_model
 from cutsvm.kernel_machines import SGD
 
 LAYOUTS = {

@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from cutsvm.io import atomic, model_file
+from cutsvm.driver.run import Status
+from cutsvm.estimators.linear import LinearSVC
+from cutsvm.estimators.ranking import OrdinalSVC
+from cutsvm.io import atomic
 from cutsvm.io.atomic import write_atomically
-from cutsvm.io.model_file import ModelFileError, is_model_file, load_model, save_model
-from cutsvm.io.model_format import pack
-from cutsvm.linear import LinearSVC
-from cutsvm.ranking import OrdinalSVC
-from cutsvm.run import Status
+from cutsvm.io.models import model_file
+from cutsvm.io.models.model_file import ModelFileError, is_model_file, load_model, save_model
+from cutsvm.io.models.model_format import pack
 from cutsvm.solvers import OCAS
 
 

@@ -16,8 +16,9 @@ from numpy.testing import assert_array_equal
 
 import cutsvm
 from cutsvm import DataError
-from cutsvm.io import manifest, open_dataset
-from cutsvm.io.store import Store
+from cutsvm.io import open_dataset
+from cutsvm.io.store import manifest
+from cutsvm.io.store.store import Store
 
 N, D = 9000, 4
 BLOCK = 4096 * 8 * D
@@ -232,7 +233,7 @@ class FullDisk:
 def test_disk_full(made, store, tmp_path, monkeypatch, left, fresh):
     _, X, y = made
     target = tmp_path / "new" if fresh else store
-    monkeypatch.setattr("cutsvm.io.store_writer.open", lambda *a: FullDisk(open(*a)), raising=False)
+    monkeypatch.setattr("cutsvm.io.store.writer.open", lambda *a: FullDisk(open(*a)), raising=False)
     FullDisk.left = left
     with pytest.raises(DataError, match="No space left on device") as error:
         cutsvm.convert((X, y), target, block_bytes=BLOCK)

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-import cutsvm.io.svmlight as svmlight
+import cutsvm.io.formats.svmlight as svmlight
 from cutsvm._native import core
-from cutsvm.errors import DataError
+from cutsvm._utils.errors import DataError
 from cutsvm.io import open_dataset, read_svmlight
 from reference import svmlight as reference
 

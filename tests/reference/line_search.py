@@ -1,6 +1,7 @@
 """The searches of Arnosti's paper, point by point, written as its pseudo-code is.
 
-`f` is any function of mu that is convex. Where the paper is open or wrong, what `cutsvm.line_search.approximate` says.
+`f` is any function of mu that is convex. Where the paper is open or wrong, what
+`cutsvm.problem.line_search.approximate` says.
 """
 
 BETA = 0.2

@@ -32,8 +32,9 @@ import numpy as np
 from sklearn.datasets import dump_svmlight_file
 from sklearn.svm import LinearSVC as Peer
 
-from cutsvm import DataError, LinearSVC, checkpoint, load_model, open_dataset, save_model
+from cutsvm import DataError, LinearSVC, load_model, open_dataset, save_model
 from cutsvm.cli import main as command
+from cutsvm.driver import checkpoint
 
 Counts = Counter[str]
 

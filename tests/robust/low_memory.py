@@ -116,7 +116,8 @@ CASES: dict[str, Callable[[], Callable[[], object]]] = {
 
 def warm_up() -> None:
     warnings.simplefilter("ignore")
-    from cutsvm import KernelSVC, LinearSVC, threads
+    from cutsvm import KernelSVC, LinearSVC
+    from cutsvm._utils import threads
 
     X, y = data(3000, 5, 3)
     threads.FEW = 0

@@ -14,9 +14,11 @@ SPARE = 17_000_000  # bytes that a fit may use in this test: less than one numbe
 FITS = """
 import sys, warnings
 import numpy as np
-from cutsvm import LinearSVC, memory
-from cutsvm.line_search import knots
-from cutsvm.solvers import ACCPM, OCAS, bucket_files
+from cutsvm import LinearSVC
+from cutsvm._utils import memory
+from cutsvm.problem.line_search import knots
+from cutsvm.solvers import ACCPM, OCAS
+from cutsvm.solvers.bucketing import bucket_files
 warnings.simplefilter("ignore")
 store, classes, spare = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 fits = [("ocas", "free"), ("cpa", "regularized"), ("auto", "free")]

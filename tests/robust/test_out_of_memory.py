@@ -56,7 +56,7 @@ def test_a_library_that_cannot_be_loaded(monkeypatch, capsys):
 
 
 def test_one_thread_where_no_other_can_be_started(monkeypatch):
-    from cutsvm import threads
+    from cutsvm._utils import threads
 
     def refuse(self):
         raise RuntimeError("can't start new thread")

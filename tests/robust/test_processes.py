@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
-from cutsvm import LinearSVC, threads
+from cutsvm import LinearSVC
+from cutsvm._utils import threads
 
 FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as on Linux")

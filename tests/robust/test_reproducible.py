@@ -12,7 +12,8 @@ from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_info
 
 import cutsvm
-from cutsvm import LinearSVC, RankingSVM, convert, memory, threads
+from cutsvm import LinearSVC, RankingSVM, convert
+from cutsvm._utils import memory, threads
 
 PACKAGE = Path(cutsvm.__file__).parent
 
@@ -51,12 +52,12 @@ def _with_free(free):
 
 
 def test_the_layout_of_rows_does_not_depend_on_free_memory(monkeypatch):
-    rows = cutsvm.rows.DenseRows(np.eye(cutsvm.rows.array.NARROW))
+    rows = cutsvm.matrix.DenseRows(np.eye(cutsvm.matrix.array.NARROW))
     kinds = []
     for free in (0, 10**12):
         monkeypatch.setattr("os.sysconf", _with_free(free))
         kinds.append(type(rows.fast()))
-    assert kinds == [cutsvm.rows.SparseRows] * 2
+    assert kinds == [cutsvm.matrix.SparseRows] * 2
 
 
 def test_no_module_asks_for_what_changes_from_moment_to_moment():
@@ -130,8 +131,8 @@ def test_blas_is_limited_in_every_thread_until_the_last_fit_ends():
 
 def test_knots_at_one_place_are_found_without_taking_them_out(monkeypatch):
     """At w = 0 all scores are equal, and so are the knots of all rows of a class: they must not take memory."""
-    from cutsvm.line_search import knots
-    from cutsvm.losses import Hinge
+    from cutsvm.problem.line_search import knots
+    from cutsvm.problem.losses import Hinge
 
     rng = np.random.default_rng(0)
     signed = np.where(rng.random(20_000) < 0.4, 1.0, -1.0) * rng.random(20_000)
@@ -152,7 +153,7 @@ def test_knots_at_one_place_are_found_without_taking_them_out(monkeypatch):
 
 
 def test_floats_between():
-    from cutsvm.line_search.knots import _floats_between
+    from cutsvm.problem.line_search.breakpoints import _floats_between
 
     for low, high in ((-1.0, 1.0), (0.0, 1e-300), (-1e300, -1e-300), (1.0, 1.0 + 1e-15)):
         ks = _floats_between(low, high)

@@ -3,10 +3,10 @@
 import numpy as np
 
 from conftest import LAYOUTS
-from cutsvm.losses import CrammerSinger, Hinge
-from cutsvm.multi_risk import MultiRisk
-from cutsvm.risk import Intercept, Risk
-from cutsvm.rows import as_rows
+from cutsvm.matrix import as_rows
+from cutsvm.problem.losses import CrammerSinger, Hinge
+from cutsvm.problem.multiclass import MultiRisk
+from cutsvm.problem.oracle import Intercept, Risk
 
 
 def long_data(n=30_000, d=5, positives=0.4, seed=0):

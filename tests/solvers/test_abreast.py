@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import joint_risk, long_data, many_classes, risk_of
 
-from cutsvm.risk import new_bundle
-from cutsvm.run import Stop
-from cutsvm.solvers import OCAS, Sifting, abreast
-from cutsvm.timing import clock
-from cutsvm.trail import SHARE, Trail, walk
+from cutsvm.driver.path import SHARE, Trail, walk
+from cutsvm.driver.run import Stop
+from cutsvm.driver.timing import clock
+from cutsvm.problem.oracle import new_bundle
+from cutsvm.solvers import OCAS, Sifting
+from cutsvm.solvers import batched as abreast
 from reference import svm
 from test_kernels import rng_of, seeds
 

@@ -13,13 +13,14 @@ from test_bounds import some_problem
 
 from conftest import LAYOUTS
 from cutsvm import LinearSVC
-from cutsvm.run import Status, Stop, run
-from cutsvm.solvers import ACCPM, CPA, OCAS, Sifting, buckets
-from cutsvm.solvers.buckets import Buckets
-from cutsvm.solvers.centre import Centre, lowest
-from cutsvm.solvers.moves import Plain, Whitened
-from cutsvm.solvers.oracles import ORACLES
-from cutsvm.timing import clock
+from cutsvm.driver.run import Status, Stop, run
+from cutsvm.driver.timing import clock
+from cutsvm.solvers import ACCPM, CPA, OCAS, Sifting
+from cutsvm.solvers.accpm.analytic_center import Centre, lowest
+from cutsvm.solvers.accpm.oracles import ORACLES
+from cutsvm.solvers.bucketing import buckets
+from cutsvm.solvers.bucketing.buckets import Buckets
+from cutsvm.solvers.bucketing.score_bounds import Plain, Whitened
 from reference import hinge, svm
 from test_kernels import rng_of, seeds, some_rows
 
@@ -379,7 +380,7 @@ def test_separating_begins_without_planes():
 
 def _filled(risk):
     """A bundle with the plane at 0."""
-    from cutsvm.solvers.common import begin
+    from cutsvm.solvers._common import begin
 
     return begin(risk, 1.0, None, shards=1, start=None)[0]
 

@@ -10,17 +10,17 @@ from scipy import sparse
 
 import cutsvm
 from cutsvm import LinearSVC
-from cutsvm.errors import DataError
-from cutsvm.io import spill
-from cutsvm.losses import Hinge
-from cutsvm.risk import Intercept, Risk
-from cutsvm.rows import StoreRows, as_rows
-from cutsvm.run import Status, Stop, run
+from cutsvm._utils.errors import DataError
+from cutsvm.driver.run import Status, Stop, run
+from cutsvm.driver.timing import clock
+from cutsvm.io import temporary_stores as spill
+from cutsvm.matrix import StoreRows, as_rows
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import Intercept, Risk
 from cutsvm.solvers import ACCPM, OCAS
-from cutsvm.solvers.bucket_files import BucketFiles, buckets_of
-from cutsvm.solvers.buckets import Buckets
-from cutsvm.solvers.oracles import ORACLES
-from cutsvm.timing import clock
+from cutsvm.solvers.accpm.oracles import ORACLES
+from cutsvm.solvers.bucketing.bucket_files import BucketFiles, buckets_of
+from cutsvm.solvers.bucketing.buckets import Buckets
 
 INTERCEPTS = ["none", "regularized", "free"]
 KINDS = {"dense": lambda X: X, "csr": sparse.csr_matrix}

@@ -8,7 +8,7 @@ from problems import long_data, risk_of
 from scipy import sparse
 
 from cutsvm import LinearSVC
-from cutsvm.rows import SparseRows
+from cutsvm.matrix import SparseRows
 from cutsvm.solvers import DCD, OCAS, Auto, Sifting
 from cutsvm.solvers.auto import choose
 

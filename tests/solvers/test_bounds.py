@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from problems import from_disk
 
 from conftest import LAYOUTS
-from cutsvm.losses import Hinge
-from cutsvm.risk import Intercept, Risk, new_bundle
-from cutsvm.rows import as_rows
-from cutsvm.run import Status, Stop, run
+from cutsvm.driver.run import Status, Stop, run
+from cutsvm.matrix import as_rows
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import Intercept, Risk, new_bundle
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
 from reference import svm
 from test_kernels import rng_of, seeds

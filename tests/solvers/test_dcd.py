@@ -5,10 +5,10 @@ import pytest
 from problems import long_data, risk_of
 from scipy import sparse
 
-from cutsvm.losses import Hinge
-from cutsvm.risk import Risk
-from cutsvm.rows import as_rows
-from cutsvm.run import Status, Stop, run
+from cutsvm.driver.run import Status, Stop, run
+from cutsvm.matrix import as_rows
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import Risk
 from cutsvm.solvers import DCD, OCAS, Auto, Sifting
 
 INTERCEPTS = ["none", "regularized", "free"]

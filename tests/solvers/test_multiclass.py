@@ -11,11 +11,11 @@ from problems import joint_risk, many_classes, risk_of
 from sklearn.svm import LinearSVC as SklearnLinearSVC
 
 from cutsvm import LinearSVC
-from cutsvm.losses import CrammerSinger
-from cutsvm.risk import new_bundle
-from cutsvm.run import Status, Stop, run
+from cutsvm.driver.run import Status, Stop, run
+from cutsvm.problem.losses import CrammerSinger
+from cutsvm.problem.oracle import new_bundle
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting, auto
-from cutsvm.solvers.survey import Held
+from cutsvm.solvers.sifting.full_pass import Held
 from reference import multiclass, svm
 from test_kernels import rng_of, seeds
 

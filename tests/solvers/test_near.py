@@ -9,13 +9,13 @@ from problems import joint_risk, long_data, many_classes, risk_of
 from test_bounds import some_problem
 
 import cutsvm
-from cutsvm.losses import Hinge
-from cutsvm.risk import Intercept, Risk
-from cutsvm.rows import StoreRows
-from cutsvm.run import Status, Stop, run
+from cutsvm.driver.run import Status, Stop, run
+from cutsvm.matrix import StoreRows
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import Intercept, Risk
 from cutsvm.solvers import CPA, OCAS, Sifting
-from cutsvm.solvers.common import Exact, search
-from cutsvm.solvers.near import NearRisk, near_rows
+from cutsvm.solvers._common import Exact, search
+from cutsvm.solvers.bucketing.near_rows import NearRisk, near_rows
 from test_kernels import rng_of, seeds
 
 INTERCEPTS = ["none", "regularized", "free"]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from problems import long_data, risk_of
 
-from cutsvm.line_search import SEARCHES, Exact
-from cutsvm.run import Status, Stop, run
+from cutsvm.driver.run import Status, Stop, run
+from cutsvm.problem.line_search import SEARCHES, Exact
 from cutsvm.solvers import OCAS, ocas
-from cutsvm.solvers.common import objective, uphill
+from cutsvm.solvers._common import objective, uphill
 from reference import svm
 
 C = 1e-3

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import LAYOUTS
-from cutsvm.losses import Pairwise
-from cutsvm.risk import PairRisk
-from cutsvm.rows import as_rows
-from cutsvm.run import Status, Stop, run
+from cutsvm.driver.run import Status, Stop, run
+from cutsvm.matrix import as_rows
+from cutsvm.problem.losses import Pairwise
+from cutsvm.problem.oracle import PairRisk
 from cutsvm.solvers import CPA, OCAS, Auto, Sifting
 from reference import pairwise
 from test_kernels import rng_of, seeds

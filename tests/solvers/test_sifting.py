@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from problems import long_data, risk_of
 
-from cutsvm.risk import new_bundle
-from cutsvm.run import Status, Stop, run
-from cutsvm.solvers import OCAS, Sifting, sifting
-from cutsvm.solvers.survey import Held
+from cutsvm.driver.run import Status, Stop, run
+from cutsvm.problem.oracle import new_bundle
+from cutsvm.solvers import OCAS, Sifting
+from cutsvm.solvers.sifting import solver as sifting
+from cutsvm.solvers.sifting.full_pass import Held
 from test_kernels import rng_of, seeds
 
 INTERCEPTS = ["none", "regularized", "free"]

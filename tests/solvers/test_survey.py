@@ -9,13 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from problems import from_disk, joint_risk, long_data, risk_of
 
 import cutsvm
-from cutsvm import LinearSVC, memory
-from cutsvm.errors import DataError
-from cutsvm.io.scratch import Scratch
-from cutsvm.rows import StoreRows
-from cutsvm.run import Status, Stop, run
+from cutsvm import LinearSVC
+from cutsvm._utils import memory
+from cutsvm._utils.errors import DataError
+from cutsvm.driver.run import Status, Stop, run
+from cutsvm.io.temporary_arrays import Scratch
+from cutsvm.matrix import StoreRows
 from cutsvm.solvers import OCAS, Sifting
-from cutsvm.solvers.survey import Held, Streamed, survey
+from cutsvm.solvers.sifting.full_pass import Held, Streamed, survey
 
 INTERCEPTS = ["none", "regularized", "free"]
 

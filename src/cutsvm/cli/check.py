@@ -12,7 +12,7 @@ __all__ = ["check"]
 
 def check(options: argparse.Namespace) -> int:
     """Print the report; exit code 2 if lines cannot be read, or none is there."""
-    from cutsvm.io.doctor import examine
+    from cutsvm.io.inspect import examine
 
     check_source(options.data)
     with failures_in_words(options.data):

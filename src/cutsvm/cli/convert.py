@@ -8,7 +8,7 @@ import time
 
 from cutsvm.cli.data import check_source, zero_based
 from cutsvm.cli.messages import CommandError, Messages, failures_in_words, print_json, result
-from cutsvm.outcome import printable
+from cutsvm.display.summary import printable
 
 __all__ = ["convert"]
 
@@ -17,8 +17,8 @@ def convert(options: argparse.Namespace) -> int:
     """Write the store, and say what is in it."""
     import numpy as np
 
-    from cutsvm.bars import CopyBar
-    from cutsvm.io.convert import convert as write_store
+    from cutsvm.display.progress import CopyBar
+    from cutsvm.io.store.convert import convert as write_store
 
     sources = [options.data, *options.also]
     for source in sources:

@@ -13,7 +13,7 @@ from cutsvm.cli.messages import CommandError, failures_in_words
 
 if TYPE_CHECKING:
     from cutsvm.io.dataset import Dataset
-    from cutsvm.io.model_file import SavedModel
+    from cutsvm.io.models.model_file import SavedModel
 
 __all__ = ["as_labels", "check_source", "check_target", "read_like", "read_rows", "zero_based"]
 
@@ -42,7 +42,7 @@ def read_rows(paths: list[str], base: Base, label: str | None = None) -> Dataset
 def read_like(path: str, model: SavedModel, base: Base, label: str | None = None) -> Dataset:
     """The rows of a file with the features, and the base, that the model was trained with."""
     from cutsvm.io import open_dataset, read_svmlight
-    from cutsvm.io.sources import format_of
+    from cutsvm.io.open import format_of
 
     if base == "auto" and model.zero_based is not None:
         base = model.zero_based

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from cutsvm.cli.chart import gap_chart
 from cutsvm.cli.messages import CommandError, Messages, certificate, collected_warnings, result
 from cutsvm.cli.train import fit_with_progress
-from cutsvm.outcome import passes
+from cutsvm.display.summary import passes
 
 __all__ = ["demo"]
 
@@ -26,7 +26,7 @@ _PICTURE = "cutsvm-demo.png"
 
 def demo(options: argparse.Namespace) -> int:
     """Make data, train, show the certificate and how the gap fell, compare, draw."""
-    from cutsvm.linear import LinearSVC
+    from cutsvm.estimators.linear import LinearSVC
 
     X, y = make_data(options.rows)
     result(f"Two overlapping classes: {len(X):,} rows, {_FEATURES} features, {X.nbytes / 1e6:.0f} MB.")
@@ -71,7 +71,7 @@ def _compare(X: npt.NDArray[np.float32], y: npt.NDArray[np.int64]) -> None:
     """The same problem solved by scikit-learn's LinearSVC, both measured against our lower bound."""
     from sklearn.svm import LinearSVC as Peer
 
-    from cutsvm.linear import LinearSVC
+    from cutsvm.estimators.linear import LinearSVC
 
     result(f"\nThe same problem on {len(X):,} of the rows (hinge loss, C = 1, intercept regularised):")
     result(f"  {'':24}{'seconds':>9}  {'objective':>12}  above the proven bound")

@@ -12,17 +12,17 @@ import numpy as np
 from cutsvm.cli.data import check_source
 from cutsvm.cli.kernel_task import machine_facts, machine_rows
 from cutsvm.cli.messages import certificate, failures_in_words, one_line, print_json, result, some
-from cutsvm.outcome import ending, goal, rounds
+from cutsvm.display.summary import ending, goal, rounds
 
 if TYPE_CHECKING:
-    from cutsvm.io.model_file import SavedModel
+    from cutsvm.io.models.model_file import SavedModel
 
 __all__ = ["info"]
 
 
 def info(options: argparse.Namespace) -> int:
     """Print the facts as a table, or as JSON."""
-    from cutsvm.io.model_file import load_model
+    from cutsvm.io.models.model_file import load_model
 
     if os.path.isdir(options.model):
         from cutsvm.cli.store_info import store_info

@@ -6,12 +6,12 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from cutsvm.cli.messages import CommandError, failures_in_words
-from cutsvm.outcome import stochastic
+from cutsvm.display.summary import stochastic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cutsvm.kernel import KernelSVC
+    from cutsvm.estimators.kernel import KernelSVC
 
 __all__ = ["OPTIONS", "SOLVERS", "add_options", "check_options", "kernel_svc", "machine_facts", "machine_rows"]
 
@@ -69,7 +69,7 @@ def check_options(options: argparse.Namespace) -> None:
     if options.tol is not None and solver == "sgd" and options.epochs not in (None, "auto"):
         raise CommandError(f"-e has no use for it: with --epochs {options.epochs} sgd ends after them, at any gap")
     with failures_in_words():
-        from cutsvm import validation
+        from cutsvm._utils import validation
 
         if options.seed is not None:
             validation.whole("seed", options.seed, least=0)
@@ -80,7 +80,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 def kernel_svc(options: argparse.Namespace, class_weight: Mapping[Any, float] | None) -> KernelSVC:
     """The estimator."""
-    from cutsvm.kernel import KernelSVC
+    from cutsvm.estimators.kernel import KernelSVC
 
     names = ("kernel", "gamma", "degree", "coef0", "epochs", "average", "tol")
     return KernelSVC(

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cutsvm.outcome import printable, within
+from cutsvm.display.summary import printable, within
 
 __all__ = [
     "CommandError",

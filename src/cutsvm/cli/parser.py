@@ -8,7 +8,7 @@ import re
 import sys
 from typing import NoReturn
 
-from cutsvm.outcome import printable
+from cutsvm.display.summary import printable
 
 __all__ = ["parse"]
 
@@ -93,7 +93,7 @@ class _Version(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from cutsvm.io.model_file import package_version
+        from cutsvm.io.models.model_file import package_version
 
         sys.stdout.write(f"cutsvm {package_version()}\n")
         parser.exit(0)

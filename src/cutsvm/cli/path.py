@@ -24,10 +24,10 @@ from cutsvm.cli.train import (
     refuse_what_is_not_there,
     write_model,
 )
-from cutsvm.outcome import passes
+from cutsvm.display.summary import passes
 
 if TYPE_CHECKING:
-    from cutsvm.folds import Chooser
+    from cutsvm.estimators._path_cv import Chooser
     from cutsvm.io.dataset import Dataset
 
 __all__ = ["path"]
@@ -76,9 +76,9 @@ def _fit(
     options: argparse.Namespace, data: Dataset, y: npt.NDArray[Any], classes: npt.NDArray[Any]
 ) -> tuple[list[Any], Chooser | None, float]:
     """The models, with -v what has chosen one of them, and the seconds that it took."""
-    from cutsvm.linear_cv import LinearSVCCV
-    from cutsvm.path import linear_path, ranking_path
-    from cutsvm.ranking_cv import RankingSVMCV
+    from cutsvm.estimators.linear_cv import LinearSVCCV
+    from cutsvm.estimators.path import linear_path, ranking_path
+    from cutsvm.estimators.ranking_cv import RankingSVMCV
 
     params = estimator_of(options, classes).get_params(deep=False)
     for name in ("C", "checkpoint"):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cutsvm.cli.data import check_source, check_target, read_like, zero_based
 from cutsvm.cli.messages import CommandError, Messages, failures_in_words, print_json, result
 from cutsvm.cli.tasks import Measure, measure, predictions
-from cutsvm.outcome import printable
+from cutsvm.display.summary import printable
 
 __all__ = ["predict"]
 
@@ -22,7 +22,7 @@ _LINES_PER_PIECE = 8192
 
 def predict(options: argparse.Namespace) -> int:
     """Read the model and the rows, predict, compare with the labels."""
-    from cutsvm.io.model_file import load_model
+    from cutsvm.io.models.model_file import load_model
 
     say = Messages(quiet=options.quiet)
     _check_output(options)

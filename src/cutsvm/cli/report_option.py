@@ -15,7 +15,7 @@ from cutsvm.io.dataset import StoredDataset
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cutsvm.estimator import Certified
+    from cutsvm.estimators._base import Certified
     from cutsvm.io.dataset import Dataset
 
 __all__ = ["check_report", "write_report"]
@@ -44,8 +44,8 @@ def check_report(options: argparse.Namespace, target: str, sources: list[str]) -
 
 def write_report(options: argparse.Namespace, estimator: Certified, data: Dataset, model: str, seconds: float) -> bool:
     """Write the page; whether that went well. The model is safe by then, so it is said and no more."""
-    from cutsvm.reporting import written
-    from cutsvm.reporting.subject import Origin
+    from cutsvm.display.report import written
+    from cutsvm.display.report.context import Origin
 
     on_disk = isinstance(data, StoredDataset) and not data.loaded
     origin = Origin(

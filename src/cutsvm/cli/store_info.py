@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cutsvm._utils.memory import shown
 from cutsvm.cli.messages import failures_in_words, one_line, print_json, result, some
-from cutsvm.memory import shown
 
 __all__ = ["store_info"]
 
@@ -39,8 +39,8 @@ def store_info(path: str, *, json: bool) -> int:
 def _facts(path: str) -> dict[str, Any]:
     import numpy as np
 
-    from cutsvm.io.store import Store
-    from cutsvm.validation import distinct
+    from cutsvm._utils.validation import distinct
+    from cutsvm.io.store.store import Store
 
     store = Store(path)
     manifest = store.manifest

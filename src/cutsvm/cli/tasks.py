@@ -91,7 +91,7 @@ def _ordinal(estimator: Any, data: Dataset, say: Messages) -> Measure:
     plain = _accuracy(estimator, data, say)
     if plain.words is None:
         return Measure(None, {**plain.facts, "mean_absolute_error": None})
-    from cutsvm.thresholds import level_of
+    from cutsvm.estimators._thresholds import level_of
 
     levels = np.sort(estimator.classes_.astype(np.float64))
     known = np.isin(data.y, levels)
@@ -109,14 +109,14 @@ def _area(estimator: Any, data: Dataset, say: Messages) -> Measure:
     if positive.all() or not positive.any():
         say.warn("all rows are of one class: there is no area")
         return Measure(None, {"roc_area": None})
-    from cutsvm.ranking import pair_accuracy
+    from cutsvm.estimators.ranking import pair_accuracy
 
     area = pair_accuracy(estimator.decision_function(data.X), positive)
     return Measure(f"ROC area = {100 * area:.6g}%", {"roc_area": area})
 
 
 def _pairs(estimator: Any, data: Dataset, say: Messages) -> Measure:
-    from cutsvm.ranking import pair_accuracy
+    from cutsvm.estimators.ranking import pair_accuracy
 
     try:
         share = pair_accuracy(estimator.predict(data.X), data.y, data.qid)

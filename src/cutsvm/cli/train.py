@@ -27,11 +27,11 @@ from cutsvm.cli.messages import (
 )
 from cutsvm.cli.report_option import check_report, write_report
 from cutsvm.cli.tasks import check_options
+from cutsvm.display.summary import earlier, ending, goal, passes, printable, rounds
 from cutsvm.io.dataset import StoredDataset
-from cutsvm.outcome import earlier, ending, goal, passes, printable, rounds
 
 if TYPE_CHECKING:
-    from cutsvm.estimator import Certified
+    from cutsvm.estimators._base import Certified
     from cutsvm.io.dataset import Dataset
 
 __all__ = [
@@ -121,8 +121,8 @@ def _read(options: argparse.Namespace, sources: list[str], until_done: ExitStack
         raise CommandError("--memory is for training, -v has all rows in memory: leave one of them out")
     if len(sources) > 1:
         raise CommandError("--memory takes one file or store: make a store of several with cutsvm convert --also")
-    from cutsvm.io.convert import as_store
-    from cutsvm.memory import parse
+    from cutsvm._utils.memory import parse
+    from cutsvm.io.store.convert import as_store
 
     check_source(sources[0], folder=True)
     with failures_in_words(sources[0]):
@@ -139,7 +139,7 @@ def _to_fit(
     say: Messages,
 ) -> tuple[Any, npt.NDArray[Any] | None]:
     """What fit takes: the data as they are, of which a store may then stay on disk, or X and y."""
-    from cutsvm.memory import parse, plan
+    from cutsvm._utils.memory import parse, plan
 
     if options.task in ("rank", "roc", "ordinal") and options.memory is not None:
         return data, None
@@ -167,7 +167,7 @@ def refuse_what_is_not_there(options: argparse.Namespace) -> None:
 
 def check_model_target(target: str, sources: list[str]) -> None:
     """Besides the usual: what is written over must have been a model, so that data cannot be lost."""
-    from cutsvm.io.model_file import is_model_file
+    from cutsvm.io.models.model_file import is_model_file
 
     check_target(target, sources)
     with failures_in_words(target):
@@ -179,7 +179,7 @@ def check_model_target(target: str, sources: list[str]) -> None:
 
 def _check_checkpoint(options: argparse.Namespace, target: str) -> None:
     """A file that cannot be one is better named before the data are read."""
-    from cutsvm.checkpoint import check_path
+    from cutsvm.driver.checkpoint import check_path
 
     if options.folds is not None:
         raise CommandError("--checkpoint is for training, -v trains many times: leave one of them out")
@@ -191,8 +191,8 @@ def _check_checkpoint(options: argparse.Namespace, target: str) -> None:
 
 def check_format(options: argparse.Namespace, data: Dataset, classes: npt.NDArray[Any]) -> None:
     """What the format cannot hold is better said before the training than after it."""
-    from cutsvm.io.liblinear_model import check_writable
-    from cutsvm.io.model_file import check_task
+    from cutsvm.io.models.liblinear import check_writable
+    from cutsvm.io.models.model_file import check_task
 
     if options.format == "liblinear":
         with failures_in_words():
@@ -212,8 +212,8 @@ def facts_of(task: str, data: Dataset, classes: npt.NDArray[Any]) -> str:
 
 
 def estimator_of(options: argparse.Namespace, classes: npt.NDArray[Any]) -> Certified:
-    from cutsvm.linear import LinearSVC
-    from cutsvm.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
+    from cutsvm.estimators.linear import LinearSVC
+    from cutsvm.estimators.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
 
     if options.task == "kernel":
         return kernel_svc(options, _class_weight(options.weights, classes))
@@ -267,7 +267,7 @@ def fit_with_progress(estimator: Certified, X: Any, y: npt.NDArray[Any] | None, 
     """Fit, with the gap shown as it falls; returns the seconds it took."""
     from sklearn.exceptions import ConvergenceWarning
 
-    from cutsvm.callbacks import ProgressBar
+    from cutsvm.display.callbacks import ProgressBar
 
     began = time.perf_counter()
     with failures_in_words(), collected_warnings() as caught, _remarks(say), ProgressBar() as bar:
@@ -290,7 +290,7 @@ def _remarks(say: Messages) -> Iterator[None]:
 
 def write_model(estimator: Certified, target: str, data: Dataset, options: argparse.Namespace) -> str:
     """Write the model and return where it is: if not at `target`, in a private folder among the temporary files."""
-    from cutsvm.io.model_file import save_model
+    from cutsvm.io.models.model_file import save_model
 
     where: dict[str, Any] = {"zero_based": data.zero_based, "feature_ids": data.feature_ids}
     try:

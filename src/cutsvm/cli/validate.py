@@ -13,7 +13,7 @@ from cutsvm.cli.tasks import measure
 from cutsvm.io.dataset import Dataset
 
 if TYPE_CHECKING:
-    from cutsvm.estimator import Certified
+    from cutsvm.estimators._base import Certified
 
 __all__ = ["cross_validate"]
 

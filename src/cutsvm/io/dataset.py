@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cutsvm.io.batches import Source
-    from cutsvm.io.store import Store
+    from cutsvm.io.store.batches import Source
+    from cutsvm.io.store.store import Store
 
 __all__ = ["Dataset", "StoredDataset", "open_dataset"]
 
@@ -81,7 +81,7 @@ class Dataset:
     @property
     def spread(self) -> float:
         """The largest feature over the smallest, by their largest absolute values."""
-        from cutsvm.validation import scale_spread
+        from cutsvm._utils.validation import scale_spread
 
         return scale_spread(self.X)
 
@@ -169,16 +169,16 @@ def open_dataset(
     n_features
         Number of columns, if it is more than an svmlight file shows.
     """
-    from cutsvm.io.roles import Roles
-    from cutsvm.io.sources import StoreSource, SvmlightSource, file_source
-    from cutsvm.io.svmlight import read_svmlight
+    from cutsvm.io.columns import Roles
+    from cutsvm.io.formats.svmlight import read_svmlight
+    from cutsvm.io.open import StoreSource, SvmlightSource, file_source
 
     source = file_source(os.fspath(path), format, Roles(label), zero_based)
     if isinstance(source, SvmlightSource):
         return read_svmlight(path, zero_based=zero_based, n_features=n_features)
     data = StoredDataset(source.store) if isinstance(source, StoreSource) else _gather(source)
     if n_features not in (None, data.shape[1]):
-        from cutsvm.errors import DataError
+        from cutsvm._utils.errors import DataError
 
         raise DataError(f"{os.fspath(path)}: {data.shape[1]} features, expected n_features={n_features}")
     return data
@@ -188,8 +188,8 @@ def _gather(source: Source) -> Dataset:
     """All rows of a source in memory."""
     import numpy as np
 
-    from cutsvm.errors import DataError
-    from cutsvm.io.batches import checked, value_type
+    from cutsvm._utils.errors import DataError
+    from cutsvm.io.store.batches import checked, value_type
 
     parts, first = [], 0
     for batch in source:
@@ -212,6 +212,6 @@ def _stacked(matrices: list[Any]) -> Any:
     import numpy as np
     from scipy import sparse
 
-    from cutsvm.io.batches import is_sparse
+    from cutsvm.io.store.batches import is_sparse
 
     return sparse.vstack(matrices, format="csr") if is_sparse(matrices[0]) else np.vstack(matrices)

@@ -7,7 +7,7 @@ import os
 import stat
 from typing import Any
 
-from cutsvm.errors import DataError
+from cutsvm._utils.errors import DataError
 
 __all__ = ["SourceFile", "Version"]
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm._utils.types import Vector
+from cutsvm.driver.run import Status
 from cutsvm.kernel_machines.gram import is_sparse
 from cutsvm.kernel_machines.task import Task, all_bounds
 from cutsvm.kernel_machines.watch import EVERY, log
-from cutsvm.run import Status
-from cutsvm.types import Vector
 
 __all__ = ["Found", "ascend"]
 

@@ -1,4 +1,5 @@
-"""Drains a solver of kernel machines that has an end of its own. `cutsvm.run.run` is for those that a gap ends."""
+"""Drains a solver of kernel machines that has an end of its own. `cutsvm.driver.run.run` is for those that a gap
+ends."""
 
 from __future__ import annotations
 
@@ -7,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from cutsvm.driver.run import Callback, Record, Result, Status, record_of
+from cutsvm.driver.timing import clock
 from cutsvm.kernel_machines.task import Answer
-from cutsvm.run import Callback, Record, Result, Status, record_of
-from cutsvm.timing import clock
 
 __all__ = ["drive"]
 

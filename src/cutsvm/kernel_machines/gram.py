@@ -24,8 +24,8 @@ import numpy as np
 from scipy import sparse
 
 from cutsvm._native import core
-from cutsvm.threads import ThreadPool
-from cutsvm.types import Array, Ints, Vector
+from cutsvm._utils.threads import ThreadPool
+from cutsvm._utils.types import Array, Ints, Vector
 
 __all__ = [
     "KERNELS",

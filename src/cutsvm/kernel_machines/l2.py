@@ -13,11 +13,11 @@ from typing import ClassVar
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm._utils.types import Array, Vector
+from cutsvm.driver.run import Iterate
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
 from cutsvm.kernel_machines.task import Settings, Task
 from cutsvm.kernel_machines.watch import OutOfTimeError
-from cutsvm.run import Iterate
-from cutsvm.types import Array, Vector
 
 __all__ = ["L2"]
 

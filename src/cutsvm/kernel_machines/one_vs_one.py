@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm.types import Array, Ints, Vector
+from cutsvm._utils.types import Array, Ints, Vector
 
 __all__ = ["Machines", "Problems", "decisions", "duals", "joined", "pair_scores", "pairwise"]
 

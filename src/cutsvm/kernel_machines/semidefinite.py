@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import linalg
 
+from cutsvm._utils.types import Array, Vector
 from cutsvm.kernel_machines.gram import EPS, ROWS, blocks, is_sparse
-from cutsvm.types import Array, Vector
 
 __all__ = ["IndefiniteKernelError", "check_kernel_matrix"]
 

@@ -32,13 +32,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.driver.run import Status
 from cutsvm.kernel_machines.ascent import ascend
 from cutsvm.kernel_machines.gram import blocks, identity, is_sparse
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
 from cutsvm.kernel_machines.task import Answer, Settings, Task
 from cutsvm.kernel_machines.watch import EVERY, log
-from cutsvm.run import Status
-from cutsvm.types import Array, Ints, Vector
 
 __all__ = ["SGD"]
 

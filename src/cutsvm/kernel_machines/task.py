@@ -27,11 +27,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.driver.run import Iterate, Status
 from cutsvm.kernel_machines.gram import EPS, ROWS, Points, blocks, is_sparse
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems, duals, pair_scores
 from cutsvm.kernel_machines.watch import OutOfTimeError, Watch
-from cutsvm.run import Iterate, Status
-from cutsvm.types import Array, Ints, Vector
 
 __all__ = ["Answer", "KernelSolver", "Settings", "Task", "bounds"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cutsvm.run import Solver
-from cutsvm.solvers.accpm import ACCPM
+from cutsvm.driver.run import Solver
+from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.auto import Auto
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
-from cutsvm.solvers.sifting import Sifting
+from cutsvm.solvers.sifting.solver import Sifting
 
 __all__ = ["ACCPM", "CPA", "DCD", "OCAS", "Auto", "Sifting", "resolve"]
 

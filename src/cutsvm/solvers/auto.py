@@ -43,17 +43,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cutsvm.losses import CrammerSinger, Hinge, Pairwise
-from cutsvm.planes import Bundle
-from cutsvm.risk import Risk
-from cutsvm.rows import DenseRows, SparseRows, StoreRows
-from cutsvm.run import Iterate, Solver
-from cutsvm.sifted import can_sift
+from cutsvm._utils.types import Vector
+from cutsvm.driver.path import prepare, scout
+from cutsvm.driver.run import Iterate, Solver
+from cutsvm.matrix import DenseRows, SparseRows, StoreRows
+from cutsvm.problem.losses import CrammerSinger, Hinge, Pairwise
+from cutsvm.problem.oracle import Risk
+from cutsvm.problem.planes import Bundle
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
-from cutsvm.solvers.sifting import Sifting, pays
-from cutsvm.trail import prepare, scout
-from cutsvm.types import Vector
+from cutsvm.solvers.sifting.solver import Sifting, pays
+from cutsvm.solvers.sifting.working_set import can_sift
 
 SHORT = 4_000  # rows up to which it does not matter
 WIDE, DENSE = 1_000, 0.05  # features from which rows may be text, and the most of them that a row of text has

@@ -18,21 +18,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cutsvm import validation
-from cutsvm.planes import Bundle
-from cutsvm.risk import Risk
-from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, cut, objective
-from cutsvm.solvers.near import near_rows
-from cutsvm.types import Vector
+from cutsvm._utils import validation
+from cutsvm._utils.types import Vector
+from cutsvm.driver.run import Iterate
+from cutsvm.problem.oracle import Risk
+from cutsvm.problem.planes import Bundle
+from cutsvm.solvers._common import PATIENCE, QP_SHARE, begin, check_shards, cut, objective
+from cutsvm.solvers.bucketing.near_rows import near_rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class CPA:
     """Cutting planes; `epsilon` is the paper's, in units of the mean loss per row.
 
-    buckets: above 1, only rows that may have crossed the margin are read (`cutsvm.solvers.near`), and there is one
-    shard; both_sides and whiten say which rows that spares.
+    buckets: above 1, only rows that may have crossed the margin are read (`cutsvm.solvers.bucketing.near_rows`), and
+    there is one shard; both_sides and whiten say which rows that spares.
     """
 
     epsilon: float | None = None

@@ -33,14 +33,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cutsvm.losses import Hinge
-from cutsvm.planes import Bundle
-from cutsvm.risk import Intercept, Point, Risk, new_bundle
-from cutsvm.rows import Descent, RowsInMemory, in_order
-from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, better, first_point, goal, objective
-from cutsvm.timing import timed
-from cutsvm.types import Ints, Vector
+from cutsvm._utils.types import Ints, Vector
+from cutsvm.driver.run import Iterate
+from cutsvm.driver.timing import timed
+from cutsvm.matrix import Descent, RowsInMemory, in_order
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import Intercept, Point, Risk, new_bundle
+from cutsvm.problem.planes import Bundle
+from cutsvm.solvers._common import PATIENCE, QP_SHARE, better, first_point, goal, objective
 
 # Between two certificates at most: so many epochs, or more if all that they visit is less than PASSES times all rows.
 EPOCHS, PASSES = 20, 2.0

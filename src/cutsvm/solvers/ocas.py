@@ -31,14 +31,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cutsvm import validation
-from cutsvm.line_search import SEARCHES
-from cutsvm.planes import Bundle
-from cutsvm.risk import Point, Risk
-from cutsvm.run import Iterate
-from cutsvm.solvers.common import PATIENCE, QP_SHARE, begin, check_shards, cut, objective, search, uphill
-from cutsvm.solvers.near import near_rows
-from cutsvm.types import Vector
+from cutsvm._utils import validation
+from cutsvm._utils.types import Vector
+from cutsvm.driver.run import Iterate
+from cutsvm.problem.line_search import SEARCHES
+from cutsvm.problem.oracle import Point, Risk
+from cutsvm.problem.planes import Bundle
+from cutsvm.solvers._common import PATIENCE, QP_SHARE, begin, check_shards, cut, objective, search, uphill
+from cutsvm.solvers.bucketing.near_rows import near_rows
 
 # So many searches in a row that find no step are a stall: with one score per row, and with several.
 STALL, STALL_OF_MANY = 10, 3

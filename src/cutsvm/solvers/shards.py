@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from math import log2, log10
 
-from cutsvm.risk import Risk
+from cutsvm.problem.oracle import Risk
 
 ENTRY = 0.5e-9  # seconds per stored value of X and iteration: scores, and the rows that planes are made of
 ROW = 20e-9  # seconds per row and iteration: line search, slopes

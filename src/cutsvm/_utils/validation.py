@@ -1,0 +1,244 @@
+"""Checks of parameters and weights: each says what was given and what is legal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from cutsvm._native import core
+from cutsvm._utils.types import Array, Vector
+
+PART = 1 << 17  # labels that are looked at together: they and what is made of them stay in the cache
+
+
+def positive(name: str, value: Any) -> None:
+    """A finite real number above 0."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < _as_float(value) < np.inf:
+        raise ValueError(f"{name}={value!r}: expected a finite number above 0")
+
+
+def _as_float(value: Any) -> float:
+    """The number; infinity for a whole number that no float can hold."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+
+
+def whole(name: str, value: Any, *, least: int) -> None:
+    """A whole number, at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+        raise ValueError(f"{name}={value!r}: expected a whole number, at least {least}")
+
+
+def finite(name: str, value: Any) -> None:
+    """A finite real number."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(_as_float(value)):
+        raise ValueError(f"{name}={value!r}: expected a finite number")
+
+
+def share(name: str, value: Any) -> None:
+    """A number from 0 to 1."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= _as_float(value) <= 1.0:
+        raise ValueError(f"{name}={value!r}: expected a number from 0 to 1")
+
+
+def square(X: Any) -> None:
+    """As many columns as rows."""
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X.shape == {X.shape}: expected a square matrix, the kernel values of the training rows with each other"
+        )
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
+    """One of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
+
+
+def distinct(y: Array, weights: Vector | None = None) -> Array:
+    """np.unique(y) of the rows with weight, for two numbers without a sort."""
+    few: Array = np.unique(y[:1000] if weights is None else y[:1000][weights[:1000] > 0.0])
+    for part in parts(len(y)):
+        some = y[part] if weights is None else y[part][weights[part] > 0.0]
+        known = len(few) == 2 and y.dtype.kind in "iuf"
+        if known and sum(np.count_nonzero(some == label) for label in few) == len(some):
+            continue
+        few = np.union1d(few, some)
+    return np.asarray(few)
+
+
+def parts(n: int) -> Iterator[slice]:
+    """Runs of rows: what is made of one is small, and stays in the cache."""
+    return (slice(start, start + PART) for start in range(0, n, PART))
+
+
+def negate(weights: Vector, y: Array, positive: Any) -> None:
+    """weights_i = -weights_i where y_i is not `positive`; block by block, so that it stays in the cache."""
+    for start in range(0, len(y), 1 << 16):
+        block = slice(start, start + (1 << 16))
+        np.copysign(weights[block], (y[block] == positive) - 0.5, out=weights[block])
+
+
+def whole_numbers(labels: Array) -> bool:
+    """Whether labels are whole numbers, as those of classes are."""
+    return labels.dtype.kind in "iub" or (labels.dtype.kind == "f" and bool(np.all(labels == np.rint(labels))))
+
+
+def refuse_lazy(X: Any) -> None:
+    """A lazy frame has no values yet; an Arrow table no array interface."""
+    kind = type(X)
+    if kind.__name__ == "LazyFrame":
+        raise TypeError("X is a LazyFrame, which has no values yet: call .collect() first")
+    if kind.__module__.startswith("pyarrow") and hasattr(X, "to_pandas"):
+        raise TypeError("X is a PyArrow table: call .to_pandas() first")
+
+
+def csr_is_sorted(values: Array, columns: Array, pointers: Array, shape: tuple[int, int], threads: int = 1) -> bool:
+    """Whether the columns of every row rise; ValueError if the three arrays are not CSR of this shape.
+
+    The kernels read the matrix without further checks. So every way in comes through here, before any of them, or any
+    of SciPy's, sees it.
+    """
+    fits = values.ndim == columns.ndim == pointers.ndim == 1 and len(values) == len(columns)
+    if not fits or columns.dtype.kind not in "iu" or pointers.dtype.kind not in "iu":
+        raise ValueError("expected CSR: three vectors, column indices and row pointers whole numbers, one value each")
+    if len(pointers) != shape[0] + 1:
+        raise ValueError(f"expected {shape[0] + 1:,} row pointers for {shape[0]:,} rows, found {len(pointers):,}")
+    wide = np.int32 if columns.dtype == pointers.dtype == np.int32 else np.int64
+    if max(_largest(columns), _largest(pointers)) > np.iinfo(wide).max:
+        valid = in_order = False
+    else:
+        columns, pointers = (np.ascontiguousarray(array, dtype=wide) for array in (columns, pointers))
+        valid, in_order = core.valid_csr(columns, pointers, shape[1], threads)
+    if not valid:
+        raise ValueError(
+            f"X has a column index outside 0..{shape[1] - 1}, or row pointers that do not rise from 0 to the number "
+            "of stored values"
+        )
+    return in_order
+
+
+def _largest(numbers: Array) -> int:
+    return int(numbers.max(initial=0)) if numbers.dtype == np.uint64 else 0
+
+
+def check_sparse(X: Any) -> None:
+    """Refuses a sparse matrix, of any of SciPy's formats, whose conversion to CSR would read beyond its arrays."""
+    kind = getattr(X, "format", None)
+    if kind not in ("csr", "csc", "bsr", "coo") or len(X.shape) != 2:
+        return
+    rows, columns = X.shape
+    if kind == "coo":
+        inside = [len(at) == len(X.data) and _within(at, n) for at, n in ((X.row, rows), (X.col, columns))]
+        if not all(inside):
+            raise ValueError(f"X has an entry outside its shape {X.shape}")
+        return
+    if kind == "csc":
+        rows, columns = columns, rows
+    values = X.data
+    if kind == "bsr":
+        high, wide = X.blocksize
+        rows, columns, values = rows // high, columns // wide, values[:, 0, 0] if values.size else X.indices
+    csr_is_sorted(values, X.indices, X.indptr, (rows, columns))
+
+
+def _within(numbers: Array, n: int) -> bool:
+    return not len(numbers) or bool(0 <= numbers.min() <= numbers.max() < n)
+
+
+def refuse_non_finite(X: Any, threads: int = 1) -> None:
+    """NaN and infinity are named with their first three places; the structure of CSR is checked first."""
+    if hasattr(X, "indices"):
+        csr_is_sorted(X.data, X.indices, X.indptr, X.shape, threads)
+    values = X.data if hasattr(X, "indices") else X
+    flat = values.ravel(order="K")
+    if np.shares_memory(flat, values) and core.all_finite(flat, threads):
+        return
+    places = np.argwhere(~np.isfinite(values))
+    if not len(places):
+        return
+    if hasattr(X, "indices"):
+        entries = places[:, 0]
+        places = np.column_stack([np.searchsorted(X.indptr, entries, side="right") - 1, X.indices[entries]])
+        kinds = values[entries]
+    else:
+        kinds = values[tuple(places.T)]
+    kind = "NaN" if np.isnan(kinds).any() else "infinity"
+    shown = ", ".join(f"row {row} column {column}" for row, column in places[:3])
+    more = f" and {len(places) - 3} more places" if len(places) > 3 else ""
+    raise ValueError(f"Input X contains {kind}: {shown}{more} (counted from 0)")
+
+
+def float_type(X: Any) -> Any:
+    """float32 and float64 as they are; small integers fit float32; anything else becomes float64."""
+    dtype = getattr(X, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iub" and dtype.itemsize <= 2:
+        return np.float32
+    return [np.float64, np.float32]
+
+
+def sample_weights(weights: Any, n: int, out: Vector | None = None) -> Vector:
+    """One finite weight >= 0 per row, not all 0, in `out`; None is 1 for all."""
+    values = np.empty(n) if out is None else out
+    if weights is None:
+        values.fill(1.0)
+        return values
+    known = isinstance(weights, np.ndarray) and weights.dtype.kind in "iuf"
+    given = weights if known else np.array(weights, dtype=np.float64)
+    if given.ndim == 0:
+        given = np.broadcast_to(given, n)
+    if given.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {given.shape}, expected {(n,)}!")
+    some = False
+    for part in parts(n):
+        mine = values[part]
+        mine[:] = given[part]
+        wrong = np.flatnonzero(~(np.isfinite(mine) & (mine >= 0.0)))
+        if len(wrong):
+            row = part.start + wrong[0]
+            raise ValueError(f"sample_weight[{row}] is {values[row]}: expected finite weights, 0 or more")
+        some |= bool(mine.any())
+    if not some:
+        raise ValueError("sample_weight is zero for every row: nothing is left to fit")
+    return values
+
+
+def apply_class_weights(weights: Vector, class_weight: Any, classes: Array, y: Array, named: Array) -> None:
+    """Multiplies each row's weight by its class's factor, from None, "balanced" or a dict; `named`: as its keys are."""
+    if class_weight is None:
+        return
+    factors: dict[Any, float] = {}
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        sums = [sum(weights[part][y[part] == label].sum() for part in parts(len(y))) for label in classes]
+        factors = {name: sum(sums) / (len(classes) * own) for name, own in zip(named.tolist(), sums, strict=True)}
+    elif hasattr(class_weight, "items"):
+        factors = dict(class_weight)
+    else:
+        raise ValueError(f'class_weight={class_weight!r}: expected None, "balanced" or a dict')
+    for label, factor in factors.items():
+        if not np.any(named == label):
+            raise ValueError(f"class_weight names {label!r}, which is not a class; the classes are {named.tolist()}")
+        positive(f"class_weight[{label!r}]", factor)
+        mine = classes[named == label][0]
+        for part in parts(len(y)):
+            weights[part][y[part] == mine] *= factor
+
+
+def scale_spread(X: Any) -> float:
+    """Largest over smallest of the features' largest absolute values, features that are all 0 left out."""
+    if hasattr(X, "spread"):  # a store knows
+        return float(X.spread)
+    if hasattr(X, "indices"):
+        size = np.zeros(X.shape[1])
+        np.maximum.at(size, X.indices, np.abs(X.data))
+    else:
+        size = np.maximum(X.max(axis=0), -X.min(axis=0))
+    size = size[size > 0.0]
+    # In float64, where the ratio of two float32 has room; that of two float64 may still be too much.
+    return min(float(size.max()) / float(size.min()), sys.float_info.max) if len(size) else 1.0

@@ -1,0 +1,128 @@
+"""What a fit shows while it runs: a log line per iteration, or a bar that counts decades of the gap.
+
+A callback is any callable that takes a `Record` after every iteration; returning True stops the fit.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
+
+from cutsvm.display.progress import Bar
+from cutsvm.display.summary import printable
+
+if TYPE_CHECKING:
+    from cutsvm.driver.run import Record
+
+__all__ = ["Log", "ProgressBar"]
+
+_logger = logging.getLogger("cutsvm")
+
+
+class _CurrentStderr(logging.StreamHandler[TextIO]):
+    """Writes to the standard error of the moment, which notebooks and tests exchange."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override]
+        return sys.stderr
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without the control characters that the name of a file or class may hold."""
+        return printable(super().format(record))
+
+
+class Log:
+    """One line per iteration through the logger "cutsvm"; to standard error if logging was not set up."""
+
+    def __init__(self, level: int = logging.INFO) -> None:
+        self.level = level
+
+    def __call__(self, record: Record) -> None:
+        make_audible(self.level)
+        if record.note and record.iteration == 0:
+            _logger.log(self.level, "%s", f"{_problem(record)} by {record.note}")
+        _logger.log(self.level, "%s", describe(record))
+
+
+def make_audible(level: int = logging.INFO) -> None:
+    """Who asks for a log wants to see it; a program that set up logging itself is left alone."""
+    if _logger.level == logging.NOTSET:
+        _logger.setLevel(level)
+    if not _logger.hasHandlers():
+        _logger.addHandler(_CurrentStderr())
+
+
+def describe(record: Record) -> str:
+    """An iteration in one line."""
+    label = f"{_problem(record)}: " if record.label else ""
+    return (
+        f"{label}iteration {record.iteration:4d}  objective {record.primal:.6e}  bound {record.lower:.6e}  "
+        f"gap {record.gap:.2e}  {record.planes} planes  {record.passes:g} passes  {record.seconds:.2f} s"
+    )
+
+
+def _problem(record: Record) -> str:
+    """Which of the one-vs-rest problems this is."""
+    return f"class {printable(record.label)} against the rest" if record.label else "training"
+
+
+def decades(first: float, gap: float, tol: float) -> tuple[float, float]:
+    """(decades of the gap behind us, decades from the first gap to tol)"""
+    # A lower bound far below zero makes gaps above 1; they say nothing yet, so the count starts at 1.
+    end = max(tol, 1e-16)
+    start = max(min(first, 1.0) if math.isfinite(first) else 1.0, end)
+    total = math.log10(start / end)
+    if math.isnan(gap):
+        return 0.0, total
+    return min(max(math.log10(start / max(gap, end)), 0.0), total), total
+
+
+class ProgressBar(Bar):
+    """A bar on standard error: how many decades the gap has fallen on its way to `tol`.
+
+    On a terminal it is redrawn in place; elsewhere a plain line appears every `every` seconds, and one at
+    the end. As a context manager it is one bar for all that happens inside; given to an estimator as it is,
+    it starts anew for every problem.
+    """
+
+    def __init__(self, *, stream: TextIO | None = None, every: float = 5.0) -> None:
+        super().__init__(stream=stream, every=every)
+        self._first: dict[str, float] = {}
+
+    def __call__(self, record: Record) -> None:
+        first = self._first.setdefault(record.label, record.gap)
+        self.show(describe(record), lambda display: self._draw(display, record, first))
+        if record.gap <= record.tol and not self.managed:
+            self.close()
+
+    def columns(self) -> tuple[ProgressColumn, ...]:
+        return (
+            TextColumn("{task.description}", style="bold", markup=False),
+            BarColumn(bar_width=28, complete_style="cyan", finished_style="green"),
+            TextColumn("gap {task.fields[gap]:.1e} -> {task.fields[tol]:.0e}"),
+            TextColumn("{task.fields[seconds]:.1f} s", style="cyan"),
+            TextColumn("{task.fields[work]}", style="dim"),
+        )
+
+    def _draw(self, display: Progress, record: Record, first: float) -> None:
+        if not display.task_ids:
+            display.add_task("", total=1.0, gap=math.nan, tol=record.tol, seconds=0.0, work="")
+        done, total = decades(first, record.gap, record.tol)
+        display.update(
+            display.task_ids[0],
+            # A problem solved at the first point has no decade to go: its bar is full.
+            completed=done if total > 0 else 1.0,
+            total=total if total > 0 else 1.0,
+            description=_problem(record),
+            gap=record.gap,
+            tol=record.tol,
+            seconds=record.seconds,
+            work=f"{record.passes:g} passes  {record.planes} planes",
+        )

@@ -1,0 +1,76 @@
+"""A picture of a grid of parameters: `cutsvm.plotting.plot_grid`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from cutsvm.estimators.model_selection import NestedResult
+
+__all__ = ["plot_grid", "written"]
+
+_CHOSEN = "#D55E00"  # vermillion, as everywhere in our pictures
+
+
+def plot_grid(result: NestedResult, ax: Axes | None = None) -> Axes:
+    """The grid of a nested cross-validation: mean accuracy over all inner folds, and what each outer fold chose.
+
+    Parameters
+    ----------
+    result : what `cutsvm.nested_cross_validate` gives. Two of its parameters must have several values; of others the
+        best one counts at each point.
+    ax : matplotlib axes. By default a new figure.
+
+    Returns
+    -------
+    ax : the axes drawn on.
+    """
+    axes = [name for name, values in result.grid.items() if len(values) > 1]
+    if len(axes) < 2:
+        raise ValueError(f"a grid to draw has two parameters with several values; this one has {axes}")
+    down, across = axes[:2]
+    sides = [{written(value): place for place, value in enumerate(result.grid[name])} for name in (down, across)]
+    values = np.full([len(side) for side in sides], -np.inf)
+    for params, score in zip(result.params, result.scores.mean(axis=0), strict=True):
+        place = sides[0][written(params[down])], sides[1][written(params[across])]
+        values[place] = max(values[place], 100.0 * score)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained", dpi=150)
+    # Most of a grid is bad: what is far below the best need not be told apart.
+    image = ax.imshow(
+        values, origin="lower", aspect="auto", cmap="cividis", vmin=max(values.min(), values.max() - 20.0)
+    )
+    middle = 0.5 * sum(image.get_clim())
+    for row, column in np.ndindex(values.shape):
+        ink = "white" if values[row, column] < middle else "black"
+        ax.text(column, row, f"{values[row, column]:.1f}", ha="center", va="center", size=7, color=ink)
+    chosen: dict[tuple[int, int], int] = {}
+    for params in result.best_params:
+        place = sides[0][written(params[down])], sides[1][written(params[across])]
+        chosen[place] = chosen.get(place, 0) + 1
+    for (row, column), times in chosen.items():
+        ax.plot(*_frame(column, row), color=_CHOSEN, linewidth=2.0)
+        ax.text(column + 0.42, row + 0.4, f"{times}x", ha="right", va="top", size=6, color=_CHOSEN)
+    ax.set_xticks(range(values.shape[1]), [written(value) for value in result.grid[across]], rotation=45, ha="right")
+    ax.set_yticks(range(values.shape[0]), [written(value) for value in result.grid[down]])
+    ax.set_xlabel(across)
+    ax.set_ylabel(down)
+    ax.set_title(f"accuracy in the inner folds, %; framed: chosen, {100.0 * result.mean:.2f} % outside", size=9)
+    ax.figure.colorbar(image, ax=ax, label="accuracy, %", extend="min")
+    return ax
+
+
+def _frame(x: float, y: float) -> tuple[list[float], list[float]]:
+    """The outline of a cell."""
+    return [x - 0.5, x + 0.5, x + 0.5, x - 0.5, x - 0.5], [y - 0.5, y - 0.5, y + 0.5, y + 0.5, y - 0.5]
+
+
+def written(value: Any) -> str:
+    """A parameter's value as it is written."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

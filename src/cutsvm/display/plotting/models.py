@@ -1,0 +1,265 @@
+"""Pictures of a fitted model: how far rows are from being decided wrongly, and which features matter most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutsvm._utils.types import Array, Vector
+from cutsvm.display.plotting.style import ABOVE, BELOW, INK, SERIES, new_axes, shown, tidy
+from cutsvm.estimators import _queries as queries
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["MarginDisplay", "WeightsDisplay", "margins", "output_names", "scores_of"]
+
+PAIRS = 20_000  # drawn of all pairs of rows, which may be far too many
+BINS = 60
+LEGEND = 12  # groups; of more the names would hide the picture
+EDGE = 0.002  # of the rows at either end: where they lie does not set the scale
+
+
+class MarginDisplay:
+    """How many rows have which margin: below 0 they are decided wrongly, below 1 they cost something.
+
+    Make it with `from_estimator`. What is drawn goes by the estimator:
+
+    - two classes: y f(x), by class; of `ROCAreaSVC` there is no 1, its margins are those of pairs
+    - more classes: the score of the row's own class minus the best of the others
+    - `OrdinalSVC`: the score, by level, and the thresholds
+    - `RankingSVM`: score differences of 20,000 random pairs of rows of one query that y tells apart
+
+    After `plot`, `figure_` and `ax_` are there. What lies far out is drawn at the ends.
+
+    Parameters
+    ----------
+    groups : dict from names to values
+    lines : pairs of a name and a place; each is a line across, the first with its name on the left
+    xlabel, ylabel : what values are, and what is counted
+    ordered : whether the groups have an order, which their colours then show
+    """
+
+    def __init__(
+        self,
+        *,
+        groups: Mapping[str, Vector],
+        lines: Sequence[tuple[str, float]],
+        xlabel: str = "margin",
+        ylabel: str = "rows",
+        ordered: bool = False,
+    ) -> None:
+        self.groups, self.lines, self.xlabel, self.ylabel = dict(groups), list(lines), xlabel, ylabel
+        self.ordered = ordered
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, qid: Any = None, ax: Axes | None = None
+    ) -> MarginDisplay:
+        """Draws a fitted estimator's margins of rows X with labels y; qid: their queries, for `RankingSVM`."""
+        return margins(estimator, scores_of(estimator, X), np.asarray(y), qid).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> MarginDisplay:
+        """Draws on these axes; by default in a new figure."""
+        ax = new_axes(7.2, 4.0) if ax is None else ax
+        edges = self._edges()
+        inside = [np.clip(values, edges[0], edges[-1]) for values in self.groups.values()]
+        ax.hist(
+            inside, edges.tolist(), stacked=True, histtype="stepfilled", color=self._colours(), label=list(self.groups)
+        )
+        for place, (name, at) in enumerate(self.lines):
+            ax.axvline(at, color=INK, linewidth=1.2, linestyle=(0, (4, 2)))
+            # Above the bars, the first name left of its line: what is wrong is there, and two lines may be close.
+            side, shift = ("left", 2) if place else ("right", -2)
+            style: dict[str, Any] = {"color": INK, "fontsize": 9, "textcoords": "offset points", "ha": side}
+            ax.annotate(name, (at, 1.0), (shift, 3), xycoords=("data", "axes fraction"), **style)
+        if 1 < len(self.groups) <= LEGEND:
+            ax.legend(frameon=False, loc="center right" if self.lines else "best", fontsize=9)
+        ax.set_xlabel(self.xlabel)
+        ax.set_ylabel(self.ylabel)
+        tidy(ax)
+        ax.set_xlim(edges[0], edges[-1])
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _edges(self) -> Vector:
+        """Of the bars: all but a few values, and the lines."""
+        values = np.concatenate([*self.groups.values(), np.empty(0)])
+        ends = np.quantile(values, [EDGE, 1.0 - EDGE]) if len(values) else np.zeros(2)
+        places = [*ends.tolist(), *(at for _, at in self.lines)]
+        low, high = min(places), max(places)
+        room = 0.04 * (high - low) or 1.0
+        return np.linspace(low - room, high + room, BINS + 1)
+
+    def _colours(self) -> list[Any]:
+        if self.ordered:
+            from matplotlib import colormaps
+
+            return [colormaps["cividis"](share) for share in np.linspace(0.0, 1.0, len(self.groups))]
+        return [SERIES[place % len(SERIES)] for place in range(len(self.groups))]
+
+
+class WeightsDisplay:
+    """The largest weights by feature name: bars for one row of weights, coloured cells for several.
+
+    Make it with `from_estimator`. After `plot`, `figure_` and `ax_` are there, and before it `weights` and `names`.
+
+    Parameters
+    ----------
+    weights : array of shape (n_outputs, n_shown), the features with the longest columns first
+    names : of the features shown
+    outputs : of the rows of weights: what a positive weight speaks for; and with one row, what a negative one does
+    """
+
+    def __init__(self, *, weights: Any, names: Sequence[str], outputs: Sequence[str]) -> None:
+        self.weights, self.names, self.outputs = np.atleast_2d(weights), list(names), list(outputs)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, feature_names: Sequence[Any] | None = None, top: int = 20, ax: Axes | None = None
+    ) -> WeightsDisplay:
+        """Draws the `top` features of a fitted linear model.
+
+        feature_names: one per feature; by default `feature_names_in_`, or x0, x1, ... as in scikit-learn.
+        """
+        return cls.of(estimator, feature_names=feature_names, top=top).plot(ax=ax)
+
+    @classmethod
+    def of(cls, estimator: Any, *, feature_names: Sequence[Any] | None = None, top: int = 20) -> WeightsDisplay:
+        """The same, not drawn yet."""
+        if not hasattr(estimator, "coef_"):
+            raise ValueError(
+                f"{type(estimator).__name__} has no weights of features to draw: it is not linear or fitted"
+            )
+        coef = estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else np.asarray(estimator.coef_)
+        names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
+        if names is not None and len(names) != coef.shape[1]:
+            raise ValueError(f"feature_names has {len(names)} names: expected one for each of {coef.shape[1]} features")
+        lengths = np.abs(coef[0]) if len(coef) == 1 else np.sqrt(np.einsum("kj,kj->j", coef, coef))
+        many = min(top, int(np.count_nonzero(lengths)))
+        best = np.argpartition(-lengths, many - 1)[:many] if many else np.empty(0, dtype=np.int64)
+        best = best[np.lexsort((best, -lengths[best]))]
+        called = [f"x{j}" if names is None else str(names[j]) for j in best.tolist()]
+        return cls(weights=coef[:, best], names=called, outputs=output_names(estimator))
+
+    def plot(self, ax: Axes | None = None) -> WeightsDisplay:
+        """Draws on these axes; by default in a new figure."""
+        ax = new_axes(7.2, 1.4 + 0.24 * max(4, len(self.names))) if ax is None else ax
+        if len(self.weights) == 1:
+            self._draw_bars(ax)
+        else:
+            self._draw_cells(ax)
+        middle = 0.0 if len(self.weights) == 1 else 0.5
+        ax.set_yticks(middle + np.arange(len(self.names)), [shown(name) for name in self.names])
+        ax.tick_params(axis="y", length=0)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_bars(self, ax: Axes) -> None:
+        from matplotlib.patches import Patch
+
+        weights = self.weights[0]
+        ax.barh(range(len(weights)), weights, 0.7, color=np.where(weights > 0.0, ABOVE, BELOW))
+        ax.axvline(0.0, color=INK, linewidth=0.8)
+        ax.invert_yaxis()
+        ax.set_xlabel("weight")
+        tidy(ax, lines="x")
+        sides = [Patch(color=ABOVE), Patch(color=BELOW)]
+        words = [f"for {shown(name)}" for name in self.outputs]
+        ax.legend(sides, words, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=9)
+
+    def _draw_cells(self, ax: Axes) -> None:
+        farthest = float(np.abs(self.weights).max(initial=0.0)) or 1.0
+        cells = ax.pcolormesh(self.weights.T, cmap="PuOr_r", vmin=-farthest, vmax=farthest, edgecolors="white", lw=0.6)
+        ax.set_xticks(
+            0.5 + np.arange(len(self.outputs)), [shown(name, 16) for name in self.outputs], rotation=45, ha="right"
+        )
+        ax.set_ylim(len(self.names), 0)
+        bar = ax.figure.colorbar(cells, ax=ax, label="weight")
+        bar.outline.set_visible(False)
+        for side in ax.spines.values():
+            side.set_visible(False)
+
+
+def scores_of(estimator: Any, X: Any) -> Vector:
+    """The scores of rows; what `RankingSVM` predicts is one."""
+    find = getattr(estimator, "decision_function", estimator.predict)
+    scores: Vector = np.asarray(find(X))
+    return scores
+
+
+def output_names(estimator: Any) -> list[str]:
+    """What each row of `coef_` speaks for; with one row also what it speaks against."""
+    classes = [str(label) for label in getattr(estimator, "classes_", np.empty(0)).tolist()]
+    if len(classes) < 2 or hasattr(estimator, "thresholds_"):
+        return ["higher", "lower"]
+    if len(classes) == 2:
+        return classes[::-1]
+    if hasattr(estimator, "dual_coef_"):
+        return [f"{later} / {earlier}" for earlier, later in combinations(classes, 2)]
+    return classes
+
+
+def margins(estimator: Any, scores: Vector, y: Array, qid: Any = None) -> MarginDisplay:
+    """What `MarginDisplay` draws, from scores that are known."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        own = _differences(scores, y, qid)
+        lines = [("wrong order", 0.0), ("margin", 1.0)]
+        return MarginDisplay(groups={"": own}, lines=lines, xlabel="score difference of a pair", ylabel="pairs drawn")
+    if hasattr(estimator, "thresholds_"):
+        groups = {f"level {shown(label)}": scores[y == label] for label in classes}
+        lines = [("" if k else "thresholds", float(at)) for k, at in enumerate(estimator.thresholds_)]
+        return MarginDisplay(groups=groups, lines=lines, xlabel="score", ordered=True)
+    lines = [("wrong", 0.0)]
+    if not hasattr(estimator, "n_pairs_") and (len(classes) == 2 or _joint(estimator)):
+        lines.append(("margin", 1.0))
+    if len(classes) == 2:
+        sides = {
+            f"class {shown(label)}": sign * scores[y == label] for sign, label in zip((-1, 1), classes, strict=True)
+        }
+        return MarginDisplay(groups=sides, lines=lines, xlabel="y f(x)")
+    ahead = _ahead(scores, y, classes)
+    words = "votes" if hasattr(estimator, "dual_coef_") else "score"
+    return MarginDisplay(groups={"": ahead}, lines=lines, xlabel=f"{words} of its class minus the best other")
+
+
+def _joint(estimator: Any) -> bool:
+    return bool(getattr(estimator, "multi_class", "") == "crammer_singer")
+
+
+def _ahead(scores: Vector, y: Array, classes: Array) -> Vector:
+    """How far the row's own class is ahead of the best other; rows of unknown classes are left out."""
+    order = np.argsort(classes, kind="stable")
+    at = order[np.searchsorted(classes, y, sorter=order).clip(max=len(order) - 1)]
+    known = classes[at] == y
+    at, others = at[known], scores[known].copy()
+    rows = np.arange(len(at))
+    own = others[rows, at]
+    others[rows, at] = -np.inf
+    ahead: Vector = own - others.max(axis=1)
+    return ahead
+
+
+def _differences(scores: Vector, y: Array, qid: Any) -> Vector:
+    """Score differences of random pairs of one query, the higher y first; every pair is as likely as any other."""
+    order, starts = queries.query_by_query(queries.encode(qid, len(y)))
+    if order is not None:
+        scores, y = scores[order], y[order]
+    sizes = np.diff(starts).astype(np.float64)
+    random = np.random.default_rng(0)
+    found, drawn = list[Vector](), 0
+    # Most draws may be of rows that y does not tell apart; of a few rounds there is enough to see the shape.
+    for _ in range(20):
+        which = random.choice(len(sizes), size=PAIRS, p=sizes**2 / np.sum(sizes**2))
+        i, j = (starts[which] + (random.random(PAIRS) * sizes[which]).astype(np.int64) for _ in range(2))
+        apart = y[i] != y[j]
+        i, j = i[apart], j[apart]
+        found.append(np.where(y[i] > y[j], scores[i] - scores[j], scores[j] - scores[i]))
+        drawn += len(found[-1])
+        if drawn >= PAIRS:
+            break
+    return np.concatenate(found)[:PAIRS]

@@ -1,0 +1,74 @@
+"""A fitted model as one HTML page: `cutsvm.report`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+__all__ = ["report"]
+
+
+def report(
+    estimator: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    file: str | os.PathLike[str] | None = None,
+    qid: Any = None,
+    feature_names: Sequence[Any] | None = None,
+    source: str | None = None,
+) -> str:
+    """A fitted estimator as one HTML page that needs no network: its certificate, pictures, measures and parameters.
+
+    Parameters
+    ----------
+    estimator : any fitted estimator of cutsvm; also one that `load_model` has read, which has no history to draw.
+    X, y : rows with labels to measure the model on, best such that it was not trained on; or in place of both a data
+        set, or a path that `open_dataset` understands. Without them nothing is measured.
+    file : where to write the page; a file that is there is replaced, once the new one is complete.
+    qid : the queries of the rows, for `RankingSVM`.
+    feature_names : one per feature; by default `feature_names_in_`.
+    source : what the rows are called in the report.
+
+    Returns
+    -------
+    str : the page. Needs matplotlib (`pip install cutsvm[plot]`).
+
+    Examples
+    --------
+    >>> from cutsvm import LinearSVC, report
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> page = report(LinearSVC(C=0.01).fit(X, y), X, y)
+    >>> "of the best possible objective" in page
+    True
+    """
+    given = {"qid": qid, "feature_names": feature_names, "source": source}
+    return written(estimator, X, y, file=file, **given)
+
+
+def written(estimator: Any, X: Any, y: Any, *, file: str | os.PathLike[str] | None, **given: Any) -> str:
+    """The page, and in the file if there is to be one; given: as for `subject_of`."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ImportError("a report has pictures, which need matplotlib: pip install 'cutsvm[plot]'")
+    from cutsvm.display.report.context import subject_of
+    from cutsvm.display.report.markup import text
+    from cutsvm.display.report.sections import certificate, sections
+    from cutsvm.io.atomic import write_atomically
+
+    subject = subject_of(estimator, X, y, **given)
+    name = type(estimator).__name__
+    page = Template(files("cutsvm.display.report").joinpath("page.html").read_text(encoding="utf-8")).substitute(
+        title=text(name if subject.source is None else f"{name}: {os.path.basename(subject.source)}"),
+        made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        certificate=certificate(subject),
+        sections=sections(subject),
+    )
+    if file is not None:
+        write_atomically(file, [page.encode("utf-8")])
+    return page

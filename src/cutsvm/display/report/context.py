@@ -1,0 +1,141 @@
+"""What a report is of: a fitted estimator, the rows it is looked at with, and where all that is from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cutsvm._utils.types import Array, Vector
+from cutsvm.display.plotting.models import scores_of
+from cutsvm.estimators._base import is_source, open_source
+from cutsvm.estimators._thresholds import level_of
+from cutsvm.io.dataset import Dataset
+from cutsvm.io.models.model_file import ModelFileError, task_of
+
+__all__ = ["Origin", "Subject", "subject_of"]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the model is from, as far as the command line knows; the estimator does not."""
+
+    command: str | None = None  # that has made it
+    model: str | None = None  # the file that it is in
+    shape: tuple[int, int] | None = None
+    entries: int | None = None
+    seconds: float | None = None  # of the fit
+    remark: str = ""  # about the rows
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """An estimator with its task, and, if there are rows, their labels and scores."""
+
+    estimator: Any
+    task: str
+    origin: Origin
+    source: str | None = None  # what the rows are called
+    shape: tuple[int, int] | None = None
+    entries: int | None = None
+    y: Array | None = None
+    qid: Array | None = None
+    scores: Vector | None = None
+    feature_names: Sequence[Any] | None = None
+
+    @property
+    def classes(self) -> Array | None:
+        found: Array | None = getattr(self.estimator, "classes_", None)
+        return found
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """Of a model that was read from a file there is none."""
+        return list(getattr(self.estimator, "history_", None) or [])
+
+    @property
+    def chooses(self) -> bool:
+        """Whether C was chosen by cross-validation."""
+        return hasattr(self.estimator, "scores_")
+
+    def predicted(self) -> Array:
+        """The classes that the scores stand for."""
+        assert self.scores is not None and self.classes is not None
+        if self.task == "ordinal":
+            places: Array = np.asarray(level_of(self.scores, self.estimator.thresholds_))
+        else:
+            places = (self.scores > 0.0).astype(int) if self.scores.ndim == 1 else self.scores.argmax(axis=1)
+        labels: Array = self.classes[places]
+        return labels
+
+
+def subject_of(
+    estimator: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    qid: Any = None,
+    feature_names: Sequence[Any] | None = None,
+    source: str | None = None,
+    origin: Origin | None = None,
+) -> Subject:
+    """The subject, once what was given is known to go together."""
+    origin = Origin() if origin is None else origin
+    try:
+        task = task_of(estimator)
+    except ModelFileError:
+        name = type(estimator).__name__
+        raise ValueError(
+            f"a report is of an estimator of cutsvm, got {name}; of a pipeline give the last step, and the rows as it "
+            "gets them"
+        ) from None
+    check_is_fitted(estimator, ["n_features_in_"])
+    if not (hasattr(estimator, "coef_") or hasattr(estimator, "dual_coef_")):
+        raise ValueError("there is no model to report on: refit=False chose C and fitted none")
+    if X is None:
+        if y is not None:
+            raise ValueError("y without X: a report has both, or neither")
+        plain: dict[str, Any] = {"source": source, "shape": origin.shape, "entries": origin.entries}
+        return Subject(estimator, task, origin, **plain, feature_names=feature_names)
+    looked_at = estimator
+    if is_source(X):
+        data = _in_order(open_source(X, y), estimator)
+        source = data.source if source is None else source
+        X, y, qid = data.X, data.y, data.qid if qid is None else qid
+        looked_at = copy(estimator)  # the columns are in order, and an array has no names that could tell
+        vars(looked_at).pop("feature_names_in_", None)
+    shape = (int(X.shape[0]), int(X.shape[1])) if hasattr(X, "shape") else np.shape(X)[:2]
+    found: dict[str, Any] = {"source": source, "shape": shape, "feature_names": feature_names}
+    found["entries"] = int(X.nnz) if hasattr(X, "nnz") else None
+    if y is None:
+        return Subject(estimator, task, origin, **found)
+    labels = _labels(estimator, y, shape[0])
+    queries = None if qid is None else np.asarray(qid)
+    return Subject(estimator, task, origin, **found, y=labels, qid=queries, scores=scores_of(looked_at, X))
+
+
+def _in_order(data: Dataset, estimator: Any) -> Dataset:
+    """The data with their columns as the estimator knows them, by name if both have names."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None or data.feature_names is None or list(names) == data.feature_names:
+        return data
+    missing = [name for name in names if name not in data.feature_names]
+    if missing:
+        raise ValueError(f"{data.source}: there is no column {missing[0]!r}, which the model was trained with")
+    return data.with_columns([data.feature_names.index(name) for name in names])
+
+
+def _labels(estimator: Any, y: Any, rows: int) -> Array:
+    labels = np.asarray(y)
+    if labels.shape != (rows,):
+        raise ValueError(f"y has the shape {labels.shape}: expected one label for each of the {rows} rows of X")
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None:
+        kinds = ["numbers" if found.dtype.kind in "biuf" else "text" for found in (classes, labels)]
+        if kinds[0] != kinds[1]:
+            raise ValueError(f"the classes of the model are {kinds[0]}, and y has {kinds[1]}")
+    return labels

@@ -1,0 +1,72 @@
+"""How well a model does on the rows that it is looked at with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cutsvm._utils.types import Array, Ints
+from cutsvm.display.report.context import Subject
+from cutsvm.estimators.ranking import pair_accuracy
+
+__all__ = ["Confusion", "Measured", "measure"]
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """How many rows of each class are taken for which; `unknown` have a label that the model does not know."""
+
+    classes: Array
+    counts: Ints  # rows: what they are, columns: what they are taken for
+    unknown: int
+
+    @property
+    def correct(self) -> int:
+        return int(np.trace(self.counts))
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum()) + self.unknown
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What can be said: of ranking the pairs, of two classes the area, of classes the confusion."""
+
+    confusion: Confusion | None = None
+    area: float | None = None
+    pairs: float | None = None  # share in order
+    away: float | None = None  # levels, in the mean
+
+
+def measure(subject: Subject) -> Measured | None:
+    """What applies to the task; None if there are no labelled rows."""
+    y, scores, classes = subject.y, subject.scores, subject.classes
+    if y is None or scores is None or not len(y):
+        return None
+    if classes is None:
+        try:
+            return Measured(pairs=pair_accuracy(scores, y, subject.qid))
+        except ValueError:  # no pair
+            return Measured()
+    order = np.argsort(classes, kind="stable")
+    codes = [_codes(labels, classes, order) for labels in (y, subject.predicted())]
+    known = classes[codes[0]] == y
+    counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    np.add.at(counts, (codes[0][known], codes[1][known]), 1)
+    confusion = Confusion(classes, counts, int(np.sum(~known)))
+    there = np.count_nonzero(counts.sum(axis=1))
+    if subject.task == "ordinal":
+        away = float(np.abs(codes[0] - codes[1])[known].mean()) if known.any() else None
+        pairs = pair_accuracy(scores[known], codes[0][known]) if there > 1 else None
+        return Measured(confusion, pairs=pairs, away=away)
+    if len(classes) == 2 and there == 2:
+        return Measured(confusion, area=pair_accuracy(scores[known], codes[0][known]))
+    return Measured(confusion)
+
+
+def _codes(labels: Array, classes: Array, order: Ints) -> Ints:
+    """The place of each label among the classes, of an unknown one any."""
+    at: Ints = order[np.searchsorted(classes, labels, sorter=order).clip(max=len(order) - 1)]
+    return at

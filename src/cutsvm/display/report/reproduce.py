@@ -1,0 +1,78 @@
+"""How to get the same model again: the parameters, the call, the versions."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from cutsvm import kernel_machines, solvers
+from cutsvm.display.report.context import Subject
+
+__all__ = ["WATCHING", "call", "parameters", "plain", "versions"]
+
+# They change neither the model nor its certificate.
+WATCHING = ("callbacks", "verbose")
+
+
+def parameters(estimator: Any) -> list[tuple[str, Any, bool]]:
+    """Name, value, and whether it is another than the default."""
+    defaults = {name: given.default for name, given in inspect.signature(type(estimator)).parameters.items()}
+    found = estimator.get_params(deep=False).items()
+    return [(name, plain(value), not _same(value, defaults.get(name))) for name, value in found]
+
+
+def plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's, so that they are written as one would write them."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(plain(item) for item in value) if type(value) in (list, tuple) else value
+    return value
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(plain(value)) is type(default) and repr(plain(value)) == repr(default)
+
+
+def call(subject: Subject) -> str:
+    """Python that fits the same model."""
+    estimator = subject.estimator
+    given = [(name, value) for name, value, own in parameters(estimator) if own and name not in WATCHING]
+    words = ", ".join(f"{name}={value!r}" for name, value in given)
+    name = type(estimator).__name__
+    imports = [f"from cutsvm import {name}", *_imports(words)]
+    # Of which rows that was the estimator does not know: a report may be made with others.
+    data = "X, y, qid=qid" if subject.task == "rank" else "X, y"
+    return "\n".join([*imports, "", f"model = {name}({words}).fit({data})"])
+
+
+def _imports(words: str) -> list[str]:
+    """Where the classes of parameters are from, as far as that is known."""
+    from sklearn import model_selection
+
+    names = dict.fromkeys(re.findall(r"\b([A-Z]\w*)\(", words))
+    homes = (solvers, kernel_machines, model_selection)
+    found: dict[str, list[str]] = {}
+    for name in names:
+        home = next((home.__name__ for home in homes if name in home.__all__), None)
+        if home is not None:
+            found.setdefault(home, []).append(name)
+    return [f"from {home} import {', '.join(sorted(own))}" for home, own in found.items()]
+
+
+def versions() -> list[tuple[str, str]]:
+    """What the model was made with."""
+    found = [("Python", platform.python_version())]
+    for name in ("cutsvm", "numpy", "scipy", "scikit-learn"):
+        try:
+            found.append((name, version(name)))
+        except PackageNotFoundError:  # run from a folder that was never installed
+            found.append((name, "unknown"))
+    return [*found, ("system", f"{platform.system()} {platform.machine()}")]

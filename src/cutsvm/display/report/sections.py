@@ -1,0 +1,257 @@
+"""The sections of a report, from the certificate to how to get the model again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cutsvm.display.report import reproduce
+from cutsvm.display.report.context import Subject
+from cutsvm.display.report.markup import Markup, join, table, tag
+from cutsvm.display.report.measures import Confusion, Measured, measure
+from cutsvm.display.report.pictures import FEATURES, pictures, pictures_of_fit, pictures_of_model, weights_picture
+from cutsvm.display.summary import earlier, ending, goal, passes, rounds, within
+from cutsvm.plotting import WeightsDisplay
+
+__all__ = ["certificate", "sections"]
+
+CLASSES = 16  # of more than these a table of all against all is not shown, but the most frequent mistakes
+
+_TASKS = {
+    "classify": "a linear support vector machine",
+    "rank": "a ranking support vector machine: it puts the rows of each query in order",
+    "roc": "a linear machine trained for the area under the ROC curve",
+    "ordinal": "a linear machine for classes that have an order, with thresholds between them",
+    "kernel": "a support vector machine with a kernel",
+}
+
+
+def sections(subject: Subject) -> Markup:
+    """All sections that there is something to say in."""
+    measured = measure(subject)
+    found = (
+        _section("fit", "How it got there", pictures(pictures_of_fit(subject))),
+        _section("quality", "How well it does", _quality(subject, measured)),
+        _section("features", "What matters most", _features(subject)),
+        _section("choice", "How C was chosen", _choice(subject)),
+        _section("trained", "What was trained", table(_facts(subject))),
+        _section("parameters", "Parameters", _parameters(subject)),
+        _section("again", "How to get it again", _again(subject)),
+    )
+    return join(found)
+
+
+def _section(name: str, title: str, inside: Markup) -> Markup:
+    if not inside:
+        return Markup("")
+    return tag("section", tag("h2", title, id=name), inside, aria_labelledby=name)
+
+
+def certificate(subject: Subject) -> Markup:
+    """The one thing to know about a fit, in words, and the numbers that prove it."""
+    estimator = subject.estimator
+    objective, lower, gap = (_number(estimator, name) for name in ("objective_", "lower_bound_", "gap_"))
+    said = within(gap)
+    if said is None:
+        why = "There is no bound for this model: it was not computed, or the file that it was read from has none."
+        if np.isfinite(gap):
+            why = f"The fit was stopped before its bound was of use: {lower:.6g}, and the objective is {objective:.6g}."
+        return tag("div", tag("p", "Nothing is proven", class_="claim"), tag("p", why), class_="certificate open")
+    done = bool(estimator.converged_)
+    tol = goal(estimator)
+    why = ending(estimator) if hasattr(estimator, "status_") else "the file that it was read from does not say why"
+    early = "Stopped" if tol is None else "Stopped early"
+    head = tag("p", "Certified" if done else f"{early}: {why}", class_="badge")
+    claim = tag("p", said[0].upper() + said[1:], class_="claim")
+    proof = tag(
+        "p",
+        f"No {'machine with this kernel' if subject.task == 'kernel' else 'weights'} can bring the objective below "
+        f"{lower:.6g} on the rows it was trained on, with these parameters; this model has {objective:.6g}. "
+        "That is proven, and it is about the training: how it does on new rows is another question.",
+    )
+    numbers = [("objective", f"{objective:.6g}"), ("proven lower bound", f"{lower:.6g}")]
+    numbers.append(("relative gap", f"{gap:.2g}"))
+    numbers.append(("asked for (tol)", f"{tol:g}") if tol is not None else ("asked for", "a number of epochs"))
+    cards = [tag("div", tag("dt", name), tag("dd", value)) for name, value in numbers]
+    return tag("div", head, claim, proof, tag("dl", *cards), class_=f"certificate {'done' if done else 'open'}")
+
+
+def _number(estimator: Any, name: str) -> float:
+    value = getattr(estimator, name, None)
+    return float("nan") if value is None else float(np.max(value))
+
+
+def _facts(subject: Subject) -> list[tuple[str, object]]:
+    """What was trained, on what, and what it took."""
+    estimator, origin = subject.estimator, subject.origin
+    rows: list[tuple[str, object]] = [("model", f"{type(estimator).__name__}, {_TASKS[subject.task]}")]
+    rows += _data(subject)
+    rows.append(("features", f"{estimator.n_features_in_:,}"))
+    rows += _labels(subject)
+    if hasattr(estimator, "n_pairs_"):
+        rows.append(("pairs", f"{estimator.n_pairs_:,.10g}"))
+    if hasattr(estimator, "n_queries_"):
+        skipped = f"{estimator.n_skipped_queries_:,} of them with one level, which makes no pair"
+        rows.append(("queries", f"{estimator.n_queries_:,}, {skipped}"))
+    if hasattr(estimator, "n_support_"):
+        rows.append(("support vectors", f"{int(np.sum(estimator.n_support_)):,}"))
+    if hasattr(estimator, "C_"):
+        rows.append(("C", f"{estimator.C_:.6g}, chosen by cross-validation"))
+    rows += _work(subject)
+    if origin.model is not None:
+        rows.append(("model file", origin.model))
+    return rows
+
+
+def _data(subject: Subject) -> list[tuple[str, object]]:
+    """The rows; whether they are those of the training only the command line knows."""
+    given = "" if subject.origin.shape is not None else " given to this report"
+    found: list[tuple[str, object]] = []
+    if subject.source is not None:
+        found.append((f"data{given}", subject.source))
+    if subject.shape is not None:
+        sparse = "" if subject.entries is None else f", with {subject.entries:,} nonzeros"
+        found.append((f"rows{given}", f"{subject.shape[0]:,}{sparse}"))
+    return found
+
+
+def _labels(subject: Subject) -> list[tuple[str, object]]:
+    if subject.classes is None:
+        return []
+    kind = "levels" if subject.task == "ordinal" else "classes"
+    counts: Callable[[Any], str] = lambda label: ""  # noqa: E731
+    if subject.y is not None and len(subject.classes) <= CLASSES:
+        y = subject.y
+        counts = lambda label: f" ({np.count_nonzero(y == label):,} rows)"  # noqa: E731
+    names = [f"{label}{counts(label)}" for label in subject.classes[:CLASSES].tolist()]
+    more = len(subject.classes) - CLASSES
+    return [(kind, ", ".join(names) + (f" and {more:,} more" if more > 0 else ""))]
+
+
+def _work(subject: Subject) -> list[tuple[str, object]]:
+    """The solver, its rounds, passes and seconds."""
+    estimator, history = subject.estimator, subject.history
+    note = str(history[-1].get("note", "")) if history else ""
+    rows: list[tuple[str, object]] = [("solver", note or str(estimator.solver))]
+    if getattr(estimator, "n_iter_", None) is not None:
+        rows.append((rounds(estimator), f"{int(np.max(estimator.n_iter_)):,}"))
+    if not history:
+        return rows
+    if passes(estimator):
+        rows.append(("passes over the data", f"{passes(estimator):g}"))
+    seconds = subject.origin.seconds
+    if seconds is None:
+        last: dict[str, float] = {str(record.get("label", "")): record["seconds"] for record in history}
+        seconds = sum(last.values())
+    before = earlier(estimator)
+    return [*rows, ("seconds", f"{seconds:.3g}" + (f", after {before:.3g} in earlier runs" if before else ""))]
+
+
+def _quality(subject: Subject, measured: Measured | None) -> Markup:
+    """The measures of the task, the pictures, and the confusion of classes."""
+    if measured is None:
+        remark = subject.origin.remark or "No labelled rows were given to this report, so nothing was measured."
+        return tag("p", remark, class_="remark")
+    rows: list[tuple[object, object]] = []
+    confusion = measured.confusion
+    if confusion is not None and confusion.total:
+        share = 100 * confusion.correct / confusion.total
+        rows.append(("accuracy", f"{share:.4g} % ({confusion.correct:,} of {confusion.total:,} rows)"))
+        if confusion.unknown:
+            rows.append(("unknown labels", f"{confusion.unknown:,} rows; they count as mistakes"))
+    if measured.area is not None:
+        rows.append(("ROC area", f"{100 * measured.area:.5g} %"))
+    if measured.away is not None:
+        rows.append(("levels away, in the mean", f"{measured.away:.4g}"))
+    if measured.pairs is not None:
+        rows.append(("pairs in order", f"{100 * measured.pairs:.5g} %"))
+    elif subject.task == "rank":
+        rows.append(("pairs in order", "the rows make no pair"))
+    where = subject.origin.remark or "Measured on the rows that this report was given."
+    parts = [table(rows), tag("p", where, class_="remark"), pictures(pictures_of_model(subject, measured))]
+    return join([*parts, _confusion(confusion)] if confusion is not None else parts)
+
+
+def _confusion(confusion: Confusion) -> Markup:
+    """What is taken for what: all of it, or of many classes what happens most."""
+    classes, counts = [str(label) for label in confusion.classes.tolist()], confusion.counts
+    if len(classes) > CLASSES:
+        wrong = counts - np.diag(np.diag(counts))
+        worst = np.argsort(-wrong, axis=None, kind="stable")[:CLASSES]
+        pairs = [divmod(int(at), len(classes)) for at in worst if wrong.flat[at] > 0]
+        rows = [(classes[i], classes[j], f"{wrong[i, j]:,}") for i, j in pairs]
+        head = tag("h3", "The most frequent mistakes")
+        return join([head, table(rows, ("is", "taken for", "rows"), numbers=True)]) if rows else Markup("")
+    totals = counts.sum(axis=1)
+    lines = []
+    for i, name in enumerate(classes):
+        shares = counts[i] / max(1, totals[i])
+        # How strongly a cell is tinted says how much of its row is in it; the number is there to be read.
+        cells = [
+            tag("td", f"{n:,}", class_="number", style=f"--share: {share:.3f}")
+            for n, share in zip(counts[i].tolist(), shares.tolist(), strict=True)
+        ]
+        found = f"{100 * shares[i]:.1f} %" if totals[i] else "no rows"
+        lines.append(tag("tr", tag("th", name, scope="row"), *cells, tag("td", found, class_="number")))
+    titles = [tag("th", title, scope="col", class_="number") for title in (*classes, "found")]
+    top = tag("thead", tag("tr", tag("th", "is \\ taken for", scope="col"), *titles))
+    matrix = tag("table", top, tag("tbody", *lines), class_="confusion")
+    return join([tag("h3", "What is taken for what"), tag("div", matrix, class_="wide")])
+
+
+def _features(subject: Subject) -> Markup:
+    """The largest weights, as a picture and as a table."""
+    if not hasattr(subject.estimator, "coef_"):
+        return Markup("")
+    display = WeightsDisplay.of(subject.estimator, feature_names=subject.feature_names, top=FEATURES)
+    if not display.names:
+        return tag("p", "All weights are 0: every row gets the same score.", class_="remark")
+    outputs = [f"for {name}" for name in display.outputs] if len(display.weights) > 1 else ["weight"]
+    most = outputs[:CLASSES]
+    columns = display.weights.T[:, : len(most)]
+    rows = [(name, *(f"{w:.4g}" for w in own)) for name, own in zip(display.names, columns.tolist(), strict=True)]
+    left_out = len(outputs) - len(most)
+    rest = [tag("p", f"{left_out:,} more columns are not shown.", class_="remark")] if left_out > 0 else []
+    drawn = [] if left_out > 0 else [weights_picture(display)]
+    listed = tag("div", table(rows, ("feature", *most), numbers=True), *rest)
+    return tag("div", pictures(drawn), listed, class_="beside" if len(most) < 4 else None)
+
+
+def _choice(subject: Subject) -> Markup:
+    """A line for each C."""
+    estimator = subject.estimator
+    if not subject.chooses:
+        return Markup("")
+    rows = []
+    for k, C in enumerate(np.asarray(estimator.Cs_).tolist()):
+        own = estimator.scores_[:, k]
+        own = own[~np.isnan(own)]
+        score = f"{own.mean():.4f} ± {own.std():.4f}" if len(own) else "none"
+        marked = tag("strong", f"{C:.4g}, chosen") if C == estimator.C_ else f"{C:.4g}"
+        rows.append((marked, score, f"{np.nanmax(estimator.gaps_[:, k]):.1e}"))
+    head = ("C", f"score in {len(estimator.scores_)} folds", "largest gap")
+    return table(rows, head, numbers=True)
+
+
+def _parameters(subject: Subject) -> Markup:
+    """All that matter to the model; those that are not the defaults stand out."""
+    found = [given for given in reproduce.parameters(subject.estimator) if given[0] not in reproduce.WATCHING]
+    rows = [(tag("code", name), tag("strong", repr(v)) if own else repr(v)) for name, v, own in found]
+    return join([table(rows), tag("p", "Bold: not the default.", class_="remark")])
+
+
+def _again(subject: Subject) -> Markup:
+    """The command or the call, and the versions."""
+    command, model = subject.origin.command, subject.origin.model
+    parts = []
+    if command is not None:
+        parts.append(tag("pre", tag("code", command)))
+        if model is not None:
+            parts.append(tag("p", "The model, in Python:"))
+            use = f"from cutsvm import load_model\n\nmodel = load_model({model!r}).estimator"
+            parts.append(tag("pre", tag("code", use)))
+    else:
+        parts.append(tag("pre", tag("code", reproduce.call(subject))))
+    return join([*parts, table(reproduce.versions())])

@@ -1,0 +1,1 @@
+"""Runs a solver: stopping rule, callbacks, history, paths over C, checkpoints, warm starts, timing."""

@@ -1,0 +1,291 @@
+"""A fit that may be cut off: what it knows goes to a file from time to time, and the same fit goes on from there.
+
+For each problem (one-vs-rest has several) the file has the best w, the last record of its history with both bounds, and
+for the one that is running the planes, the places where the shards are cut, and the dual vector if the solver has one.
+Planes and bounds hold for one problem only: a file of other data or parameters is refused
+(`cutsvm.driver.fingerprint`).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutsvm._utils.types import Array, Vector
+from cutsvm._utils.warn import warn
+from cutsvm.driver.fingerprint import Fingerprint
+from cutsvm.io.atomic import passing_name, write_atomically
+from cutsvm.io.models.model_file import package_version
+from cutsvm.io.models.model_format import ModelFileError, pack, unpack
+from cutsvm.io.store.manifest import NAME, is_store
+from cutsvm.problem.oracle import Risk, new_bundle
+from cutsvm.problem.planes import OVERFLOW, Bundle, Planes
+
+if TYPE_CHECKING:
+    from cutsvm.driver.run import Iterate, Record
+
+__all__ = ["Checkpoint", "Part", "check_path"]
+
+FIRST = 1.0  # seconds until the first write
+EVERY = 5.0  # seconds between two of them, at least,
+SHARE = 0.05  # and so long that writing takes no more than this share of the time
+
+LARGEST = 1e308  # a number beyond it is no objective, bound or count
+SQUARABLE = 1e150  # weights whose squares, and sums of them, are finite
+
+_RUNNING = ("slopes", "offsets", "errors", "shard", "weights", "bounds", "dual")
+_MAGIC = b"cutsvm-checkpoint "
+_ANEW = "Delete the file to begin anew, or give checkpoint another name"
+_logger = logging.getLogger("cutsvm.checkpoint")
+
+
+def check_path(path: Any) -> None:
+    """A checkpoint can be there: the folder exists, and a file of this name is one of ours."""
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise ValueError(f"checkpoint={path!r}: expected the name of a file")
+    name = os.fspath(path)
+    folder = os.path.dirname(os.path.abspath(name))
+    if not os.path.isdir(folder):
+        raise ValueError(f"checkpoint={name!r}: there is no folder {folder}")
+    if os.path.exists(os.path.join(folder, NAME)) and is_store(folder):
+        raise ValueError(f"checkpoint={name!r}: {folder} is a store, which takes no other files")
+    if not os.path.exists(name):
+        return
+    if not stat.S_ISREG(os.stat(name).st_mode):
+        raise ValueError(f"checkpoint={name!r}: it exists and is not a file")
+    with open(name, "rb") as stream:
+        start = stream.read(len(_MAGIC))
+    if not _MAGIC.startswith(start):
+        raise ValueError(f"{name}: not a checkpoint, so it is left alone: give checkpoint another name")
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """How far a problem is: the best w, and the last line of its history."""
+
+    w: Vector
+    record: Mapping[str, Any]
+    satisfied: bool = False
+
+
+class Part:
+    """One problem of a fit: where it goes on, and what it leaves behind."""
+
+    def __init__(self, whole: Checkpoint, label: str, risk: Risk, bundle: Bundle, state: State | None) -> None:
+        self.whole, self.label, self.risk, self.bundle, self.state = whole, label, risk, bundle, state
+
+    def keep(self, iterate: Iterate, record: Record) -> None:
+        """Remembers an iterate that is new, and writes it if it is time."""
+        if not (iterate.w.any() or iterate.lower > 0.0 or len(self.bundle)):
+            return  # a sample's iterations: of all rows nothing is known yet
+        self.state = State(iterate.w, record.to_dict(), iterate.satisfied)
+        self.whole.keep(self)
+
+    def arrays(self) -> dict[str, Array]:
+        """What a problem that is running needs besides w."""
+        bundle, found = self.bundle, {}
+        if len(bundle):
+            found = {"slopes": bundle.slopes, "offsets": bundle.offsets, "errors": bundle.errors, "shard": bundle.shard}
+            found |= {"weights": bundle.weights, "bounds": self.risk.bounds}
+        if self.risk.dual is not None:
+            found["dual"] = self.risk.dual
+        return found
+
+
+class Checkpoint:
+    """The file of a fit. If it is there, the fit goes on from it."""
+
+    def __init__(self, path: str | os.PathLike[str], fingerprint: Fingerprint) -> None:
+        check_path(path)
+        self.name, self.fingerprint = os.fspath(path), fingerprint
+        self._target = os.path.realpath(path)  # the working folder may change
+        self._states: dict[str, State] = {}
+        self._running: Part | None = None
+        self._found: tuple[str, dict[str, Array]] = "", {}  # what is in the file of the problem that was running
+        self._warned = False
+        if os.path.exists(self._target) and os.path.getsize(self._target):
+            self._read()
+        self._due = perf_counter() + FIRST
+
+    def part(self, label: str, risk: Risk, C: float) -> Part:
+        """The problem of this label, as far as it was: planes are in its bundle, shards and dual in the risk."""
+        bundle, state = new_bundle(risk, C), self._states.get(label)
+        if state is not None:
+            if state.w.shape != (risk.size,):
+                raise self._damaged(f"w has the shape {state.w.shape}, expected {(risk.size,)}")
+            arrays = self._found[1] if self._found[0] == label else {}
+            self._check(arrays, risk, C)
+            if "bounds" in arrays:
+                risk.cut(arrays["bounds"])
+            planes = Planes(
+                arrays.get("slopes", np.empty((0, risk.size))),
+                arrays.get("offsets", np.empty(0)),
+                arrays.get("errors", np.empty((0, 2))),
+            )
+            shard, weights = arrays.get("shard", np.empty(0, dtype=np.int64)), arrays.get("weights", np.empty(0))
+            bundle.resume(planes, shard, weights, (float(state.record["lower"]), C))
+            risk.dual = arrays.get("dual", risk.dual)
+            if self._found[0] == label:
+                self._found = "", {}
+        return Part(self, label, risk, bundle, state)
+
+    def keep(self, part: Part) -> None:
+        """Takes over what a problem knows; writes the file if it is time."""
+        assert part.state is not None
+        self._states[part.label], self._running = part.state, part
+        if perf_counter() >= self._due:
+            self._write()
+
+    def close(self, *, converged: bool) -> None:
+        """After the fit: nothing stale is left of one that got there; what another one knows is kept."""
+        if converged:
+            try:
+                passing_name(self._target).unlink(missing_ok=True)
+                os.unlink(self._target)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                self._warn(f"the checkpoint {self.name} cannot be removed: {error.strerror}")
+        elif self._running is not None:
+            self._write()
+
+    def _write(self) -> None:
+        began = perf_counter()
+        labels = list(self._states)
+        problems = [
+            {"label": label, "record": _plain(state.record), "satisfied": state.satisfied}
+            for label, state in self._states.items()
+        ]
+        arrays: dict[str, Array] = {f"w{k}": self._states[label].w for k, label in enumerate(labels)}
+        running = self._running
+        if running is not None:
+            arrays |= running.arrays()
+        header = {
+            "cutsvm": package_version(),
+            **self.fingerprint.to_dict(),
+            "problems": problems,
+            "running": None if running is None else running.label,
+        }
+        try:
+            write_atomically(self._target, pack(header, arrays, "checkpoint"), again=True)
+        except OSError as error:
+            self._warn(
+                f"the checkpoint {self.name} cannot be written: {error.strerror}. The fit goes on "
+                "without; after a kill it would begin where the last one ended, or anew"
+            )
+        now = perf_counter()
+        self._due = now + max(EVERY, (now - began) / SHARE)
+
+    def _warn(self, text: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warn(text, RuntimeWarning)
+
+    def _read(self) -> None:
+        """Takes up the file, and says so; raises ValueError if it is damaged or of another fit."""
+        try:
+            with open(self._target, "rb") as stream:
+                header, arrays = unpack(self.name, stream, "checkpoint")
+        except ModelFileError as error:
+            raise ValueError(f"{error}. {_ANEW}") from None
+        if other := self.fingerprint.differences(header):
+            raise ValueError(f"{self.name}: a checkpoint of another fit: {'; '.join(other)}. {_ANEW}")
+        try:
+            self._states = dict(_states(header["problems"], arrays))
+            running = header["running"]
+            if not isinstance(running, str | None):
+                raise ValueError("what was running has no name")
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise self._damaged(str(error)) from None
+        if not self._states:
+            return
+        if isinstance(running, str):
+            self._found = running, {key: arrays[key] for key in _RUNNING if key in arrays}
+        last = running if running in self._states else list(self._states)[-1]
+        record = self._states[last].record
+        spent = sum(state.record["seconds"] for state in self._states.values())
+        _logger.info(
+            "%s",
+            f"going on from {self.name}: {f'class {last} against the rest, ' if last else ''}"
+            f"iteration {record['iteration']}, gap {record['gap']:.1e}, after {spent:.3g} s",
+        )
+
+    def _check(self, arrays: Mapping[str, Array], risk: Risk, C: float) -> None:
+        """The arrays of a problem fit it and each other."""
+        dual = arrays.get("dual")
+        if dual is not None and not (
+            dual.dtype == np.float64 and dual.shape == (risk.rows.n,) and np.isfinite(dual).all()
+        ):
+            raise self._damaged("the dual vector does not fit the rows")
+        if "slopes" not in arrays:
+            if arrays.keys() - {"dual"}:
+                raise self._damaged("the planes are not complete")
+            return
+        m, bounds = len(arrays["slopes"]), arrays.get("bounds", np.empty(0))
+        fits = (
+            arrays["slopes"].shape == (m, risk.size)
+            and all(name in arrays and arrays[name].shape == (m,) for name in ("offsets", "shard", "weights"))
+            and "errors" in arrays
+            and arrays["errors"].shape == (m, 2)
+            and bool((arrays["errors"] >= 0.0).all())
+            and bounds.ndim == 1
+            and bounds.dtype == arrays["shard"].dtype == np.int64
+            and len(bounds) > 1
+            and bounds[0] == 0
+            and bounds[-1] == risk.rows.n
+            and bool((np.diff(bounds) >= 0).all())
+            and 0 <= arrays["shard"].min(initial=0) <= arrays["shard"].max(initial=0) < len(bounds) - 1
+            and all(np.isfinite(arrays[name]).all() for name in ("slopes", "offsets", "errors", "weights"))
+            and all(arrays[name].dtype == np.float64 for name in ("slopes", "offsets", "errors", "weights"))
+            # As of every fit: else it would have ended with an overflow.
+            and C * float(np.abs(arrays["slopes"]).max(initial=0.0)) < OVERFLOW
+            and C * float(np.abs(arrays["offsets"]).max(initial=0.0)) < LARGEST
+        )
+        if not fits:
+            raise self._damaged("the planes do not fit the rows")
+
+    def _damaged(self, what: str) -> ValueError:
+        return ValueError(f"{self.name}: damaged: {what}. {_ANEW}")
+
+
+def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record as JSON holds it."""
+    return {key: _number(value) for key, value in record.items()}
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | np.integer):
+        return int(value)
+    return float(value) if math.isfinite(value) else None
+
+
+def _states(problems: Any, arrays: Mapping[str, Array]) -> Iterator[tuple[str, State]]:
+    for k, problem in enumerate(problems):
+        w, record = arrays[f"w{k}"], problem["record"]
+        numbers = {key: value for key, value in record.items() if type(value) in (int, float) and abs(value) < LARGEST}
+        lower = numbers.setdefault("lower", 0.0)  # no objective is below
+        for key in ("iteration", "seconds", "primal", "planes"):
+            if key not in numbers:
+                raise ValueError(f"{key} is missing")
+        primal = numbers["primal"]
+        numbers["gap"] = (primal - lower) / primal if primal > 0.0 else 0.0
+        if (
+            w.dtype != np.float64
+            or w.ndim != 1
+            or not (np.abs(w) < SQUARABLE).all()
+            or not isinstance(problem["label"], str)
+        ):
+            raise ValueError("w is not a vector of numbers")
+        note = record.get("note")
+        state = State(w, {**numbers, "note": note if isinstance(note, str) else ""}, problem.get("satisfied") is True)
+        yield problem["label"], state

@@ -1,0 +1,94 @@
+"""What a fit is of, in a few words: enough to tell whether a checkpoint belongs to the same data and parameters.
+
+Every value counts: there is a hash of each row (`core/sweep.hpp`), and one SHA-256 of these, of the labels, of the
+weights and of the queries. The hash of a row is the same dense or sparse, as float32 or float64, in memory or on disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cutsvm._utils.types import Array
+from cutsvm._utils.validation import parts
+from cutsvm.matrix import DenseRows, SparseRows, WholeRows
+
+_WORDS = {
+    "X": "X has other values",
+    "y": "y has other labels",
+    "weights": "the weights are others (sample_weight, class_weight)",
+    "queries": "the queries are others",
+}
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """The parameters that make the problem, with the shape of the data; and hashes of the data."""
+
+    settings: dict[str, Scalar]
+    hashes: dict[str, str]
+
+    def differences(self, there: Any) -> list[str]:
+        """What is different in another one, as `to_dict` made it, in words."""
+        settings, hashes = there.get("settings"), there.get("hashes")
+        if not isinstance(settings, dict) or not isinstance(hashes, dict):
+            return ["it does not say of what it is"]
+        names = dict.fromkeys([*self.settings, *settings])
+        found = [
+            f"{name} {_shown(settings.get(name))} there, {_shown(self.settings.get(name))} here"
+            for name in names
+            if settings.get(name) != self.settings.get(name)
+        ]
+        # Of data of another size all hashes are others, too.
+        if not found:
+            found = [words for name, words in _WORDS.items() if self.hashes.get(name) != hashes.get(name)]
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"settings": self.settings, "hashes": self.hashes}
+
+
+def of_rows(rows: WholeRows) -> str:
+    """A hash of X: one pass over the rows."""
+    return _digest(row_hashes(part) for _, part in rows.blocks())
+
+
+def row_hashes(rows: DenseRows | SparseRows) -> Array:
+    """A hash of each row."""
+    out = np.empty(rows.n, dtype=np.uint64)
+    rows.hashes(out)
+    return out
+
+
+def of_column(values: Array) -> str:
+    """A hash of numbers of which there is one per row."""
+    return _digest(np.asarray(values[part], dtype=np.float64) for part in parts(len(values)))
+
+
+def of_labels(y: Array, classes: Array) -> str:
+    """A hash of labels of any kind."""
+    return _digest(np.searchsorted(classes, y[part]).astype(np.int64) for part in parts(len(y)))
+
+
+def _digest(arrays: Iterable[Array]) -> str:
+    found = hashlib.sha256()
+    for values in arrays:
+        found.update(np.ascontiguousarray(values).data)
+    return found.hexdigest()
+
+
+def solver_name(solver: Any) -> str:
+    """The solver with its settings; a function is the same one in the next process."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(solver))
+
+
+def _shown(value: Any) -> str:
+    text = f"{value:,}" if type(value) is int else str(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -1,0 +1,1 @@
+"""The scikit-learn estimators. Public names are those of `cutsvm`; modules with an underscore are private."""

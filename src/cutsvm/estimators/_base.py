@@ -1,0 +1,268 @@
+"""What all estimators share: the parameters of a fit and their checks, the certificate, the scores of rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cutsvm import solvers
+from cutsvm._utils import threads, validation
+from cutsvm._utils.types import Array, Vector
+from cutsvm._utils.warn import ends_a_loop, warn
+from cutsvm.display.callbacks import Log, make_audible
+from cutsvm.display.summary import within
+from cutsvm.driver import fingerprint
+from cutsvm.driver.checkpoint import Checkpoint, check_path
+from cutsvm.driver.fingerprint import Fingerprint, Scalar
+from cutsvm.driver.run import Callback, Record, Result, Solver, Status, relative_gap
+from cutsvm.driver.warm_start import Slot, Warm
+from cutsvm.estimators._sklearn_callbacks import FitTask, Observable
+from cutsvm.io.dataset import Dataset, StoredDataset, open_dataset
+from cutsvm.matrix import StoreRows, WholeRows, as_rows
+
+
+class Labelled(NamedTuple):
+    """Rows with their labels, ready for a fit."""
+
+    X: Any
+    y: Array
+    weights: Vector
+    classes: Array
+    named: Array  # the classes as they are called, where y has numbers for them
+
+
+class Certified(Observable, BaseEstimator):  # type: ignore[misc]
+    """An estimator whose fit has a lower bound of its objective."""
+
+    C: float
+    tol: float
+    solver: str | Solver
+    max_iter: int
+    max_time: float | None
+    n_jobs: int | None
+    warm_start: bool
+    checkpoint: str | PathLike[str] | None
+    callbacks: Sequence[Callable[[Record], object]] | None
+    verbose: int
+
+    coef_: Array
+    intercept_: Array
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def status_(self) -> Status:
+        """How the fit ended. Its name is what is stored: text, unlike an enum, can be loaded by skops."""
+        name: str | None = self.__dict__.get("_status")
+        if name is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'status_': it is not fitted")
+        return Status[name]
+
+    @status_.setter
+    def status_(self, status: Status) -> None:
+        self._status = status.name
+
+    def _check_params(self) -> Solver:
+        """The solver object, once every parameter is known to be legal."""
+        validation.positive("C", self.C)
+        validation.positive("tol", self.tol)
+        validation.whole("max_iter", self.max_iter, least=1)
+        if self.max_time is not None:
+            validation.positive("max_time", self.max_time)
+        if self.checkpoint is not None:
+            check_path(self.checkpoint)
+        return solvers.resolve(self.solver)
+
+    @staticmethod
+    def _accepted(X: Any) -> dict[str, Any]:
+        """What `validate_data` is told; finiteness is ours to check, with the place."""
+        validation.refuse_lazy(X)
+        validation.check_sparse(X)
+        return {
+            "accept_sparse": "csr",
+            "accept_large_sparse": True,
+            "dtype": validation.float_type(X),
+            "ensure_all_finite": False,
+        }
+
+    def _check_data(self, X: Any, y: Any, **more: Any) -> tuple[Any, Array]:
+        X, y = validate_data(self, X, y, **more, **self._accepted(X))
+        validation.refuse_non_finite(X, threads.count(self.n_jobs, X.size))
+        return X, y
+
+    def _labelled(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Labelled:
+        """X, y, the weights, and the classes that have some, at least two."""
+        rows: StoreRows | None = None
+        names: list[str] | None = None
+        texts: Array | None = None
+        if is_source(X):
+            data = open_source(X, y)
+            sample_weight = data.weights if sample_weight is None else sample_weight
+            rows, names = self._rows_on_disk(data), data.feature_names
+            X, y = (data.X, data.y) if rows is None else (rows, None)
+        if rows is None:
+            X, y = self._check_data(X, y, **more)
+        else:  # its values were checked when the store was made
+            y, texts = cast("StoredDataset", data).ranked_labels(rows.vector)
+            self.n_features_in_ = rows.d
+            self.__dict__.pop("feature_names_in_", None)
+        self._name_features(names)
+        if y.dtype == object and not all(isinstance(label, str) for label in y):
+            raise ValueError(
+                "Unknown label type: y has dtype object; make its labels numbers or strings first, "
+                "as in y.astype(int) or y.astype(str)"
+            )
+        out = None if rows is None else rows.vector(len(y))
+        weights = validation.sample_weights(sample_weight, len(y), out)
+        classes = validation.distinct(y, None if sample_weight is None else weights)
+        if not validation.whole_numbers(classes):
+            check_classification_targets(y)
+        if rows is not None:
+            rows.store.check_intact()
+        if len(classes) < 2:
+            name, only = type(self).__name__, classes.tolist()[0]
+            raise ValueError(f"{name} needs rows of at least 2 classes; there is only one class with weight: {only!r}")
+        return Labelled(X, y, weights, classes, classes if texts is None else texts[classes.astype(np.int64)])
+
+    def _name_features(self, names: list[str] | None) -> None:
+        """The names that a data set has for its features, as those of a frame."""
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+
+    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
+        """The rows of a store, for estimators that train from the disk; None: they are to be loaded."""
+        return None
+
+    def _callbacks(self) -> list[Callback]:
+        task: FitTask | None = self.__dict__.get("_fit_task")
+        seen = [] if task is None else [task.watch()]
+        return [*(self.callbacks or ()), *([Log()] if self.verbose else ()), *seen]
+
+    def _weights_at(self, risk: Any, w: Vector, record: Record) -> dict[str, Array] | None:
+        """The attributes of the model that a fit would end with at this w; None where that takes more than w."""
+        return None
+
+    def _open_checkpoint(
+        self, solver: Solver, rows: WholeRows, data: dict[str, str], **settings: Scalar
+    ) -> Checkpoint | None:
+        """The file to go on from and to write to, if there is to be one; `data`, `settings`: what the fit is of."""
+        if self.checkpoint is None:
+            return None
+        if self.verbose:
+            make_audible()
+        facts: dict[str, Scalar] = {"estimator": type(self).__name__, "C": float(self.C)}
+        facts |= {"solver": fingerprint.solver_name(solver), **settings, "rows": rows.n, "features": rows.d}
+        return Checkpoint(self.checkpoint, Fingerprint(facts, {"X": fingerprint.of_rows(rows), **data}))
+
+    def _certify(self, results: list[Result], checkpoint: Checkpoint | None) -> None:
+        """The attributes that say how good the answer is; of several problems they are for all together.
+
+        A checkpoint is not needed any more if it is good enough.
+        """
+        self.objective_ = sum(result.primal for result in results)
+        self.lower_bound_ = sum(result.lower for result in results)
+        self.gap_ = relative_gap(self.objective_, self.lower_bound_)
+        bad = [result.status for result in results if not result.status.converged]
+        self.status_ = bad[0] if bad else results[0].status
+        self.converged_ = not bad
+        self.n_iter_ = max(result.n_iter for result in results)
+        self.history_ = [record for result in results for record in result.history]
+        if checkpoint is not None:
+            checkpoint.close(converged=self.converged_)
+
+    def _warn_unless_converged(self, X: Any) -> None:
+        if self.status_ is Status.INTERRUPTED and ends_a_loop():
+            raise KeyboardInterrupt
+        if not self.converged_:
+            warn(self._advice(X), ConvergenceWarning)
+
+    def _advice(self, X: Any) -> str:
+        """What was reached and what to do, for the warning."""
+        advice = {
+            Status.MAX_ITER: "raise max_iter",
+            Status.MAX_TIME: "raise max_time",
+            Status.PRECISION: "raise tol",
+        }.get(self.status_)
+        spread = validation.scale_spread(X)
+        if spread > 1e4:
+            scale = f"scale the features (the largest is {spread:.0e} times the smallest)"
+            advice = f"{advice}, or {scale}" if advice else scale
+        later = "" if self.checkpoint is None else f" The same call goes on from {os.fspath(self.checkpoint)}."
+        share = within(self.gap_)
+        proven = f"The model is {share}" if share else "So far nothing is proven of the objective"
+        return (
+            f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. {proven}"
+            + (f"; to get closer, {advice}." if advice else ".")
+            + later
+        )
+
+    def _memory(self, label: str = "") -> Slot | None:
+        """With warm_start: what is kept of one problem from fit to fit."""
+        if not self.warm_start:
+            self.__dict__.pop("_warm", None)
+            return None
+        places: dict[str, Warm] = self.__dict__.setdefault("_warm", {})
+        return Slot(places, label)
+
+    def remember(self, X: Any, scores: Vector) -> None:
+        """These are the scores of this very X: they are not computed again."""
+        self._remembered = X, scores
+
+    def _scores(self, X: Any) -> Vector:
+        """X coef_' + intercept_: shape (n,) for one row of weights, else (n, number of rows)."""
+        check_is_fitted(self)
+        if (known := self.__dict__.get("_remembered")) is not None and known[0] is X:
+            scores: Vector = known[1]
+            return scores
+        X = validate_data(self, X, reset=False, **self._accepted(X))
+        validation.refuse_non_finite(X, threads.count(self.n_jobs, X.size))
+        return self._scores_of_checked(X)
+
+    def _scores_of_checked(self, X: Any) -> Vector:
+        """The same for X that was checked before, as in a fit."""
+        rows = X if isinstance(X, WholeRows) else as_rows(X, threads.count(self.n_jobs, X.size))
+        W = np.ascontiguousarray(self.coef_, dtype=np.float64)
+        b = np.ascontiguousarray(self.intercept_, dtype=np.float64)
+        if len(W) == 1:
+            scores = np.empty(rows.n)
+            rows.scores(W[0], float(b[0]), scores)
+        else:
+            scores = np.empty((rows.n, len(W)))
+            rows.scores_many(W, b, scores)
+        return scores
+
+
+@contextmanager
+def on_disk(X: Any, y: Any, limit: Any) -> Iterator[Any]:
+    """X; with a limit on memory a file that X names is a store, in a temporary folder."""
+    if limit is None or y is not None or not isinstance(X, (str, PathLike)):
+        yield X
+        return
+    from cutsvm.io.store.convert import as_store
+
+    with as_store(X) as data:
+        yield data
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is a data set or the name of one, and not a matrix."""
+    return isinstance(X, (str, PathLike, Dataset))
+
+
+def open_source(source: Any, y: Any) -> Dataset:
+    """The data set, or that in the file at a path."""
+    if y is not None:
+        raise ValueError("a data set has its own labels: leave y out")
+    return source if isinstance(source, Dataset) else open_dataset(source)

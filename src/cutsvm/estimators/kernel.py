@@ -1,0 +1,494 @@
+"""KernelSVC: support vector machines with kernels, one for each pair of classes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cutsvm._utils import memory, threads, validation
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.display import summary as outcome
+from cutsvm.display.callbacks import make_audible
+from cutsvm.driver.run import Iterate, Record, Result, Status, Stop, run
+from cutsvm.estimators._base import Certified
+from cutsvm.estimators._sklearn_callbacks import observed
+from cutsvm.kernel_machines import KernelSolver, resolve
+from cutsvm.kernel_machines.driver import drive
+from cutsvm.kernel_machines.gram import (
+    EPS,
+    KERNELS,
+    ROWS,
+    Kernel,
+    Points,
+    alike,
+    blocks,
+    from_sparse_parts,
+    identity,
+    is_sparse,
+    sparse_parts,
+)
+from cutsvm.kernel_machines.one_vs_one import Problems, decisions, duals, pair_scores, pairwise
+from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
+from cutsvm.kernel_machines.task import Answer, Settings, Task
+from cutsvm.kernel_machines.watch import LOGGER, OutOfTimeError, Watch
+
+if TYPE_CHECKING:
+    from cutsvm.problem.oracle import Risk
+
+__all__ = ["KernelSVC"]
+
+LIMIT = 1_000_000_000  # bytes of kernel values that are kept, if nothing is said
+
+
+class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
+    """Support vector machine with a kernel, by stochastic gradient steps or on the dual of the L2 machine.
+
+    For two classes it minimises, over w in the kernel's feature space,
+
+        F = lambda / 2 |w|^2 + 1/n sum_i s_i max(0, 1 - y_i f(x_i)),     lambda = 1 / (C n),  f(x) = w.phi(x)
+
+    with s = class_weight; `solver="isda"` and `"min_norm"` have max(0, ..)^2 / 2 in place of max(0, ..). There is no
+    intercept. More than two classes: one such problem for each pair of them, of whose rows n is then the number; the
+    class with most votes wins, of several the one with the largest sum of scores.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss against the margin; it means the same as in `sklearn.svm.SVC`.
+    kernel : {"rbf", "poly", "linear", "precomputed"}, default="rbf"
+        exp(-gamma |x - z|^2), (gamma x.z + coef0)^degree, x.z, or X itself: a square matrix of kernel values in `fit`,
+        and rows of values with the training rows later. It should be symmetric and positive semi-definite, which is
+        checked (beyond 2,000 rows by 30 steps of Lanczos' method). If it is not, "isda" and "min_norm" refuse it, and
+        "sgd" trains with a warning and without a bound: there is no best objective. "linear" with "sgd" makes no kernel
+        matrix.
+    gamma : {"scale", "auto"} or float, default="scale"
+        "scale": 1 / (n_features X.var()). "auto": 1 / n_features.
+    degree : int, default=3
+    coef0 : float, default=0.0
+        At least 0: below, (gamma x.z + coef0)^degree is not positive semi-definite, and no kernel.
+    solver : {"sgd", "isda", "min_norm"} or a solver object, default="sgd"
+        "sgd": NL-SGD, cycles over the shuffled rows, then coordinate ascent on the dual. "isda" and "min_norm": NN-ISDA
+        and MN-SVM, on the dual of the L2 machine. All go on until the certified gap is `tol`, except for "sgd" with a
+        number of `epochs`, or where the kernel matrix does not fit into `memory_limit`. `cutsvm.kernel_machines` has
+        them as objects.
+    epochs : int or "auto", default="auto"
+        A number: so many cycles of NL-SGD and nothing else, which is the paper's algorithm. It has no bound to converge
+        to: `gap_` says what has come of it, and `converged_` is True only if that is within `tol`. "auto": 20,000 / n
+        of them, at least 2 and at most 20, and then the ascent.
+    average : float, default=0.5
+        "sgd" gives the mean of the alphas of this last share of its steps; with 0 the last one.
+    tol : float, default=1e-3
+        Relative gap (objective - lower bound) / objective at which to stop; above it `converged_` is False.
+    class_weight : dict or "balanced", default=None
+        Factors for the classes' weights; classes that are not named have 1.
+    certify : bool, default=True
+        Whether "sgd" computes objective and bound at the end: that takes the kernel values of all rows with the
+        support once more. Without it both are NaN, `converged_` is False, and nothing follows the epochs of "auto". The
+        other two know them anyway.
+    max_iter : int, default=10_000
+        Limit on the cycles over the rows of "sgd", those of the ascent included, and on the rounds of "isda" and
+        "min_norm", of 20,000 steps each.
+    max_time : float, default=None
+        Limit in seconds for all of it, kernel values and certificate included. The model so far is kept, with its gap,
+        which is NaN if there was no time to compute it; so it is after Ctrl-C.
+    memory_limit : str or int, default=None
+        For kernel values, which are float32: "2GB", or bytes; None is 1 GB. A matrix of all of them is kept if it fits.
+        If not, "sgd" computes those of a block of rows with the support so far; the other two need it for each pair.
+    random_state : int, RandomState or None, default=None
+        For the order of the rows in "sgd". None is 0, and not another order in every call: the same call gives the same
+        model, for any `n_jobs`.
+    n_jobs : int, default=None
+        Threads: None is 1, -1 all cores.
+    callbacks : list of callables, default=None
+        Each is called with a `cutsvm.driver.run.Record` after every round; one that returns True ends the fit.
+    verbose : int, default=0
+        1: one line per round, and every 5 seconds of a longer one, through the logger "cutsvm", to stderr if it has no
+        handler.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    support_ : ndarray of shape (n_support,)
+        Rows that f is made of, sorted by class.
+    support_vectors_ : ndarray or CSR of shape (n_support, n_features); empty if the kernel is precomputed
+    n_support_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (n_classes - 1, n_support)
+        For each support row one coefficient per other class, in the order of the classes. In the machine of two classes
+        a positive score is for the later one.
+    coef_ : ndarray of shape (n_classes * (n_classes - 1) / 2, n_features), only if the kernel is linear
+    gamma_ : float
+        The gamma that was used.
+    objective_, lower_bound_, gap_ : float
+        F summed over the pairs, a number that it cannot get below, and (objective_ - lower_bound_) / objective_; all
+        from kernel values in float64.
+    converged_, status_, n_iter_, history_ : as in `LinearSVC`; n_iter_ of "sgd" is its number of cycles over the rows
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from cutsvm import KernelSVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = KernelSVC(C=4.0, random_state=0).fit(X[:1000], y[:1000])
+    >>> bool(model.score(X[1000:], y[1000:]) > 0.95)
+    True
+    """
+
+    checkpoint = None  # not yet: an epoch is short
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str = "rbf",
+        gamma: float | Literal["scale", "auto"] = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        solver: str | KernelSolver = "sgd",
+        epochs: int | Literal["auto"] = "auto",
+        average: float = 0.5,
+        tol: float = 1e-3,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        certify: bool = True,
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        memory_limit: str | int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callbacks: Sequence[Callable[[Record], object]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.solver = solver  # type: ignore[assignment]
+        self.epochs = epochs
+        self.average = average
+        self.tol = tol
+        self.class_weight = class_weight
+        self.certify = certify
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles and skops: sparse support vectors as the arrays that they consist of, which need no trust."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if is_sparse(state.get("support_vectors_")):
+            state["support_vectors_"] = sparse_parts(state["support_vectors_"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(parts := state.get("support_vectors_"), dict):
+            state = state | {"support_vectors_": from_sparse_parts(parts)}
+        super().__setstate__(state)
+
+    @observed
+    def fit(self, X: Any, y: Any = None) -> KernelSVC:
+        """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`."""
+        solver = self._check_params()
+        if self.verbose:
+            make_audible()
+        watch = Watch(self.max_time, LOGGER.isEnabledFor(logging.INFO))
+        X, y, weights, classes, named = self._labelled(X, y, None)
+        validation.apply_class_weights(weights, self.class_weight, classes, y, named)
+        given_rounding, self._indefinite = EPS, ""
+        if self.kernel == "precomputed":
+            validation.square(X)
+            given_rounding = self._given_rounding(X, solver)
+        self.gamma_ = self._gamma(X)
+        labels = np.searchsorted(classes, y)
+        seed = 0 if self.random_state is None else self.random_state
+        order = np.asarray(check_random_state(seed).permutation(len(y)))
+        # The rows of a class side by side: a pair of classes then reads two runs of kernel values.
+        sort = np.argsort(labels, kind="stable")
+        place = np.empty_like(sort)
+        place[sort] = np.arange(len(sort))
+        labels, weights, order = labels[sort], weights[sort], place[order]
+        n_threads = threads.count(self.n_jobs, len(y) ** 2)
+        self.classes_ = named
+        # Values that are kept are as precise as float32 can be; where they are computed in passing, speed comes first.
+        kept = self.kernel == "linear" or solver.loss == "l2" or self._fits(len(y))
+        with threads.one_blas_thread():
+            points = self._points(X, n_threads, precise=kept).take(sort)
+            points.given_rounding = given_rounding
+            results, alpha, problems = self._solve(solver, points, labels, weights, order, watch)
+            # Of a linear kernel: the very weights that the objective is of.
+            linear = [problems.weights(points.X, p, alpha) for p in range(len(problems)) if self.kernel == "linear"]
+        self._certify(results, None)
+        self._keep(X, sort, labels, duals(problems, alpha, len(classes), len(y)))
+        if self.kernel == "linear":
+            self.coef_, self.intercept_ = np.array(linear), np.zeros(len(linear))
+        self._warn_unless_converged(X)
+        return self
+
+    def _given_rounding(self, X: Any, solver: KernelSolver) -> float:
+        """How far X may be from a kernel matrix, infinity if it is none; why is in `_indefinite`."""
+        try:
+            return check_kernel_matrix(X)
+        except IndefiniteKernelError as error:
+            if solver.loss != "hinge":
+                raise
+            self._indefinite = str(error)
+            return np.inf
+
+    def _check_params(self) -> KernelSolver:  # type: ignore[override]
+        validation.positive("C", self.C)
+        validation.positive("tol", self.tol)
+        validation.one_of("kernel", self.kernel, KERNELS)
+        if isinstance(self.gamma, str):
+            validation.one_of("gamma", self.gamma, ("scale", "auto"))
+        else:
+            validation.positive("gamma", self.gamma)
+        validation.whole("degree", self.degree, least=1)
+        validation.finite("coef0", self.coef0)
+        if self.kernel == "poly" and self.coef0 < 0:
+            raise ValueError(
+                f"coef0={self.coef0}: expected at least 0; below, (gamma x.z + coef0)^degree is not positive "
+                f"semi-definite, and no kernel: {self.degree} coef0 (gamma x.z)^{self.degree - 1} counts negatively"
+            )
+        if self.epochs != "auto":
+            validation.whole("epochs", self.epochs, least=1)
+        validation.share("average", self.average)
+        validation.whole("max_iter", self.max_iter, least=1)
+        if self.max_time is not None:
+            validation.positive("max_time", self.max_time)
+        if self.memory_limit is not None:
+            memory.parse(self.memory_limit)
+        return resolve(self.solver)
+
+    def _gamma(self, X: Any) -> float:
+        """gamma as a number."""
+        if not isinstance(self.gamma, str):
+            return float(self.gamma)
+        if self.kernel not in ("rbf", "poly"):
+            return 1.0  # of no use
+        if self.gamma == "auto":
+            return 1.0 / int(X.shape[1])
+        if is_sparse(X):
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
+            mean = float(X.mean())  # E x^2 - (E x)^2 would cancel far from the origin
+            size = int(X.shape[0]) * int(X.shape[1])
+            variance = (float(np.sum((X.data - mean) ** 2)) + (size - X.nnz) * mean**2) / size
+        else:
+            variance = float(X.var(dtype=np.float64))
+        return 1.0 / (int(X.shape[1]) * variance) if variance > 0.0 else 1.0
+
+    def _points(self, X: Any, n_threads: int, *, precise: bool) -> Points:
+        kernel = Kernel(self.kernel, self.gamma_, int(self.degree), float(self.coef0))
+        return Points(X, kernel, n_threads, precise=precise)
+
+    def _fits(self, n: int) -> bool:
+        """Whether there is room for all kernel values of n rows."""
+        return 4 * n * n <= self._limit()
+
+    def _limit(self) -> int:
+        """Bytes that kernel values may take."""
+        return LIMIT if self.memory_limit is None else memory.parse(self.memory_limit)
+
+    def _settings(self, n: int, n_threads: int, watch: Watch | None = None) -> Settings:
+        auto = self.epochs == "auto"
+        epochs = min(20, max(2, round(20_000 / n))) if auto else int(self.epochs)
+        return Settings(
+            min(epochs, int(self.max_iter)),
+            float(self.average),
+            self.tol,
+            n_threads,
+            bool(self.certify),
+            int(self.max_iter),
+            finish=auto and bool(self.certify),
+            watch=Watch() if watch is None else watch,
+        )
+
+    def _solve(
+        self, solver: KernelSolver, points: Points, labels: Ints, weights: Vector, order: Ints, watch: Watch
+    ) -> tuple[list[Result], Vector, Problems]:
+        """The results, y_i coef_i for the rows of all problems, and these problems."""
+        n, hinge = len(labels), solver.loss == "hinge"
+        settings = self._settings(n, points.threads, watch)
+        if self._indefinite:
+            settings = replace(settings, finish=False)
+        problems = pairwise(labels, weights, order if hinge else np.arange(n))
+        if not hinge and not self._fits(n):
+            return self._solve_apart(solver, settings, points, problems)
+        gram, reserve = None, 0.0
+        if not hinge or (self.kernel != "linear" and self._fits(n)):
+            began = watch.spent
+            gram = _gram(points, watch)
+            # A certificate takes the whole matrix in float64, not only one half of it.
+            reserve = 0.0 if watch.max_time is None else min(2.0 * (watch.spent - began), 0.5 * watch.max_time)
+        task = Task(settings, points, problems, order, gram, reserve)
+        result = self._run(solver, task) if hinge or gram is not None else self._nothing(task)
+        no_time = gram is None and self._fits(n) and self.kernel != "linear"
+        if no_time and settings.finish and result.status is Status.EPOCHS:
+            result = replace(result, status=Status.MAX_TIME)  # what followed the epochs, there was no time for
+        return [result], result.w, problems
+
+    def _solve_apart(
+        self, solver: KernelSolver, settings: Settings, points: Points, problems: Problems
+    ) -> tuple[list[Result], Vector, Problems]:
+        """The same where there is room for the kernel values of one pair of classes at a time."""
+        largest = int(problems.sizes.max())
+        if not self._fits(largest):
+            raise ValueError(
+                f"solver={self.solver!r} keeps the kernel values of two classes, {largest:,} rows, in "
+                f'{memory.shown(4.0 * largest**2)}: raise memory_limit, or use solver="sgd", which keeps a part of them'
+            )
+        results, alpha = list[Result](), np.zeros(len(problems.rows))
+        watch, cut_short = settings.watch, False
+        for p in range(len(problems)):
+            part = problems.of(p)
+            own = points.take(problems.rows[part])
+            rows = identity(len(own))
+            alone = Problems(rows, problems.a[part], np.array([0, len(own)]), *np.array([[0], [1]], dtype=np.int32))
+            gram = None if cut_short else _gram(own, watch)
+            task = Task(settings, own, alone, rows, gram)
+            results.append(self._nothing(task) if gram is None else self._run(solver, task))
+            alpha[part] = results[-1].w
+            # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
+            cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK)
+        return results, alpha, problems
+
+    def _run(self, solver: KernelSolver, task: Task) -> Result:
+        """The answer to a task, with bounds from kernel values in float64."""
+
+        def iterates(*_: Any, **__: Any) -> Iterator[Iterate]:
+            return solver(task, float(self.C))
+
+        if solver.loss == "hinge":
+            result = drive(cast("Iterator[Answer]", iterates()), self.tol, self._callbacks())
+            if result.status is Status.EPOCHS and self._epochs_limited(task):
+                return replace(result, status=Status.MAX_ITER)
+            return result
+        watch = task.settings.watch
+        stop = Stop(self.tol, self.max_iter, None if watch.max_time is None else watch.left)
+        result = run(iterates, cast("Risk", task), self.C, stop, self._callbacks())
+        if result.status is Status.EPSILON:  # as far as kernel values in float32 lead
+            return replace(result, status=Status.PRECISION)
+        return result
+
+    def _epochs_limited(self, task: Task) -> bool:
+        """Whether max_iter has left fewer epochs than were asked for."""
+        return self.epochs != "auto" and int(self.epochs) > task.settings.epochs
+
+    def _nothing(self, task: Task) -> Result:
+        """w = 0, where there was no time for more."""
+        nothing = task.answer(np.zeros(len(task.problems.rows)), float(self.C), "l2", 0, Status.MAX_TIME)
+        return drive(iter([nothing]), self.tol, self._callbacks())
+
+    def _warn_unless_converged(self, X: Any) -> None:
+        asked_for = self.status_ is Status.EPOCHS and not self.certify  # without a gap there is nothing to tell
+        if not asked_for:
+            super()._warn_unless_converged(X)
+
+    def _advice(self, X: Any) -> str:
+        if self._indefinite:
+            return f"{self._indefinite}. There is no best objective then, and nothing is proven of the model."
+        if np.isnan(self.gap_):
+            why = (
+                "as certify=False says" if not self.certify else "for lack of time: raise max_time, or take fewer rows"
+            )
+            return f"Stopped: {self.status_.value}. How good the model is was not computed, {why}."
+        if self.status_ is not Status.EPOCHS:
+            other = self.kernel == "linear" and self.status_ is Status.MAX_ITER
+            return super()._advice(X) + (" For the linear kernel LinearSVC gets there in less time." if other else "")
+        proven = outcome.within(self.gap_)
+        known = "Nothing is proven about the best objective" if proven is None else f"It is {proven}"
+        need = memory.shown(4.0 * X.shape[0] ** 2)
+        remedy = (
+            f'memory_limit="{need}" holds the kernel matrix, with which the fit goes on until the gap is within tol'
+            if self.epochs == "auto"
+            else 'epochs="auto" goes on until the gap is within tol, more epochs bring it down slowly'
+        )
+        return f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. {known}; {remedy}."
+
+    def _keep(self, X: Any, sort: Ints, labels: Ints, dual: Vector) -> None:
+        """The machines: rows with a coefficient, in the order of their classes."""
+        support = np.flatnonzero(dual.any(axis=0))
+        self.support_ = sort[support]
+        self.dual_coef_ = np.ascontiguousarray(dual[:, support])
+        self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))
+        for stale in ("coef_", "intercept_"):
+            self.__dict__.pop(stale, None)
+        if self.kernel == "precomputed":
+            self.support_vectors_: Any = np.empty((0, 0))
+            return
+        self.support_vectors_ = X[self.support_]
+
+    def _edges(self) -> Ints:
+        """Where each class's support begins, and the end."""
+        return np.concatenate([[0], np.cumsum(self.n_support_)])
+
+    def _pair_scores(self, X: Any) -> Vector:
+        """One column per pair of classes."""
+        check_is_fitted(self)
+        if self.kernel == "linear":
+            linear = self._scores(X)
+            return linear.reshape(len(linear), -1)
+        given = self.kernel == "precomputed"
+        # Of a matrix of kernel values one hears first that it has a NaN, then that it has too many columns.
+        X = validate_data(self, X, reset=False, **(self._accepted(X) | {"ensure_all_finite": given}))
+        n_threads = threads.count(self.n_jobs, X.shape[0] * len(self.support_))
+        validation.refuse_non_finite(X, n_threads)
+        scores = np.zeros((X.shape[0], len(self.classes_) * (len(self.classes_) - 1) // 2))
+        if not len(self.support_):  # a fit that was ended at once
+            return scores
+        with threads.one_blas_thread():
+            X, vectors = (X, X) if given else alike(X, self.support_vectors_)
+            support = self._points(vectors, n_threads, precise=X.dtype == np.float64)
+            points = support if given else support.like(X)
+            columns = self.support_ if given else slice(0, len(self.support_))
+            for rows in blocks(X.shape[0], ROWS):
+                kernel = np.empty((rows.stop - rows.start, len(self.support_)), dtype=X.dtype)
+                points.values(rows, support, columns, kernel)
+                scores[rows] = pair_scores(kernel, self.dual_coef_, self._edges())
+        return scores
+
+    def decision_function(self, X: Any) -> Vector:
+        """f(x) for two classes, positive for classes_[1]; for more, of shape (n, n_classes), the votes of each class.
+
+        To the votes a number between -1/3 and 1/3 is added that grows with the sum of a class's scores.
+        """
+        scores = self._pair_scores(X)
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        low, high = np.array(list(combinations(range(len(self.classes_)), 2)), dtype=np.int32).T.copy()
+        return decisions(scores, low, high, len(self.classes_))
+
+    def predict(self, X: Any) -> Array:
+        """The class with most votes."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: Array = self.classes_[chosen]
+        return labels
+
+
+def _gram(points: Points, watch: Watch) -> Array | None:
+    """All kernel values; None if they would take more than half of the time."""
+    gram = np.empty((len(points), len(points)), dtype=np.float32)
+    try:
+        points.matrix(gram, track=lambda steps: watch.track("kernel matrix", steps, 0.5))
+    except OutOfTimeError:
+        return None
+    return gram

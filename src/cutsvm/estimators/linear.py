@@ -1,0 +1,325 @@
+"""LinearSVC: linear support vector classification with a certificate."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from time import perf_counter
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from cutsvm._utils import memory, threads, validation
+from cutsvm._utils.types import Array, Vector
+from cutsvm.driver import fingerprint
+from cutsvm.driver.checkpoint import Checkpoint
+from cutsvm.driver.fingerprint import Scalar
+from cutsvm.driver.path import CUT_SHORT, walk
+from cutsvm.driver.run import Record, Result, Solver, Stop
+from cutsvm.driver.split_path import walk_in_parts
+from cutsvm.estimators._base import Certified, Labelled, on_disk
+from cutsvm.estimators._sklearn_callbacks import observed
+from cutsvm.estimators._to_sklearn import as_linear_svc
+from cutsvm.io.dataset import Dataset, StoredDataset
+from cutsvm.io.temporary_arrays import Scratch
+from cutsvm.matrix import Rows, StoreRows, WholeRows, as_rows
+from cutsvm.problem.losses import CrammerSinger, Hinge
+from cutsvm.problem.multiclass import MultiRisk
+from cutsvm.problem.oracle import Intercept, Risk
+from cutsvm.solvers import ACCPM, DCD
+
+
+class Solved(NamedTuple):
+    """The results of a fit's problems, the weights and the intercepts."""
+
+    results: list[Result]
+    coef: Array
+    intercept: Array
+
+
+class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
+    """Linear support vector machine with a proof of how good the answer is.
+
+    For two classes it minimises, over w and b,
+
+        F = |w|^2 / 2 + C sum_i s_i max(0, 1 - y_i (w.x_i + b)),     s = sample_weight x class_weight
+
+    and for K > 2 classes, over w_k and b_k,
+
+        F = sum_k |w_k|^2 / 2 + C sum_i s_i max_k ([k != y_i] + (w_k - w_{y_i}).x_i + b_k - b_{y_i})
+
+    (Crammer and Singer), or one problem of the first kind per class against the rest. It stops when a lower bound of F
+    is within the relative gap `tol`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the loss against the margin; it multiplies the *sum* over the rows.
+    tol : float, default=1e-3
+        Relative gap (objective - lower bound) / objective at which to stop. The answer is then proven to be within
+        that share of the best possible objective.
+    solver : {"auto", "ocas", "sifting", "dcd", "cpa", "accpm"} or a solver object, default="auto"
+        "ocas" is optimised cutting planes, "sifting" the same on the rows that matter, "dcd" dual coordinate descent,
+        "cpa" plain cutting planes, "accpm" those at analytic centres; "auto" chooses one of the first three and says
+        why. `cutsvm.solvers` has them all with their settings.
+    multi_class : {"crammer_singer", "ovr"}, default="crammer_singer"
+        More than two classes: all in one problem, or each against the rest.
+    fit_intercept : bool, default=True
+        Whether there is a b at all.
+    intercept : {"free", "regularized"}, default="free"
+        "free": b is not regularised, as in `sklearn.svm.SVC`. "regularized": b^2 / 2 is added to F, as in LIBLINEAR.
+    class_weight : dict or "balanced", default=None
+        Factors for the classes' weights; classes that are not named have 1. "balanced": total weight /
+        (number of classes x weight of the class).
+    max_iter : int, default=10_000
+        Limit on iterations, of which each reads the data once or twice.
+    max_time : float, default=None
+        Limit in seconds. The best model so far is kept, with its gap; so it is after Ctrl-C.
+    n_jobs : int, default=None
+        Threads: None is 1, -1 all cores. The result is the same to the last bit for any number (but for
+        `DCD(asynchronous=True)`).
+    warm_start : bool, default=False
+        Go on from the last fit: its solution and, where they still hold, its planes. They do if only C has changed, if
+        rows were added at the end, or if weights have; whether they do is checked.
+    memory_limit : str or int, default=None
+        Private memory of the process that a fit from a file or a store may use: "300MB", "2GB", or bytes. The rows stay
+        on disk (those of a file in a temporary store) and are read block by block; the answer is the same. Without a
+        limit a store is loaded if it takes less than 60 % of the machine's memory. Arrays are used where they are.
+    checkpoint : str or path, default=None
+        A file to which what is known goes every few seconds. After a kill, or when `max_time`, `max_iter` or Ctrl-C has
+        ended a fit, the same call with the same data goes on from there, in bounds, iterations and seconds; the limits
+        are for each call. It is removed when a fit converges. `tol`, the limits, `n_jobs` and `memory_limit` may change
+        in between; a file of other data or parameters is refused.
+    callbacks : list of callables, default=None
+        Each is called with a `cutsvm.driver.run.Record` after every iteration; one that returns True ends the fit.
+    verbose : int, default=0
+        1: one line per iteration through the logger "cutsvm", to stderr if it has no handler.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    objective_ : float
+        F at the answer, recomputed from the data; summed over the one-vs-rest problems.
+    lower_bound_ : float
+        A number that no w, b can get below.
+    gap_ : float
+        (objective_ - lower_bound_) / objective_.
+    converged_ : bool
+    status_ : cutsvm.driver.run.Status
+        How the fit ended; `status_.value` says it in words.
+    n_iter_ : int
+        Iterations; the most of any one-vs-rest problem.
+    history_ : list of dict
+        One record per iteration: iteration, seconds, primal, lower, gap, planes, passes (sweeps over all rows),
+        visits (rows visited in all), rows_read (those that planes were made of; the rest were read for their scores),
+        rows_written (those put into buckets),
+        note (what "auto" chose, and why), and the seconds spent so far in scores, planes, line search, reduced problem
+        (qp), descent, sift and centre. `cutsvm.plotting` draws it.
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+
+    Examples
+    --------
+    >>> from cutsvm import LinearSVC
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVC(C=0.01).fit(X, y)
+    >>> bool(model.gap_ <= 1e-3)
+    True
+    """
+
+    classes_: Array
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        solver: str | Solver = "auto",
+        multi_class: Literal["crammer_singer", "ovr"] = "crammer_singer",
+        fit_intercept: bool = True,
+        intercept: Literal["free", "regularized"] = "free",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        memory_limit: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        callbacks: Sequence[Callable[[Record], object]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.solver = solver
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept = intercept
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    @observed
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
+        """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`, `fit("train.store")`."""
+        solver = self._check_params()
+        with on_disk(X, y, self.memory_limit) as source:
+            return self._fit(solver, source, y, sample_weight)
+
+    def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> LinearSVC:
+        labelled = self._labelled(X, y, sample_weight)
+        self._fit_all([self], solver, labelled)
+        self._warn_unless_converged(labelled.X)
+        return self
+
+    def _fit_all(self, models: Sequence[LinearSVC], solver: Solver, labelled: Labelled) -> None:
+        """Fits models that differ from this one in C only, with one walk over all C."""
+        X, y, weights, classes, named = labelled
+        if isinstance(X, StoreRows) and isinstance(getattr(solver, "inner", solver), DCD):
+            raise ValueError(
+                f"{solver!r} wants its rows in memory: use ocas, cpa, sifting, accpm or auto for rows on disk"
+            )
+        validation.apply_class_weights(weights, self.class_weight, classes, y, named)
+        rows = X if isinstance(X, WholeRows) else as_rows(X, threads.count(self.n_jobs, X.size))
+        checkpoint = self._checkpoint_of(solver, rows, y, weights, classes)
+        if (task := self.__dict__.get("_fit_task")) is not None:
+            task.fitted = {"classes_": named}
+        Cs = [float(model.C) for model in models]
+        joint = len(classes) > 2 and self.multi_class == "crammer_singer"
+        with threads.one_blas_thread():
+            solved = (self._solve_jointly if joint else self._solve)(solver, rows, labelled, Cs, checkpoint)
+        for model, (results, coef, intercept) in zip(models, solved, strict=True):
+            model.classes_, model.coef_, model.intercept_ = named, coef, intercept
+            model._certify(results, checkpoint)
+
+    def _check_params(self) -> Solver:
+        validation.one_of("intercept", self.intercept, ("free", "regularized"))
+        validation.one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
+        if self.memory_limit is not None:
+            memory.parse(self.memory_limit)
+        return super()._check_params()
+
+    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
+        if not isinstance(data, StoredDataset) or data.loaded:
+            return None
+        limit = None if self.memory_limit is None else memory.parse(self.memory_limit)
+        classes = len(data.store.labels)
+        outputs = classes if classes > 2 and self.multi_class == "crammer_singer" else 1
+        plan = memory.plan(data.store, limit, outputs)
+        logging.getLogger("cutsvm").info("%s: training %s", data.source, plan.words)
+        if not plan.streams:
+            return None
+        scratch = None if plan.held else Scratch(data.store.path)
+        return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room, scratch=scratch)
+
+    def _checkpoint_of(
+        self, solver: Solver, rows: WholeRows, y: Array, weights: Vector, classes: Array
+    ) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        data = {"y": fingerprint.of_labels(y, classes), "weights": fingerprint.of_column(weights)}
+        settings: dict[str, Scalar] = {"intercept": self._intercept().value}
+        if len(classes) > 2:
+            settings["multi_class"] = self.multi_class
+        return self._open_checkpoint(solver, rows, data, **settings, classes=" ".join(map(str, classes.tolist())))
+
+    def _solve(
+        self, solver: Solver, rows: Rows, labelled: Labelled, Cs: Sequence[float], checkpoint: Checkpoint | None
+    ) -> list[Solved]:
+        """For each C one result per positive class: of two the second, of more each; their weights and intercepts."""
+        _, y, weights, classes, named = labelled
+        n_threads = threads.count(self.n_jobs, rows.entries)
+        two = len(classes) == 2
+        positives, names = classes[int(two) :], [""] if two else [str(name) for name in named]
+        began, cut_short = perf_counter(), False
+        given, (rows, shift) = rows, self._centred(rows)
+        found: list[list[Result]] = []
+        for positive, name, model in zip(positives, names, self._starts(len(positives), rows.d), strict=True):
+            # With one problem the weights themselves take the sign: n numbers less to hold.
+            signed = weights if len(positives) == 1 else rows.vector(rows.n)
+            np.copyto(signed, weights)
+            validation.negate(signed, y, positive)
+            risk = Risk(rows, Hinge(signed, n_threads), intercept=self._intercept(), threads=n_threads)
+            risk.given, risk.shift = given, shift
+            start = None if model is None else risk.coordinates(*model)
+            stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
+            kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory(name)}
+            found.append(walk_in_parts(solver, risk, Cs, stop, self._callbacks(), label=name, **kept))
+            rows = risk.rows  # a solver may have found a form that is swept faster
+            # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
+            cut_short |= any(result.status in CUT_SHORT for result in found[-1])
+        solved = []
+        for results in map(list, zip(*found, strict=True)):
+            parts = [risk.model(result.w) for result in results]
+            solved.append(Solved(results, np.array([W for W, _ in parts]), np.array([b for _, b in parts])))
+        return solved
+
+    def _solve_jointly(
+        self, solver: Solver, rows: Rows, labelled: Labelled, Cs: Sequence[float], checkpoint: Checkpoint | None
+    ) -> list[Solved]:
+        """For each C the result for all classes in one problem, as a list of one; weights and intercepts."""
+        _, y, weights, classes, _ = labelled
+        if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
+            raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
+        n_threads = threads.count(self.n_jobs, rows.entries)
+        # A class without weight is none: its rows, which weigh nothing either, may have any label.
+        labels = rows.vector(len(y), np.int32)
+        for part in validation.parts(len(y)):
+            labels[part] = np.minimum(np.searchsorted(classes, y[part]), len(classes) - 1)
+        loss = CrammerSinger(labels, weights, len(classes), n_threads)
+        given, (rows, shift) = rows, self._centred(rows)
+        risk = MultiRisk(rows, loss, intercept=self._intercept(), threads=n_threads)
+        risk.given, risk.shift = given, shift
+        start = None
+        if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), risk.rows.d):
+            start = risk.coordinates(self.coef_, self.intercept_)
+        stop = Stop(self.tol, self.max_iter, self.max_time)
+        kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
+        results = walk(solver, risk, Cs, stop, self._callbacks(), **kept)
+        return [Solved([result], *risk.model(result.w)) for result in results]
+
+    def _weights_at(self, risk: Any, w: Vector, record: Record) -> dict[str, Array] | None:
+        if record.label:  # one class against the rest, and the others have weights of their own
+            return None
+        W, b = risk.model(w)
+        return {"coef_": np.array(W, ndmin=2), "intercept_": np.array(b, ndmin=1)}
+
+    def _intercept(self) -> Intercept:
+        return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
+
+    def _time_left(self, began: float) -> float | None:
+        return None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - began))
+
+    def _centred(self, rows: Rows) -> tuple[Rows, Vector | None]:
+        """Rows less one of them where a feature is far from 0, as times are; a free intercept makes up for it."""
+        return rows.centred() if self._intercept() is Intercept.FREE else (rows, None)
+
+    def _starts(self, problems: int, features: int) -> Sequence[tuple[Vector, Vector] | None]:
+        """With warm_start, the last fit's weights and intercepts, if they have the right shape."""
+        if not (self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (problems, features)):
+            return [None] * problems
+        return list(zip(self.coef_, self.intercept_, strict=True))
+
+    def decision_function(self, X: Any) -> Vector:
+        """X coef_' + intercept_: shape (n,) for two classes (positive means classes_[1]), else (n, n_classes)."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Array:
+        """The class with the largest score."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: Array = self.classes_[chosen]
+        return labels
+
+    def to_sklearn(self) -> Any:
+        """A fitted `sklearn.svm.LinearSVC` that predicts the same, for tools that know scikit-learn's classes only."""
+        return as_linear_svc(self, same_problem=True)

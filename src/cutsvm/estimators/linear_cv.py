@@ -1,0 +1,155 @@
+"""LinearSVCCV: LinearSVC with C chosen by cross-validation, for little more than one fit per fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from cutsvm._utils import validation
+from cutsvm._utils.types import Vector
+from cutsvm.driver.run import Record, Solver
+from cutsvm.estimators._base import Labelled
+from cutsvm.estimators._path_cv import Chooser, Fold, Limits, Outcome, accepted, score_all
+from cutsvm.estimators._sklearn_callbacks import observed
+from cutsvm.estimators.linear import LinearSVC
+from cutsvm.estimators.path import copies, grid
+from cutsvm.io.dataset import Dataset
+from cutsvm.matrix import StoreRows, as_rows
+
+
+class LinearSVCCV(Chooser, LinearSVC):
+    """`LinearSVC` with C chosen by cross-validation.
+
+    Every fold is one walk over all C that shares what does not depend on C (`linear_path`), and so is the last fit, to
+    all rows. Every fit has its certificate.
+
+    Parameters
+    ----------
+    Cs : int or rising sequence of numbers above 0, default=10
+        An int: so many, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6.
+    cv : int, splitter or iterable of (train, test), default=5
+        As in scikit-learn: an int is that many stratified folds.
+    scoring : str or callable, default=None
+        What to maximise, as in scikit-learn; None is the accuracy. It is given `sample_weight` if there is one.
+    refit : bool, default=True
+        Whether to walk over all rows in the end. If not there is no model, only C_ and the scores.
+    tol, solver, multi_class, fit_intercept, intercept, class_weight, max_iter, n_jobs, warm_start, callbacks, verbose
+        As in `LinearSVC`. `n_jobs` threads are for the folds first. "balanced" is anew for each fold.
+    max_time : float, default=None
+        Limit in seconds for all together. What is not done by then has the best that is known, with its gap.
+    memory_limit, checkpoint : None
+        Folds have their rows in memory, and a checkpoint is of one fit.
+
+    Attributes
+    ----------
+    C_ : float
+        The C with the highest mean score; of equal ones the smallest.
+    Cs_ : ndarray of shape (n_Cs,)
+    scores_ : ndarray of shape (n_folds, n_Cs)
+        NaN for folds that were not begun when Ctrl-C came.
+    gaps_ : ndarray of shape (n_folds, n_Cs)
+        The relative gap that each fit is proven to have.
+    path_ : list of LinearSVC
+        The fits to all rows, one for each C; the one with C_ is what this estimator predicts with.
+    coef_, intercept_, classes_, objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
+        As in `LinearSVC`, of the fit to all rows with C_.
+
+    Examples
+    --------
+    >>> from cutsvm import LinearSVCCV
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVCCV(Cs=5).fit(X / X.max(axis=0), y)
+    >>> model.scores_.shape, bool(model.score(X / X.max(axis=0), y) > 0.95)
+    ((5, 5), True)
+    """
+
+    def __init__(
+        self,
+        Cs: int | Sequence[float] | Vector = 10,
+        *,
+        cv: Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        refit: bool = True,
+        tol: float = 1e-3,
+        solver: str | Solver = "auto",
+        multi_class: Literal["crammer_singer", "ovr"] = "crammer_singer",
+        fit_intercept: bool = True,
+        intercept: Literal["free", "regularized"] = "free",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        memory_limit: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        callbacks: Sequence[Callable[[Record], object]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.tol = tol
+        self.solver = solver
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept = intercept
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    @observed
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> LinearSVCCV:
+        """Chooses C and fits the model to rows X with labels y, or to a data set: `fit("train.svm")`.
+
+        groups: for splitters that keep groups whole.
+        """
+        solver = self._check_params()
+        labelled = self._labelled(X, y, sample_weight)
+        X, y, weights = labelled[:3]
+        scorer = check_scoring(self, scoring=self.scoring)
+        splits = check_cv(self.cv, y, classifier=True).split(X, y, groups)
+        Cs = grid(self.Cs, X, weights)
+        rows = as_rows(X)
+
+        def of_fold(fold: Fold, limits: Limits) -> Outcome:
+            _, train, test = fold
+            own = weights[train]
+            found = validation.distinct(y[train], own)
+            if len(found) < 2:
+                raise ValueError(f"fold {fold.number}: all rows to train on are of one class, {found.tolist()[0]!r}")
+            part = self._template(LinearSVC, limits)
+            models = copies(part, Cs)
+            part._fit_all(models, solver, Labelled(rows.take(train), y[train], own.copy(), found, found))
+            given, labels = None if sample_weight is None else weights[test], y[test]
+
+            def score(model: LinearSVC, held_out: Any) -> float:
+                if self.scoring in (None, "accuracy") and given is None:  # without checks at every C
+                    return float(np.mean(model.predict(held_out) == labels))
+                return float(scorer(model, held_out, labels, **accepted(scorer, sample_weight=given)))
+
+            return Outcome(models, score_all(models, X[test], limits.threads, score))
+
+        def of_all(template: LinearSVC) -> list[LinearSVC]:
+            models = copies(template, Cs)
+            template._fit_all(models, solver, labelled._replace(weights=weights.copy()))
+            return models
+
+        self._choose(splits, Cs, X.size, of_fold, of_all, LinearSVC)
+        self._finish(X)
+        return self
+
+    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
+        return None

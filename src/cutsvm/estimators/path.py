@@ -1,0 +1,145 @@
+"""A path over C: one fit after the other, with all that they have in common shared (`cutsvm.driver.path`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from cutsvm._utils import validation
+from cutsvm._utils.types import Vector
+from cutsvm._utils.validation import parts
+from cutsvm._utils.warn import ends_a_loop, warn
+from cutsvm.driver.run import Status
+from cutsvm.estimators._base import Certified, on_disk
+from cutsvm.estimators.linear import LinearSVC
+from cutsvm.estimators.ranking import RankingSVM
+from cutsvm.matrix import WholeRows, as_rows
+
+__all__ = ["grid", "linear_path", "ranking_path"]
+
+# A number of C: they go from EASIEST to HARDEST in units of 1 / sum of weights_i |x_i|^2, from where the loss begins to
+# matter to where the margin has stopped to.
+EASIEST, HARDEST = 1.0, 1e6
+
+Model = TypeVar("Model", bound=Certified)
+
+
+def linear_path(X: Any, y: Any = None, *, Cs: Any, sample_weight: Any = None, **params: Any) -> list[LinearSVC]:
+    """Fits `LinearSVC` at every C, in much less time than one by one.
+
+    Parameters
+    ----------
+    X, y, sample_weight : as for `LinearSVC.fit`; a data set or a path in place of X and y, too.
+    Cs : rising sequence of numbers above 0, or int
+        An int: so many, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6.
+    params : those of `LinearSVC`, but for C and checkpoint
+        `max_time` is for the whole path: what is not done by then has the best that is known for its C, and its gap.
+        So it is after Ctrl-C.
+
+    Returns
+    -------
+    list of LinearSVC
+        One for each C, in their order, each fitted and with its own certificate.
+
+    Examples
+    --------
+    >>> from cutsvm import linear_path
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> models = linear_path(X / X.max(axis=0), y, Cs=[0.01, 0.1, 1.0])
+    >>> [model.C for model in models], all(model.gap_ <= 1e-3 for model in models)
+    ([0.01, 0.1, 1.0], True)
+    """
+    template = _template(LinearSVC, params)
+    check(Cs)
+    solver = template._check_params()
+    with on_disk(X, y, template.memory_limit) as source:
+        labelled = template._labelled(source, y, sample_weight)
+        models = copies(template, grid(Cs, labelled.X, labelled.weights))
+        template._fit_all(models, solver, labelled)
+    warn_of(models, labelled.X)
+    return models
+
+
+def ranking_path(
+    X: Any, y: Any = None, *, Cs: Any, qid: Any = None, sample_weight: Any = None, **params: Any
+) -> list[RankingSVM]:
+    """The same for `RankingSVM`: X, y, qid and sample_weight as for its `fit`.
+
+    An int for Cs: C (mean of |x|^2) goes from 1 to 1e6, since here C is the weight of a mean.
+    """
+    template = _template(RankingSVM, params)
+    check(Cs)
+    solver = template._check_params()
+    with on_disk(X, y, template.memory_limit) as source:
+        data = template._queries(source, y, qid, sample_weight)
+        models = copies(template, grid(Cs, data.X, data.weights / data.weights.sum()))
+        template._fit_queries(models, solver, data)
+    warn_of(models, data.X)
+    return models
+
+
+def _template(kind: type[Model], params: dict[str, Any]) -> Model:
+    if "C" in params:
+        raise TypeError("C: a path has several of them, give Cs")
+    if params.get("checkpoint") is not None:
+        raise ValueError(f"checkpoint={os.fspath(params['checkpoint'])!r}: a checkpoint is of one fit, not of a path")
+    return kind(**params)
+
+
+def check(Cs: Any) -> None:
+    """Cs is a number of them, or such numbers in rising order; without data."""
+    if isinstance(Cs, (int, np.integer)) and not isinstance(Cs, bool):
+        validation.whole("Cs", Cs, least=1)
+        return
+    if isinstance(Cs, (str, bytes)) or not hasattr(Cs, "__iter__"):
+        raise ValueError(f"Cs={Cs!r}: expected numbers above 0 in rising order, or how many")
+    values = list(Cs)
+    if not values:
+        raise ValueError("Cs is empty: expected numbers above 0 in rising order, or how many")
+    for k, value in enumerate(values):
+        validation.positive(f"Cs[{k}]", value)
+        if k and not values[k - 1] < value:
+            what = "the same again" if values[k - 1] == value else f"after {values[k - 1]!r}"
+            raise ValueError(f"Cs[{k}]={value!r}: {what}; expected each C once, in rising order")
+
+
+def grid(Cs: Any, X: Any, weights: Vector) -> list[float]:
+    """The numbers themselves, or so many of them as suit the data."""
+    if not isinstance(Cs, (int, np.integer)):
+        return [float(value) for value in Cs]
+    # To 6 digits, so that weights and repeated rows give the very same C.
+    unit = float(f"{mass(X, weights):.6g}") or 1.0
+    return [float(f"{C:.6g}") for C in np.geomspace(EASIEST / unit, HARDEST / unit, int(Cs))]
+
+
+def mass(X: Any, weights: Vector) -> float:
+    """The sum of weights_i |x_i|^2."""
+    rows = X if isinstance(X, WholeRows) else as_rows(X)
+    return sum(float(weights[part] @ rows.squares_of(part.start, min(part.stop, rows.n))) for part in parts(rows.n))
+
+
+def copies(template: Model, Cs: Sequence[float]) -> list[Model]:
+    """The same estimator for each C, with what is known of the features."""
+    params = template.get_params(deep=False)
+    models = [type(template)(**{**params, "C": C}) for C in Cs]
+    for model in models:
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(template, name):
+                setattr(model, name, getattr(template, name))
+    return models
+
+
+def warn_of(models: Sequence[Certified], X: Any) -> None:
+    """One warning for all that did not get there, about the worst of them."""
+    late = [model for model in models if not model.converged_]
+    if any(model.status_ is Status.INTERRUPTED for model in late) and ends_a_loop():
+        raise KeyboardInterrupt
+    if late:
+        worst = max(late, key=lambda model: model.gap_)
+        many = f"{len(late)} of {len(models)} C are not at tol; the worst is C={worst.C:g}. "
+        warn(many + worst._advice(X), ConvergenceWarning)

@@ -1,0 +1,483 @@
+"""RankingSVM, ROCAreaSVC, OrdinalSVC: linear machines that learn to put rows in order, with a certificate.
+
+All three minimise, over w,
+
+    F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over the pairs of one query with y_i > y_j
+
+where m is the sum of s_i s_j over these pairs: without weights, their number.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from cutsvm._utils import memory, threads, validation
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.driver import fingerprint
+from cutsvm.driver.checkpoint import Checkpoint
+from cutsvm.driver.path import walk
+from cutsvm.driver.run import Record, Solver, Stop
+from cutsvm.estimators import _queries as queries
+from cutsvm.estimators._base import Certified, is_source, on_disk, open_source
+from cutsvm.estimators._sklearn_callbacks import observed
+from cutsvm.estimators._thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
+from cutsvm.estimators._to_sklearn import as_linear_svc
+from cutsvm.io.dataset import Dataset, StoredDataset
+from cutsvm.matrix import StoreRows, WholeRows, as_rows
+from cutsvm.problem.losses import Pairwise
+from cutsvm.problem.oracle import PairRisk
+from cutsvm.solvers import ACCPM, DCD
+
+
+class _PairwiseSVM(Certified):
+    """What the three share: parameters, and the fit once rows stand query by query."""
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        solver: str | Solver = "auto",
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        memory_limit: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        callbacks: Sequence[Callable[[Record], object]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    def _check_params(self) -> Solver:
+        if self.memory_limit is not None:
+            memory.parse(self.memory_limit)
+        solver = super()._check_params()
+        if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
+            raise ValueError(f'{solver!r} has no pairs of rows: use "auto", "ocas" or "cpa"')
+        return solver
+
+    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
+        if self.memory_limit is None or not isinstance(data, StoredDataset) or data.loaded:
+            return None
+        plan = memory.plan_pairs(data.store, memory.parse(self.memory_limit))
+        logging.getLogger("cutsvm").info("%s: training %s", data.source, plan.words)
+        return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room)
+
+    def _fit_pairs(self, solver: Solver, X: Any, y: Array, starts: Ints, weights: Vector) -> Pairwise:
+        """The fit; `starts` says where queries start."""
+        return self._fit_all_pairs([self], solver, X, y, starts, weights)
+
+    def _fit_all_pairs(
+        self, models: Sequence[_PairwiseSVM], solver: Solver, X: Any, y: Array, starts: Ints, weights: Vector
+    ) -> Pairwise:
+        """The fits of models that differ from this one in C only, with one walk over all C."""
+        rows = X if isinstance(X, WholeRows) else as_rows(X, threads.count(self.n_jobs, X.size))
+        n_threads = threads.count(self.n_jobs, rows.entries)
+        loss = Pairwise(y, weights, starts, n_threads)
+        if not loss.total > 0.0:
+            raise ValueError(
+                f"there is no pair to learn from: y is the same for all rows of a query, in all {len(loss.levels)} "
+                "queries (rows of weight 0 left out)"
+            )
+        centred, shift = rows.centred()
+        risk = PairRisk(centred, loss, threads=n_threads)
+        risk.given, risk.shift = rows, shift
+        checkpoint = self._checkpoint_of(solver, rows, y, starts, weights)
+        warm = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, risk.rows.d)
+        stop = Stop(self.tol, self.max_iter, self.max_time)
+        Cs = [model.C / loss.total for model in models]
+        with threads.one_blas_thread():
+            start = np.asarray(self.coef_[0], dtype=np.float64) if warm else None
+            kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
+            results = walk(solver, risk, Cs, stop, self._callbacks(), **kept)
+        for model, result in zip(models, results, strict=True):
+            model.coef_, model.intercept_ = result.w[None], np.zeros(1)
+            model.n_pairs_ = loss.n_pairs
+            model._certify([result], checkpoint)
+        return loss
+
+    def _checkpoint_of(
+        self, solver: Solver, rows: WholeRows, y: Array, starts: Ints, weights: Vector
+    ) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        data = {"y": fingerprint.of_labels(y, np.unique(y)), "weights": fingerprint.of_column(weights)}
+        return self._open_checkpoint(solver, rows, {**data, "queries": fingerprint.of_column(starts)})
+
+
+class Queries(NamedTuple):
+    """Rows with what they are to be ordered by, ready for a fit; queries are numbers."""
+
+    X: Any
+    y: Array
+    codes: Ints
+    weights: Vector
+
+
+class RankingSVM(_PairwiseSVM):
+    """Ranking SVM: learns scores that put the rows of each query in the order of y.
+
+    It minimises, over w,
+
+        F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over the pairs of one query with y_i > y_j
+
+    m being the number of these pairs (with sample_weight: the sum of s_i s_j), until a lower bound of F is within the
+    relative gap `tol`. One evaluation takes O(n log n) for any number of levels of y; pairs are never made.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the *mean* loss of a pair against the margin.
+    tol, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose
+        As in `LinearSVC`.
+    memory_limit : str or int, default=None
+        Private memory that a fit from a file or a store may use, as in `LinearSVC`. The rows of a query have to stand
+        side by side in it; what is kept per row (about 200 bytes) has to fit the limit.
+    solver : {"auto", "ocas", "cpa"} or a solver object, default="auto"
+        "auto" is "ocas", optimised cutting planes with as many planes per pass as pay; "cpa" is the paper's algorithm.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    n_pairs_ : float
+        The number of pairs m, or the sum of their weights.
+    n_queries_, n_skipped_queries_ : int
+        Queries, and how many of them make no pair since all their rows have one y.
+    objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
+        As in `LinearSVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cutsvm import RankingSVM
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> y, qid = X @ [1.0, -2.0, 0.5], np.repeat(np.arange(6), 10)
+    >>> model = RankingSVM(C=10.0).fit(X, y, qid=qid)
+    >>> model.score(X, y, qid=qid) > 0.95
+    True
+    """
+
+    @observed
+    def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVM:
+        """Fits the model to rows X with values y to be ordered by, within each query.
+
+        qid: one id per row, of any kind, in any order; None is one query. In place of X and y: a data set, or the name
+        of a file with `qid:`. A query's rows are put side by side if they are not, which takes a copy of X.
+        """
+        solver = self._check_params()
+        with on_disk(X, y, self.memory_limit) as source:
+            return self._fit(solver, source, y, qid, sample_weight)
+
+    def _fit(self, solver: Solver, X: Any, y: Any, qid: Any, sample_weight: Any) -> RankingSVM:
+        data = self._queries(X, y, qid, sample_weight)
+        self._fit_queries([self], solver, data)
+        self._warn_unless_converged(data.X)
+        return self
+
+    def _queries(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Queries:
+        """The checked rows."""
+        names: list[str] | None = None
+        if is_source(X):
+            data = open_source(X, y)
+            if qid is not None and data.qid is not None:
+                raise ValueError("the data set has its own queries: leave qid out")
+            rows, names = self._rows_on_disk(data), data.feature_names
+            X, y, qid = data.X if rows is None else rows, data.y, data.qid if qid is None else qid
+            sample_weight = data.weights if sample_weight is None else sample_weight
+        if isinstance(X, StoreRows):  # its values were checked when the store was made
+            self.n_features_in_ = X.d
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            X, y = self._check_data(X, y, y_numeric=True, ensure_min_samples=2)
+        self._name_features(names)
+        refuse_text(y)
+        weights = validation.sample_weights(sample_weight, len(y))
+        return Queries(X, y, queries.encode(qid, len(y)), weights)
+
+    def _fit_queries(self, models: Sequence[RankingSVM], solver: Solver, data: Queries) -> None:
+        """Fits models that differ from this one in C only."""
+        X, y, codes, weights = data
+        kept = np.flatnonzero(weights > 0.0)
+        order, starts = queries.query_by_query(codes)
+        if isinstance(X, StoreRows) and (order is not None or len(kept) < len(y)):
+            raise ValueError(
+                "memory_limit: the rows of a query must stand side by side in the store, and none have weight 0: sort "
+                "them before they are converted, or leave memory_limit out"
+            )
+        if len(kept) < len(y):  # a row without weight makes no pair, and no level either
+            order, starts = queries.query_by_query(codes[kept])
+            order = kept if order is None else kept[order]
+        many, skipped = len(starts) - 1, 0
+        if not isinstance(X, StoreRows):
+            order, starts, skipped = queries.without_unpaired(y, order, starts)
+        if order is not None:
+            X, y, weights = _taken(X, order), y[order], weights[order]
+        loss = self._fit_all_pairs(models, solver, X, y, starts, weights)
+        for model in models:
+            model.n_queries_ = many
+            model.n_skipped_queries_ = skipped + int(np.count_nonzero(loss.levels < 2))
+
+    def _weights_at(self, risk: Any, w: Vector, record: Record) -> dict[str, Array] | None:
+        return {"coef_": np.array(w, ndmin=2), "intercept_": np.zeros(1)}
+
+    def predict(self, X: Any) -> Vector:
+        """X coef_': the higher, the further up. Scores are compared within a query."""
+        return self._scores(X)
+
+    def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
+        """The share of the pairs of one query with y_i > y_j that are in order; equal scores count half."""
+        return pair_accuracy(self.predict(X), y, qid, sample_weight)
+
+
+class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
+    """Two classes, trained for the area under the ROC curve.
+
+    It minimises, over w,
+
+        F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over i of the second class, j of the first
+
+    m being the number of these pairs (with sample_weight: the sum of s_i s_j). The mean bounds from above the share of
+    pairs in the wrong order, which is 1 - area. An intercept changes no order; it is set afterwards to where the
+    training error is lowest.
+
+    Parameters
+    ----------
+    C, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
+        As in `RankingSVM`; rows on disk may stand in any order.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    classes_ : ndarray of shape (2,)
+    n_pairs_ : float
+        The number of pairs m, or the sum of their weights.
+    objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
+        As in `LinearSVC`.
+
+    Examples
+    --------
+    >>> from cutsvm import ROCAreaSVC
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.metrics import roc_auc_score
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> model = ROCAreaSVC(C=10.0).fit(X, y)
+    >>> roc_auc_score(y, model.decision_function(X)) > 0.99
+    True
+    """
+
+    classes_: Array
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    @observed
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ROCAreaSVC:
+        """Fits the model to rows X with labels y of two classes, or to a data set: `fit("train.svm")`."""
+        solver = self._check_params()
+        with on_disk(X, y, self.memory_limit) as source:
+            return self._fit(solver, source, y, sample_weight)
+
+    def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> ROCAreaSVC:
+        X, y, weights, classes, named = self._labelled(X, y, sample_weight, ensure_min_samples=2)
+        if len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported: ROCAreaSVC takes two classes, "
+                f"y has {len(classes)}; OrdinalSVC takes more, in order"
+            )
+        levels = (y == classes[1]).astype(np.int64)
+        self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)
+        self.classes_ = named
+        scores = self._scores_of_checked(X)
+        self.intercept_ = -best_thresholds(scores, levels, weights, 2, "zero_one")
+        self._warn_unless_converged(X)
+        return self
+
+    def decision_function(self, X: Any) -> Vector:
+        """X coef_' + intercept_; the order of rows is what was learned, its sign is that of the predicted class."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Array:
+        """classes_[1] where the score is above 0."""
+        positive = self.decision_function(X) > 0.0
+        labels: Array = self.classes_[positive.astype(int)]
+        return labels
+
+    def to_sklearn(self) -> Any:
+        """A fitted `sklearn.svm.LinearSVC` that predicts the same; its C is its own default, and not this one."""
+        return as_linear_svc(self, same_problem=False)
+
+
+class OrdinalSVC(_PairwiseSVM):
+    """Ordinal regression: classes that have an order, as marks and grades do.
+
+    It minimises, over w,
+
+        F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over the pairs with y_i > y_j
+
+    m being the number of these pairs (with sample_weight: the sum of s_i s_j). Then it puts thresholds between the
+    levels where the training error is lowest; of all thresholds, no others are better.
+
+    It predicts classes but has one score per row, so for scikit-learn it is not a classifier: `score` is the share of
+    pairs in order, and cross-validation does not stratify by itself (`cv=StratifiedKFold(5)` does).
+
+    Parameters
+    ----------
+    C, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
+        As in `RankingSVM`; rows on disk may stand in any order.
+    threshold_loss : {"absolute", "zero_one"}, default="absolute"
+        The error that the thresholds minimise: how many levels a prediction is away, or whether it is wrong.
+    levels : sequence of labels, default=None
+        The labels from the lowest to the highest. None: in ascending order; an ordered pandas categorical has its own.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    thresholds_ : ndarray of shape (n_classes - 1,)
+        Rising. A row's level is how many of them its score exceeds.
+    classes_ : ndarray of shape (n_classes,)
+        The labels in their order.
+    n_pairs_ : float
+        The number of pairs m, or the sum of their weights.
+    objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
+        As in `LinearSVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cutsvm import OrdinalSVC
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = np.digitize(X @ [1.0, -2.0, 0.5], [-2.0, 0.0, 2.0])
+    >>> model = OrdinalSVC(C=100.0).fit(X, y)
+    >>> float(np.abs(model.predict(X) - y).mean()) < 0.1
+    True
+    """
+
+    classes_: Array
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        solver: str | Solver = "auto",
+        threshold_loss: Literal["absolute", "zero_one"] = "absolute",
+        levels: Sequence[Any] | None = None,
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        memory_limit: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        callbacks: Sequence[Callable[[Record], object]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            C,
+            tol=tol,
+            solver=solver,
+            max_iter=max_iter,
+            max_time=max_time,
+            n_jobs=n_jobs,
+            warm_start=warm_start,
+            memory_limit=memory_limit,
+            checkpoint=checkpoint,
+            callbacks=callbacks,
+            verbose=verbose,
+        )
+        self.threshold_loss = threshold_loss
+        self.levels = levels
+
+    def _check_params(self) -> Solver:
+        validation.one_of("threshold_loss", self.threshold_loss, tuple(COSTS))
+        return super()._check_params()
+
+    @observed
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrdinalSVC:
+        """Fits the model to rows X with levels y, or to a data set: `fit("train.svm")`."""
+        solver = self._check_params()
+        with on_disk(X, y, self.memory_limit) as source:
+            return self._fit(solver, source, y, sample_weight)
+
+    def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> OrdinalSVC:
+        stated = stated_order(y) if self.levels is None else np.asarray(self.levels)
+        X, y, weights, classes, named = self._labelled(X, y, sample_weight, ensure_min_samples=2)
+        order = in_stated_order(named, stated)
+        levels = np.argsort(order)[np.minimum(np.searchsorted(classes, y), len(classes) - 1)]
+        self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)
+        self.classes_ = named[order]
+        self.thresholds_ = best_thresholds(
+            self._scores_of_checked(X), levels, weights, len(classes), self.threshold_loss
+        )
+        self._warn_unless_converged(X)
+        return self
+
+    def decision_function(self, X: Any) -> Vector:
+        """X coef_': one score per row, the higher the higher its level."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Array:
+        """The level: classes_[number of thresholds that the score exceeds]."""
+        scores = self.decision_function(X)
+        labels: Array = self.classes_[level_of(scores, self.thresholds_)]
+        return labels
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the pairs with y_i > y_j that are in order; equal scores count half."""
+        scores = self.decision_function(X)
+        labels = np.asarray(y)
+        order = np.argsort(self.classes_, kind="stable")
+        at = np.searchsorted(self.classes_, labels, sorter=order).clip(max=len(order) - 1)
+        unknown = self.classes_[order[at]] != labels
+        if np.any(unknown):
+            raise ValueError(f"y has the label {labels[unknown].tolist()[0]!r}, which the model does not know")
+        return pair_accuracy(scores, order[at], None, sample_weight)
+
+
+def _taken(X: Any, rows: Ints) -> Any:
+    return X.take(rows) if isinstance(X, WholeRows) else X[rows]
+
+
+def pair_accuracy(scores: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
+    """The share of the pairs of one query with y_i > y_j whose scores are in that order; equal scores count half."""
+    scores = np.ascontiguousarray(scores, dtype=np.float64)
+    y = np.asarray(y)
+    if y.shape != scores.shape:
+        raise ValueError(f"y has the shape {y.shape}: expected one value for each of the {len(scores)} scores")
+    refuse_text(y)
+    weights = validation.sample_weights(sample_weight, len(y))
+    order, starts = queries.query_by_query(queries.encode(qid, len(y)))
+    if order is not None:
+        scores, y, weights = scores[order], y[order], weights[order]
+    loss = Pairwise(y, weights, starts)
+    if not loss.total > 0.0:
+        raise ValueError("there is no pair to score: y is the same for all rows of a query, in all queries")
+    return float(1.0 - loss.misordered(scores).sum() / loss.total)
+
+
+def refuse_text(y: Array) -> None:
+    """Values to order by are numbers: text would be put in order by its letters."""
+    if y.dtype.kind not in "iufb":
+        raise ValueError(f"y has dtype {y.dtype}: expected numbers, the higher the further up")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError(f"y[{int(np.argmin(np.isfinite(y)))}] is {y[np.argmin(np.isfinite(y))]}: expected numbers")

@@ -1,0 +1,139 @@
+"""RankingSVMCV: RankingSVM with C chosen by cross-validation that keeps queries whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import GroupKFold, KFold, check_cv
+
+from cutsvm._utils.types import Vector
+from cutsvm.driver.run import Record, Solver
+from cutsvm.estimators._path_cv import Chooser, Fold, Limits, Outcome, accepted, score_all
+from cutsvm.estimators._sklearn_callbacks import observed
+from cutsvm.estimators.path import copies, grid
+from cutsvm.estimators.ranking import Queries, RankingSVM
+from cutsvm.matrix import as_rows
+
+
+class RankingSVMCV(Chooser, RankingSVM):
+    """`RankingSVM` with C chosen by cross-validation; a query is never split.
+
+    Parameters
+    ----------
+    Cs : int or rising sequence of numbers above 0, default=10
+        An int: so many, in equal ratios, where C (mean of |x|^2) goes from 1 to 1e6.
+    cv : int, splitter or iterable of (train, test), default=5
+        An int: that many folds of whole queries or, if there is one query only, of its rows. A splitter gets the
+        queries as `groups`.
+    scoring : str or callable, default=None
+        None is the share of pairs in order. A callable gets `qid` and `sample_weight` of the rows if it takes them.
+    refit : bool, default=True
+        Whether to walk over all rows in the end. If not there is no model, only C_ and the scores.
+    tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, memory_limit, checkpoint
+        As in `LinearSVCCV`.
+
+    Attributes
+    ----------
+    C_, Cs_, scores_, gaps_, path_
+        As in `LinearSVCCV`.
+    coef_, n_pairs_, n_queries_, n_skipped_queries_, objective_, lower_bound_, gap_, converged_, status_, ...
+        As in `RankingSVM`, of the fit to all rows with C_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cutsvm import RankingSVMCV
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> y, qid = X @ [1.0, -2.0, 0.5], np.repeat(np.arange(6), 10)
+    >>> model = RankingSVMCV(Cs=[1.0, 10.0], cv=3).fit(X, y, qid=qid)
+    >>> model.scores_.shape, model.score(X, y, qid=qid) > 0.95
+    ((3, 2), True)
+    """
+
+    def __init__(
+        self,
+        Cs: int | Sequence[float] | Vector = 10,
+        *,
+        cv: Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        refit: bool = True,
+        tol: float = 1e-3,
+        solver: str | Solver = "auto",
+        max_iter: int = 10_000,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        memory_limit: str | int | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        callbacks: Sequence[Callable[[Record], object]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.tol = tol
+        self.solver = solver
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    @observed
+    def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVMCV:
+        """Chooses C and fits the model to rows X with values y to be ordered by, within each query."""
+        solver = self._check_params()
+        data = self._queries(X, y, qid, sample_weight)
+        X, y, codes, weights = data
+        scorer = check_scoring(self, scoring=self.scoring)
+        Cs = grid(self.Cs, X, weights / weights.sum())
+        rows = as_rows(X)
+
+        def of_fold(fold: Fold, limits: Limits) -> Outcome:
+            number, train, test = fold
+            part = self._template(RankingSVM, limits)
+            models = copies(part, Cs)
+            try:
+                part._fit_queries(models, solver, Queries(rows.take(train), y[train], codes[train], weights[train]))
+            except ValueError as error:
+                raise ValueError(f"fold {number}: {error}") from None
+            given = {"qid": codes[test], "sample_weight": None if sample_weight is None else weights[test]}
+
+            def score(model: RankingSVM, held_out: Any) -> float:
+                try:
+                    if self.scoring is None:
+                        return model.score(held_out, y[test], **given)
+                    return float(scorer(model, held_out, y[test], **accepted(scorer, **given)))
+                except ValueError as error:
+                    raise ValueError(f"fold {number}: {error}") from None
+
+            return Outcome(models, score_all(models, X[test], limits.threads, score))
+
+        def of_all(template: RankingSVM) -> list[RankingSVM]:
+            models = copies(template, Cs)
+            template._fit_queries(models, solver, data)
+            return models
+
+        self._choose(self._splits(X, y, codes), Cs, X.size, of_fold, of_all, RankingSVM)
+        self._finish(X)
+        return self
+
+    def _splits(self, X: Any, y: Any, codes: Any) -> Iterable[tuple[Any, Any]]:
+        """Rows to train on and to score, queries whole."""
+        if not isinstance(self.cv, (int, np.integer)):
+            splits: Iterable[tuple[Any, Any]] = check_cv(self.cv, y).split(X, y, codes)
+            return splits
+        many = len(np.unique(codes))
+        if many == 1:
+            return KFold(self.cv, shuffle=True, random_state=0).split(X, y)  # type: ignore[no-any-return]
+        if many < self.cv:
+            raise ValueError(f"cv={self.cv}: there are only {many} queries, and they stay whole")
+        return GroupKFold(self.cv).split(X, y, codes)  # type: ignore[no-any-return]

@@ -1,0 +1,416 @@
+"""Reading svmlight/libsvm text: `<label> [qid:<id>] <index>:<value> ... [# comment]`.
+
+Files become blocks of whole lines (read or decompressed as they are needed), the blocks go through the
+compiled parser into arrays that grow in place, and the arrays become a `Dataset` once the base of the indices
+is known.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import IO, Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import csr_matrix
+
+from cutsvm._native import core
+from cutsvm._utils import threads
+from cutsvm._utils.errors import DataError
+from cutsvm.io.dataset import Dataset
+from cutsvm.io.files import Version
+
+__all__ = ["RawSamples", "load", "read_svmlight"]
+
+Path = str | os.PathLike[str]
+Paths = Path | Iterable[Path]
+ZeroBased = bool | Literal["auto"]
+
+BLOCK_BYTES = 64 << 20
+_INT32_MAX = 2**31 - 1
+_SLICE = 1 << 24  # entries that a temporary array may have
+
+
+def read_svmlight(
+    path_or_paths: Paths,
+    *,
+    zero_based: ZeroBased = "auto",
+    n_features: int | None = None,
+    dtype: DTypeLike = np.float64,
+    n_threads: int | None = None,
+    feature_ids: NDArray[Any] | None = None,
+    extra: Literal["error", "ignore"] = "error",
+) -> Dataset:
+    """Read one or more svmlight files as one data set.
+
+    Parameters
+    ----------
+    path_or_paths
+        A file or several, plain or compressed (gzip, bzip2, xz, zstd; known by their first bytes).
+    zero_based
+        Whether indices count from 0. "auto": they do if index 0 occurs anywhere in the files.
+    n_features
+        Number of columns. Without it, as many as the largest index asks for; if that is beyond 2^31 - 1, the
+        columns are the features seen, and `feature_ids` of the result tells which.
+    dtype
+        Of the values: float64 or float32.
+    n_threads
+        Threads that parse; all by default. The result does not depend on it.
+    feature_ids
+        Increasing indices, as written in the files, that are to become the columns.
+    extra
+        What to do with features beyond `n_features` or not in `feature_ids`: "error", or "ignore" to drop and
+        count them.
+
+    Returns
+    -------
+    Dataset
+        Its `qid` is int64 if every query id of the files is a 64-bit integer. Else it is text: the integers in
+        decimal (007 is 7), the others as they stand; bytes that are no UTF-8 become surrogates.
+
+    Raises
+    ------
+    DataError
+        The text is `FILE:LINE: what was expected` for the first bad line.
+    """
+    _check_options(zero_based, n_features, feature_ids, extra)
+    raw = load(path_or_paths, zero_based=zero_based, dtype=dtype, n_threads=n_threads)
+    if raw.y.size == 0:
+        raise DataError(f"{raw.source}: no samples")
+    columns = _choose_columns(raw, n_features, feature_ids, extra)
+    X = csr_matrix((raw.values, raw.indices, raw.indptr), shape=(raw.y.size, columns.count))
+    X.has_sorted_indices = True
+    X.has_canonical_format = True
+    return Dataset(X, raw.y, raw.qid, raw.zero_based, columns.feature_ids, raw.source, columns.ignored)
+
+
+@dataclass
+class RawSamples:
+    """What the files say, with indices as written."""
+
+    y: NDArray[np.float64]
+    qid: NDArray[np.int64] | NDArray[np.str_] | None
+    indptr: NDArray[np.int64]
+    indices: NDArray[Any]
+    values: NDArray[Any]
+    zero_based: bool
+    has_zero: bool
+    max_index: int
+    source: str
+    bad_lines: list[str]
+    n_bad: int
+
+
+def load(
+    path_or_paths: Paths,
+    *,
+    zero_based: ZeroBased = "auto",
+    dtype: DTypeLike = np.float64,
+    n_threads: int | None = None,
+    keep_bad: int = 0,
+) -> RawSamples:
+    """All samples of the files. Bad lines raise; with `keep_bad` they are skipped and that many described."""
+    paths = _as_paths(path_or_paths)
+    if n_threads is not None and n_threads < 1:
+        raise ValueError(f"n_threads must be 1 or more, got {n_threads}")
+    n_threads = threads.count(-1 if n_threads is None else n_threads)
+    min_index = 0 if zero_based else 1  # "auto" is true: 0 may occur
+    reader = _make_reader(np.dtype(dtype), min_index=min_index, keep_bad=keep_bad)
+    bad_lines: list[str] = []
+    for path in paths:
+        reader.start_file()
+        for block in text_blocks(path):
+            found = [f"{path}:{line}: {text}" for line, text in reader.feed(block, n_threads)]
+            if found and not keep_bad:
+                raise DataError(found[0])
+            bad_lines += found[: keep_bad - len(bad_lines)]
+    has_zero = reader.min_index == 0
+    max_index, n_bad = reader.max_index, reader.n_bad
+    y, queries, indptr, indices, values = reader.take()
+    qid = None if queries is None else query_ids(*queries)
+    base = has_zero if zero_based == "auto" else bool(zero_based)
+    source = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    return RawSamples(y, qid, indptr, indices, values, base, has_zero, max_index, source, bad_lines, n_bad)
+
+
+def query_ids(
+    ids: NDArray[np.int64], text_rows: NDArray[np.int64], texts: list[bytes]
+) -> NDArray[np.int64] | NDArray[np.str_]:
+    """The query of each row: int64 if every id is an integer, else all ids as text.
+
+    In `text_rows`, which are the rows whose id is no integer, `ids` holds the place of the id in `texts`. It is
+    written over.
+    """
+    if not text_rows.size:
+        return ids
+    is_number = np.ones(ids.size, dtype=np.bool_)
+    is_number[text_rows] = False
+    numbers, places = np.unique(ids[is_number], return_inverse=True)
+    ids[is_number] = len(texts) + places
+    # Bytes that are no UTF-8 become surrogates, so that distinct ids stay distinct.
+    names = [text.decode("utf-8", "surrogateescape") for text in texts] + [str(number) for number in numbers.tolist()]
+    return np.array(names, dtype=np.str_)[ids]
+
+
+def _make_reader(
+    dtype: np.dtype[Any], *, min_index: int, keep_bad: int
+) -> core.SvmlightReader32 | core.SvmlightReader64:
+    if dtype == np.float64:
+        return core.SvmlightReader64(min_index=min_index, keep_bad=keep_bad)
+    if dtype == np.float32:
+        return core.SvmlightReader32(min_index=min_index, keep_bad=keep_bad)
+    raise ValueError(f"dtype must be float64 or float32, got {dtype}")
+
+
+def _as_paths(path_or_paths: Paths) -> list[str]:
+    if isinstance(path_or_paths, str | os.PathLike):
+        return [os.fspath(path_or_paths)]
+    paths = [os.fspath(path) for path in path_or_paths]
+    if not paths:
+        raise ValueError("expected at least one file, got an empty list of paths")
+    return paths
+
+
+def _check_options(zero_based: ZeroBased, n_features: int | None, feature_ids: NDArray[Any] | None, extra: str) -> None:
+    if zero_based not in (True, False, "auto"):
+        raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
+    if extra not in ("error", "ignore"):
+        raise ValueError(f"extra must be 'error' or 'ignore', got {extra!r}")
+    if n_features is not None and not 0 <= n_features <= _INT32_MAX:
+        raise ValueError(f"n_features must be between 0 and {_INT32_MAX}, got {n_features}")
+    if feature_ids is None:
+        return
+    ids = np.asarray(feature_ids)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu" or bool(np.any(ids[1:] <= ids[:-1])):
+        raise ValueError("feature_ids must be one row of increasing integers")
+    if n_features not in (None, ids.size):
+        raise ValueError(f"n_features is {n_features} but there are {ids.size} feature_ids")
+
+
+# ---- from indices to columns
+
+
+@dataclass(frozen=True)
+class _Columns:
+    count: int
+    feature_ids: NDArray[Any] | None = None
+    ignored: int = 0
+
+
+def _choose_columns(raw: RawSamples, n_features: int | None, feature_ids: NDArray[Any] | None, extra: str) -> _Columns:
+    """Turn the indices of `raw` into columns, in place where that is possible."""
+    if feature_ids is not None:
+        ids = np.asarray(feature_ids, dtype=np.int64)
+        ignored = _drop_extra(raw, lambda part: _is_in(part, ids), extra, f"the {ids.size} known features")
+        raw.indices = _positions(raw.indices, ids)
+        return _Columns(ids.size, ids, ignored)
+    first = 0 if raw.zero_based else 1
+    if n_features is not None:
+        limit = n_features + first
+        ignored = 0
+        if raw.max_index >= limit:
+            ignored = _drop_extra(raw, lambda part: part < limit, extra, f"the {n_features} features")
+        _shift_to_int32(raw, first)
+        return _Columns(n_features, None, ignored)
+    if raw.max_index > _INT32_MAX:
+        ids = _distinct(raw.indices)
+        raw.indices = _positions(raw.indices, ids)
+        return _Columns(ids.size, ids)
+    _shift_to_int32(raw, first)
+    return _Columns(max(raw.max_index + 1 - first, 0))
+
+
+def _shift_to_int32(raw: RawSamples, first: int) -> None:
+    raw.indices -= first
+    raw.indices = raw.indices.astype(np.int32, copy=False)
+
+
+def _slices(size: int) -> Iterator[slice]:
+    for start in range(0, size, _SLICE):
+        yield slice(start, min(start + _SLICE, size))
+
+
+def _distinct(indices: NDArray[Any]) -> NDArray[np.int64]:
+    """The sorted distinct indices; slice by slice, so that no sorted copy of all of them is needed."""
+    distinct = np.empty(0, dtype=np.int64)
+    for part in _slices(indices.size):
+        distinct = np.union1d(distinct, indices[part])
+    return distinct
+
+
+def _positions(indices: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Where each index stands in `ids`, which hold them all."""
+    positions = np.empty(indices.size, dtype=np.int32)
+    for part in _slices(indices.size):
+        positions[part] = np.searchsorted(ids, indices[part])
+    return positions
+
+
+def _is_in(indices: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    if ids.size == 0:
+        return np.zeros(indices.size, dtype=np.bool_)
+    places = np.minimum(np.searchsorted(ids, indices), ids.size - 1)
+    return np.asarray(ids[places] == indices)
+
+
+def _drop_extra(raw: RawSamples, known: Callable[[NDArray[Any]], NDArray[np.bool_]], extra: str, name: str) -> int:
+    """Remove the entries whose index is not known; the number of distinct indices removed."""
+    keep = np.empty(raw.indices.size, dtype=np.bool_)
+    for part in _slices(raw.indices.size):
+        keep[part] = known(raw.indices[part])
+    if bool(keep.all()):
+        return 0
+    dropped = _distinct(raw.indices[~keep])
+    if extra == "error":
+        more = f"and {dropped.size - 1} more are" if dropped.size > 1 else "is"
+        raise DataError(
+            f"{raw.source}: index {dropped[0]} {more} beyond {name}; "
+            "read_svmlight(..., extra='ignore') leaves such features out"
+        )
+    kept = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
+    raw.indptr = kept[raw.indptr]
+    raw.indices = raw.indices[keep]
+    raw.values = raw.values[keep]
+    return int(dropped.size)
+
+
+# ---- from files to blocks of text
+
+
+def text_blocks(path: str) -> Iterator[NDArray[np.uint8]]:
+    """Blocks of whole lines of the file; only the last may lack its newline. The next one may take the memory of one.
+
+    Nothing is mapped: a file that another process truncates meanwhile would raise SIGBUS.
+    """
+    with open(path, "rb") as file:
+        version = Version(path, file.fileno())
+        head = file.peek(6)[:6]
+        kind = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+        if kind is None and version.size is not None:
+            blocks = _plain_blocks(file, version.size)
+        elif kind is None:
+            blocks = _streamed_blocks(_pieces(file))
+        else:
+            blocks = _decompressed_blocks(path, kind, file)
+        for number, block in enumerate(blocks):
+            yield _check_text(path, block) if number == 0 else block
+        version.check()
+
+
+def _check_text(path: str, block: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The first block of a file without its byte order mark; an error if it is not text at all."""
+    head = block[:4096].tobytes()
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{path}: expected svmlight text in ASCII or UTF-8, found UTF-16")
+    if b"\0" in head:
+        raise DataError(f"{path}: expected svmlight text, found binary data")
+    return block[3:] if head.startswith(b"\xef\xbb\xbf") else block
+
+
+def _plain_blocks(file: IO[bytes], size: int) -> Iterator[NDArray[np.uint8]]:
+    """The first `size` bytes of a plain file, in one buffer that is used again and again."""
+    buffer = np.empty(min(BLOCK_BYTES, size), dtype=np.uint8)
+    filled, left = 0, size
+    while left:
+        if filled == len(buffer):  # a line that is longer than the buffer
+            buffer = np.concatenate([buffer, np.empty(min(len(buffer), left), dtype=np.uint8)])
+        read = file.readinto(buffer[filled : filled + left].data)  # type: ignore[attr-defined]
+        if not read:
+            break
+        filled, left = filled + read, left - read
+        end = filled if not left else _last_newline(buffer, filled)
+        if end:
+            yield buffer[:end]
+            buffer[: filled - end] = buffer[end:filled].copy()
+            filled -= end
+
+
+def _last_newline(buffer: NDArray[np.uint8], size: int) -> int:
+    """The place behind the last newline among the first `size` bytes; 0 if there is none."""
+    window = 1 << 12
+    while True:
+        start = max(0, size - window)
+        found = buffer[start:size].tobytes().rfind(b"\n")
+        if found >= 0 or not start:
+            return start + found + 1 if found >= 0 else 0
+        window *= 16
+
+
+def _pieces(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+    while piece := file.read(BLOCK_BYTES):
+        yield piece
+
+
+def _streamed_blocks(pieces: Iterable[bytes]) -> Iterator[NDArray[np.uint8]]:
+    """Pieces of text, joined and cut at newlines."""
+    waiting: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        end = piece.rfind(b"\n") + 1
+        if size < BLOCK_BYTES or end == 0:
+            waiting.append(piece)
+            continue
+        yield np.frombuffer(b"".join([*waiting, memoryview(piece)[:end]]), dtype=np.uint8)
+        waiting = [piece[end:]]
+        size = len(piece) - end
+    if size:
+        yield np.frombuffer(b"".join(waiting), dtype=np.uint8)
+
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def _decompressed_blocks(path: str, kind: str, file: IO[bytes]) -> Iterator[NDArray[np.uint8]]:
+    opener: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {
+        "gzip": lambda packed: _pieces(gzip.GzipFile(fileobj=packed)),
+        "bzip2": lambda packed: _pieces(bz2.BZ2File(packed)),
+        "xz": lambda packed: _pieces(lzma.LZMAFile(packed)),
+        "zstd": lambda packed: _zstd_pieces(path, packed),
+    }
+    try:
+        yield from _streamed_blocks(opener[kind](file))
+    except EOFError:
+        raise DataError(f"{path}: the {kind} data are cut short") from None
+    except (OSError, zlib.error, lzma.LZMAError) as error:
+        raise DataError(f"{path}: the {kind} data are damaged ({error})") from None
+
+
+def _zstd_pieces(path: str, file: IO[bytes]) -> Iterator[bytes]:
+    """The text of a zstd file, of one or more frames."""
+    make, error = _zstd_decompressor(path)
+    frame = None
+    packed = b""
+    try:
+        while packed := packed or file.read(io.DEFAULT_BUFFER_SIZE):
+            frame = frame or make()
+            yield frame.decompress(packed)
+            packed = frame.unused_data if frame.eof else b""
+            frame = None if frame.eof else frame
+    except error as problem:
+        raise DataError(f"{path}: the zstd data are damaged ({problem})") from None
+    if frame is not None:
+        raise EOFError
+
+
+def _zstd_decompressor(path: str) -> tuple[Callable[[], Any], type[Exception]]:
+    """A maker of decompressors, and what they raise: Python's own from 3.14 on, or zstandard's."""
+    try:
+        module = import_module("compression.zstd")
+        return module.ZstdDecompressor, module.ZstdError
+    except ImportError:
+        pass
+    try:
+        module = import_module("zstandard")
+    except ImportError:
+        message = f"{path}: reading zstd files needs the package zstandard: pip install cutsvm[zstd]"
+        raise ImportError(message) from None
+    return lambda: module.ZstdDecompressor().decompressobj(), module.ZstdError

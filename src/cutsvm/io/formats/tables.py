@@ -1,0 +1,242 @@
+"""Sources of rows that are tables: CSV and TSV, Parquet, Arrow and Feather, read by pyarrow some rows at a time."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cutsvm._utils.errors import DataError
+from cutsvm.io.columns import Roles
+from cutsvm.io.files import SourceFile
+from cutsvm.io.store.batches import Batch
+
+__all__ = ["TableSource"]
+
+ROWS = 1 << 16  # of a batch, at most
+VALUES = 1 << 22  # of a batch, at most
+_CSV_BLOCK = 8 << 20  # bytes
+_HEAD = 1 << 20  # bytes in which the first line of a CSV file ends
+_CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_BAD_VALUE = re.compile(
+    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+: invalid value '(.*)'", re.S
+)
+
+Array = NDArray[Any]
+
+
+class TableSource:
+    """A table whose columns are numbers, but for the labels and queries, which may be text."""
+
+    zero_based: bool | None = None
+
+    def __init__(self, path: str, kind: str, roles: Roles) -> None:
+        try:
+            self._arrow = import_module("pyarrow")
+        except ImportError:
+            raise ImportError(
+                f"{path}: reading {kind} files needs the package pyarrow: pip install cutsvm[files]"
+            ) from None
+        self.name, self._path = path, path
+        self._file = SourceFile(path)
+        self._done: Any = lambda: None
+        with self._failures_in_words():
+            self._columns, self._batches = {"csv": self._csv, "parquet": self._parquet, "arrow": self._ipc}[kind](roles)
+        self.feature_names: list[str] | None = [self._columns[place] for place in self._places.features]
+
+    def __iter__(self) -> Iterator[Batch]:
+        rows = 0
+        with self._failures_in_words():
+            for batch in self._batches:
+                batch.validate(full=True)  # Arrow itself trusts offsets, indices and lengths that a file states
+                step = max(1, min(ROWS, VALUES // max(1, len(self._columns))))
+                for start in range(0, batch.num_rows, step):
+                    part = batch.slice(start, step)
+                    yield self._batch(part, rows)
+                    rows += part.num_rows
+        self._file.version.check()
+
+    def done(self) -> float | None:
+        done: float | None = self._done()
+        return done
+
+    # ---- the formats: (names of the columns, iterator of Arrow batches)
+
+    def _parquet(self, roles: Roles) -> tuple[list[str], Iterator[Any]]:
+        file = import_module("pyarrow.parquet").ParquetFile(self._file.lend())
+        self._settle(file.schema_arrow, roles)
+        return list(file.schema_arrow.names), self._counted(file.iter_batches(batch_size=ROWS), file.metadata.num_rows)
+
+    def _ipc(self, roles: Roles) -> tuple[list[str], Iterator[Any]]:
+        ipc = import_module("pyarrow.ipc")
+        # Not mapped: a page that is not there any more would be a SIGBUS.
+        file = self._arrow.PythonFile(self._file.lend(), mode="r")
+        try:
+            reader = ipc.open_file(file)
+            count = reader.num_record_batches
+            batches = self._counted((reader.get_batch(k) for k in range(count)), count, rows=False)
+        except self._arrow.ArrowInvalid:
+            file.seek(0)
+            reader = ipc.open_stream(file)
+            batches = iter(reader)
+        self._settle(reader.schema, roles)
+        return list(reader.schema.names), batches
+
+    def _csv(self, roles: Roles) -> tuple[list[str], Iterator[Any]]:
+        arrow_csv = import_module("pyarrow.csv")
+        names, delimiter, header = self._csv_head()
+        self._places = roles.places(self.name, names)
+        number = self._arrow.float64()
+        numeric = [*self._places.features, *([] if self._places.weight is None else [self._places.weight])]
+        stream, raw = self._stream()
+        size = max(1, raw.size())
+        self._done = lambda: min(1.0, raw.tell() / size)
+        reader = arrow_csv.open_csv(
+            stream,
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False, block_size=_CSV_BLOCK, column_names=names, skip_rows=int(header)
+            ),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
+            convert_options=arrow_csv.ConvertOptions(column_types={names[place]: number for place in numeric}),
+        )
+        return names, iter(reader)
+
+    def _stream(self) -> tuple[Any, Any]:
+        """The text of the file, and the file itself."""
+        raw = self._arrow.PythonFile(self._file.lend(), mode="r")
+        codec = next((codec for suffix, codec in _CODECS.items() if self._path.lower().endswith(suffix)), None)
+        return (raw if codec is None else self._arrow.CompressedInputStream(raw, codec)), raw
+
+    def _csv_head(self) -> tuple[list[str], str, bool]:
+        """Names of the columns, what is between them, and whether the names are in the first line."""
+        stream, _ = self._stream()
+        head = stream.read(_HEAD).decode("utf-8-sig", errors="replace")
+        if not head.strip():
+            raise DataError(f"{self.name}: no samples")
+        line = re.split("[\r\n]", head, maxsplit=1)[0]
+        delimiter = max("\t,;", key=line.count)
+        try:
+            fields = [field.strip() for field in next(csv.reader([line], delimiter=delimiter, strict=True), [])]
+        except csv.Error as error:
+            raise DataError(f"{self.name}:1: expected the names of the columns ({error})") from None
+        if not fields:
+            raise DataError(f"{self.name}:1: expected the names of the columns, found an empty line")
+        header = not all(map(_is_number, fields))
+        names = fields if header else [f"f{place}" for place in range(len(fields))]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise DataError(f"{self.name}: the column {twice!r} is there twice")
+        return names, delimiter, header
+
+    def _counted(self, batches: Iterator[Any], total: int, *, rows: bool = True) -> Iterator[Any]:
+        read = 0
+        self._done = lambda: read / max(1, total)
+        for batch in batches:
+            read += batch.num_rows if rows else 1
+            yield batch
+
+    # ---- from Arrow's columns to arrays
+
+    def _is_numeric(self, kind: Any) -> bool:
+        types = self._arrow.types
+        known = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+        return bool(known)
+
+    def _check_label(self, kind: Any, name: str) -> None:
+        """Labels and queries are numbers or text, or codes of such values."""
+        types = self._arrow.types
+        value = kind.value_type if types.is_dictionary(kind) else kind
+        if not (self._is_numeric(value) or types.is_string(value) or types.is_large_string(value)):
+            raise DataError(f"{self.name}: column {name!r} holds {kind}, expected numbers or text")
+
+    def _settle(self, schema: Any, roles: Roles) -> None:
+        """Finds the roles, and refuses features that are no numbers."""
+        self._places = roles.places(self.name, schema.names)
+        types = self._arrow.types
+        for place in self._places.features:
+            kind = schema.types[place]
+            if not self._is_numeric(kind):
+                what = "text" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
+                raise DataError(
+                    f"{self.name}: column {schema.names[place]!r} holds {what}, expected numbers; "
+                    "leave it out or make it numbers first (one column for each value)"
+                )
+
+    def _batch(self, batch: Any, first: int) -> Batch:
+        places = self._places
+        columns = [self._array(batch.column(place), self._columns[place], first) for place in places.features]
+        kinds = {column.dtype for column in columns}
+        narrow = all(kind == np.float32 or (kind.kind in "iub" and kind.itemsize <= 2) for kind in kinds)
+        X = np.empty((batch.num_rows, len(columns)), dtype=np.float32 if narrow and kinds else np.float64)
+        for place, column in enumerate(columns):
+            X[:, place] = column
+        for label in (places.label, places.qid):
+            if label is not None:
+                self._check_label(batch.column(label).type, self._columns[label])
+        y, weights, qid = (
+            None if place is None else self._array(batch.column(place), self._columns[place], first)
+            for place in (places.label, places.weight, places.qid)
+        )
+        assert y is not None
+        return Batch(X, y, weights, qid)
+
+    def _array(self, column: Any, name: str, first: int) -> Array:
+        if column.null_count:
+            row = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+            raise DataError(f"{self.name}: row {row}, column {name!r}: expected a value, found none (counted from 0)")
+        types = self._arrow.types
+        if types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+            if column.null_count:
+                raise DataError(f"{self.name}: column {name!r}: expected a value for every code, found none")
+        if types.is_decimal(column.type):
+            column = column.cast(self._arrow.float64())
+        values: Array = column.to_numpy(zero_copy_only=False)
+        return values.astype(str) if values.dtype == object else values
+
+    def _failures_in_words(self) -> Any:
+        return _Failures(self)
+
+    def say(self, error: Exception) -> str:
+        """What Arrow found, with the name of the column."""
+        text = str(error)
+        found = _BAD_VALUE.search(text)
+        if found is None:
+            return f"{self.name}: {text}"
+        names = self._columns if hasattr(self, "_columns") else self._csv_head()[0]
+        row = f"row {int(found[2]) - 1 - self._header_rows()}, " if found[2] else ""
+        counted = " (counted from 0)" if row else ""
+        return f"{self.name}: {row}column {names[int(found[1])]!r}: expected a number, found {found[3]!r}{counted}"
+
+    def _header_rows(self) -> int:
+        return int(self._csv_head()[2])
+
+
+class _Failures:
+    """Turns what Arrow raises into a DataError."""
+
+    def __init__(self, table: TableSource) -> None:
+        self._table = table
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        # UnicodeDecodeError: names or texts that are no UTF-8. OverflowError: lengths beyond those of C.
+        if isinstance(error, (self._table._arrow.ArrowException, UnicodeDecodeError, OverflowError)):
+            raise DataError(self._table.say(error)) from None
+        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError) and error.errno is None:
+            raise DataError(f"{self._table.name}: {error}") from None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,250 @@
+"""What a data file holds and what is odd about it, for `cutsvm check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cutsvm.display.summary import printable
+from cutsvm.io.formats.svmlight import Paths, RawSamples, ZeroBased, load
+
+__all__ = ["FileReport", "examine"]
+
+MOST_BAD_LINES = 20
+MOST_CLASSES = 20
+SCALE_LIMIT = 1e4  # beyond this ratio of column sizes, scaling the features pays
+_ROWS = 1 << 16  # rows looked at in one go
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """A description of the good lines of a file, and its bad lines.
+
+    Attributes
+    ----------
+    features
+        Width of the data: columns from the base to the largest index.
+    features_seen
+        Features that occur at least once.
+    base_reason
+        How the base of the indices was found.
+    nonzeros
+        Values that are not zero.
+    density
+        Their share of rows x features seen.
+    classes
+        The first labels by value, with how many rows each has.
+    duplicate_rows
+        Rows that repeat an earlier row, label and query included (by a 64-bit hash).
+    scale_ratio
+        Largest over smallest of the columns' greatest absolute values, over columns that are not all zero.
+    hints
+        What deserves a look, one sentence each.
+    """
+
+    source: str
+    rows: int
+    features: int
+    features_seen: int
+    largest_index: int | None
+    zero_based: bool
+    base_reason: str
+    nonzeros: int
+    density: float
+    value_range: tuple[float, float] | None
+    n_classes: int
+    classes: tuple[tuple[float, int], ...]
+    continuous_labels: bool
+    queries: int | None
+    zero_rows: int
+    duplicate_rows: int
+    scale_ratio: float | None
+    n_bad_lines: int
+    bad_lines: tuple[str, ...]
+    hints: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [printable(self.source), *_table(self)]
+        lines += [f"  hint: {hint}" for hint in self.hints]
+        if self.n_bad_lines:
+            more = self.n_bad_lines - len(self.bad_lines)
+            lines.append(f"  {_many(self.n_bad_lines, 'bad line')}:")
+            lines += [f"    {printable(line)}" for line in self.bad_lines]
+            lines += [f"    ... and {more:,} more"] if more else []
+        return "\n".join(lines)
+
+
+def examine(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_threads: int | None = None) -> FileReport:
+    """Read one or more svmlight files and report on them; bad lines are listed, not raised."""
+    raw = load(path_or_paths, zero_based=zero_based, n_threads=n_threads, keep_bad=MOST_BAD_LINES)
+    first = 0 if raw.zero_based else 1
+    sizes = _column_sizes(raw)
+    queries = _query_numbers(raw)
+    entries = _entry_facts(raw, queries)
+    labels, counts = np.unique(raw.y, return_counts=True)
+    facts: dict[str, Any] = {
+        "source": raw.source,
+        "rows": raw.y.size,
+        "features": max(raw.max_index + 1 - first, 0),
+        "features_seen": sizes.size,
+        "largest_index": raw.max_index if raw.max_index >= 0 else None,
+        "zero_based": raw.zero_based,
+        "base_reason": _base_reason(raw, zero_based),
+        "nonzeros": entries.nonzeros,
+        "density": entries.nonzeros / max(raw.y.size * sizes.size, 1),
+        "value_range": (float(raw.values.min()), float(raw.values.max())) if raw.values.size else None,
+        "n_classes": labels.size,
+        "classes": tuple(zip(labels.tolist()[:MOST_CLASSES], counts.tolist()[:MOST_CLASSES], strict=True)),
+        "continuous_labels": _look_continuous(labels, raw.y.size),
+        "queries": None if queries is None else np.unique(queries).size,
+        "zero_rows": entries.zero_rows,
+        "duplicate_rows": raw.y.size - np.unique(entries.hashes).size,
+        "scale_ratio": _scale_ratio(sizes),
+        "n_bad_lines": raw.n_bad,
+        "bad_lines": tuple(raw.bad_lines),
+    }
+    return FileReport(**facts, hints=tuple(_hints(facts)))
+
+
+# ---- facts
+
+
+@dataclass(frozen=True)
+class _EntryFacts:
+    nonzeros: int
+    zero_rows: int
+    hashes: NDArray[np.uint64]
+
+
+def _row_blocks(rows: int) -> Iterator[slice]:
+    for start in range(0, rows, _ROWS):
+        yield slice(start, min(start + _ROWS, rows))
+
+
+def _query_numbers(raw: RawSamples) -> NDArray[Any] | None:
+    """A 64-bit integer for each row, the same for the same query; None if there are no queries."""
+    if raw.qid is None or raw.qid.dtype == np.int64:
+        return raw.qid
+    return np.unique(raw.qid, return_inverse=True)[1].astype(np.int64, copy=False)
+
+
+def _entry_facts(raw: RawSamples, queries: NDArray[Any] | None) -> _EntryFacts:
+    """Counts of values that are not zero, and a hash of each row, block by block."""
+    hashes = np.empty(raw.y.size, dtype=np.uint64)
+    nonzeros = zero_rows = 0
+    for block in _row_blocks(raw.y.size):
+        bounds = raw.indptr[block.start : block.stop + 1]
+        entries = slice(bounds[0], bounds[-1])
+        bounds = bounds - bounds[0]
+        filled = raw.values[entries] != 0
+        before = np.concatenate(([0], np.cumsum(filled, dtype=np.int64)))
+        per_row = np.diff(before[bounds])
+        nonzeros += int(before[-1])
+        zero_rows += int(np.count_nonzero(per_row == 0))
+        mixed = _mix(_mix(raw.indices[entries].astype(np.uint64)) ^ raw.values[entries].view(np.uint64))
+        # Unsigned sums wrap around, so differences of running sums are exact. Stored zeros count for nothing.
+        running = np.concatenate((np.zeros(1, np.uint64), np.cumsum(np.where(filled, mixed, np.uint64(0)))))
+        hashes[block] = np.diff(running[bounds])
+        hashes[block] += _mix((raw.y[block] + 0.0).view(np.uint64))
+        if queries is not None:
+            hashes[block] ^= _mix(queries[block].view(np.uint64))
+    return _EntryFacts(nonzeros, zero_rows, hashes)
+
+
+def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Bits spread so that a change of the input changes about half of the output: fold and multiply."""
+    mixed = bits + np.uint64(0x9E3779B97F4A7C15)
+    for factor in (np.uint64(0xD6E8FEB86659FD93), np.uint64(0xA0761D6478BD642F)):
+        mixed ^= mixed >> np.uint64(32)
+        mixed *= factor
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def _column_sizes(raw: RawSamples) -> NDArray[np.float64]:
+    """The greatest absolute value of each feature that occurs."""
+    seen, columns = raw.indices, raw.indices
+    if raw.max_index > 10_000_000:  # too wide for an array of all columns
+        seen, columns = np.unique(raw.indices, return_inverse=True)
+        sizes = np.full(seen.size, -1.0)
+    else:
+        sizes = np.full(raw.max_index + 1, -1.0)
+    for start in range(0, columns.size, 1 << 22):
+        part = slice(start, start + (1 << 22))
+        np.maximum.at(sizes, columns[part], np.abs(raw.values[part]))
+    return sizes[sizes >= 0]
+
+
+def _scale_ratio(sizes: NDArray[np.float64]) -> float | None:
+    filled = sizes[sizes > 0]
+    if not filled.size:
+        return None
+    with np.errstate(over="ignore"):
+        return float(filled.max() / filled.min())
+
+
+def _look_continuous(labels: NDArray[np.float64], rows: int) -> bool:
+    """Labels that are no whole numbers, or more different ones than classes ever are."""
+    fractions = bool(np.any(labels != np.floor(labels)))
+    return labels.size > 20 and (fractions or labels.size > rows / 2)
+
+
+def _base_reason(raw: RawSamples, zero_based: ZeroBased) -> str:
+    if zero_based != "auto":
+        return "as asked for"
+    return "index 0 occurs" if raw.has_zero else "index 0 does not occur"
+
+
+# ---- words
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _hints(facts: dict[str, Any]) -> Iterator[str]:
+    if facts["rows"] == 0:
+        yield "there are no samples"
+        return
+    if facts["n_classes"] == 1:
+        yield f"all labels are {facts['classes'][0][0]:g}; a classifier needs at least two classes"
+    if facts["continuous_labels"]:
+        yield "the labels look continuous; a classifier takes each value for a class"
+    if facts["scale_ratio"] is not None and facts["scale_ratio"] > SCALE_LIMIT:
+        yield f"features differ in size by a factor of {facts['scale_ratio']:.3g}; scaling them helps"
+    if facts["features"] > 2**31:
+        yield f"indices go beyond 32 bits; the columns will be the {facts['features_seen']:,} features seen"
+    if facts["queries"] == facts["rows"]:
+        yield "every query has one row only, so there is nothing to rank"
+    if facts["duplicate_rows"] * 2 > facts["rows"]:
+        yield "most rows are duplicates"
+
+
+def _table(report: FileReport) -> Iterator[str]:
+    seen = f"{report.features_seen:,} seen"
+    largest = "none" if report.largest_index is None else f"largest index {report.largest_index:,}"
+    yield f"  rows         {report.rows:,}"
+    yield f"  features     {seen}, {largest}"
+    yield f"  index base   {0 if report.zero_based else 1} ({report.base_reason})"
+    yield f"  non-zeros    {report.nonzeros:,} ({report.density:.3g} of all)"
+    if report.value_range is not None:
+        yield f"  values       {report.value_range[0]:g} to {report.value_range[1]:g}"
+    yield f"  labels       {_many(report.n_classes, 'different value')}"
+    for label, count in report.classes:
+        yield f"    {label:>10g}  {_many(count, 'row')} ({count / report.rows:.1%})"
+    if report.n_classes > len(report.classes):
+        yield f"    ... and {report.n_classes - len(report.classes):,} more"
+    if report.queries is not None:
+        yield f"  queries      {report.queries:,}"
+    yield f"  empty rows   {report.zero_rows:,}"
+    yield f"  duplicates   {report.duplicate_rows:,}"
+    if report.scale_ratio is not None:
+        yield f"  scale ratio  {report.scale_ratio:.3g} (largest to smallest feature)"

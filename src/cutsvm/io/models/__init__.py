@@ -1,0 +1,1 @@
+"""Model files: ours, and those of LIBLINEAR."""

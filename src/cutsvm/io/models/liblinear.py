@@ -1,0 +1,216 @@
+"""LIBLINEAR's text model, written and read.
+
+    solver_type L2R_L1LOSS_SVC_DUAL
+    nr_class 2
+    label 1 -1
+    nr_feature 3
+    bias 1
+    w
+    0.25            one line per feature, one column per class
+    -1.5            (two classes: one column, for the label that comes first)
+    0.0
+    0.125           with bias >= 0 one line more: the weight of a constant feature with that value
+
+Numbers are written so that they read back exactly.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cutsvm.io.models.model_format import ModelFileError
+
+__all__ = ["HEADER_WORDS", "LinearWeights", "check_writable", "read_text", "text_pieces"]
+
+HEADER_WORDS = (b"solver_type", b"nr_class", b"label", b"nr_feature", b"bias")
+_CRAMMER_SINGER = "MCSVM_CS"
+_CLASSIFIERS = frozenset(
+    {
+        "L2R_LR",
+        "L2R_L2LOSS_SVC_DUAL",
+        "L2R_L2LOSS_SVC",
+        "L2R_L1LOSS_SVC_DUAL",
+        _CRAMMER_SINGER,
+        "L1R_L2LOSS_SVC",
+        "L1R_LR",
+        "L2R_LR_DUAL",
+    }
+)
+# LIBLINEAR counts features in an int, and every unused id costs a line of text.
+_WIDEST = 50_000_000
+# The words that have an underscore: of the header, and solvers.
+_NAMES = re.compile(rb"\b(?:solver_type|nr_class|nr_feature|L[12]R_[A-Z0-9_]+|MCSVM_CS)\b")
+_LINES_PER_PIECE = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class LinearWeights:
+    """A linear classifier: coef (1 or K, d), intercept (1 or K,), or None where there is none."""
+
+    classes: npt.NDArray[Any]
+    coef: npt.NDArray[np.float64]
+    intercept: npt.NDArray[np.float64] | None
+
+
+def check_writable(
+    classes: npt.NDArray[Any], zero_based: bool | None, feature_ids: npt.NDArray[np.int64] | None
+) -> None:
+    """Say what LIBLINEAR's format cannot hold; to be asked before hours of training, too."""
+    integral = classes.dtype.kind in "iu" or (classes.dtype.kind == "f" and bool(np.all(classes == np.rint(classes))))
+    if not integral or not np.all(np.abs(classes.astype(np.float64)) < 2**31):
+        shown = ", ".join(map(str, classes[:3].tolist()))
+        raise ModelFileError(f"LIBLINEAR's format holds integer labels only; these are {shown}, ...")
+    if zero_based:
+        raise ModelFileError("LIBLINEAR numbers features from 1; this model was trained on features from 0")
+    if feature_ids is not None and len(feature_ids) and int(feature_ids[-1]) > _WIDEST:
+        raise ModelFileError(f"LIBLINEAR's format needs a line per feature up to the last, {feature_ids[-1]}")
+
+
+def text_pieces(model: LinearWeights, feature_ids: npt.NDArray[np.int64] | None = None) -> Iterator[bytes]:
+    """The text of the model, in pieces. `feature_ids`: the 1-based id of each column, ascending."""
+    check_writable(model.classes, False, feature_ids)
+    labels = [int(label) for label in model.classes.tolist()]
+    # Our scores are positive for classes[1]; LIBLINEAR's for the label that comes first.
+    order = labels[::-1] if len(labels) == 2 else labels
+    width = model.coef.shape[1] if feature_ids is None else int(feature_ids[-1]) if len(feature_ids) else 0
+    yield (
+        f"solver_type L2R_L1LOSS_SVC_DUAL\nnr_class {len(labels)}\nlabel {' '.join(map(str, order))}\n"
+        f"nr_feature {width}\nbias {-1 if model.intercept is None else 1}\nw\n"
+    ).encode("ascii")
+    yield from _weight_lines(model.coef, feature_ids)
+    if model.intercept is not None:
+        yield _line(model.intercept.tolist())
+
+
+def _line(values: list[float]) -> bytes:
+    """repr gives the shortest text that reads back as the same number."""
+    return (" ".join(map(repr, values)) + " \n").encode("ascii")
+
+
+def _weight_lines(coef: npt.NDArray[np.float64], feature_ids: npt.NDArray[np.int64] | None) -> Iterator[bytes]:
+    """One line per feature id from 1 on; ids that were never seen get zeros."""
+    unseen = b"0 " * len(coef) + b"\n"
+    next_id = 1
+    for start in range(0, coef.shape[1], _LINES_PER_PIECE):
+        rows = coef[:, start : start + _LINES_PER_PIECE].T.tolist()
+        if feature_ids is None:
+            yield b"".join(map(_line, rows))
+            continue
+        for identifier, row in zip(feature_ids[start : start + len(rows)].tolist(), rows, strict=True):
+            for skipped in range(next_id, identifier, _LINES_PER_PIECE):
+                yield unseen * min(_LINES_PER_PIECE, identifier - skipped)
+            yield _line(row)
+            next_id = identifier + 1
+
+
+def read_text(name: str, text: bytes) -> LinearWeights:
+    """The model in `text`; errors as `name:line: what was expected`."""
+    # Python takes 1_000 for a number, and blanks beyond ASCII for blanks; LIBLINEAR does not.
+    odd = re.search(rb"[_\x00\x1c-\x1f\x80-\xff]", _NAMES.sub(lambda name: b" " * len(name[0]), text))
+    if odd is not None:
+        line = text.count(b"\n", 0, odd.start()) + 1
+        raise ModelFileError(f"{name}:{line}: expected ASCII words and numbers, got {odd[0]!r}")
+    head, start = _head(name, text)
+    labels = _labels(name, head)
+    features, bias = _number(name, head, "nr_feature"), _bias(name, head)
+    solver = head["solver_type"][1]
+    if solver not in _CLASSIFIERS:
+        raise ModelFileError(f"{name}:{head['solver_type'][0]}: expected a classifier, not {solver[:40]!r}")
+    columns = 1 if len(labels) == 2 and solver != _CRAMMER_SINGER else len(labels)
+    rows = features + (bias >= 0)
+    # No giant allocation: every number takes two bytes of the file or more.
+    if rows * columns > len(text):
+        raise ModelFileError(f"{name}:{head['nr_feature'][0]}: more features than the file has numbers")
+    tokens = text[start:].split()
+    if len(tokens) != rows * columns:
+        raise ModelFileError(f"{name}: expected {rows} x {columns} weights after 'w', found {len(tokens)}")
+    weights = _floats(name, tokens).reshape(rows, columns).T
+    with np.errstate(over="ignore"):
+        intercept = weights[:, -1] * bias if bias >= 0 else None
+        model = _in_our_order(labels, weights[:, :features], intercept)
+    if not (np.isfinite(model.coef).all() and (model.intercept is None or np.isfinite(model.intercept).all())):
+        raise ModelFileError(f"{name}: expected weights, and their products with the bias, that float64 can hold")
+    return model
+
+
+def _head(name: str, text: bytes) -> tuple[dict[str, tuple[int, str]], int]:
+    """The lines before `w` as {word: (line number, rest)}, and where the weights start."""
+    head: dict[str, tuple[int, str]] = {}
+    start, number = 0, 0
+    while start < len(text):
+        number += 1
+        end = text.find(b"\n", start)
+        end = len(text) if end < 0 else end
+        word, _, rest = text[start:end].strip().decode("latin-1").partition(" ")
+        start = end + 1
+        if word == "w":
+            missing = [w.decode() for w in HEADER_WORDS if w.decode() not in head]
+            if missing:
+                raise ModelFileError(f"{name}:{number}: expected a line {missing[0]!r} before 'w'")
+            return head, start
+        if word.encode("latin-1") not in HEADER_WORDS or word in head:
+            raise ModelFileError(f"{name}:{number}: expected a line of a LIBLINEAR header, got {word[:40]!r}")
+        head[word] = (number, rest.strip())
+    raise ModelFileError(f"{name}: cut off: expected a line 'w' and the weights")
+
+
+def _number(name: str, head: dict[str, tuple[int, str]], word: str) -> int:
+    line, text = head[word]
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise ModelFileError(f"{name}:{line}: expected a count after {word!r}, got {text[:40]!r}")
+    return int(text)
+
+
+def _bias(name: str, head: dict[str, tuple[int, str]]) -> float:
+    line, text = head["bias"]
+    try:
+        bias = float(text)
+    except ValueError:
+        bias = math.nan
+    if not math.isfinite(bias):
+        raise ModelFileError(f"{name}:{line}: expected a number after 'bias', got {text[:40]!r}")
+    return bias
+
+
+def _labels(name: str, head: dict[str, tuple[int, str]]) -> list[int]:
+    line, text = head["label"]
+    try:
+        labels = [int(word) for word in text.split()]
+    except ValueError:
+        raise ModelFileError(f"{name}:{line}: expected integer labels") from None
+    if len(labels) != _number(name, head, "nr_class") or len(labels) < 2 or len(set(labels)) < len(labels):
+        raise ModelFileError(f"{name}:{line}: expected nr_class different labels, two or more")
+    if not all(abs(label) < 2**31 for label in labels):
+        raise ModelFileError(f"{name}:{line}: expected labels that fit in an int")
+    return labels
+
+
+def _floats(name: str, tokens: list[bytes]) -> npt.NDArray[np.float64]:
+    try:
+        values = np.array([float(token) for token in tokens], dtype=np.float64)
+    except ValueError as error:
+        raise ModelFileError(f"{name}: expected numbers after 'w': {error}") from None
+    if not np.isfinite(values).all():
+        raise ModelFileError(f"{name}: expected finite numbers after 'w'")
+    return values
+
+
+def _in_our_order(
+    labels: list[int], coef: npt.NDArray[np.float64], intercept: npt.NDArray[np.float64] | None
+) -> LinearWeights:
+    """Classes ascending; for two of them one row of weights that is positive for the larger."""
+    order = np.argsort(labels)
+    classes = np.array(labels, dtype=np.int64)[order]
+    if len(labels) > 2:
+        return LinearWeights(classes, coef[order], None if intercept is None else intercept[order])
+    sign = 1.0 if labels[0] == classes[1] else -1.0
+    # Crammer and Singer's two rows of weights: the larger score wins, so their difference decides.
+    fold = np.array([[sign]]) if len(coef) == 1 else np.array([[sign, -sign]])
+    return LinearWeights(classes, fold @ coef, None if intercept is None else fold @ intercept)

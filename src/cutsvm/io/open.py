@@ -1,0 +1,190 @@
+"""From what the user names (files, arrays, an iterator, a store) to a source of batches of rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cutsvm._native import core
+from cutsvm._utils import threads
+from cutsvm._utils.errors import DataError
+from cutsvm.io.columns import Roles
+from cutsvm.io.formats.arrays import ArraySource, BlockSource, NpySource, NpzSource
+from cutsvm.io.formats.svmlight import ZeroBased, query_ids, text_blocks
+from cutsvm.io.formats.tables import TableSource
+from cutsvm.io.store.batches import INT32_MAX, Batch, Source, too_wide
+from cutsvm.io.store.store import Store
+
+__all__ = ["FORMATS", "as_source", "file_source", "format_of"]
+
+# What the suffix of a file says of its format; anything else is taken for svmlight text.
+_SUFFIXES = {
+    ".npy": "npy",
+    ".npz": "npz",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+FORMATS = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")
+_TEXT = 8 << 20  # bytes of svmlight text that are parsed at a time
+
+
+def as_source(source: Any, format: str | None, roles: Roles, zero_based: ZeroBased) -> Source:
+    """A source for a path or several of them, a pair (X, y), or an iterator of such pairs."""
+    if isinstance(source, str | os.PathLike):
+        return file_source(os.fspath(source), format, roles, zero_based)
+    if isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "shape"):
+        return ArraySource("arrays", *source, weights=roles.weight, qid=roles.qid)
+    if isinstance(source, list | tuple) and source and all(isinstance(path, str | os.PathLike) for path in source):
+        paths = [os.fspath(path) for path in source]
+        if len(paths) == 1:
+            return file_source(paths[0], format, roles, zero_based)
+        others = [path for path in paths if (format or format_of(path)) != "svmlight"]
+        if others:
+            raise DataError(f"{others[0]}: several files are taken in svmlight format only")
+        return SvmlightSource(paths, zero_based)
+    if hasattr(source, "__iter__") and not hasattr(source, "shape"):
+        return BlockSource(source)
+    raise TypeError(
+        "source: expected a path, several paths, a pair of arrays (X, y) or an iterator of them, "
+        f"got {type(source).__name__}"
+    )
+
+
+def file_source(path: str, format: str | None, roles: Roles, zero_based: ZeroBased = "auto") -> Source:
+    """A source for one file or store."""
+    kind = format_of(path) if format is None else format
+    if kind not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
+    os.stat(path)  # a file that is not there is the same error for every format
+    given = [f"{role}=" for role, value in vars(roles).items() if value is not None]
+    if kind in ("svmlight", "store") and given:
+        name = "names a column" if len(given) == 1 else "name columns"
+        where = "svmlight files have their labels in front" if kind == "svmlight" else "a store has its own"
+        raise ValueError(f"{' and '.join(given)} {name} of a table; {where}")
+    if kind == "svmlight":
+        return SvmlightSource([path], zero_based)
+    if kind == "store":
+        return StoreSource(Store(path))
+    if kind == "npy":
+        return NpySource(path, roles)
+    return NpzSource(path, roles) if kind == "npz" else TableSource(path, kind, roles)
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """The format that the name of a file or folder stands for."""
+    file = Path(path)
+    if file.is_dir():
+        return "store"
+    suffix = file.suffix.lower()
+    if suffix in _COMPRESSED:
+        suffix = file.with_suffix("").suffix.lower()
+    return _SUFFIXES.get(suffix, "svmlight")
+
+
+class SvmlightSource:
+    """svmlight files, one after the other, some lines at a time; columns are indices as written."""
+
+    feature_names: list[str] | None = None
+
+    def __init__(self, paths: list[str], zero_based: ZeroBased) -> None:
+        if zero_based not in (True, False, "auto"):
+            raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
+        self.name = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+        self._paths, self._given = paths, zero_based
+        self.zero_based: bool | None = zero_based is True
+        self._sizes = [os.path.getsize(path) for path in paths]
+        self._file, self._text = 0, 0
+
+    def __iter__(self) -> Iterator[Batch]:
+        has_qid: bool | None = None
+        for file, path in enumerate(self._paths):
+            self._file, self._text, line = file, 0, 0
+            for text in _cut(text_blocks(path)):
+                batch, lines = self._parse(path, text, line)
+                self._text += len(text)
+                if batch is not None and batch.X.shape[0]:
+                    if has_qid is not None and (batch.qid is not None) != has_qid:
+                        have = "have" if has_qid else "have not"
+                        raise DataError(
+                            f"{path}: from line {line + 1} on: expected 'qid:' as the lines before {have} it"
+                        )
+                    has_qid = batch.qid is not None
+                    yield batch
+                line += lines
+
+    def _parse(self, path: str, text: NDArray[np.uint8], line: int) -> tuple[Batch | None, int]:
+        """The rows of some lines, and how many lines these are."""
+        least = 0 if self._given else 1  # "auto" is true: 0 may occur
+        reader = core.SvmlightReader64(min_index=least, keep_bad=0)
+        reader.start_file()
+        for number, problem in reader.feed(text, threads.count(-1)):
+            raise DataError(f"{path}:{line + number}: {problem}")
+        lines = int(np.count_nonzero(text == ord("\n")))
+        if not reader.rows:
+            return None, lines
+        if self._given == "auto" and reader.min_index == 0:
+            self.zero_based = True
+        top = reader.max_index
+        if top > INT32_MAX:
+            raise too_wide(self.name, top)
+        y, queries, pointers, indices, values = reader.take()
+        qid = None if queries is None else query_ids(*queries)
+        base = 0 if self.zero_based else 1
+        X = sparse.csr_matrix((values, indices, pointers), shape=(len(y), max(top + 1, base)))
+        X.has_sorted_indices = X.has_canonical_format = True
+        return Batch(X, y, None, qid, base), lines
+
+    def done(self) -> float:
+        # Of a compressed file the size of the text is not known; it is at most some times its own.
+        before = sum(self._sizes[: self._file])
+        return min(1.0, (before + min(self._text, self._sizes[self._file])) / max(1, sum(self._sizes)))
+
+
+def _cut(blocks: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
+    """Smaller blocks of whole lines."""
+    for block in blocks:
+        start = 0
+        while len(block) - start > _TEXT:
+            last = np.flatnonzero(block[start : start + _TEXT] == ord("\n"))
+            if not len(last):  # a line as long as that: all the rest at once
+                break
+            stop = start + int(last[-1]) + 1
+            yield block[start:stop]
+            start = stop
+        yield block[start:]
+
+
+class StoreSource:
+    """The rows of another store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self._done = store, 0
+        self.name, self.feature_names = os.fspath(store.path), store.feature_names
+        # Columns are as they are: there are no indices that would have to be told from columns.
+        self.zero_based = store.manifest.zero_based
+
+    def __iter__(self) -> Iterator[Batch]:
+        store = self.store
+        for k, (start, stop) in enumerate(pairwise(store.edges)):
+            mine = slice(int(start), int(stop))
+            arrays = store.read(k)
+            X: Any = arrays[0]
+            if store.sparse:
+                X = sparse.csr_matrix(arrays, shape=(mine.stop - mine.start, store.shape[1]))
+            weights, qid = (None if part is None else part[mine] for part in (store.weights, store.qid))
+            self._done = k + 1
+            yield Batch(X, store.y[mine], weights, qid)
+
+    def done(self) -> float:
+        return self._done / max(1, len(self.store.manifest.blocks))

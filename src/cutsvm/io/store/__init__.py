@@ -1,0 +1,1 @@
+"""Stores: folders of memory-mapped blocks for data larger than memory."""

@@ -1,0 +1,215 @@
+"""Rows on their way from a source into a store or into memory: some at a time, each checked as it passes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from cutsvm._native import core
+from cutsvm._utils.errors import DataError
+from cutsvm._utils.validation import check_sparse, csr_is_sorted
+
+__all__ = ["Batch", "Codes", "Source", "as_csr", "checked", "is_sparse", "row_numbers", "too_wide", "value_type"]
+
+Array = NDArray[Any]
+INT32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows: a dense or CSR matrix, labels, and weights and queries where the source has them."""
+
+    X: Any
+    y: Array
+    weights: Array | None = None
+    qid: Array | None = None
+    base: int = 0  # the index of the first column, as far as it is known by now; it may fall from 1 to 0
+
+
+class Source(Protocol):
+    """Where rows come from. What it is said to know holds after the last batch."""
+
+    name: str
+    feature_names: list[str] | None
+    zero_based: bool | None  # None: there are no indices, only columns
+
+    def __iter__(self) -> Iterator[Batch]: ...
+
+    def done(self) -> float | None:
+        """The share that has been read, the last batch included; None if nobody knows how much there is."""
+
+
+def is_sparse(X: Any) -> bool:
+    return bool(sparse.issparse(X))
+
+
+def value_type(dtype: DTypeLike | None, given: Any) -> np.dtype[Any]:
+    """float32 or float64: what was asked for, or the smaller that holds the values given."""
+    if dtype is not None:
+        wanted = np.dtype(dtype)
+        if wanted not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float64 or float32, got {wanted}")
+        return wanted
+    kind = np.dtype(given)
+    narrow = kind == np.float32 or (kind.kind in "iub" and kind.itemsize <= 2) or kind == np.float16
+    return np.dtype(np.float32 if narrow else np.float64)
+
+
+def checked(batch: Batch, dtype: np.dtype[Any], source: Source, first: int) -> Batch:
+    """The batch with values of this type, CSR in canonical form; errors name row (from `first` on) and column."""
+    X = batch.X
+    if is_sparse(X):
+        X = as_csr(X, source.name)
+        with np.errstate(over="ignore"):
+            X = X.astype(dtype, copy=False)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    else:
+        X = _as_matrix(X, dtype, source, first)
+    rows = X.shape[0]
+    _refuse_non_finite(X, source, first, batch.base)
+    y = np.asarray(batch.y)
+    if y.shape != (rows,):
+        raise DataError(f"{source.name}: from row {first} on, {rows} rows but labels of shape {y.shape}")
+    y = _numbers_or_text(y, "labels", source, first)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise DataError(f"{source.name}: row {first + row}: expected a label, found {y[row]}")
+    return Batch(X, y, _weights(batch.weights, rows, source, first), row_numbers(batch.qid, rows, source, first))
+
+
+def too_wide(name: str, index: int) -> DataError:
+    """An index that a store's columns, which are 32 bits wide, cannot hold."""
+    return DataError(
+        f"{name}: index {index} is too large for a store, expected at most {INT32_MAX}; open_dataset reads such files "
+        "into memory, with the features that occur"
+    )
+
+
+def as_csr(X: Any, name: str) -> Any:
+    """A sparse matrix of numbers as CSR, its structure checked."""
+    if X.dtype.kind not in "iufb":
+        raise DataError(f"{name}: expected numbers, found values of type {X.dtype}")
+    try:
+        check_sparse(X)
+        X = X.tocsr()
+        csr_is_sorted(X.data, X.indices, X.indptr, X.shape)
+    except ValueError as error:
+        raise DataError(f"{name}: not a valid sparse matrix: {error}") from None
+    return X
+
+
+def _as_matrix(X: Any, dtype: np.dtype[Any], source: Source, first: int) -> Array:
+    try:
+        X = np.asarray(X)
+        if X.dtype.kind not in "iufbO":
+            raise ValueError(f"values of type {X.dtype}")
+        with np.errstate(over="ignore"):  # infinities are refused below, with their place
+            matrix: Array = X.astype(dtype, copy=False)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{source.name}: from row {first} on: expected numbers, found {error}") from None
+    if matrix.ndim != 2:
+        raise DataError(f"{source.name}: expected a matrix, rows x features, found the shape {matrix.shape}")
+    return matrix
+
+
+def _refuse_non_finite(X: Any, source: Source, first: int, base: int) -> None:
+    values = X.data if is_sparse(X) else X
+    flat = values.reshape(-1) if values.flags.c_contiguous else values.ravel(order="K")
+    if core.all_finite(np.ascontiguousarray(flat), 1):
+        return
+    place = np.argwhere(~np.isfinite(values))[0]
+    value = values[tuple(place)]
+    if is_sparse(X):
+        row, column = int(np.searchsorted(X.indptr, place[0], side="right")) - 1, int(X.indices[place[0]])
+    else:
+        row, column = int(place[0]), int(place[1])
+    names = source.feature_names
+    where = f"column {names[column]!r}" if names else f"column {column - base}"
+    raise DataError(
+        f"{source.name}: row {first + row}, {where}: expected a finite number, found {value} (counted from 0)"
+    )
+
+
+def _weights(weights: Array | None, rows: int, source: Source, first: int) -> Array | None:
+    if weights is None:
+        return None
+    try:
+        values = np.asarray(weights)
+        if values.dtype.kind not in "iufbO":
+            raise ValueError(f"values of type {values.dtype}")
+        values = values.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{source.name}: from row {first} on: expected weights, found {error}") from None
+    if values.shape != (rows,):
+        raise DataError(f"{source.name}: from row {first} on, {rows} rows but weights of shape {values.shape}")
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))
+    if len(wrong):
+        raise DataError(
+            f"{source.name}: row {first + int(wrong[0])}: expected a finite weight, 0 or more, found {values[wrong[0]]}"
+        )
+    return values
+
+
+def _numbers_or_text(values: Array, what: str, source: Source, first: int) -> Array:
+    """Labels or queries as numbers that fit int64 or float64, or as text."""
+    kind = values.dtype.kind
+    try:
+        if kind == "S":
+            return np.char.decode(values, "utf-8")
+        if kind == "U" and len(values) and int(_code_points(values).max()) > sys.maxunicode:
+            raise ValueError("bytes that are no characters")
+    except ValueError as error:
+        raise DataError(f"{source.name}: from row {first} on: expected {what} in UTF-8, found {error}") from None
+    if kind not in "iufbUO":
+        raise DataError(f"{source.name}: {what} of type {values.dtype}, expected numbers or text")
+    if values.dtype == np.uint64 and values.max(initial=0) > np.iinfo(np.int64).max:
+        row = int(np.argmax(values))
+        raise DataError(f"{source.name}: row {first + row}: {what} up to 2^63 - 1 expected, found {values[row]}")
+    return values
+
+
+def _code_points(texts: Array) -> NDArray[np.uint32]:
+    return np.ascontiguousarray(texts, dtype=texts.dtype.newbyteorder("=")).view(np.uint32)
+
+
+def row_numbers(qid: Array | None, rows: int, source: Source, first: int) -> Array | None:
+    """Queries as whole numbers or as text."""
+    if qid is None:
+        return None
+    values = np.asarray(qid)
+    if values.shape != (rows,):
+        raise DataError(f"{source.name}: from row {first} on, {rows} rows but queries of shape {values.shape}")
+    values = _numbers_or_text(values, "queries", source, first)
+    if values.dtype.kind == "f":
+        wrong = np.flatnonzero(~(np.abs(values) < 2.0**63) | (values != np.rint(values)))
+        if len(wrong):
+            found = values[wrong[0]]
+            raise DataError(
+                f"{source.name}: row {first + int(wrong[0])}: expected a whole number as query, found {found}"
+            )
+        return values.astype(np.int64)
+    return values
+
+
+class Codes:
+    """Numbers 0, 1, ... for texts, in the order in which they first appear."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def encode(self, texts: Array) -> NDArray[np.int64]:
+        few, where = np.unique(texts.astype(str), return_inverse=True)
+        known = np.array([self._codes.setdefault(text, len(self._codes)) for text in few.tolist()], dtype=np.int64)
+        return known[where]
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return list(self._codes)

@@ -1,0 +1,197 @@
+"""convert: any source becomes a store, in one pass and with bounded memory.
+
+The new data are written into a folder of their own inside the store. Only when all of them are safely on disk the
+manifest is replaced, in one step; then the old data go. So a kill at any moment leaves the old store as it was or,
+where there was none, a folder without a manifest: incomplete, and `convert` may be run again.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import DTypeLike
+
+from cutsvm._utils.errors import DataError
+from cutsvm.io.atomic import write_atomically
+from cutsvm.io.columns import Roles
+from cutsvm.io.dataset import Dataset, StoredDataset
+from cutsvm.io.formats.svmlight import ZeroBased
+from cutsvm.io.open import as_source
+from cutsvm.io.store.batches import Source
+from cutsvm.io.store.manifest import NAME, is_ours, is_store, read_manifest
+from cutsvm.io.store.store import Store
+from cutsvm.io.store.writer import BLOCK_BYTES, StoreWriter
+
+__all__ = ["Progress", "as_store", "convert"]
+
+# Called now and then with the rows so far, the bytes written, and the share that is done (None: nobody knows).
+Progress = Callable[[int, int, float | None], object]
+
+
+def convert(
+    source: Any,
+    store: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    label: Any = None,
+    weight: Any = None,
+    qid: Any = None,
+    zero_based: ZeroBased = "auto",
+    n_features: int | None = None,
+    dtype: DTypeLike | None = None,
+    block_bytes: int = BLOCK_BYTES,
+    progress: Progress | None = None,
+) -> Dataset:
+    """Write a store: a folder of memory-mapped blocks from which estimators train with bounded memory.
+
+    Parameters
+    ----------
+    source
+        A path, as for `open_dataset`; several svmlight files; a pair of arrays (X, y), memory maps too; or an iterator
+        of (X, y), (X, y, weights) or (X, y, weights, qid), some rows at a time.
+    store
+        The folder. A store that is there is replaced once the new one is complete; any other folder is left alone.
+    format, label, zero_based, n_features
+        As for `open_dataset`.
+    weight, qid
+        Of a table: the columns of weights and queries, by default those called sample_weight and qid. Of a pair of
+        arrays: arrays.
+    dtype
+        float32 or float64; by default float32 is kept, small integers become float32, all else float64.
+    block_bytes
+        About how much of the rows is one block; a fit has up to three of them mapped.
+    progress
+        Called with the rows so far, the bytes written, and the share that is done or None.
+
+    Returns
+    -------
+    Dataset
+        The store, opened.
+
+    Raises
+    ------
+    DataError
+        The text says where and what was expected. The store that was there is as it was.
+    """
+    if block_bytes < 1:
+        raise ValueError(f"block_bytes must be 1 or more, got {block_bytes}")
+    target = Path(store)
+    _check_target(target)
+    rows = as_source(source, format, Roles(label, weight, qid), zero_based)
+    made = not target.exists()
+    try:
+        with _locked(target):
+            _remove_leftovers(target)
+            folder = target / f"data-{secrets.token_hex(8)}"
+            try:
+                _write(rows, target, folder, dtype, n_features, block_bytes, progress)
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            _remove_leftovers(target)
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                target.rmdir()
+        raise
+    return StoredDataset(Store(target))
+
+
+@contextmanager
+def as_store(
+    path: str | os.PathLike[str], *, label: str | None = None, zero_based: ZeroBased = "auto"
+) -> Iterator[Dataset]:
+    """The store at the path; of a file a temporary one, in the folder for temporary files."""
+    if os.path.isdir(path):
+        yield StoredDataset(Store(path))
+        return
+    with tempfile.TemporaryDirectory(prefix="cutsvm-") as folder:
+        store = Path(folder) / "store"
+        convert(path, store, label=label, zero_based=zero_based)
+        yield StoredDataset(Store(store), source=os.fspath(path))
+
+
+def _write(
+    rows: Source,
+    target: Path,
+    folder: Path,
+    dtype: DTypeLike | None,
+    n_features: int | None,
+    block_bytes: int,
+    progress: Progress | None,
+) -> None:
+    writer = StoreWriter(folder, rows, dtype=dtype, n_features=n_features, block_bytes=block_bytes)
+    try:
+        with _full_disk_in_words(target, writer):
+            folder.mkdir()
+            for batch in rows:
+                writer.add(batch)
+                if progress is not None:
+                    progress(writer.rows, writer.written, rows.done())
+            manifest = writer.finish()
+            write_atomically(target / NAME, [manifest.to_json()])
+    finally:
+        writer.close()
+
+
+def _check_target(target: Path) -> None:
+    """A store, an empty folder, or nothing: anything else is left alone."""
+    if target.is_dir():
+        if any(target.iterdir()) and not is_store(target):
+            raise DataError(f"{target}: a folder that is not a store; it is left alone")
+    elif target.exists() or target.is_symlink():
+        raise DataError(f"{target}: exists and is not a folder; it is left alone")
+    elif not target.parent.is_dir():
+        raise DataError(f"{target}: there is no folder {os.fspath(target.parent)!r} to write to")
+
+
+@contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """One conversion into a store at a time; the lock ends with the process."""
+    target.mkdir(exist_ok=True)
+    descriptor = os.open(target, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError(f"{target}: another convert is writing this store") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Data folders that the manifest does not name: of a conversion that was cut off, or replaced by now."""
+    current = None
+    if (target / NAME).exists():
+        try:
+            current = read_manifest(target).data
+        except DataError:  # damaged, or of a newer version: nobody can say what it needs
+            return
+    for entry in target.iterdir():
+        if entry.is_dir() and is_ours(entry.name) and entry.name != current:
+            shutil.rmtree(entry, ignore_errors=True)
+        elif is_ours(entry.name) and entry.name != current:
+            entry.unlink()
+
+
+@contextmanager
+def _full_disk_in_words(target: Path, writer: StoreWriter) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        there = "; the store that was there is as it was" if (target / NAME).exists() else ""
+        raise DataError(
+            f"{target}: {error.strerror}: after {writer.rows:,} rows, {writer.written:,} bytes{there}"
+        ) from error

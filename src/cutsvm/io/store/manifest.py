@@ -1,0 +1,253 @@
+"""The manifest of a store: what is in it, in JSON, checked before anything is believed.
+
+    STORE/manifest.json               {"format": "cutsvm-store", "version": 1, "data": "data-1f..", ..., "sha256": ...}
+    STORE/data-1f.../block-000000.bin the rows, block by block
+    STORE/data-1f.../y.bin ...        one number per row each: labels, weights, queries, squares of the rows
+    STORE/data-1f.../feature_names.json ...  lists of texts
+
+A dense block is its rows one after the other. A CSR block is its row pointers and its columns, int32 and each filled up
+to a multiple of 64 bytes, and then its values. All numbers are little-endian. The manifest names the one data folder
+that counts and is replaced in one step, so that a store changes as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from cutsvm._utils.errors import DataError
+from cutsvm.io.strict_json import parse_json
+
+__all__ = ["ALIGN", "NAME", "Block", "Manifest", "Part", "is_data_folder", "is_ours", "is_store", "read_manifest"]
+
+NAME = "manifest.json"
+FORMAT, VERSION = "cutsvm-store", 1
+ALIGN = 64
+_LARGEST = 1 << 48  # rows, features, entries: sums of such numbers still fit 64 bits
+_LONGEST = 1 << 30  # bytes of a manifest
+_LARGEST_FLOAT = sys.float_info.max
+_VALUES = ("<f4", "<f8")
+_COLUMNS = {"y": ("<f8", "<i8"), "weights": ("<f8",), "qid": ("<i8",), "squares": ("<f8",)}
+_TEXTS = ("feature_names", "label_names", "qid_names")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows, and the checksum (CRC-32) of their file."""
+
+    rows: int
+    entries: int
+    crc32: int
+
+    def sections(self, layout: str, dtype: str, features: int) -> list[tuple[int, str, int]]:
+        """(offset, dtype, count) of each array in the file: values, or row pointers, columns and values."""
+        if layout == "dense":
+            return [(0, dtype, self.rows * features)]
+        columns = _padded(4 * (self.rows + 1))
+        values = columns + _padded(4 * self.entries)
+        return [(0, "<i4", self.rows + 1), (columns, "<i4", self.entries), (values, dtype, self.entries)]
+
+    def size(self, layout: str, dtype: str, features: int) -> int:
+        """Bytes of the file."""
+        offset, kind, count = self.sections(layout, dtype, features)[-1]
+        return offset + count * np.dtype(kind).itemsize
+
+
+@dataclass(frozen=True)
+class Part:
+    """A column of one number per row, or a list of texts: its type, length in bytes and checksum."""
+
+    dtype: str
+    size: int
+    crc32: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What is in a store."""
+
+    data: str  # the folder
+    layout: Literal["dense", "csr"]
+    dtype: str
+    rows: int
+    features: int
+    entries: int
+    zero_based: bool | None  # None: the data had no indices
+    spread: float  # the largest feature over the smallest, by largest absolute values
+    source: str
+    made_by: str
+    blocks: list[Block] = field(repr=False)
+    parts: dict[str, Part] = field(repr=False)
+
+    def block_name(self, number: int) -> str:
+        return f"{self.data}/block-{number:06d}.bin"
+
+    def part_name(self, name: str) -> str:
+        return f"{self.data}/{name}.{'json' if name in _TEXTS else 'bin'}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of the rows."""
+        return sum(block.size(self.layout, self.dtype, self.features) for block in self.blocks)
+
+    def to_json(self) -> bytes:
+        fields = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        fields["blocks"] = [[block.rows, block.entries, block.crc32] for block in self.blocks]
+        fields["sha256"] = _digest(fields)
+        return (json.dumps(fields, allow_nan=False, indent=1) + "\n").encode("ascii")
+
+
+def is_ours(name: str) -> bool:
+    """Whether `convert` makes something of this name inside a store, besides the manifest."""
+    return is_data_folder(name) or re.fullmatch(r"\.cutsvm-[0-9a-f]{16}\.tmp", name) is not None
+
+
+def is_data_folder(name: str) -> bool:
+    return re.fullmatch(r"data-[0-9a-f]{16}", name) is not None
+
+
+def is_store(path: str | os.PathLike[str]) -> bool:
+    """Whether the path is a folder with our manifest, or what is left of a conversion that was cut off."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return False
+    names = set(os.listdir(folder))
+    if NAME not in names:
+        return bool(names) and all(map(is_ours, names))
+    with open(folder / NAME, "rb") as stream:  # other programs have manifests of this name, too
+        return f'"{FORMAT}"'.encode() in stream.read(200) and all(map(is_ours, names - {NAME}))
+
+
+def read_manifest(path: str | os.PathLike[str]) -> Manifest:
+    """The manifest of the store at `path`, every number in it checked against the others."""
+    file = Path(path) / NAME
+    if not file.exists():
+        if is_store(path):
+            raise DataError(f"{os.fspath(path)}: incomplete: run convert again")
+        raise DataError(f"{os.fspath(path)}: not a store: it has no {NAME}")
+    with open(file, "rb") as stream:
+        text = stream.read(_LONGEST)
+    fields = _parse(file, text)
+    if fields.get("format") != FORMAT:
+        raise DataError(f"{file}: not the manifest of a store: its format is {fields.get('format')!r}")
+    version = fields.get("version")
+    if type(version) is int and version > VERSION:
+        raise DataError(f"{file}: made by a newer cutsvm (format {version}, this one reads {VERSION})")
+    if version != VERSION:
+        raise DataError(f"{file}: expected version {VERSION}, found {version!r}")
+    stated = fields.pop("sha256", None)
+    if stated != _digest(fields):
+        raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
+    try:
+        return _checked(fields)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{file}: damaged: {error}; run convert again") from None
+
+
+def _parse(file: Path, text: bytes) -> dict[str, Any]:
+    try:
+        fields = parse_json(text)
+    except ValueError as error:
+        raise DataError(f"{file}: not valid JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise DataError(f"{file}: expected a JSON object")
+    return fields
+
+
+def _digest(fields: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode("ascii")).hexdigest()
+
+
+def _checked(fields: dict[str, Any]) -> Manifest:
+    """The manifest, or a ValueError that names the field that cannot be."""
+    rows, features, entries = (_whole(fields, name) for name in ("rows", "features", "entries"))
+    blocks = [_block(numbers) for numbers in _of_type(fields, "blocks", list)]
+    layout = _one_of("layout", fields["layout"], ("dense", "csr"))
+    if sum(block.rows for block in blocks) != rows or sum(block.entries for block in blocks) != entries:
+        raise ValueError("rows or entries are not those of the blocks together")
+    if layout == "dense" and any(block.entries != block.rows * features for block in blocks):
+        raise ValueError("a dense block has not rows x features entries")
+    if layout == "csr" and (features >= 2**31 or any(block.entries >= 2**31 for block in blocks)):
+        raise ValueError("a CSR block is larger than 32 bits can count")
+    parts = {str(name): _part(name, part, rows) for name, part in _of_type(fields, "parts", dict).items()}
+    if "y" not in parts or "squares" not in parts:
+        raise ValueError("labels or squares are not in it")
+    if not is_data_folder(_of_type(fields, "data", str)):
+        raise ValueError("data is not the name of a data folder")
+    zero_based = fields["zero_based"]
+    if zero_based is not None:
+        _of_type(fields, "zero_based", bool)
+    return Manifest(
+        fields["data"],
+        "dense" if layout == "dense" else "csr",
+        _one_of("dtype", fields["dtype"], _VALUES),
+        rows,
+        features,
+        entries,
+        zero_based,
+        _ratio(fields, "spread"),
+        _of_type(fields, "source", str),
+        _of_type(fields, "made_by", str),
+        blocks,
+        parts,
+    )
+
+
+def _part(name: str, given: Any, rows: int) -> Part:
+    if name not in _COLUMNS and name not in _TEXTS:
+        raise ValueError(f"{name!r} is not a part of a store")
+    part = Part(given["dtype"], _whole(given, "size"), _whole(given, "crc32"))
+    if name in _COLUMNS:
+        _one_of(f"dtype of {name}", part.dtype, _COLUMNS[name])
+        if part.size != 8 * rows:
+            raise ValueError(f"{name} has {part.size} bytes, expected {8 * rows}")
+    return part
+
+
+def _block(numbers: Any) -> Block:
+    if not isinstance(numbers, list) or len(numbers) != 3 or not all(_is_whole(number) for number in numbers):
+        raise ValueError("a block is not rows, entries and checksum")
+    return Block(*numbers)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _LARGEST
+
+
+def _whole(fields: Mapping[str, Any], name: str) -> int:
+    value = fields[name]
+    if not _is_whole(value):
+        raise ValueError(f"{name} is {value!r}, expected a whole number")
+    return int(value)
+
+
+def _ratio(fields: Mapping[str, Any], name: str) -> float:
+    value = fields[name]
+    if type(value) not in (int, float) or not 1.0 <= value <= _LARGEST_FLOAT:
+        raise ValueError(f"{name} is {value!r}, expected a finite number, 1 or more")
+    return float(value)
+
+
+def _of_type(fields: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
+    if type(fields[name]) is not kind:
+        raise ValueError(f"{name} is of another type than {kind.__name__}")
+    return fields[name]
+
+
+def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}, expected one of {', '.join(choices)}")
+    return str(value)
+
+
+def _padded(size: int) -> int:
+    return size + -size % ALIGN

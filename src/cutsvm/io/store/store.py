@@ -1,0 +1,315 @@
+"""A store that is there: a folder of rows in blocks that are mapped into memory when they are needed."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import zlib
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from cutsvm._native import core
+from cutsvm._utils.errors import DataError
+from cutsvm._utils.validation import csr_is_sorted, distinct
+from cutsvm.io.store.manifest import read_manifest
+from cutsvm.io.strict_json import parse_json
+
+__all__ = ["Store"]
+
+Array = NDArray[Any]
+_Signature = tuple[int, int, int, int]  # of a file: its number, size, and the times of its last changes
+_CLOSE = 1e-9  # another instruction set adds in another order
+_PART = 1 << 17  # numbers that are looked at together
+
+
+class Store:
+    """Rows on disk.
+
+    A block is checked when it is first read, and again if its file has changed since: length, checksum, valid CSR,
+    finite values. It is then used where it is mapped. If its file is truncated while it is mapped, or the disk fails,
+    zeros are read and `check_intact` raises (core/mapped_files.hpp); whoever uses a block asks it afterwards.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.manifest = read_manifest(path)
+        sizes = [block.rows for block in self.manifest.blocks]
+        self.edges: NDArray[np.int64] = np.cumsum([0, *sizes], dtype=np.int64)
+        self._checked: dict[int, _Signature] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.manifest.rows, self.manifest.features
+
+    @property
+    def sparse(self) -> bool:
+        return self.manifest.layout == "csr"
+
+    def read(self, number: int, *, whole: bool = True) -> tuple[Array, ...]:
+        """The arrays of a block, in place: (X,) or (values, columns, pointers).
+
+        whole: it is all in memory by then; without, pages come as they are looked at.
+        """
+        manifest = self.manifest
+        block = manifest.blocks[number]
+        sections = block.sections(manifest.layout, manifest.dtype, manifest.features)
+        file = self.path / manifest.block_name(number)
+        known = self._checked.get(number)
+        size = block.size(manifest.layout, manifest.dtype, manifest.features)
+        data, signature = self._map(file, size, soon=whole or known is None)
+        fresh = signature != known
+        if fresh:
+            _check(file, data, block.crc32)
+        if whole and not fresh:
+            data[:: mmap.PAGESIZE].max(initial=0)  # touches every page, without the interpreter's lock
+        arrays = [data[at : at + count * np.dtype(kind).itemsize].view(kind) for at, kind, count in sections]
+        if not self.sparse:
+            found: tuple[Array, ...] = (arrays[0].reshape(block.rows, manifest.features),)
+        else:
+            # A copy of the pointers: rows keep their places, whatever happens to the file.
+            pointers, columns, values = arrays[0].copy(), arrays[1], arrays[2]
+            found = values, columns, pointers
+            if fresh:
+                self._check_csr(file, found)
+        if fresh:
+            self._check_values(file, number, found)
+        self.check_intact()
+        self._checked[number] = signature
+        return found
+
+    def check_intact(self) -> None:
+        """Raises DataError if something that was mapped has been lost, so that zeros were read in its place."""
+        if not self._files.lost:
+            return
+        manifest = self.manifest
+        sizes = {manifest.part_name(name): part.size for name, part in manifest.parts.items()}
+        for number, block in enumerate(manifest.blocks):
+            sizes[manifest.block_name(number)] = block.size(manifest.layout, manifest.dtype, manifest.features)
+        for name, size in sizes.items():
+            with suppress(OSError):
+                found = os.stat(self.path / name).st_size
+                if found < size:
+                    raise DataError(
+                        f"{self.path / name}: truncated while it was read: {found} bytes, expected {size}; "
+                        "run convert again"
+                    )
+        raise DataError(f"{self.path}: a file of the store could not be read; is the disk all right? Run convert again")
+
+    def _check_csr(self, file: Path, arrays: tuple[Array, ...]) -> None:
+        values, columns, pointers = arrays
+        try:
+            valid = csr_is_sorted(values, columns, pointers, (len(pointers) - 1, self.manifest.features))
+        except ValueError:
+            valid = False
+        if not valid or int(pointers[-1]) != len(values):
+            raise DataError(f"{file}: damaged: its rows are not valid CSR; run convert again")
+
+    def _check_values(self, file: Path, number: int, arrays: tuple[Array, ...]) -> None:
+        """Refuses what is not finite, with its place, and squares that are not those of the rows."""
+        values = arrays[0]
+        if core.all_finite(values.reshape(-1), 1):
+            self._check_squares(file, number, arrays)
+            return
+        place = np.argwhere(~np.isfinite(values))[0]
+        if self.sparse:
+            row, column = int(np.searchsorted(arrays[2], place[0], side="right")) - 1, int(arrays[1][place[0]])
+        else:
+            row, column = int(place[0]), int(place[1])
+        raise DataError(
+            f"{file}: row {int(self.edges[number]) + row}, column {column}: expected a finite number, found "
+            f"{values[tuple(place)]} (counted from 0); run convert again"
+        )
+
+    def _check_squares(self, file: Path, number: int, arrays: tuple[Array, ...]) -> None:
+        """The column of squares must be that of the rows; some rows at a time: a block may have millions."""
+        first, last = int(self.edges[number]), int(self.edges[number + 1])
+        for begin in range(0, last - first, _PART):
+            end = min(last - first, begin + _PART)
+            found = np.empty(end - begin)
+            if self.sparse:
+                values, columns, pointers = arrays
+                core.sparse_squares(values, columns, pointers[begin : end + 1], found, 1)
+            else:
+                core.dense_squares(arrays[0][begin:end], found, 1)
+            known = self.squares[first + begin : first + end]
+            wrong = np.flatnonzero(~np.isclose(found, known, rtol=_CLOSE, atol=0.0))
+            if len(wrong):
+                row = int(wrong[0])
+                raise DataError(
+                    f"{file}: row {first + begin + row}: the square of the row is {found[row]}, in squares.bin it is "
+                    f"{known[row]}; run convert again"
+                )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy in another process needs: it maps files of its own."""
+        return {key: value for key, value in vars(self).items() if key != "_files"}
+
+    @cached_property
+    def _files(self) -> core.MappedFiles:
+        return core.MappedFiles()
+
+    def column(self, name: str) -> Array | None:
+        """One number per row, mapped: y, weights, qid or squares; None if the store has none."""
+        data = self._part(name)
+        if data is None:
+            return None
+        numbers: Array = data.view(self.manifest.parts[name].dtype)
+        if numbers.dtype.kind == "f":
+            self._check_column(name, numbers)
+        return numbers
+
+    def _check_column(self, name: str, numbers: Array) -> None:
+        """Labels are finite, weights and squares are 0 or more; |x|^2 may be beyond the largest number."""
+        for start in range(0, len(numbers), _PART):
+            part = numbers[start : start + _PART]
+            legal = np.isfinite(part) if name == "y" else part >= 0.0 if name == "squares" else _are_weights(part)
+            if not legal.all():
+                row = start + int(np.argmin(legal))
+                raise DataError(
+                    f"{self.path / self.manifest.part_name(name)}: row {row}: expected a finite number"
+                    f"{'' if name == 'y' else ', 0 or more'}, found {numbers[row]} (counted from 0); run convert again"
+                )
+
+    def texts(self, name: str) -> list[str] | None:
+        """A list of texts: feature_names, label_names or qid_names."""
+        content = self._part(name)
+        if content is None:
+            return None
+        file = self.path / self.manifest.part_name(name)
+        try:
+            words = parse_json(content.tobytes())
+        except ValueError as error:
+            raise DataError(f"{file}: not valid JSON: {error}") from None
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise DataError(f"{file}: expected a list of texts")
+        return words
+
+    def _part(self, name: str) -> NDArray[np.uint8] | None:
+        """The bytes of a part, mapped, as its checksum says; None if the store has none."""
+        part = self.manifest.parts.get(name)
+        if part is None:
+            return None
+        file = self.path / self.manifest.part_name(name)
+        data, _ = self._map(file, part.size)
+        _check(file, data, part.crc32)
+        self.check_intact()
+        return data
+
+    def _map(self, file: Path, size: int, *, soon: bool = True) -> tuple[NDArray[np.uint8], _Signature]:
+        """The bytes of a file, mapped, and which version of it; it must have the size that the manifest says.
+
+        soon: all will be read at once.
+        """
+        try:
+            with open(file, "rb") as stream:
+                status = os.fstat(stream.fileno())
+                signature = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+                if status.st_size != size:
+                    what = "truncated" if status.st_size < size else "too long"
+                    raise DataError(f"{file}: {what}: {status.st_size} bytes, expected {size}; run convert again")
+                if size == 0:
+                    return np.empty(0, dtype=np.uint8), signature
+                if soon and hasattr(os, "posix_fadvise"):
+                    os.posix_fadvise(stream.fileno(), 0, size, os.POSIX_FADV_WILLNEED)
+                # Unmapped with the last array that looks into it.
+                return self._files.map(stream.fileno(), size), signature
+        except FileNotFoundError:
+            raise DataError(f"{file}: missing; run convert again") from None
+        except OSError as error:
+            if error.errno != errno.ERANGE:
+                raise
+            raise DataError(f"{file}: truncated while it was read; run convert again") from None
+
+    @cached_property
+    def y(self) -> Array:
+        """The labels, as numbers or texts."""
+        return self._named("y", "label_names")
+
+    @cached_property
+    def labels(self) -> Array:
+        """The different labels, rising."""
+        names, numbers = self.texts("label_names"), self.column("y")
+        assert numbers is not None
+        found = distinct(numbers) if names is None else np.unique(names)
+        self.check_intact()
+        return found
+
+    @cached_property
+    def weights(self) -> Array | None:
+        return self.column("weights")
+
+    @cached_property
+    def qid(self) -> Array | None:
+        """The queries, as numbers or texts; None if there are none."""
+        return None if "qid" not in self.manifest.parts else self._named("qid", "qid_names")
+
+    @cached_property
+    def squares(self) -> Array:
+        """|x_i|^2 of every row."""
+        found = self.column("squares")
+        assert found is not None  # no manifest is without
+        return found
+
+    @cached_property
+    def feature_names(self) -> list[str] | None:
+        names = self.texts("feature_names")
+        if names is not None and len(names) != self.manifest.features:
+            raise DataError(f"{self.path}: {len(names)} names of {self.manifest.features} features")
+        return names
+
+    def _named(self, column: str, texts: str) -> Array:
+        names = self.texts(texts)
+        if names is not None:
+            return np.asarray(names)[self.codes(column, names)]
+        numbers = self.column(column)
+        assert numbers is not None
+        return numbers
+
+    def codes(self, column: str, names: list[str]) -> Array:
+        """The number of each row's text."""
+        codes = self.column(column)
+        assert codes is not None
+        if len(codes) and not 0 <= codes.min() <= codes.max() < len(names):
+            raise DataError(f"{self.path}: {column} has a code without a text; run convert again")
+        return codes
+
+    def load(self) -> Any:
+        """All rows in memory: an array, or a csr_matrix."""
+        n, d = self.shape
+        blocks = range(len(self.manifest.blocks))
+        if not self.sparse:
+            X = np.empty((n, d), dtype=self.manifest.dtype)
+            for k in blocks:
+                X[self.edges[k] : self.edges[k + 1]] = self.read(k)[0]
+            self.check_intact()
+            return X
+        entries = self.manifest.entries
+        index = np.int32 if entries < 2**31 else np.int64
+        values, columns = np.empty(entries, dtype=self.manifest.dtype), np.empty(entries, dtype=index)
+        pointers, start = np.zeros(n + 1, dtype=index), 0
+        for k in blocks:
+            own, where, ends = self.read(k)
+            values[start : start + len(own)], columns[start : start + len(own)] = own, where
+            pointers[self.edges[k] + 1 : self.edges[k + 1] + 1] = ends[1:].astype(index) + start
+            start += len(own)
+        self.check_intact()
+        parts: Any = (values, columns, pointers)
+        matrix: Any = csr_matrix(parts, shape=(n, d))
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
+
+
+def _check(file: Path, data: NDArray[np.uint8], crc32: int) -> None:
+    if zlib.crc32(data.data) != crc32:
+        raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
+
+
+def _are_weights(numbers: Array) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(numbers) & (numbers >= 0.0))

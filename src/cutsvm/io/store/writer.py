@@ -1,0 +1,354 @@
+"""Writes the data folder of a store: batches of rows in, blocks, columns and a manifest out, in one pass."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from cutsvm._utils.errors import DataError
+from cutsvm.io.store.batches import INT32_MAX, Batch, Codes, Source, checked, is_sparse, too_wide, value_type
+from cutsvm.io.store.manifest import ALIGN, Block, Manifest, Part
+from cutsvm.matrix.array import as_rows
+
+__all__ = ["BLOCK_BYTES", "StoreWriter"]
+
+BLOCK_BYTES = 32 << 20
+STRIP = 4096  # rows that the kernels work on at a time: blocks are multiples of it
+_WIDE = 4  # strips larger than so many blocks are cut
+_CHANGED = 8 << 20  # bytes of a column that are changed at a time
+
+Array = NDArray[Any]
+
+
+class StoreWriter:
+    """Fills an empty folder. The kind of the first batch's rows, labels and so on is that of all.
+
+    strip: blocks are multiples of so many rows. lasting: they are on disk, whatever happens, once it is finished.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        source: Source,
+        *,
+        dtype: DTypeLike | None = None,
+        n_features: int | None = None,
+        block_bytes: int = BLOCK_BYTES,
+        strip: int = STRIP,
+        lasting: bool = True,
+    ) -> None:
+        self._strip, self._lasting = strip, lasting
+        self.rows = self.written = 0
+        self._folder, self._source, self._wanted, self._block_bytes = folder, source, dtype, block_bytes
+        self._n_features = n_features
+        self._dtype: np.dtype[Any] | None = None
+        self._sparse = False
+        self._base = 1
+        self._width = 0
+        self._largest = np.zeros(0)  # of each feature, by absolute value
+        self._pending = _Pending()
+        self._blocks: list[Block] = []
+        self._columns: dict[str, _Column] = {}
+        self._codes: dict[str, Codes] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Takes in some rows; whole blocks are written."""
+        rows = batch.X.shape[0]
+        if rows == 0:
+            return
+        if self._dtype is None:
+            self._begin(batch)
+        if is_sparse(batch.X) != self._sparse:
+            kinds = ("dense", "sparse") if self._sparse else ("sparse", "dense")
+            raise DataError(f"{self._source.name}: from row {self.rows} on the rows are {kinds[0]}, before {kinds[1]}")
+        assert self._dtype is not None
+        fine = checked(batch, self._dtype, self._source, self.rows)
+        self._rebase(batch.base)
+        X = self._placed(fine.X)
+        squares = np.empty(rows)
+        as_rows(X).squares(squares)
+        self._measure(X)
+        self._put("y", self._numbers("label_names", fine.y, "labels"))
+        self._put("weights", fine.weights)
+        self._put("qid", None if fine.qid is None else self._queries(fine.qid))
+        self._put("squares", squares)
+        self._cut(X)
+        self.rows += rows
+
+    def finish(self) -> Manifest:
+        """Writes what is left and makes all of it last; the manifest is for the caller to write."""
+        if self.rows == 0 or self._dtype is None:
+            raise DataError(f"{self._source.name}: no samples")
+        self._flush()
+        texts = {name: codes.texts for name, codes in self._codes.items()}
+        if self._source.feature_names:
+            texts["feature_names"] = self._source.feature_names
+        parts = {name: column.close() for name, column in self._columns.items()}
+        parts.update({name: self._write_texts(name, list(words)) for name, words in texts.items()})
+        if self._lasting:
+            for file in (*self._folder.iterdir(), self._folder):
+                _sync(file)
+        features = self._width if self._n_features is None else self._n_features
+        sizes = self._largest[self._largest > 0.0]
+        return Manifest(
+            data=self._folder.name,
+            layout="csr" if self._sparse else "dense",
+            dtype=self._dtype.newbyteorder("<").str,
+            rows=self.rows,
+            features=features,
+            entries=sum(block.entries for block in self._blocks),
+            zero_based=self._source.zero_based,
+            spread=_spread(sizes),
+            source=self._source.name,
+            made_by=_version(),
+            blocks=self._blocks,
+            parts=parts,
+        )
+
+    def close(self) -> None:
+        """Lets go of the files, finished or not."""
+        for column in self._columns.values():
+            column.file.close()
+
+    def _begin(self, batch: Batch) -> None:
+        self._dtype = value_type(self._wanted, batch.X.dtype)
+        self._sparse, self._base = is_sparse(batch.X), batch.base
+        if not self._sparse:
+            self._width = batch.X.shape[1]
+            if self._n_features not in (None, self._width):
+                raise DataError(f"{self._source.name}: {self._width} features, expected n_features={self._n_features}")
+
+    def _rebase(self, base: int) -> None:
+        """Index 0 has occurred for the first time: all columns so far were one too low."""
+        if base == self._base:
+            return
+        self._base = base
+        self._widen(len(self._largest) + 1, first=1)
+        self._width += 1
+        self._check_width(self._width)
+        self._pending.move_columns()
+        assert self._dtype is not None
+        for number, block in enumerate(self._blocks):
+            file = self._folder / f"block-{number:06d}.bin"
+            content = np.fromfile(file, dtype=np.uint8)
+            offset, kind, count = block.sections("csr", self._dtype.str, 0)[1]
+            columns = content[offset : offset + 4 * count].view(kind)
+            columns += 1
+            content.tofile(file)
+            self._blocks[number] = Block(block.rows, block.entries, zlib.crc32(content.data))
+
+    def _placed(self, X: Any) -> Any:
+        """The rows with their columns counted from 0, and no more of them than allowed."""
+        if not self._sparse:
+            if X.shape[1] != self._width:
+                raise DataError(
+                    f"{self._source.name}: from row {self.rows} on, rows of {X.shape[1]} features, before {self._width}"
+                )
+            return np.ascontiguousarray(X)
+        indices = X.indices if self._base == 0 else X.indices - self._base
+        top = int(indices.max()) + 1 if len(indices) else 0
+        self._check_width(top)
+        if X.shape[1] - self._base > INT32_MAX:
+            self._check_width(X.shape[1] - self._base)
+        self._width = max(self._width, X.shape[1] - self._base)
+        placed = sparse.csr_matrix(
+            (X.data, indices.astype(np.int32, copy=False), X.indptr.astype(np.int32, copy=False)),
+            shape=(X.shape[0], max(top, 1)),
+        )
+        placed.has_canonical_format = True
+        return placed
+
+    def _check_width(self, width: int) -> None:
+        if self._n_features is not None and width > self._n_features:
+            raise DataError(
+                f"{self._source.name}: index {width - 1 + self._base} is beyond the {self._n_features} features "
+                "asked for"
+            )
+        if width > INT32_MAX:
+            raise too_wide(self._source.name, width - 1 + self._base)
+
+    def _measure(self, X: Any) -> None:
+        """Keeps up the largest absolute value of each feature."""
+        if len(self._largest) < self._width:
+            self._widen(self._width)
+        if self._sparse:
+            np.maximum.at(self._largest, X.indices, np.abs(X.data).astype(np.float64))
+        elif X.size:
+            np.maximum(self._largest, np.maximum(X.max(axis=0), -X.min(axis=0)), out=self._largest)
+
+    def _widen(self, width: int, first: int = 0) -> None:
+        """Room for `width` features, those so far from `first` on; memory for the others is not touched."""
+        wider = np.zeros(width)
+        wider[first : first + len(self._largest)] = self._largest
+        self._largest = wider
+
+    def _numbers(self, texts: str, values: Array, what: str) -> Array:
+        """Labels or queries as numbers, texts as their codes."""
+        if values.dtype.kind in "UO" or values.dtype.kind == "S":
+            if texts not in self._codes and self.rows:
+                raise DataError(
+                    f"{self._source.name}: from row {self.rows} on {what} are text, before they were numbers"
+                )
+            return self._codes.setdefault(texts, Codes()).encode(values)
+        if texts in self._codes:
+            raise DataError(f"{self._source.name}: from row {self.rows} on {what} are numbers, before they were text")
+        if values.dtype.kind not in "iufb":
+            raise DataError(f"{self._source.name}: {what} of type {values.dtype}, expected numbers or text")
+        return values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
+
+    def _queries(self, qid: Array) -> Array:
+        """Queries as numbers. Once one of them is a text, all are: the numbers in decimal."""
+        if qid.dtype.kind in "UOS" and "qid_names" not in self._codes and "qid" in self._columns:
+            codes = self._codes["qid_names"] = Codes()
+            self._columns["qid"].change(lambda numbers: codes.encode(numbers.astype(str)))
+        elif qid.dtype.kind in "iu" and "qid_names" in self._codes:
+            qid = qid.astype(str)
+        return self._numbers("qid_names", qid, "queries")
+
+    def _put(self, name: str, values: Array | None) -> None:
+        if values is None and name not in self._columns:
+            return
+        if values is None or (name not in self._columns and self.rows):
+            raise DataError(f"{self._source.name}: row {self.rows}: some rows have {name}, others have none")
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = _Column(self._folder / f"{name}.bin", values.dtype)
+        column.write(self._source.name, self.rows, values)
+        self.written += values.nbytes
+
+    def _cut(self, X: Any) -> None:
+        """Puts the rows strip by strip into the block, and writes it before it gets too large."""
+        rows, start = X.shape[0], 0
+        strip = self._strip
+        if not self._sparse and self._width:
+            row = self._width * X.itemsize
+            strip = strip if row * strip <= _WIDE * self._block_bytes else max(1, self._block_bytes // row)
+        while start < rows:
+            pending = self._pending
+            many = min(rows - start, strip - pending.rows % strip)
+            pending.append(X[start : start + many])
+            start += many
+            if pending.rows % strip == 0 and pending.size + pending.size * strip // pending.rows > self._block_bytes:
+                self._flush()
+
+    def _flush(self) -> None:
+        pending, self._pending = self._pending, _Pending()
+        if not pending.rows:
+            return
+        crc, length = 0, 0
+        with open(self._folder / f"block-{len(self._blocks):06d}.bin", "xb") as file:
+            for piece in pending.pieces(sparse=self._sparse):
+                crc = zlib.crc32(piece, crc)
+                length += file.write(piece)
+        self._blocks.append(Block(pending.rows, pending.entries, crc))
+        self.written += length
+
+    def _write_texts(self, name: str, texts: list[str]) -> Part:
+        content = json.dumps(texts).encode("ascii")
+        (self._folder / f"{name}.json").write_bytes(content)
+        self.written += len(content)
+        return Part("json", len(content), zlib.crc32(content))
+
+
+class _Pending:
+    """Rows of the block that is not full yet: copies, for a source may use its memory again."""
+
+    def __init__(self) -> None:
+        self.rows = self.entries = self.size = 0
+        self._values: list[Array] = []
+        self._columns: list[Array] = []
+        self._lengths: list[Array] = []
+
+    def append(self, X: Any) -> None:
+        if is_sparse(X):
+            self._columns.append(X.indices.astype(np.int32))
+            self._lengths.append(np.diff(X.indptr))
+            self._values.append(X.data.copy())
+            self.size += 4 * len(X.data)
+        else:
+            self._values.append(np.array(X, order="C"))
+        self.rows += X.shape[0]
+        self.entries += self._values[-1].size
+        self.size += self._values[-1].nbytes
+
+    def move_columns(self) -> None:
+        for columns in self._columns:
+            columns += 1
+
+    def pieces(self, *, sparse: bool) -> Iterable[memoryview | bytes]:
+        """The bytes of the block's file."""
+        if sparse:
+            pointers = np.zeros(self.rows + 1, dtype="<i4")
+            np.cumsum(np.concatenate(self._lengths), out=pointers[1:])
+            yield pointers.data.cast("B")
+            yield bytes(-pointers.nbytes % ALIGN)
+            yield from _bytes(self._columns)
+            yield bytes(-4 * self.entries % ALIGN)
+        yield from _bytes(self._values)
+
+
+def _bytes(arrays: list[Array]) -> Iterable[memoryview | bytes]:
+    for array in arrays:
+        if array.size:
+            yield array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).data.cast("B")
+
+
+class _Column:
+    """A file of one number per row, with its checksum so far."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
+        self.file: BinaryIO = open(path, "x+b")
+        self.dtype = dtype.newbyteorder("<")
+        self.name, self._size, self._crc = path.stem, 0, 0
+
+    def write(self, source: str, row: int, values: Array) -> None:
+        if values.dtype != self.dtype:
+            raise DataError(f"{source}: from row {row} on {self.name} is {values.dtype}, before it was {self.dtype}")
+        data = np.ascontiguousarray(values, dtype=self.dtype).data.cast("B")
+        self._crc = zlib.crc32(data, self._crc)
+        self._size += self.file.write(data)
+
+    def change(self, by: Callable[[Array], Array]) -> None:
+        """Puts other numbers in the place of those so far, some at a time."""
+        self._crc = 0
+        for start in range(0, self._size, _CHANGED):
+            self.file.seek(start)
+            values = by(np.frombuffer(self.file.read(_CHANGED), dtype=self.dtype))
+            data = np.ascontiguousarray(values, dtype=self.dtype).data.cast("B")
+            self._crc = zlib.crc32(data, self._crc)
+            self.file.seek(start)
+            self.file.write(data)
+
+    def close(self) -> Part:
+        self.file.close()
+        return Part(self.dtype.str, self._size, self._crc)
+
+
+def _spread(sizes: Array) -> float:
+    """The largest over the smallest; the largest number there is if that is larger."""
+    if not len(sizes):
+        return 1.0
+    with np.errstate(over="ignore"):
+        return float(min(sizes.max() / sizes.min(), np.finfo(np.float64).max))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _version() -> str:
+    from cutsvm.io.models.model_file import package_version
+
+    return package_version()

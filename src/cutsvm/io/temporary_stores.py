@@ -1,0 +1,123 @@
+"""Rows that are put elsewhere for the time of a fit: stores in a temporary folder, which goes with them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cutsvm._utils.errors import DataError
+from cutsvm.io.store.batches import Batch
+from cutsvm.io.store.manifest import NAME
+from cutsvm.io.store.store import Store
+from cutsvm.io.store.writer import STRIP, StoreWriter
+from cutsvm.matrix.array import DenseRows, SparseRows
+
+__all__ = ["Spill", "SpillFolder"]
+
+Array = NDArray[Any]
+
+
+@dataclass
+class _Source:
+    """What a store wants to know of where its rows come from."""
+
+    name: str
+    feature_names: list[str] | None = None
+    zero_based: bool | None = None
+
+    def __iter__(self) -> Iterator[Batch]:
+        return iter(())
+
+    def done(self) -> float | None:
+        return None
+
+
+class Spill:
+    """A store that is being filled with rows; beside each a number of its own, and its number among all."""
+
+    def __init__(self, path: Path, features: int, block_bytes: int, row_bytes: float) -> None:
+        self.path, self.rows = path, 0
+        data = path / f"data-{secrets.token_hex(8)}"
+        data.mkdir(parents=True)
+        strip = int(min(STRIP, max(1, block_bytes // row_bytes)))
+        source = _Source(os.fspath(path))
+        self._writer = StoreWriter(
+            data, source, n_features=features, block_bytes=block_bytes, strip=strip, lasting=False
+        )
+
+    def add(self, rows: DenseRows | SparseRows, values: Array, numbers: Array) -> None:
+        self._writer.add(Batch(_matrix(rows), values, qid=numbers))
+        self.rows += rows.n
+
+    def finish(self) -> Store:
+        """The store: its y are the values, its qid the numbers."""
+        (self.path / NAME).write_bytes(self._writer.finish().to_json())
+        return Store(self.path)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class SpillFolder:
+    """A folder for spilled rows beside the store that they are from, if it can be there; it is made when first used."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @cached_property
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        with suppress(OSError):
+            return tempfile.TemporaryDirectory(prefix=".cutsvm-buckets-", dir=self._store.path.parent)
+        return tempfile.TemporaryDirectory(prefix="cutsvm-buckets-")
+
+    @contextmanager
+    def spills(self, many: int, pending: int) -> Iterator[list[Spill]]:
+        """So many empty stores, in place of those before; `pending` bytes of rows may wait to be written in all."""
+        store, parent = self._store, Path(self._folder.name) / "buckets"
+        shutil.rmtree(parent, ignore_errors=True)
+        made: list[Spill] = []
+        try:
+            for k in range(many):
+                made.append(Spill(parent / f"{k:04d}", store.shape[1], pending // many, self.row_bytes))
+            yield made
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            raise DataError(
+                f"{self._folder.name}: {error.strerror}: no room for the rows in buckets, about "
+                f"{store.manifest.size:,} bytes; buckets=1 needs none"
+            ) from error
+        finally:
+            for spill in made:
+                spill.close()
+
+    @cached_property
+    def row_bytes(self) -> float:
+        """Of a row, in the mean."""
+        return max(1.0, self._store.manifest.size / self._store.shape[0])
+
+    def close(self) -> None:
+        if "_folder" in vars(self):
+            self._folder.cleanup()
+
+
+def _matrix(rows: DenseRows | SparseRows) -> Any:
+    if isinstance(rows, DenseRows):
+        return rows.X
+    values, columns, pointers = rows.arrays
+    matrix: Any = sparse.csr_matrix((values, columns, pointers.astype(np.int32, copy=False)), shape=(rows.n, rows.d))
+    matrix.has_canonical_format = True
+    return matrix

@@ -1,0 +1,231 @@
+"""Rows in a store on disk, swept block by block: the next block is read while the kernels work on this one.
+
+Sums go on from block to block in the same pieces and the same order as over rows in memory, so every result is the same
+to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from cutsvm._native import core
+from cutsvm._utils.threads import ThreadPool
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.io.store.store import Store
+from cutsvm.io.temporary_arrays import Scratch
+from cutsvm.matrix.array import Choices, DenseRows, SparseRows
+from cutsvm.problem.rounding import Magnitudes
+
+PIECE = 1 << 18  # rows that are handed out at a time: a block of narrow rows has millions, and each takes numbers
+FEW = 1 / 16  # of a block's rows: so few are looked up where they are, more are read with the whole block
+
+
+class StoreRows:
+    """The rows of a store. At most three blocks are mapped at a time.
+
+    room: so many rows may be held in memory at once, by solvers that keep some; None: as many as they like.
+    scratch: where numbers of each row go if there is no memory for them.
+    """
+
+    def __init__(
+        self, store: Store, threads: int = 1, *, room: int | None = None, scratch: Scratch | None = None
+    ) -> None:
+        self.store, self.threads, self.room, self.scratch = store, threads, room, scratch
+        self.n, self.d = store.shape
+        self.entries = store.manifest.entries
+        self.edges = store.edges
+        self.spread = store.manifest.spread
+        self._magnitudes: Magnitudes | None = None  # known once all blocks were read
+
+    @property
+    def held(self) -> bool:
+        """Whether there is memory for a few numbers of each row."""
+        return self.scratch is None
+
+    def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
+        return np.empty(shape, dtype=dtype) if self.scratch is None else self.scratch.zeros(shape, dtype)
+
+    def blocks(self, which: Sequence[int] | None = None) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        """The rows of all blocks, or of these, PIECE of them at most at a time: where they stand, and themselves."""
+        if which is not None or self._magnitudes is not None:
+            yield from self._pieces(range(len(self.edges) - 1) if which is None else which)
+            return
+        found: Magnitudes | None = None
+        for mine, rows in self._pieces(range(len(self.edges) - 1)):
+            found = rows.magnitudes if found is None else found.union(rows.magnitudes)
+            yield mine, rows
+        self._magnitudes = found
+
+    @property
+    def magnitudes(self) -> Magnitudes:
+        """Found in the first pass over all blocks; a pass of its own where there was none yet."""
+        if self._magnitudes is None:
+            for _ in self.blocks():
+                pass
+        assert self._magnitudes is not None
+        return self._magnitudes
+
+    def _pieces(self, order: Sequence[int]) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        for mine, rows in self._whole_blocks(order):
+            if rows.n <= PIECE:
+                yield mine, rows
+                continue
+            for begin in range(0, rows.n, PIECE):
+                end = min(rows.n, begin + PIECE)
+                yield slice(mine.start + begin, mine.start + end), rows.part(begin, end)
+
+    def _whole_blocks(self, order: Sequence[int]) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        """These blocks; each is read while its predecessor is used."""
+        if len(order) < 2:
+            for k in order:
+                yield self._place(k), self._as_rows(self.store.read(k))
+                self.store.check_intact()
+            return
+        with ThreadPool(1) as reader:
+            ahead = reader.submit(self.store.read, order[0])
+            for position, k in enumerate(order):
+                arrays = ahead.result()
+                if position + 1 < len(order):
+                    ahead = reader.submit(self.store.read, order[position + 1])
+                yield self._place(k), self._as_rows(arrays)
+                self.store.check_intact()  # of what was just read, and of the columns of labels and the like
+
+    def run(self, begin: int, end: int) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        """The rows from begin to end, PIECE of them at most at a time: where they stand, and themselves."""
+        first, last = np.searchsorted(self.edges, [begin, end - 1], side="right") - 1
+        blocks: Iterable[tuple[slice, DenseRows | SparseRows]]
+        if first == last:  # a few rows of a large block: the others are not read
+            mine = self._place(int(first))
+            many = FEW * (mine.stop - mine.start) < end - begin
+            blocks = [(mine, self._as_rows(self.store.read(int(first), whole=many)))]
+        else:
+            blocks = self._whole_blocks(range(int(first), int(last) + 1))
+        for mine, rows in blocks:
+            stop = min(end, mine.stop)
+            for low in range(max(begin, mine.start), stop, PIECE):
+                high = min(stop, low + PIECE)
+                yield slice(low, high), rows.part(low - mine.start, high - mine.start)
+                self.store.check_intact()
+
+    def _place(self, k: int) -> slice:
+        return slice(int(self.edges[k]), int(self.edges[k + 1]))
+
+    def _as_rows(self, arrays: tuple[Array, ...]) -> DenseRows | SparseRows:
+        if len(arrays) == 1:
+            return DenseRows(arrays[0], self.threads)
+        values, columns, pointers = arrays
+        return SparseRows.of((values, columns, pointers), self.d, self.threads)
+
+    def scores(self, w: Vector, b: float, out: Vector) -> None:
+        for mine, rows in self.blocks():
+            rows.scores(w, b, out[mine])
+
+    def centred(self) -> tuple[StoreRows, None]:
+        """Themselves: a copy would not fit."""
+        return self, None
+
+    def compensated_scores(self, w: Vector, b: float, out: Vector, rest: Vector) -> None:
+        for mine, rows in self.blocks():
+            rows.compensated_scores(w, b, out[mine], rest[mine])
+
+    def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
+        for mine, rows in self.blocks():
+            rows.scores_many(W, b, out[mine])
+
+    def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
+        edges = core.cut_shards(bounds)
+        pieces = len(edges) - 1
+        partial, travel, read = np.zeros((pieces, sums.shape[1])), np.zeros(pieces), 0
+        for mine, rows in self.blocks(self._where(old, fresh)):
+            inside = np.clip(edges - mine.start, 0, rows.n)
+            read += rows.add_pieces(old[mine], fresh[mine], inside, partial, travel)
+        each = pieces // len(sums)
+        for piece in range(pieces):
+            sums[piece // each] += partial[piece]
+            moved[piece // each] += travel[piece]
+        return read
+
+    def accumulate_choices(self, choices: Choices, bounds: Ints, sums: Vector, moved: Vector) -> int:
+        read = 0
+        for mine, rows in self.blocks(self._where(choices.old, choices.fresh)):
+            inside = np.clip(bounds - mine.start, 0, rows.n)
+            read += rows.accumulate_choices(choices.part(mine), inside, sums, moved)
+        return read
+
+    def _where(self, old: Array, fresh: Array) -> list[int]:
+        """The blocks that have a row whose coefficient changed: the others are not read."""
+        places = map(self._place, range(len(self.edges) - 1))
+        return [k for k, mine in enumerate(places) if not np.array_equal(old[mine], fresh[mine])]
+
+    def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
+        groups, read = len(sums), 0
+        edges = core.group_edges(self.n, groups, self.d)
+        partial = np.zeros(((len(edges) - 1) * groups, self.d + 1))
+        wanted = [k for k in range(len(self.edges) - 1) if (group[self._place(k)] >= 0).any()]
+        for mine, rows in self.blocks(wanted):
+            inside = np.clip(edges - mine.start, 0, rows.n)
+            read += rows.add_groups(weights[mine], group[mine], groups, inside, partial)
+        for first in range(0, len(partial), groups):
+            sums += partial[first : first + groups]
+        return read
+
+    def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
+        for mine, rows in self.blocks():
+            rows.tangents(signed[mine], W, b, np.clip(edges - mine.start, 0, rows.n), partial, heights)
+
+    def by_row(self) -> StoreRows:
+        return self  # no column occurs twice in a row of a store
+
+    def squares(self, out: Vector) -> None:
+        out[:] = self.store.squares
+        self.store.check_intact()
+
+    def squares_of(self, begin: int, end: int) -> Vector:
+        """|x_i|^2 of the rows from begin to end, mapped."""
+        part: Vector = self.store.squares[begin:end]
+        return part
+
+    def take(self, rows: Ints) -> DenseRows | SparseRows:
+        """A copy of these rows, rising, in memory."""
+        if len(rows) and (rows[0] < 0 or rows[-1] >= self.n or (np.diff(rows) < 0).any()):
+            raise ValueError(f"rows: rising numbers from 0 to {self.n - 1} expected")
+        cuts = np.searchsorted(rows, self.edges)
+        parts = [
+            (k, slice(int(low), int(high)), rows[low:high] - self.edges[k])
+            for k, (low, high) in enumerate(pairwise(cuts))
+            if high > low
+        ]
+        taken = self._take_sparse(len(rows), parts) if self.store.sparse else self._take_dense(len(rows), parts)
+        self.store.check_intact()
+        return taken
+
+    def _take_dense(self, many: int, parts: list[tuple[int, slice, Ints]]) -> DenseRows:
+        copy = np.empty((many, self.d), dtype=self.store.manifest.dtype)
+        for k, to, own in parts:
+            (X,) = self.store.read(k, whole=self._most(k, own))
+            core.dense_take(X, own, copy[to], self.threads)
+        return DenseRows(copy, self.threads)
+
+    def _take_sparse(self, many: int, parts: list[tuple[int, slice, Ints]]) -> SparseRows:
+        lengths = np.zeros(many + 1, dtype=np.int64)
+        for k, to, own in parts:
+            pointers = self.store.read(k, whole=False)[2]
+            lengths[to.start + 1 : to.stop + 1] = pointers[own + 1] - pointers[own]
+        ends = np.cumsum(lengths)
+        index = np.int32 if ends[-1] < 2**31 else np.int64
+        values, columns = np.empty(ends[-1], dtype=self.store.manifest.dtype), np.empty(ends[-1], dtype=np.int32)
+        for k, to, own in parts:
+            where = self.store.read(k, whole=self._most(k, own))
+            first, last = ends[to.start], ends[to.stop]
+            inside = (ends[to.start : to.stop + 1] - first).astype(np.int32)
+            core.sparse_take(
+                where[0], where[1], where[2], own, inside, values[first:last], columns[first:last], self.threads
+            )
+        return SparseRows.of((values, columns.astype(index, copy=False), ends.astype(index)), self.d, self.threads)
+
+    def _most(self, k: int, own: Ints) -> bool:
+        return len(own) > FEW * int(self.edges[k + 1] - self.edges[k])

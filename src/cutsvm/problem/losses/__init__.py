@@ -1,0 +1,136 @@
+"""Convex losses of the scores f = X w + b: they know labels and weights, and nothing of X."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.problem.losses.hinge import Hinge
+from cutsvm.problem.losses.multiclass import CrammerSinger
+from cutsvm.problem.losses.pairwise import PairLine, Pairwise
+
+__all__ = [
+    "CrammerSinger",
+    "Hinge",
+    "KnottedLine",
+    "Line",
+    "Look",
+    "Loss",
+    "PairLine",
+    "Pairwise",
+    "RowLoss",
+    "Siftable",
+]
+
+
+class Look(Protocol):
+    """What one sweep sees at several points k of a line of scores."""
+
+    @property
+    def values(self) -> Vector:
+        """The loss at each k."""
+
+    @property
+    def slopes(self) -> Vector:
+        """A slope at each k; just right of it, where kinks are counted."""
+
+
+class KnottedLook(Look, Protocol):
+    """One that counts kinks, too."""
+
+    @property
+    def knots(self) -> Vector:
+        """How many kinks lie at or left of each k; those of one row between two k may count as one."""
+
+
+class Line(Protocol):
+    """The loss along a line of scores f + k t: convex and piecewise linear in k."""
+
+    n: int
+
+    def look(self, ks: Vector) -> Look:
+        """The loss at up to `core.LOOKS` points, rising."""
+
+
+class KnottedLine(Line, Protocol):
+    """One whose kinks are few enough, a few for each row, to find the one that matters."""
+
+    def look(self, ks: Vector) -> KnottedLook:
+        """The loss at up to `core.LOOKS` points, rising, in one sweep."""
+
+    def crossing(self, low: float, high: float, slope: float, curvature: float, level: float) -> float:
+        """The smallest k in (low, high] where slope + curvature k + (slope gained since low) reaches level."""
+
+
+class Loss(Protocol):
+    """A convex function of the scores, bound to labels and weights; never negative."""
+
+    n: int
+    total: float  # the loss at zero scores
+
+    def value(self, scores: Vector) -> float:
+        """The loss of the scores."""
+
+    def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
+        """The loss of scores + rest, to the last digits even of rows on the margin.
+
+        With an error: no less than the loss of any scores that differ from these by it at most.
+        """
+
+    def line(self, scores: Vector, to: Vector | None = None) -> Line:
+        """The loss along the line from `scores` towards `to` (at k = 1), or with k added to all scores."""
+
+
+class RowLoss(Loss, Protocol):
+    """A loss with one score, and so one slope, for each row."""
+
+    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
+        """out = slopes g at the scores; returns the offsets of the ranges between bounds: loss = offset + g . scores.
+
+        balanced: they sum to 0, if the scores are those of the best intercept.
+        """
+
+
+Own = TypeVar("Own", bound="Siftable")
+
+
+class Siftable(Loss, Protocol):
+    """A loss whose rows can be told apart by how surely they keep their slope; `cutsvm.solvers.sifting.working_set`
+    says what for.
+
+    Rows of one group have one label, and one linear function for their loss as long as they stay in it.
+    """
+
+    labels: int
+    groups: int
+
+    @property
+    def masses(self) -> Vector:
+        """s_i, some of them with the sign of their label."""
+
+    def distances(self, scores: Vector, rows: Ints) -> Vector:
+        """How far each of these rows is from a change of its slope."""
+
+    def sift(self, scores: Vector, band: float, group: Array) -> Ints:
+        """group[i] = the row's group, or below 0; returns the rows within `band` of a change, which are KEPT."""
+
+    def strays(self, scores: Vector, group: Array) -> Ints:
+        """The rows that are in another group now."""
+
+    def side(self, label: int) -> Array:
+        """Which rows have this label, and weight."""
+
+    def label_totals(self) -> Vector:
+        """The weight of each label's rows."""
+
+    def part(self: Own, rows: slice) -> Own:
+        """The loss of a run of rows, read where they are."""
+
+    def take(self: Own, rows: Ints, factors: Vector | None = None) -> Own:
+        """The loss of these rows alone, their weights times factors."""
+
+    def of_groups(self: Own, groups: Ints, weights: Vector) -> Own:
+        """The loss of one row per group with this weight."""
+
+    def joined(self: Own, parts: list[Own]) -> Own:
+        """The loss of all parts' rows, one after the other."""

@@ -1,0 +1,218 @@
+"""The pairwise hinge loss: sum over the pairs of a query with y_i > y_j of s_i s_j max(0, 1 - (f_i - f_j))."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from cutsvm._native import core
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.problem.rounding import UNIT, exact_difference, gamma, widened
+
+# A pair as close as this to the margin is on it, and does not count: round-off must not choose among slopes.
+TIE = 1e-12
+_EVERY_PAIR = 1024  # rows of which every pair may be looked at
+_LONG = 8192  # terms of slopes times scores that are added up, by blocks
+_SUMS = 64  # additions of sums of levels, and of the numbers themselves
+_ABOVE_ZERO = 5e-324  # the smallest margin: a difference below it is 0 or less
+_HEAVY = 1e70  # products of weights up to here, and sums of many of them, have room for slopes and scores
+# Rows of a sample, and how many times as many there have to be for it to pay.
+SAMPLE, PAYS = 2000, 8
+
+
+class Evaluation(NamedTuple):
+    """Slopes by row; by query the weight of the pairs that count, and their loss."""
+
+    slopes: Vector
+    weights: Vector
+    losses: Vector
+
+
+@dataclass(frozen=True)
+class PairLook:
+    """See `cutsvm.problem.losses.Look`."""
+
+    values: Vector
+    slopes: Vector
+
+
+class PairLine:
+    """The loss along a line of scores. It has a kink for each pair, so they are not counted: a look sorts at each k."""
+
+    def __init__(self, loss: Pairwise, scores: Vector, to: Vector, times: float = 1.0) -> None:
+        self.n, self._times = loss.n, times
+        self._loss, self._scores, self._to, self._direction = loss, scores, to, to - scores
+
+    def look(self, ks: Vector) -> PairLook:
+        slopes, values, scores = np.empty(len(ks)), np.empty(len(ks)), np.empty(self.n)
+        for m, k in enumerate(ks):
+            core.blend(self._scores, self._to, k, scores, self._loss.threads)  # as the solver's next point will be
+            here = self._loss.evaluate(scores)
+            values[m], slopes[m] = self._times * here.losses.sum(), self._times * (here.slopes @ self._direction)
+        return PairLook(values, slopes)
+
+    def sample(self) -> PairLine | None:
+        """About the same line from few rows, to begin a search with; None where that would save nothing."""
+        few = self._loss.sample
+        return None if few is None else PairLine(few.loss, self._scores[few.rows], self._to[few.rows], few.times)
+
+
+class Sample(NamedTuple):
+    """The loss of some of the rows; so many times it is about that of all."""
+
+    loss: Pairwise
+    rows: Ints
+    times: float
+
+
+class Pairwise:
+    """The loss of rows that stand query by query: query q has the rows starts[q]..starts[q + 1].
+
+    Only the order of the values y within a query counts; rows of one query with the same y make no pair. Where products
+    of two weights could overflow or underflow, `weights` are those given divided by `unit`, a power of 2 that makes the
+    heaviest pair weigh about 1; `total` is the weight of all pairs in these units.
+    """
+
+    def __init__(self, y: Array, weights: Vector, starts: Ints, threads: int = 1) -> None:
+        self.n, self.threads = len(y), threads
+        self.starts: Ints = np.ascontiguousarray(starts, dtype=np.int64)
+        self.ranks, self.levels = _levels(y, self.starts)
+        self._memory = core.PairMemory()
+        self._last: list[tuple[Vector, Evaluation]] = []
+        self.unit = _unit(self.ranks, weights, self.starts, self.levels)
+        self.weights = weights if self.unit == 1.0 else weights / self.unit
+        # At equal scores every pair counts. Sums are of each query alone: one that makes no pair adds nothing.
+        self.total = float(self.count(np.zeros(self.n), 1.0).weights.sum())
+
+    @property
+    def n_pairs(self) -> float:
+        """The weight of all pairs as it was given: without weights, their number."""
+        return self.total * self.unit * self.unit
+
+    def count(self, scores: Vector, margin: float) -> Evaluation:
+        """Of the pairs with f_i - f_j < margin, in O(n log n). A query's loss is margin x weight + slopes . scores."""
+        queries = len(self.levels)
+        found = Evaluation(np.empty(self.n), np.empty(queries), np.empty(queries))
+        rows = (self.ranks, self.weights, self.starts, self.levels)
+        core.pair_slopes(*rows, scores, margin, *found, self._memory, self.threads)
+        return found
+
+    def evaluate(self, scores: Vector) -> Evaluation:
+        """At a margin of 1. Solvers ask for value, slopes and a line at the same scores: the last two are kept."""
+        for k, (known, found) in enumerate(self._last):
+            if known[0] == scores[0] and np.array_equal(known, scores):  # the first tells most of them apart
+                self._last.insert(0, self._last.pop(k))
+                return found
+        slopes, weights, losses = self.count(scores, 1.0 - TIE)
+        self._last = [(scores.copy(), Evaluation(slopes, weights, losses + TIE * weights)), *self._last[:1]]
+        return self._last[0][1]
+
+    def value(self, scores: Vector) -> float:
+        return float(self.evaluate(scores).losses.sum())
+
+    def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
+        """See `cutsvm.problem.losses.Loss`: of few rows by a look at every pair, of many to the digits of the
+        sweeps."""
+        if self.n <= _EVERY_PAIR:
+            total = sum(self._every_pair(scores, rest, error, *ends) for ends in pairwise(self.starts.tolist()))
+            return widened(total, self.n, error)
+        if not error:
+            found = self.count(scores, 1.0)
+            return float(found.losses.sum() + found.slopes @ rest)
+        # By a wider margin: no difference of two scores is off by more than twice the error of one.
+        largest = max(float(scores.max()), -float(scores.min()))
+        found = self.count(scores, 1.0 + 2.0 * error + 8.0 * UNIT * (1.0 + largest))
+        return float(found.losses.sum()) + gamma(_LONG) * (1.0 + 2.0 * largest) * float(found.weights.sum())
+
+    def _every_pair(self, scores: Vector, rest: Vector, error: float, first: int, last: int) -> float:
+        """The loss of the pairs of one query."""
+        mine = slice(first, last)
+        f, more, ranks, s = scores[mine], rest[mine], self.ranks[mine], self.weights[mine]
+        ahead, lost = exact_difference(f[:, None], f)
+        lost += more[:, None] - more
+        short = np.where(ranks[:, None] > ranks, (1.0 - ahead) - lost + 2.0 * error, 0.0)
+        return float(s @ np.maximum(0.0, short) @ s)
+
+    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
+        """See `RowLoss.slopes`. Bounds lie between queries; slopes sum to 0 in each, so they are always balanced."""
+        here = self.evaluate(scores)
+        np.copyto(out, here.slopes)
+        queries = np.searchsorted(self.starts, bounds).tolist()
+        return np.array([here.weights[first:last].sum() for first, last in pairwise(queries)])
+
+    def slope_errors(self, offsets: Vector) -> Vector:
+        """By shard, given its offset: at least sum_i |error of g_i|.
+
+        g_i is s_i times the difference of two sums of weights, in which only numbers above 0 are added up; over all
+        rows both, times s_i, add up to the offset. Sums of equal powers of 2 are exact.
+        """
+        if self._exact:
+            return np.zeros(len(offsets))
+        return 4.0 * gamma(int(np.diff(self.starts).max()) + _SUMS) * offsets
+
+    @cached_property
+    def _exact(self) -> bool:
+        first = float(self.weights[0])
+        return first > 0.0 and math.frexp(first)[0] == 0.5 and bool((self.weights == first).all())
+
+    def line(self, scores: Vector, to: Vector | None = None) -> PairLine:
+        return PairLine(self, scores, scores + 1.0 if to is None else to)
+
+    @cached_property
+    def sample(self) -> Sample | None:
+        """Whole queries, or rows of all queries if those are large; always the same ones."""
+        if self.n < PAYS * SAMPLE:
+            return None
+        sizes, draw, share = np.diff(self.starts), np.random.default_rng(0).random, SAMPLE / self.n
+        whole = len(sizes) >= SAMPLE // 10  # queries are many enough to take some as they are
+        rows = np.flatnonzero(np.repeat(draw(len(sizes)) < share, sizes) if whole else draw(self.n) < share)
+        starts = np.searchsorted(rows, self.starts)
+        loss = Pairwise(self.ranks[rows], self.weights[rows], starts)
+        return Sample(loss, rows, self.total / loss.total) if loss.total > 0.0 else None
+
+    def misordered(self, scores: Vector) -> Vector:
+        """By query: the weight of the pairs in the wrong order, those with equal scores at one half."""
+        wrong, ties = self.count(scores, 0.0).weights, self.count(scores, _ABOVE_ZERO).weights
+        return 0.5 * (wrong + ties)
+
+
+def _levels(y: Array, starts: Ints) -> tuple[Array, Ints]:
+    """y as 0, 1, ... within each query, and how many of them each query has."""
+    query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    order = np.lexsort((y, query)) if len(starts) > 2 else np.argsort(y, kind="stable")
+    sorted_y, sorted_query = y[order], query[order]
+    first = np.ones(len(y), dtype=bool)  # of a query
+    first[1:] = sorted_query[1:] != sorted_query[:-1]
+    rises = first.copy()
+    rises[1:] |= sorted_y[1:] != sorted_y[:-1]
+    counted = np.cumsum(rises)
+    sorted_ranks = counted - np.maximum.accumulate(np.where(first, counted, 0))
+    ranks = np.empty(len(y), dtype=np.int32)
+    ranks[order] = sorted_ranks
+    levels: Ints = np.zeros(len(starts) - 1, dtype=np.int64)
+    some = np.diff(starts) > 0
+    levels[some] = sorted_ranks[starts[1:][some] - 1] + 1  # the last row of a query has its highest level
+    return ranks, levels
+
+
+def _unit(ranks: Array, weights: Vector, starts: Ints, levels: Ints) -> float:
+    """The power of 2 whose square is about the weight of the heaviest pair; 1 if no product can leave the range."""
+    some = weights[weights > 0.0]
+    if not len(some) or (some.max() < _HEAVY and some.min() > 1.0 / _HEAVY):
+        return 1.0
+    # The heaviest row of each level of each query; of the levels of a query the two heaviest make the heaviest pair.
+    begins = np.concatenate([[0], np.cumsum(levels)])
+    heaviest = np.zeros(int(begins[-1]))
+    query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    np.maximum.at(heaviest, begins[query] + ranks, weights)
+    exponent = -np.inf
+    for first, last in pairwise(begins.tolist()):
+        if last - first > 1:
+            low, high = np.partition(heaviest[first:last], -2)[-2:]
+            exponent = max(exponent, np.log2(low) + np.log2(high) if low > 0.0 else -np.inf)
+    return float(2.0 ** np.round(0.5 * exponent)) if np.isfinite(exponent) else 1.0

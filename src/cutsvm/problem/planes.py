@@ -1,0 +1,198 @@
+"""Planes under the risk, and the bundle of all planes so far: a lower bound of the objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from cutsvm._utils.types import Ints, Vector
+from cutsvm.driver.timing import timed
+from cutsvm.problem.rounding import RowScale, dual_bound
+from cutsvm.qp.problem import Reduced, ReducedProblem
+
+OVERFLOW = 1e120  # C times a slope; its square is what counts
+
+
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """R_p(w) >= slopes[p] . w + offsets[p], one row per shard p, up to rounding.
+
+    errors: what rounding may have cost slope and offset of each plane, and what the slopes in the free coordinates: the
+    number e of `cutsvm.problem.rounding`, twice.
+    """
+
+    slopes: Vector
+    offsets: Vector
+    errors: Vector
+
+
+class Bundle:
+    """The planes so far: R(w) >= sum_p max(0, max_k slope_pk . w + offset_pk) =: R_B(w).
+
+    Planes do not depend on C, so a bundle serves every C. With two free coordinates and more, its bound
+    leans on `reach`: some minimiser of the whole objective has none of them beyond +-reach, for every C in question.
+    """
+
+    # A plane is idle that adds less than this share of the mean that its shard's planes add to the bound. With several
+    # free coordinates planes of little weight may be what balances the others: those are kept.
+    IDLE, BALANCING = 0.02, 0.001
+
+    def __init__(self, size: int, n_free: int, scale: Callable[[], RowScale], reach: float = np.inf) -> None:
+        self.n_free, self.reach = n_free, reach
+        self._scale = scale
+        self._slopes = np.empty((0, size))  # grown by doubling; the first `_used` rows count
+        self._offsets: Vector = np.empty(0)
+        self._errors: Vector = np.empty((0, 2))
+        self._shard: Ints = np.empty(0, dtype=np.int64)
+        self._gram = np.empty((0, 0))
+        self._known = 0  # rows of the Gram matrix that are filled in
+        self._weights: Vector = np.empty(0)  # the last solution's, of the planes it knew, in units of C
+        self._idle: Ints = np.empty(0, dtype=np.int64)  # solutions in a row without this plane
+        self._used = 0
+        self._largest = 0.0  # of all slopes
+        self._highest = (0.0, 0.0)  # the best bound so far, and the C that it is for
+        self._rising = False  # whether the last solution has bettered it
+        self._care = 1.0  # by how much more exactly to solve because it has not
+        self._proven = (0.0, 0.0)  # a bound from elsewhere, and its C
+
+    def __len__(self) -> int:
+        return self._used
+
+    @property
+    def slopes(self) -> Vector:
+        """The planes' slopes, one row each."""
+        return self._slopes[: self._used]
+
+    @property
+    def offsets(self) -> Vector:
+        return self._offsets[: self._used]
+
+    @property
+    def errors(self) -> Vector:
+        return self._errors[: self._used]
+
+    @property
+    def shard(self) -> Ints:
+        """The shard that each plane belongs to."""
+        return self._shard[: self._used]
+
+    @property
+    def weights(self) -> Vector:
+        """The planes' weights in the last solution, in units of C."""
+        return self._weights[: self._used]
+
+    def proven(self, C: float) -> float:
+        """A bound of the objective that holds before any plane is looked at: that of a run which this one goes on."""
+        return self._proven[0] if self._proven[1] == C else 0.0
+
+    def resume(self, planes: Planes, shard: Ints, weights: Vector, proven: tuple[float, float]) -> None:
+        """Takes up an empty bundle where another of the same risk ended; `proven` is its bound and the C of that."""
+        m = len(shard)
+        self._grow(m)
+        self._slopes[:m], self._offsets[:m], self._shard[:m] = planes.slopes, planes.offsets, shard
+        self._errors[:m] = planes.errors
+        self._weights[:m], self._idle[:m] = weights, 0
+        self._used, self._largest = m, float(np.abs(planes.slopes).max(initial=0.0))
+        self._proven = self._highest = proven
+
+    def add(self, planes: Planes) -> None:
+        """Adds one plane per shard, but for those that say no more than R_p >= 0."""
+        telling = np.flatnonzero(planes.offsets > 0.0)
+        fresh = len(telling)
+        if self._used + fresh > len(self._offsets):
+            self._grow(max(2 * len(self._offsets), self._used + fresh, 16))
+        rows = slice(self._used, self._used + fresh)
+        self._slopes[rows], self._offsets[rows] = planes.slopes[telling], planes.offsets[telling]
+        self._errors[rows] = planes.errors[telling]
+        self._shard[rows], self._weights[rows], self._idle[rows] = telling, 0.0, 0
+        self._used += fresh
+        self._largest = max(self._largest, float(np.abs(planes.slopes).max()))
+
+    def _grow(self, capacity: int) -> None:
+        def larger(old: Vector) -> Vector:
+            new = np.zeros((capacity, *old.shape[1:]), dtype=old.dtype)
+            new[: self._used] = old[: self._used]
+            return new
+
+        self._slopes, self._offsets, self._errors, self._weights = map(
+            larger, (self._slopes, self._offsets, self._errors, self._weights)
+        )
+        self._shard, self._idle = (larger(a).astype(np.int64) for a in (self._shard, self._idle))  # type: ignore[arg-type]
+
+    def height(self, w: Vector) -> float:
+        """R_B(w)"""
+        tops = np.zeros(1 + int(self.shard.max(initial=0)))
+        np.maximum.at(tops, self.shard, self.slopes @ w + self.offsets)
+        return float(tops.sum())
+
+    @timed("qp")
+    def minimise(self, C: float, tol: float) -> Reduced:
+        """min over w of |w|^2/2 + C R_B(w), to an absolute tolerance; its bound holds whatever the tolerance."""
+        if not C * self._largest < OVERFLOW:
+            raise FloatingPointError("the objective would overflow: scale the features, or lower C")
+        m = self._used
+        if m == 0:
+            return Reduced(np.zeros(self._slopes.shape[1]), 0.0, 0.0, 0.0, np.empty(0), 0)
+        problem = ReducedProblem(
+            self._slopes[:m], self._offsets[:m], self._shard[:m], self.n_free, self._gram_matrix(), self.reach
+        )
+        solution = problem.solve(C, self._care * tol, self._weights[:m])
+        self._weights[:m] = solution.weights
+        highest = self._highest[0] if self._highest[1] == C else 0.0
+        self._rising = solution.lower > highest
+        self._highest = max(highest, solution.lower), C
+        self._care = 1.0 if self._rising else max(1e-6, 0.25 * self._care)
+        shard = self._shard[:m]
+        adds = solution.weights * self._offsets[:m]
+        mean = np.bincount(shard, weights=adds) / np.maximum(1, np.bincount(shard))
+        busy = adds > (self.IDLE if self.n_free < 2 else self.BALANCING) * mean[shard]
+        self._idle[:m] = np.where(busy, 0, self._idle[:m] + 1)
+        return replace(solution, lower=self.bound(C, solution.weights))
+
+    @cached_property
+    def scale(self) -> RowScale:
+        """What bounds need to know of the rows; it may take a pass, which is made when the first bound is."""
+        return self._scale()
+
+    def bound(self, C: float, weights: Vector) -> float:
+        """The lower bound of the objective that these weights of the planes prove, rounding errors taken off."""
+        return dual_bound(self.slopes, self.offsets, self.errors, self.shard, weights, C, self.scale)
+
+    def _gram_matrix(self) -> Vector | None:
+        """slopes @ slopes.T over the regularised coordinates, if that is smaller than the slopes' own."""
+        m, known = self._used, self._known
+        features = self._slopes.shape[1] - self.n_free
+        if m > features:
+            return None
+        if len(self._gram) < m:
+            gram = np.empty((len(self._offsets),) * 2)
+            gram[:known, :known] = self._gram[:known, :known]
+            self._gram = gram
+        if known < m:
+            part = self._slopes[:m, :features]
+            block = part[known:m] @ part.T
+            self._gram[known:m, :m] = block
+            self._gram[:m, known:m] = block.T
+            self._known = m
+        return self._gram[:m, :m]
+
+    def drop_idle(self, patience: int, *, always: bool = False) -> None:
+        """Drops planes that carried no weight in the last `patience` solutions.
+
+        Only while the bound rises: otherwise a plane that is dropped could come back, and so on for ever. Not so if it
+        is for another C from now on (`always`).
+        """
+        if not (self._rising or always):
+            return
+        m = self._used
+        keep = np.flatnonzero(self._idle[:m] < patience)
+        if len(keep) == m:
+            return
+        known = keep[keep < self._known]
+        self._gram[: len(known), : len(known)] = self._gram[np.ix_(known, known)]
+        self._known, self._used = len(known), len(keep)
+        for array in (self._slopes, self._offsets, self._errors, self._shard, self._weights, self._idle):
+            array[: len(keep)] = array[keep]

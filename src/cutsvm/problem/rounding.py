@@ -1,0 +1,144 @@
+"""Bounds on rounding errors, so that a lower bound that is computed in float64 is one in exact arithmetic.
+
+Notation: u = 2^-53 is the unit roundoff. A sum of m products, in any order, is off by at most gamma(m) sum |a_i b_i|,
+gamma(m) = m u / (1 - m u) (N. Higham: Accuracy and stability of numerical algorithms, 2nd ed., section 3.1).
+
+A plane under the risk is a sum over rows, slope = sum_i c_i (x_i, 1), of which we have a rounded one. What it lost is
+again of that form: the exact plane has slope + sum_i theta_i (x_i, 1) and offset + theta_0 with sum_i |theta_i| <= e
+and |theta_0| <= e, where e is known from the length of the sum and from sum_i |c_i| (`Planes.errors`). So the dual
+function of the reduced problem at weights x >= 0, sum of x over each shard <= 1,
+
+    C o.x - C^2 |v|^2 / 2,    v = sum_k x_k slope_k,    beta = the part of v that belongs to free coordinates, 0
+
+loses at most, with E = sum_k x_k e_k and what adding up v itself may lose,
+
+    C E                               in the first term
+    C^2 E' p(v) + (C E' r)^2 / 2      in the second:  p(v) >= max_i |x_i|.|v|,  r >= max_i |x_i|
+    C b_max (|beta| + E)              for beta, which is 0 only up to rounding:  |b*| <= b_max at some minimiser
+
+b_max is measured from the centre m of the rows, b + w.m, so that a constant added to a feature costs nothing there.
+That moves beta m from the last term to v, and so E' = 2 E + |beta|.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cutsvm._utils.types import Ints, Vector
+
+__all__ = ["UNIT", "Magnitudes", "RowScale", "dual_bound", "gamma"]
+
+UNIT = 2.0**-53
+TINY = 2.0**-1060  # what products that underflow may lose, with room for as many of them as there can be
+SLIGHTLY = 1.0 + 2.0**-40  # more than the rounding of a few operations on numbers that are bounds themselves
+
+
+def gamma(terms: float) -> float:
+    """The relative error of a sum of so many products, at most."""
+    small = terms * UNIT
+    return small / (1.0 - small) if small < 0.5 else np.inf
+
+
+def exact_difference(a: Vector, b: Vector) -> tuple[Vector, Vector]:
+    """a - b and what rounding takes from it: their sum is the difference itself (D. Knuth)."""
+    difference = a - b
+    share = difference - a
+    return difference, (a - (difference - share)) - (b + share)
+
+
+def widened(total: float, terms: int, error: float) -> float:
+    """A sum of numbers above 0; with an error, no less than the sum itself, whatever rounding takes."""
+    return total * (1.0 + gamma(terms + 8)) if error else total
+
+
+@dataclass(frozen=True, eq=False)
+class Magnitudes:
+    """How large the rows are: low_j <= x_ij <= high_j, or only |x_i| <= norm; `terms`: the values of a row, at most."""
+
+    low: Vector | None
+    high: Vector | None
+    norm: float
+    terms: int
+
+    @classmethod
+    def of_columns(cls, low: Vector, high: Vector) -> Magnitudes:
+        with np.errstate(over="ignore"):  # an infinite norm proves nothing, and does no harm
+            norm = SLIGHTLY * float(np.linalg.norm(np.maximum(np.abs(low), np.abs(high))))
+        return cls(low, high, norm, len(low))
+
+    @classmethod
+    def of_norm(cls, norm: float, terms: int) -> Magnitudes:
+        return cls(None, None, SLIGHTLY * norm, terms)
+
+    def union(self, other: Magnitudes) -> Magnitudes:
+        """Of the rows of both."""
+        if self.low is None or self.high is None or other.low is None or other.high is None:
+            return Magnitudes(None, None, max(self.norm, other.norm), max(self.terms, other.terms))
+        return Magnitudes.of_columns(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+    @property
+    def radius(self) -> float:
+        """At least |x_i - m| for some centre m of the rows, within low and high."""
+        if self.low is None or self.high is None:
+            return self.norm
+        return min(self.norm, SLIGHTLY * float(np.linalg.norm(0.5 * self.high - 0.5 * self.low)))
+
+    def product(self, w: Vector) -> float:
+        """At least sum_j |x_ij w_j| for every row."""
+        by_norm = self.norm * float(np.linalg.norm(w))
+        if self.low is None or self.high is None:
+            return SLIGHTLY * by_norm
+        by_column = float(np.maximum(np.abs(self.low), np.abs(self.high)) @ np.abs(w))
+        return SLIGHTLY * min(by_norm, by_column)
+
+
+@dataclass(frozen=True, eq=False)
+class RowScale:
+    """What a bound needs to know of the rows of a problem: their magnitudes, outputs, and the free coordinates."""
+
+    magnitudes: Magnitudes
+    outputs: int  # the slope has so many blocks of d features
+    n_free: int
+    regularized: bool  # an intercept for each output follows the features, and is regularised
+    intercept_bound: float  # some minimiser has no free coordinate beyond this, measured from the centre of the rows
+
+    def product(self, slope: Vector) -> float:
+        """At least sum_j |x_ij v_j| for every row and the block v of every output."""
+        extra = self.outputs if self.regularized else 0
+        features = slope[: len(slope) - extra].reshape(self.outputs, -1)
+        largest = max(self.magnitudes.product(block) for block in features)
+        return largest + (float(np.abs(slope[len(slope) - extra :]).max()) if extra else 0.0)
+
+    @property
+    def norm(self) -> float:
+        return float(np.hypot(self.magnitudes.norm, 1.0)) if self.regularized else self.magnitudes.norm
+
+
+def dual_bound(
+    slopes: Vector, offsets: Vector, errors: Vector, shard: Ints, weights: Vector, C: float, scale: RowScale
+) -> float:
+    """A number that is no larger than min over w of |w|^2/2 + C R(w), whatever was lost to rounding.
+
+    errors: one row (of the features and of the offset, of the free coordinates) per plane.
+    """
+    m, d = len(offsets), slopes.shape[1] - scale.n_free
+    x = np.maximum(weights, 0.0)
+    top = float(np.bincount(shard, weights=x).max(initial=0.0))
+    x = x / (max(1.0, top) * (1.0 + gamma(m + 8)))
+    pull = x @ slopes
+    v, beta = pull[:d], float(np.abs(pull[d:]).sum())
+    gain = float(x @ offsets)
+    lost, lost_free = (x @ errors).tolist()
+    summed = 2.0 * gamma(m + 4) * (gain + lost)  # in adding up v: sum_i |c_i| is at most twice the offset
+    error, error_free = lost + summed, lost_free + summed
+    moved = 2.0 * max(error, error_free) + beta if scale.n_free else error
+    square, height = float(v @ v), scale.product(v)
+    far = C * moved * scale.norm  # a product overflows to infinity where a power would raise
+    cost = 0.5 * (C * C * (square * (1.0 + gamma(d + 8)) + 2.0 * moved * height) + far * far)
+    cost += C * C * TINY * (1.0 + float(np.abs(v).sum()))
+    if scale.n_free:
+        cost += C * scale.intercept_bound * (beta * (1.0 + gamma(8)) + error_free)
+    lower = C * gain * (1.0 - gamma(m + 8)) - SLIGHTLY * (C * error + cost)
+    return lower if lower > 0.0 else 0.0  # also if it is not a number

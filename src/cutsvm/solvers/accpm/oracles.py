@@ -1,0 +1,149 @@
+"""The oracles of the analytic-centre solver: what is known of the problem at a point x, as a cut.
+
+P. Bialon: A linear Support Vector Machine solver for a large number of training examples, Control and Cybernetics 38
+(2009), Algorithms 2 to 4, for three forms of the problem min |w|^2/2 + C R(w, b), R = sum_i s_i max(0, 1 - y_i f_i):
+
+    (I1)  x = (w, b)       min |w|^2/2 + C R
+    (I2)  x = (w, b, z)    min |w|^2/2 + C z   subject to  R_j - z <= 0 for all j, R_j the loss of the first j rows
+    (E)   x = (w, b)       min |w|^2/2         subject to  1 - y_j f_j <= 0 for all j
+
+An oracle returns the gradient of a constraint that x violates, or that of the goal if there is none: where it rises,
+the solution is not. "Mechanism 1", `early`, stops reading at the first constraint found violated. Rows are read in
+parts (`cutsvm.solvers.bucketing.buckets`), so it stops at the end of a part: (I2) returns the last constraint that it
+has read, which implies those before, and (E) the one of the part that is violated most.
+
+Beside the cut an answer has what it says of the risk: a plane under R, whatever was read of it; and R, if all was.
+
+Mended: (I2) needs R_j - z <= 0 for j = 0 too, that is z >= 0. On data that can be separated the paper's oracle may
+otherwise return the gradient of the goal at a point with z < R = 0, and so cut off the solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cutsvm._utils import validation
+from cutsvm._utils.types import Vector
+from cutsvm.problem.oracle import Risk
+from cutsvm.problem.planes import Bundle, Planes
+from cutsvm.problem.rounding import dual_bound
+from cutsvm.qp.problem import ReducedProblem
+from cutsvm.solvers.bucketing.buckets import Buckets, Sums
+from cutsvm.solvers.bucketing.parts import Worst
+
+FAR = 4.0  # see `Separating.bound`
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The gradient of the cut at x, planes under the risk (one per shard), and the risk at x if it is known."""
+
+    gradient: Vector
+    planes: Planes | None
+    risk: float | None
+
+
+class Inexact1:
+    """Algorithm 3, for (I1): every call reads all rows."""
+
+    extra = 0  # coordinates beside (w, b)
+
+    def __init__(self, buckets: Buckets, C: float, *, early: bool) -> None:
+        self.buckets, self.C = buckets, C
+
+    def __call__(self, x: Vector) -> Answer:
+        sums = _last(self.buckets.sums(x))
+        return Answer(_goal(self.buckets.risk, x) + self.C * sums.slope, sums.planes(), sums.loss)
+
+
+class Inexact2:
+    """Algorithm 4, for (I2)."""
+
+    extra = 1
+
+    def __init__(self, buckets: Buckets, C: float, *, early: bool) -> None:
+        self.buckets, self.C, self.early = buckets, C, early
+
+    def __call__(self, x: Vector) -> Answer:
+        w, z = x[:-1], x[-1]
+        sums = _last(self.buckets.sums(w), above=z if self.early else np.inf)
+        known = sums.loss if sums.whole else None
+        if sums.loss > z:
+            return Answer(np.append(sums.slope, -1.0), sums.planes(), known)
+        return Answer(np.append(_goal(self.buckets.risk, w), self.C), sums.planes(), known)
+
+
+class Separating:
+    """Algorithm 2, for (E). Every row that was cut with is a shard of its own: the bundle is the SVM of those rows."""
+
+    extra = 0
+
+    def __init__(self, buckets: Buckets, C: float, *, early: bool) -> None:
+        self.buckets, self.C, self.early = buckets, C, early
+        self.shards: dict[int, int] = {}  # of the rows cut with, by their number
+        signed = buckets.loss.signed
+        weights = (np.abs(signed[part]) for part in validation.parts(len(signed)))
+        least = min(some.min(where=some > 0.0, initial=np.inf) for some in weights)
+        self.ratio = float(buckets.loss.total / least)
+
+    def __call__(self, x: Vector) -> Answer:
+        found = None
+        for worst in self.buckets.worst(x):
+            if worst is not None and (found is None or worst.slack > found.slack):
+                found = worst
+            if self.early and found is not None:
+                break
+        return Answer(_goal(self.buckets.risk, x), None, 0.0) if found is None else self._row(found)
+
+    def _row(self, worst: Worst) -> Answer:
+        """The constraint of one row, and the plane under its loss, unless that is known."""
+        slope, offset = worst.planes.slopes[0], worst.planes.offsets[0]
+        gradient: Vector = slope / offset
+        if worst.number in self.shards:
+            return Answer(gradient, None, None)
+        shard = self.shards[worst.number] = len(self.shards)
+        slopes, offsets = np.zeros((shard + 1, len(gradient))), np.zeros(shard + 1)
+        slopes[shard], offsets[shard], errors = slope, offset, np.zeros((shard + 1, 2))
+        errors[shard] = worst.planes.errors[0]
+        return Answer(gradient, Planes(slopes, offsets, errors), None)
+
+    def bound(self, bundle: Bundle, tol: float) -> float:
+        """A lower bound of |w|^2/2 over all w, b that separate the rows: that of the SVM with a much larger C.
+
+        If the rows cannot be separated it gets above the objective at 0, C S, S the weight of all rows: then some
+        y_i (x_i, 1) add up to 0 with weights 0 <= u_i <= s_i of which one is s_i, so R >= sum u_i >= min s_i anywhere,
+        and C is made FAR S / min s_i times larger.
+        """
+        d = bundle.slopes.shape[1] - bundle.n_free
+        few = len(bundle) <= d
+        gram = bundle.slopes[:, :d] @ bundle.slopes[:, :d].T if few else None
+        problem = ReducedProblem(bundle.slopes, bundle.offsets, bundle.shard, bundle.n_free, gram)
+        C = FAR * self.ratio * self.C
+        x, scale = problem.solve(C, tol).weights, self.buckets.risk.scale(C)
+        return dual_bound(bundle.slopes, bundle.offsets, bundle.errors, bundle.shard, x, C, scale)
+
+
+Oracle = Inexact1 | Inexact2 | Separating
+ORACLES: dict[str, type[Oracle]] = {
+    "I1": Inexact1,
+    "I2": Inexact2,
+    "E": Separating,
+}
+
+
+def _last(sums: Iterable[Sums], above: float = np.inf) -> Sums:
+    """The sums over all rows, or over the first of them whose loss is above a number."""
+    for so_far in sums:
+        if so_far.loss > above and not so_far.whole:
+            break
+    return so_far
+
+
+def _goal(risk: Risk, w: Vector) -> Vector:
+    """The gradient of |w|^2/2: free coordinates are not in it."""
+    gradient = w.copy()
+    gradient[risk.size - risk.n_free :] = 0.0
+    return gradient

@@ -1,0 +1,196 @@
+"""The analytic-centre cutting-plane method (ACCPM).
+
+P. Bialon: A linear Support Vector Machine solver for a large number of training examples, Control and Cybernetics 38
+(2009), Algorithm 1, after Yu. Nesterov's method of 1995.
+
+Minimises F(w) = |w|^2/2 + C R(w), written as (I1), (I2) or (E) (`cutsvm.solvers.accpm.oracles`), over x = (w, b) or
+(w, b, z). A solution is known to be within some distance of 0. Repeat:
+
+    1. now and then: dispatch the rows into buckets (`cutsvm.solvers.bucketing.buckets`) 2. gamma = oracle(x): the
+    solution has gamma.(y - x) <= 0 3. x = argmin Phi over the cuts so far, Phi = prox term - sum of ln of the distances
+    (`cutsvm.solvers.accpm.analytic_center`)
+
+until the distances of x from its cuts are epsilon in the (geometric) mean: the paper stops at exp(-12) = 6e-6.
+`epsilon=None` leaves the end to the certified gap.
+
+The bounds, which the paper has not: what an oracle sums up is a plane under R wherever it stopped reading, so it goes
+into the bundle, and the bundle's minimum is a lower bound of F. The larger the bundle, the less often it is asked. The
+upper bound is F at the best x where all of R was known: with (I1) at every x, with (I2) where all rows were read, with
+(E) where no row was inside the margin.
+
+What the paper leaves open. The distance: by strong duality |w*|^2 <= C S with S the weight of all rows; some solution
+has a row on the margin and so |b*| <= 1 + |w*| max |x_i|; and z* <= S. Each kind of coordinate is measured in its own
+of these, so that all are 1 at most; with `start` given they are counted from there. Intercepts: b is a coordinate of x
+as in the paper, regularised with w or free. If it is free, planes have a slope in b, and the bundle balances them.
+
+(E) has the same solution only if the rows can be separated and C is large enough. If not, the best separating w is
+provably worse than some other w, and that is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from cutsvm._utils import validation
+from cutsvm._utils.types import Vector
+from cutsvm.driver.run import Iterate
+from cutsvm.problem.oracle import Risk, new_bundle
+from cutsvm.problem.planes import Bundle
+from cutsvm.qp.problem import Reduced
+from cutsvm.solvers._common import PATIENCE, QP_SHARE, better, objective
+from cutsvm.solvers.accpm.analytic_center import Centre
+from cutsvm.solvers.accpm.oracles import ORACLES, Answer, Oracle, Separating
+from cutsvm.solvers.bucketing.bucket_files import buckets_of
+
+# A bound is taken when there are so many new planes for each in the bundle.
+FRESH = 0.04
+# (E) looks for a better point that does not separate once less than this share of the gap can be its own.
+OWN = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class ACCPM:
+    """Analytic centres; `epsilon` is the mean distance from the cuts to stop at.
+
+    `both_sides` and `whiten` are not the paper's: they make buckets spare more rows
+    (`cutsvm.solvers.bucketing.buckets`). The buckets of rows on disk are on disk too.
+    """
+
+    formulation: Literal["I1", "I2", "E"] = "I1"
+    buckets: int = 16
+    early_return: bool = True
+    both_sides: bool = False
+    whiten: bool = False
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        validation.one_of("formulation", self.formulation, tuple(ORACLES))
+        validation.whole("buckets", self.buckets, least=1)
+        if self.epsilon is not None:
+            validation.positive("epsilon", self.epsilon)
+
+    def __call__(
+        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
+    ) -> Iterator[Iterate]:
+        if bundle is None or (self.formulation == "E" and not len(bundle)):
+            bundle = new_bundle(risk, C)  # (E) makes shards of its own, which nobody else is to go on with
+        early = self.early_return and self.formulation != "I1"
+        settings = {"both_sides": self.both_sides, "whiten": self.whiten, "runs": early}
+        with closing(buckets_of(risk, count=self.buckets, **settings)) as buckets:
+            oracle = ORACLES[self.formulation](buckets, C, early=early)
+            first = np.zeros(risk.size) if start is None else start.copy()
+            yield from self._iterate(_State(oracle, bundle, first, aim))
+
+    def _iterate(self, state: _State) -> Iterator[Iterate]:
+        yield state.iterate()
+        centre = Centre(len(state.scale), state.radius)
+        while True:
+            x = state.origin + state.scale * centre.x
+            state.buckets.dispatch_if_due(x[: state.risk.size])
+            answer = state.oracle(x)
+            state.learn(x, answer)
+            alive = centre.cut(state.scale * answer.gradient)
+            if not alive:
+                break
+            state.distances.append(_unit(state.scale, answer.gradient))
+            mean = float((np.log(centre.slacks) + state.distances).mean())
+            satisfied = self.epsilon is not None and mean <= np.log(self.epsilon)
+            yield state.iterate(satisfied=satisfied, pending=True)
+        state.certify(tol=0.0)
+        while True:  # nothing more can be had in float64
+            yield state.iterate()
+
+
+def _unit(scale: Vector, gradient: Vector) -> float:
+    """ln of a distance of 1 from the cut, measured in x and not in x / scale."""
+    return float(np.log(np.linalg.norm(scale * gradient) / np.linalg.norm(gradient)))
+
+
+class _State:
+    """What a run knows: the best point and F there, the planes and the bound; and the units of x."""
+
+    def __init__(self, oracle: Oracle, bundle: Bundle, start: Vector, aim: float) -> None:
+        self.oracle, self.buckets, self.bundle, self.aim = oracle, oracle.buckets, bundle, aim
+        self.risk, self.C = oracle.buckets.risk, oracle.C
+        risk, C = self.risk, self.C
+        self.separating = isinstance(self.oracle, Separating)
+        if self.separating and len(bundle):
+            raise ValueError('ACCPM(formulation="E") begins without planes')
+        self.best = start
+        self.primal = objective(risk, risk.score(start), C)
+        self.lower, self.fresh = bundle.proven(C), 0
+        if len(bundle):
+            self.certify(tol=QP_SHARE * self.primal)
+        self._measure(start)
+        self.distances: list[float] = []
+
+    def _measure(self, start: Vector) -> None:
+        """The origin and the unit of each coordinate, and the radius in these units that holds a solution."""
+        risk, d, total = self.risk, self.risk.size - self.risk.n_free, self.risk.loss.total
+        longest = float(np.sqrt(self.C * total))  # |w*|
+        far = min(float(np.linalg.norm(start[:d])) + longest, float(np.sqrt(2.0 * max(0.0, self.primal - self.lower))))
+        units = [np.full(d, max(far, 1e-12 * longest))]
+        if risk.n_free:
+            signed, lengths = self.buckets.loss.signed, self.buckets.plain.lengths
+            parts = validation.parts(len(signed))
+            of_parts = (np.max(lengths[part], where=signed[part] != 0.0, initial=0.0) for part in parts)
+            wide = 1.0 + longest * float(max(of_parts))
+            units.append(np.full(risk.n_free, abs(float(start[-1])) + wide))
+        if self.oracle.extra:
+            units.append(np.full(1, total))
+        self.origin = np.append(start, np.zeros(self.oracle.extra))
+        self.scale, self.radius = np.concatenate(units), float(np.sqrt(len(units)))
+
+    def learn(self, x: Vector, answer: Answer) -> None:
+        """The bounds after an answer of the oracle."""
+        if answer.risk is not None:
+            w = x[: self.risk.size]
+            self._compare(w, self.risk.penalty(w) + self.C * answer.risk)
+        if answer.planes is not None:
+            self.bundle.add(answer.planes)
+            self.fresh += 1
+        if self.fresh > FRESH * len(self.bundle) or (self.separating and answer.risk is not None):
+            reduced = self.certify(tol=QP_SHARE * (self.primal - self.lower))
+            if self.separating:
+                self._doubt(reduced)
+            else:
+                self.bundle.drop_idle(PATIENCE)
+
+    def _compare(self, w: Vector, primal: float) -> None:
+        if primal < self.primal:
+            self.best, self.primal = w.copy(), primal
+
+    def certify(self, tol: float) -> Reduced:
+        """The bound of all planes so far."""
+        reduced = self.bundle.minimise(self.C, tol=tol)
+        self.lower, self.fresh = max(self.lower, reduced.lower), 0
+        return reduced
+
+    def _doubt(self, reduced: Reduced) -> None:
+        """(E): is a w that separates the rows the best one?"""
+        assert isinstance(self.oracle, Separating)
+        gap = self.primal - self.lower
+        if gap <= self.aim * self.primal or not len(self.bundle):
+            return
+        least = self.oracle.bound(self.bundle, tol=QP_SHARE * gap)
+        if self.primal - least < OWN * gap:
+            # Towards the solution for the rows cut with F falls, until rows that were not cut with say no.
+            here, there = self.risk.at(self.best.copy()), self.risk.at(reduced.w.copy())
+            point, _, _ = better(self.risk, here, there, self.C, goal=0.0)
+            self._compare(point.w, objective(self.risk, point, self.C))
+        if least > self.primal * (1.0 + 1e-9):
+            raise ValueError(
+                f'formulation="E": no plane that separates the classes is a solution. |w|^2/2 is at least {least:.6g} '
+                f"for any that does, and an objective of {self.primal:.6g} is known. The classes overlap, or "
+                f'C={self.C:g} is too small for so thin a margin: use formulation="I1" or "I2"'
+            )
+
+    def iterate(self, *, satisfied: bool = False, pending: bool = False) -> Iterate:
+        return Iterate(
+            self.best, self.primal, self.lower, len(self.bundle), step=1.0, satisfied=satisfied, pending=pending
+        )

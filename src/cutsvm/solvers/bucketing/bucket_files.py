@@ -1,0 +1,130 @@
+"""Buckets of rows on disk, for `cutsvm.solvers.bucketing.buckets`: each is a store of its own, for as long as the
+solver runs.
+
+A dispatch reads the rows once, block by block, and writes each into its bucket: at most a few MB of rows are in memory.
+So where the buckets begin has to be known before: a sample of the rows, taken once, says it. Only the sizes of the
+buckets are less exact than in memory; the range of a bucket's v_i is that of its own rows. Sums over rows inside the
+margin are made on the way.
+
+Before the first dispatch parts are runs of the store's own rows. The rows' lengths are the one number per row that is
+held in memory; labels and numbers are columns of the buckets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cutsvm._utils.types import Ints, Vector
+from cutsvm.driver.timing import timed
+from cutsvm.io.temporary_arrays import Scratch
+from cutsvm.io.temporary_stores import Spill, SpillFolder
+from cutsvm.matrix import DenseRows, SparseRows, StoreRows
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import Risk
+from cutsvm.solvers.bucketing.buckets import Buckets, distances, ranges
+from cutsvm.solvers.bucketing.parts import Part, StoredPart
+
+PIECE = 4 << 20  # bytes of rows that are dispatched at a time
+PENDING = 32 << 20  # bytes of rows that wait in all buckets together until a block is full, about
+SAMPLE = 10_000  # rows, or as many as PIECE holds
+
+
+def buckets_of(risk: Risk, **settings: Any) -> Buckets:
+    """The buckets for the rows of a risk: in memory, or files."""
+    return (BucketFiles if isinstance(risk.rows, StoreRows) else Buckets)(risk, **settings)
+
+
+class BucketFiles(Buckets):
+    """Buckets that are stores in a temporary folder."""
+
+    rows: StoreRows
+
+    def _run(self, begin: int, end: int) -> Part:
+        loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
+        return StoredPart(self.risk, self.rows, loss, range(begin, end), begin=begin, end=end)
+
+    @cached_property
+    def folder(self) -> SpillFolder:
+        return SpillFolder(self.rows.store)
+
+    def close(self) -> None:
+        self.parts = []
+        self.folder.close()
+
+    @cached_property
+    def _sample(self) -> tuple[Ints, DenseRows | SparseRows]:
+        many = int(min(self.rows.n, SAMPLE, 1 + PIECE // self.folder.row_bytes))
+        numbers = np.linspace(0, self.rows.n - 1, many).astype(np.int64)
+        return numbers, self.rows.take(numbers)
+
+    def _filled(self, w: Vector) -> list[Part]:
+        self.risk.count_visits()
+        return self._written(w)
+
+    @timed("sift")
+    def _written(self, w: Vector) -> list[Part]:
+        W, b = self.risk.parts(w)
+        edges = self._edges(W, float(b))
+        inside = int(np.searchsorted(edges, 0.0)) + 1 if self.both_sides else 0  # so many buckets are below 0
+        totals = np.zeros((2 * inside, self.rows.d + 1))
+        with self.folder.spills(len(edges) + 1, PENDING) as spills:
+            buckets = [_Bucket(spill) for spill in spills]
+            for numbers, rows in self._pieces():
+                scores = np.empty(rows.n)
+                rows.scores(W, float(b), scores)
+                signed = self.loss.signed[numbers]
+                v = distances(signed, scores, self.moves.lengths[numbers])
+                which = np.searchsorted(edges, v, side="right")
+                for k in np.unique(which):
+                    own = np.flatnonzero(which == k)
+                    buckets[k].put(rows.take(own), signed[own], own + numbers.start, v[own])
+                if inside:
+                    group = np.where(which < inside, 2 * which + (signed < 0.0), -1).astype(np.int32)
+                    rows.group_sums(signed, group, totals)
+            for k in range(inside):
+                buckets[k].totals = totals[2 * k : 2 * k + 2]
+            threads, scratch = self.loss.threads, self.rows.scratch
+            return [bucket.part(self.risk, threads, scratch) for bucket in buckets if bucket.spill.rows]
+
+    def _edges(self, W: Vector, b: float) -> Vector:
+        """Where buckets begin, but the first: by the quantiles of the sample, and at 0."""
+        numbers, rows = self._sample
+        scores = np.empty(rows.n)
+        rows.scores(W, b, scores)
+        v = np.sort(distances(self.loss.signed[numbers], scores, self.moves.lengths[numbers]))
+        inside = int(np.searchsorted(v, 0.0))
+        begins = [begin for begin, _ in ranges(inside, rows.n, self.count) if begin not in (0, inside)]
+        return np.unique(np.append(v[begins], 0.0))
+
+    def _pieces(self) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        """All rows, a few MB at a time."""
+        many = int(1 + PIECE // self.folder.row_bytes)
+        for mine, rows in self.rows.blocks():
+            for low, high in pairwise([*range(0, rows.n, many), rows.n]):
+                yield slice(mine.start + low, mine.start + high), rows.part(low, high)
+
+
+class _Bucket:
+    """A bucket that is being filled."""
+
+    def __init__(self, spill: Spill) -> None:
+        self.spill = spill
+        self.low, self.high = np.inf, -np.inf
+        self.totals: Vector | None = None
+
+    def put(self, rows: DenseRows | SparseRows, signed: Vector, numbers: Ints, v: Vector) -> None:
+        self.spill.add(rows, signed, numbers)
+        self.low, self.high = min(self.low, float(v.min())), max(self.high, float(v.max()))
+
+    def part(self, whole: Risk, threads: int, scratch: Scratch | None) -> Part:
+        """The bucket, full and closed, as a part of the rows."""
+        store = self.spill.finish()
+        assert store.qid is not None
+        part = StoredPart(whole, StoreRows(store, threads, scratch=scratch), Hinge(store.y, threads), store.qid)
+        part.low, part.high, part.totals = self.low, self.high, self.totals
+        return part

@@ -1,0 +1,210 @@
+"""The rows in parts, so that a solver reads only those that may matter where it is.
+
+P. Bialon: A linear Support Vector Machine solver for a large number of training examples, Control and Cybernetics 38
+(2009), section 6, "mechanism 2". Now and then all rows are dispatched: at a point w', row i goes into a bucket by
+
+    v_i = (y_i (w'.x_i + b') - 1) / length_i
+
+At another w no score has changed by more than move((w, b) - (w', b')) length_i
+(`cutsvm.solvers.bucketing.score_bounds`). So
+
+    v_i >= move     no loss at w: the row need not be read
+    v_i <= -move    inside the margin at w: its loss is s_i (1 - y_i (w.x_i + b)). With `both_sides` the bucket's sum of
+                    these, made once, stands for its rows: they need not be read either
+
+The first line is the paper's, with lengths |(x_i, 1)|, but for a sign in its v_i and for the 1, which b needs. The
+second is ours, and so are the lengths of `whiten`. A dispatch costs n rows read and n written. It is done when 2 K n
+rows were read since the last one (Remark 1, K = 3), so it makes the whole at most (K + 1) / K times slower; and as long
+as it saves less than it costs, after twice as many rows each time. `count=1` means no dispatch at all.
+
+The paper does not say where buckets begin. Here half of them hold the rows on either side of the margin, the k-th of h
+from it those up to the (k/h)^2 quantile of their side: late in a run moves are small, and the small buckets matter.
+
+Before the first dispatch parts are runs of rows in their order: one, or, where a solver may stop reading early, runs
+that are short at first. The buckets of rows on disk are files: `cutsvm.solvers.bucketing.bucket_files`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from cutsvm._utils.types import Vector
+from cutsvm.driver.timing import count as tally
+from cutsvm.driver.timing import timed
+from cutsvm.matrix import RowsInMemory, StoreRows
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import Point, Risk
+from cutsvm.problem.planes import Planes
+from cutsvm.solvers.bucketing.parts import Part, Plane, Worst, added, label_sums, no_plane
+from cutsvm.solvers.bucketing.score_bounds import WIDE, Plain, Whitened
+
+K = 3  # of Remark 1
+# Runs of rows double from n / SHORT to n / LONG.
+SHORT, LONG = 1024, 8
+SAFE = 1.0 + 1e-9  # moves are taken this much longer, for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Of the rows so far: the loss, and a plane under it that touches it at w; `whole`: those were all rows."""
+
+    plane: Plane
+    whole: bool
+
+    @property
+    def loss(self) -> float:
+        return self.plane.loss
+
+    @property
+    def slope(self) -> Vector:
+        return self.plane.slope
+
+    def planes(self) -> Planes:
+        slope, offset, _, error = self.plane
+        return Planes(slope[None], np.array([offset]), error[None])
+
+
+class Buckets:
+    """The rows of a risk in parts; `runs`: they are cut into runs from the start, for a reader that may stop early."""
+
+    def __init__(
+        self, risk: Risk, *, count: int, both_sides: bool = False, whiten: bool = False, runs: bool = False
+    ) -> None:
+        if not isinstance(risk.loss, Hinge) or not isinstance(risk.rows, RowsInMemory | StoreRows):
+            raise TypeError("rows in buckets: a hinge loss expected, of rows in memory or in a store")
+        self.risk, self.rows, self.loss = risk, risk.rows, risk.loss
+        self.count, self.both_sides, self.whiten = count, both_sides, whiten
+        self.place: Vector | None = None  # where the last dispatch was
+        self.read, self.spared = 0, 0  # rows since then
+        self.wait = 2 * K * self.rows.n
+        ends = _runs(self.rows.n) if runs else [0, self.rows.n]
+        self.parts = [self._run(begin, end) for begin, end in pairwise(ends)]
+
+    def close(self) -> None:
+        """Lets go of what lies elsewhere."""
+
+    def _run(self, begin: int, end: int) -> Part:
+        assert not isinstance(self.rows, StoreRows)
+        loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
+        return Part(self.risk, self.rows.part(begin, end), loss, np.arange(begin, end))
+
+    @cached_property
+    def plain(self) -> Plain:
+        return Plain(self.risk, self.rows)
+
+    @cached_property
+    def moves(self) -> Plain | Whitened:
+        if self.whiten and self.rows.d <= WIDE:
+            try:
+                return Whitened(self.risk, self.rows)
+            except LinAlgError:  # rounding has left nothing of how the rows spread
+                pass
+        return self.plain
+
+    def dispatch_if_due(self, w: Vector) -> None:
+        """The K-rule of Remark 1."""
+        if self.count > 1 and self.read >= self.wait:
+            if self.place is not None:
+                pays = self.spared >= 2 * self.rows.n
+                self.wait = max(2 * K * self.rows.n, self.wait // 2) if pays else 2 * self.wait
+            self.dispatch(w)
+
+    def dispatch(self, w: Vector) -> None:
+        """Every row goes into the bucket of its v_i at w."""
+        self.parts = []  # their memory is needed
+        self.parts = self._filled(w.copy())
+        self.place, self.read, self.spared = w.copy(), 0, 0
+        tally("rows_written", self.rows.n)
+
+    def _filled(self, w: Vector) -> list[Part]:
+        return self._sorted(self.risk.score(w))
+
+    @timed("sift")
+    def _sorted(self, point: Point) -> list[Part]:
+        assert not isinstance(self.rows, StoreRows)
+        v = distances(self.loss.signed, point.scores, self.moves.lengths)
+        order = np.argsort(v, kind="stable")
+        inside = int(np.searchsorted(v[order], 0.0))
+        parts = []
+        for begin, end in ranges(inside, self.rows.n, self.count):
+            numbers = np.sort(order[begin:end])  # as they were: neighbours stay close
+            part = Part(self.risk, self.rows.take(numbers), self.loss.take(numbers), numbers)
+            part.low, part.high = float(v[order[begin]]), float(v[order[end - 1]])
+            if self.both_sides and part.high < 0.0:
+                part.totals = label_sums(part.rows, part.loss.signed)
+            parts.append(part)
+        return parts
+
+    def move(self, w: Vector) -> float:
+        """How far w is from where the rows were dispatched."""
+        return 0.0 if self.place is None else SAFE * self.moves.move(w - self.place)
+
+    def within(self, move: float, *, both_sides: bool) -> tuple[list[Part], list[Part]]:
+        """The parts that have to be read that far from the last dispatch, and those that are inside the margin."""
+        left = [part for part in self.parts if part.low < move or self.place is None]
+        sure = [part for part in left if both_sides and part.totals is not None and part.high <= -move]
+        return [part for part in left if part not in sure], sure
+
+    def near(self, w: Vector, *, both_sides: bool = False) -> tuple[list[Part], list[Part]]:
+        """The parts to be read at w, and those that are inside the margin for sure."""
+        near, sure = self.within(self.move(w), both_sides=both_sides)
+        self.spared += self.rows.n - sum(part.n for part in near)
+        return near, sure
+
+    def worst(self, w: Vector) -> Iterator[Worst | None]:
+        """The row that is furthest inside the margin at w, of each part where one may be; the surest first."""
+        near, _ = self.near(w)
+        for part in near:
+            self.read += part.n
+            yield part.worst(w)
+        self._passed(near)
+
+    def sums(self, w: Vector) -> Iterator[Sums]:
+        """Loss and plane at w of the rows read so far, after each part; at first of those that need no reading."""
+        near, sure = self.near(w, both_sides=self.both_sides)
+        total = no_plane(self.risk)
+        for part in sure:
+            total = added(total, part.inside(w))
+        yield Sums(total, whole=not near)
+        for part in near:
+            self.read += part.n
+            total = added(total, part.plane(w))
+            yield Sums(total, whole=part is near[-1])
+        self._passed(near)
+
+    def _passed(self, near: list[Part]) -> None:
+        """Parts say nothing of passes over all rows."""
+        if self.risk.whole and sum(part.n for part in near) == self.rows.n:
+            tally("passes")
+
+
+def _runs(n: int) -> list[int]:
+    """Where runs begin and end that double in length up to n / LONG."""
+    ends, length = [0], max(1, n // SHORT)
+    while ends[-1] < n:
+        ends.append(min(n, ends[-1] + length))
+        length = min(2 * length, -(-n // LONG))
+    return ends
+
+
+def distances(signed: Vector, scores: Vector, lengths: Vector) -> Vector:
+    """v_i; rows without weight are never of any use."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        v: Vector = (np.sign(signed) * scores - 1.0) / lengths
+    v[signed == 0.0] = np.inf
+    return v
+
+
+def ranges(inside: int, n: int, count: int) -> list[tuple[int, int]]:
+    """Ranges of the rows in the order of v: those inside the margin, then those outside, both in squares from it."""
+    half = max(1, count // 2)
+    squares = (np.arange(half + 1) / half) ** 2
+    edges = np.concatenate([inside - inside * squares[::-1], inside + (n - inside) * squares])
+    whole = np.unique(np.rint(edges).astype(np.int64)).tolist()
+    return list(pairwise(whole))

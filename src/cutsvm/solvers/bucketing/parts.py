@@ -1,0 +1,143 @@
+"""Some of the rows, in memory or on disk: what a solver that reads rows in parts asks of each part.
+
+Part
+    rows in memory; its planes are kept up to date by the rows that changed sides.
+StoredPart
+    rows on disk, read once from end to end for all that is asked: a block has its scores and its plane made while it is
+    there. Nothing is kept of it, so a part takes no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.matrix import RowsInMemory, StoreRows
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import FEW_MORE, Point, Risk
+from cutsvm.problem.planes import Planes
+from cutsvm.problem.rounding import UNIT, gamma
+
+Numbers = Sequence[int] | Array  # of rows among all
+
+__all__ = ["Part", "Plane", "StoredPart", "Worst", "added", "label_sums", "no_plane"]
+
+
+class Plane(NamedTuple):
+    """slope . w + offset, a plane under the loss of some rows, and that loss where it touches."""
+
+    slope: Vector
+    offset: float
+    loss: float
+    error: Vector  # what rounding may have cost it: see `Planes.errors`
+
+
+def no_plane(whole: Risk) -> Plane:
+    """That of no rows."""
+    return Plane(np.zeros(whole.size), 0.0, 0.0, np.zeros(2))
+
+
+def added(a: Plane, b: Plane) -> Plane:
+    """The plane of the rows of both."""
+    offset = a.offset + b.offset
+    return Plane(a.slope + b.slope, offset * (1.0 - UNIT), a.loss + b.loss, a.error + b.error + 2.0 * UNIT * offset)
+
+
+class Worst(NamedTuple):
+    """The row that is furthest inside the margin: by how much, its number among all, the plane of its loss."""
+
+    slack: float
+    number: int
+    planes: Planes
+
+
+class Part:
+    """Some of the rows: their numbers among all, and the range of their v_i."""
+
+    def __init__(self, whole: Risk, rows: RowsInMemory | StoreRows, loss: Hinge, numbers: Numbers) -> None:
+        self.whole, self.rows, self.loss, self.numbers = whole, rows, loss, numbers
+        self.low, self.high = -np.inf, np.inf
+        self.totals: Vector | None = None  # sums of s_i (x_i, 1) of either label, if all are inside the margin
+        self._risk: Risk | None = None
+        self._spare: Point | None = None
+
+    @property
+    def n(self) -> int:
+        return self.rows.n
+
+    def scored(self, w: Vector) -> Iterator[tuple[int, Risk, Point]]:
+        """The rows read once: where each piece begins, its risk, and w with its scores."""
+        if self._risk is None:
+            self._risk = self.whole.over(self.rows, self.loss)
+        self._spare = self._risk.score(w, spare=self._spare)
+        yield 0, self._risk, self._spare
+
+    def plane(self, w: Vector) -> Plane:
+        """The plane that touches the loss of these rows at w."""
+        total = no_plane(self.whole)
+        for _, risk, point in self.scored(w):
+            planes = risk.planes(point)
+            here = Plane(planes.slopes[0], float(planes.offsets[0]), risk.value(point), planes.errors[0])
+            total = added(total, here)
+        return total
+
+    def worst(self, w: Vector) -> Worst | None:
+        """The row that is furthest inside the margin at w, if one is."""
+        worst = None
+        for begin, risk, point in self.scored(w):
+            loss = risk.loss
+            assert isinstance(loss, Hinge)
+            y = np.sign(loss.signed)
+            slacks = np.where(y == 0.0, 0.0, 1.0 - y * point.scores)
+            i = int(slacks.argmax())
+            if slacks[i] > (0.0 if worst is None else worst.slack):
+                worst = Worst(float(slacks[i]), int(self.numbers[begin + i]), _of_row(risk, loss, i))
+        return worst
+
+    def inside(self, w: Vector) -> Plane:
+        """The plane with all rows inside the margin, and what it says at w."""
+        assert self.totals is not None
+        positive, negative = self.totals
+        slope, offset = (negative - positive)[: self.whole.size], float(positive[-1] + negative[-1])
+        lost = gamma(self.n + FEW_MORE)
+        return Plane(slope, offset * (1.0 - lost), float(slope @ w) + offset, np.full(2, lost * offset))
+
+
+class StoredPart(Part):
+    """The same of the rows from `begin` to `end` of a store."""
+
+    rows: StoreRows
+
+    def __init__(
+        self, whole: Risk, rows: StoreRows, loss: Hinge, numbers: Numbers, *, begin: int = 0, end: int | None = None
+    ) -> None:
+        super().__init__(whole, rows, loss, numbers)
+        self._begin, self._end = begin, rows.n if end is None else end
+
+    @property
+    def n(self) -> int:
+        return self._end - self._begin
+
+    def scored(self, w: Vector) -> Iterator[tuple[int, Risk, Point]]:
+        for mine, rows in self.rows.run(self._begin, self._end):
+            at = slice(mine.start - self._begin, mine.stop - self._begin)
+            risk = self.whole.over(rows, Hinge(self.loss.signed[at], self.loss.threads))
+            yield at.start, risk, risk.score(w)
+
+
+def label_sums(rows: RowsInMemory | StoreRows, signed: Vector) -> Vector:
+    """The sums of s_i (x_i, 1) over the positive and over the negative rows."""
+    sums = np.zeros((2, rows.d + 1))
+    rows.group_sums(signed, (signed < 0.0).astype(np.int32), sums)
+    return sums
+
+
+def _of_row(risk: Risk, loss: Hinge, i: int) -> Planes:
+    only: Ints = np.array([i])
+    own = loss.take(only)
+    rows = risk.rows
+    assert not isinstance(rows, StoreRows)
+    return risk.over(rows.take(only), own).plane_of(-own.signed)  # type: ignore[attr-defined]

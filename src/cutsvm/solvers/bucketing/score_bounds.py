@@ -1,0 +1,97 @@
+"""How far a score can move when (w, b) does: |score_i(w, b) - score_i(w', b')| <= move((w, b) - (w', b')) length_i.
+
+Plain, by Cauchy and Schwarz:
+
+    move(w, b) = |(w, b)|,    length_i = |(x_i, 1)|    (without the 1 if there is no b)
+
+Whitened: the same after a change of coordinates that leaves all scores as they are. With the mean row m, the covariance
+S = L L' of the rows and any s > 0,  w.x_i + b = (L'w).((1/L) (x_i - m)) + (w.m + b), so
+
+    move(w, b) = |(L'w, (w.m + b) / s)|,    length_i = |((1/L) (x_i - m), s)|
+
+A move along directions in which the rows hardly differ, and those are the directions that a solver is slow to settle,
+now counts for little. On 20,000 rows of covtype, C n = 1e4, a gap near 1e-4 and 1 to 20 iterations after a dispatch,
+17 to 25 % of the rows may have crossed the margin by this bound, and 77 to 87 % by the plain one; 0.7 % did. At
+C n = 1e6 it spares little. It takes n d^2 operations once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from cutsvm._utils.types import Vector
+from cutsvm.driver.timing import timed
+from cutsvm.matrix import DenseRows, RowsInMemory, SparseRows, StackedRows, StoreRows
+from cutsvm.problem.oracle import Intercept, Risk
+
+# The diagonal of S is raised by this share of its largest entry: features may depend on each other.
+RIDGE = 1e-6
+# s^2 is this share of the number of features, the mean of |(1/L) (x_i - m)|^2.
+SHARE = 0.1
+BLOCK = 1 << 13  # rows that are changed at a time
+WIDE = 500  # features; with more, n d^2 operations are too many
+
+
+class Plain:
+    """Moves by Cauchy and Schwarz."""
+
+    @timed("sift")
+    def __init__(self, risk: Risk, rows: RowsInMemory | StoreRows) -> None:
+        self.lengths: Vector = rows.vector(rows.n)
+        rows.by_row().squares(self.lengths)
+        if not isinstance(rows, StoreRows):  # a store knows them
+            risk.count_visits()
+        self.lengths += risk.intercept is not Intercept.NONE
+        np.sqrt(self.lengths, out=self.lengths)
+
+    def move(self, change: Vector) -> float:
+        return float(np.linalg.norm(change))
+
+
+class Whitened:
+    """The same in coordinates in which the rows spread alike in all directions."""
+
+    @timed("sift")
+    def __init__(self, risk: Risk, rows: RowsInMemory | StoreRows) -> None:
+        n, self.d = rows.n, rows.d
+        total, products = np.zeros(self.d), np.zeros((self.d, self.d))
+        for block in _blocks(rows, np.eye(self.d), np.zeros(self.d)):
+            total += block.sum(axis=0)
+            products += block.T @ block
+        self.mean = total / n
+        S = products / n - np.outer(self.mean, self.mean)
+        S[np.diag_indices_from(S)] += RIDGE * max(float(S.diagonal().max()), np.finfo(float).tiny)
+        self.L: Vector = cholesky(S, lower=True)
+        inverse: Vector = solve_triangular(self.L, np.eye(self.d), lower=True)
+        self.s = float(np.sqrt(SHARE * self.d))
+        changed = _blocks(rows, np.ascontiguousarray(inverse), -inverse @ self.mean)
+        self.lengths: Vector = rows.vector(n)
+        at = 0
+        for block in changed:
+            self.lengths[at : at + len(block)] = np.sqrt((block * block).sum(axis=1) + self.s**2)
+            at += len(block)
+        risk.count_visits()
+        risk.count_visits()
+
+    def move(self, change: Vector) -> float:
+        w = change[: self.d]
+        shift = float(w @ self.mean) + (float(change[self.d]) if len(change) > self.d else 0.0)
+        return float(np.hypot(np.linalg.norm(w @ self.L), shift / self.s))
+
+
+def _blocks(rows: RowsInMemory | StoreRows, W: Vector, b: Vector) -> Iterator[Vector]:
+    """X W' + b, some rows at a time."""
+    wholes = (block for _, block in rows.blocks()) if isinstance(rows, StoreRows) else iter((rows,))
+    for whole in wholes:
+        for part in _runs(whole):
+            out = np.empty((part.n, len(W)))
+            part.scores_many(W, b, out)
+            yield out
+
+
+def _runs(rows: RowsInMemory) -> Iterator[DenseRows | SparseRows | StackedRows]:
+    for begin in range(0, rows.n, BLOCK):
+        yield rows.part(begin, min(rows.n, begin + BLOCK))
