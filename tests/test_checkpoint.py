@@ -20,7 +20,7 @@ from cutsvm.driver import checkpoint
 from cutsvm.driver.checkpoint import Checkpoint
 from cutsvm.driver.fingerprint import Fingerprint
 from cutsvm.driver.run import Status, Stop, run
-from cutsvm.io.atomic import passing_name
+from cutsvm.io.atomic import temp_path
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Pairwise
 from cutsvm.problem.oracle import PairRisk
@@ -461,7 +461,7 @@ def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
 
 def test_a_kill_leaves_one_passing_file_at_most_which_goes_in_the_end(saved):
     X, y, model = saved
-    passing_name(model.checkpoint).write_text("half of")
+    temp_path(model.checkpoint).write_text("half of")
     model.fit(X, y)
     assert os.listdir(model.checkpoint.parent) == []
 

@@ -14,7 +14,7 @@ from scipy import sparse
 import cutsvm
 from cutsvm import KernelSVC, LinearSVC, LinearSVCCV, OrdinalSVC, RankingSVM, RankingSVMCV, ROCAreaSVC, report
 from cutsvm.display.report import reproduce
-from cutsvm.display.report.context import Origin, subject_of
+from cutsvm.display.report.context import Origin, build_context
 from cutsvm.display.report.markup import Markup, table, tag, text
 from cutsvm.display.report.measures import measure
 
@@ -264,8 +264,8 @@ def test_names_are_not_markup(rows: Any) -> None:
     checked(report(LinearSVC().fit(frame, three), frame, three))
     levels = np.where(score > 0, 2, 1)
     command = f"cutsvm train '{EVIL}'"
-    subject = subject_of(OrdinalSVC().fit(X, levels), origin=Origin(command=command))
-    assert subject.origin.command == command
+    context = build_context(OrdinalSVC().fit(X, levels), origin=Origin(command=command))
+    assert context.origin.command == command
 
 
 @pytest.mark.usefixtures("quick")
@@ -280,7 +280,7 @@ def test_from_files(rows: Any, tmp_path: Path) -> None:
     assert "first" in parsed.said and "LinearSVC: rows.csv" in parsed.said
     turned = tmp_path / "turned.csv"
     turned.write_text("\n".join(",".join(np.array(line.split(","))[[2, 0, 1]]) for line in lines))
-    same = [measure(subject_of(model, source)).confusion.counts.tolist() for source in (path, turned)]
+    same = [measure(build_context(model, source)).confusion.counts.tolist() for source in (path, turned)]
     assert same[0] == same[1]
     turned.write_text(turned.read_text().replace("first", "third"))
     with pytest.raises(ValueError, match="there is no column 'first'"):
@@ -349,7 +349,7 @@ def test_the_call_can_be_made(rows: Any) -> None:
             model.fit(X, y)
         else:
             model.fit(X, y, groups=np.arange(300) % 2)
-        words = reproduce.call(subject_of(model))
+        words = reproduce.call(build_context(model))
         made = words.replace(".fit(X, y)", "")
         names: dict[str, Any] = {}
         exec(made, names)

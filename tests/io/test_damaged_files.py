@@ -20,7 +20,7 @@ from cutsvm import DataError, KernelSVC, LinearSVC
 from cutsvm.cli import main
 from cutsvm.display.callbacks import ProgressBar
 from cutsvm.io import open_dataset
-from cutsvm.io.columns import Roles
+from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.formats import arrays, svmlight
 from cutsvm.io.formats.arrays import NpySource
 from cutsvm.io.models import model_format
@@ -275,7 +275,7 @@ def test_npy_file_that_is_truncated_while_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(arrays, "CHUNK", 1000)
     path = tmp_path / "a.npy"
     np.save(path, np.ones((1000, 4)))
-    batches = iter(NpySource(str(path), Roles(0)))
+    batches = iter(NpySource(str(path), ColumnSpec(0)))
     next(batches)
     os.truncate(path, 3000)
     with pytest.raises(DataError, match="truncated while it was read: 3000 bytes"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
 import cutsvm.io.inspect as doctor
-from cutsvm.io.inspect import examine
+from cutsvm.io.inspect import inspect_file
 
 
 def write(folder: Path, text: str | bytes, name: str = "data.svm") -> Path:
@@ -24,7 +24,7 @@ def write(folder: Path, text: str | bytes, name: str = "data.svm") -> Path:
 
 def test_report_of_a_good_file(tmp_path: Path) -> None:
     path = write(tmp_path, "1 1:0.5 3:-2\n-1 3:4\n-1\n1 3:-2 1:0.5\n2 1:0\n")
-    report = examine(path)
+    report = inspect_file(path)
     assert report.source == str(path)
     assert (report.rows, report.features, report.features_seen, report.largest_index) == (5, 3, 2, 3)
     assert not report.zero_based
@@ -44,7 +44,7 @@ def test_report_of_a_good_file(tmp_path: Path) -> None:
 
 
 def test_text_and_dict(tmp_path: Path) -> None:
-    report = examine(write(tmp_path, "1 qid:1 0:1\n2 qid:2 1:3\n1 qid:2 x\n"))
+    report = inspect_file(write(tmp_path, "1 qid:1 0:1\n2 qid:2 1:3\n1 qid:2 x\n"))
     text = str(report)
     assert text.startswith(str(tmp_path / "data.svm"))
     assert "index base   0 (index 0 occurs)" in text
@@ -58,7 +58,7 @@ def test_bad_lines_are_listed_and_the_rest_is_reported(tmp_path: Path, monkeypat
     monkeypatch.setattr("cutsvm.io.formats.svmlight.BLOCK_BYTES", 64)
     lines = [f"1 {i + 1}:x" if i % 2 else f"{i % 4} 1:{i}" for i in range(100)]
     path = write(tmp_path, "\n".join(lines))
-    report = examine(path)
+    report = inspect_file(path)
     assert (report.rows, report.n_bad_lines) == (50, 50)
     assert len(report.bad_lines) == 20
     assert report.bad_lines[0] == f"{path}:2: expected a number as value, found '2:x'"
@@ -69,7 +69,7 @@ def test_bad_lines_are_listed_and_the_rest_is_reported(tmp_path: Path, monkeypat
 def test_bad_lines_of_several_files(tmp_path: Path) -> None:
     first = write(tmp_path, "1 1:1\n1 0:2\n", "a")
     second = write(tmp_path, gzip.compress(b"\nnan\n2 2:2"), "b")
-    report = examine([first, second], zero_based=False)
+    report = inspect_file([first, second], zero_based=False)
     assert [line.split(": ")[0] for line in report.bad_lines] == [f"{first}:2", f"{second}:2"]
     assert (report.rows, report.base_reason) == (2, "as asked for")
 
@@ -88,34 +88,34 @@ def test_bad_lines_of_several_files(tmp_path: Path) -> None:
     ],
 )
 def test_hints(tmp_path: Path, text: str, hint: str) -> None:
-    report = examine(write(tmp_path, text))
+    report = inspect_file(write(tmp_path, text))
     assert any(hint in found for found in report.hints)
     assert hint in str(report)
 
 
 def test_empty_file_is_reported(tmp_path: Path) -> None:
-    report = examine(write(tmp_path, ""))
+    report = inspect_file(write(tmp_path, ""))
     assert (report.rows, report.features, report.largest_index) == (0, 0, None)
     assert (report.value_range, report.scale_ratio) == (None, None)
     assert "rows         0" in str(report)
 
 
 def test_many_classes_are_cut(tmp_path: Path) -> None:
-    report = examine(write(tmp_path, "".join(f"{i % 25} 1:{i}\n" for i in range(200))))
+    report = inspect_file(write(tmp_path, "".join(f"{i % 25} 1:{i}\n" for i in range(200))))
     assert (report.n_classes, len(report.classes)) == (25, 20)
     assert not report.continuous_labels
     assert "... and 5 more" in str(report)
 
 
 def test_rows_that_differ_only_in_query_or_label_are_no_duplicates(tmp_path: Path) -> None:
-    report = examine(write(tmp_path, "1 qid:1 1:1\n1 qid:2 1:1\n2 qid:1 1:1\n1 qid:1 1:1 2:0\n"))
+    report = inspect_file(write(tmp_path, "1 qid:1 1:1\n1 qid:2 1:1\n2 qid:1 1:1\n1 qid:1 1:1 2:0\n"))
     assert report.duplicate_rows == 1
 
 
 def test_queries_that_are_text(tmp_path: Path) -> None:
     text = "1 qid:1 1:1\n1 qid:{0} 1:1\n2 qid:1 1:1\n1 qid:{0} 1:1 2:0\n2 qid:{1} 2:1\n2 qid:9 x\n"
-    numbers = examine(write(tmp_path, text.format(2, 3)))
-    words = examine(write(tmp_path, text.format("a", "\udcff").encode("utf-8", "surrogateescape")))
+    numbers = inspect_file(write(tmp_path, text.format(2, 3)))
+    words = inspect_file(write(tmp_path, text.format("a", "\udcff").encode("utf-8", "surrogateescape")))
     assert (words.queries, words.duplicate_rows, words.n_bad_lines) == (3, 1, 1)
     assert words == numbers
     assert str(words) == str(numbers)
@@ -130,7 +130,7 @@ def test_counts_are_those_of_numpy(tmp_path: Path, seed: int) -> None:
     y = rng.integers(0, 2, 60)
     path = tmp_path / "data.svm"
     dump_svmlight_file(X, y, str(path), zero_based=False)
-    report = examine(path)
+    report = inspect_file(path)
     assert report.duplicate_rows == 60 - len(np.unique(np.column_stack([X, y]), axis=0))
     assert report.zero_rows == np.count_nonzero(~X.any(axis=1))
     assert report.nonzeros == np.count_nonzero(X)
@@ -139,6 +139,6 @@ def test_counts_are_those_of_numpy(tmp_path: Path, seed: int) -> None:
 
 def test_blocks_of_rows_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, "".join(f"{i % 2} {i % 5 + 1}:{i % 3} 9:1\n" for i in range(40)))
-    whole = examine(path)
+    whole = inspect_file(path)
     monkeypatch.setattr(doctor, "_ROWS", 7)
-    assert examine(path) == whole
+    assert inspect_file(path) == whole

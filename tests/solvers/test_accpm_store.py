@@ -13,7 +13,7 @@ from cutsvm import LinearSVC
 from cutsvm._utils.errors import DataError
 from cutsvm.driver.run import Status, Stop, run
 from cutsvm.driver.timing import clock
-from cutsvm.io import temporary_stores as spill
+from cutsvm.io import temporary_stores
 from cutsvm.matrix import StoreRows, as_rows
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Intercept, Risk
@@ -177,14 +177,14 @@ def test_files_do_not_stay(both, when):
 
 def test_buckets_go_elsewhere_if_they_cannot_be_beside_the_store(both, monkeypatch, tmp_path):
     _, disk = both("none")
-    make = spill.tempfile.TemporaryDirectory
+    make = temporary_stores.tempfile.TemporaryDirectory
 
     def refuse(prefix, dir=None):
         if dir is not None:
             raise PermissionError(errno.EACCES, "not here")
         return make(prefix=prefix, dir=tmp_path)
 
-    monkeypatch.setattr(spill.tempfile, "TemporaryDirectory", refuse)
+    monkeypatch.setattr(temporary_stores.tempfile, "TemporaryDirectory", refuse)
     kept = buckets_of(disk, count=4)
     kept.dispatch(np.ones(D))
     assert len(list(tmp_path.iterdir())) == 1
@@ -198,7 +198,7 @@ def test_a_full_disk_is_said(both, monkeypatch):
     def full(self, batch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(spill.StoreWriter, "add", full)
+    monkeypatch.setattr(temporary_stores.StoreWriter, "add", full)
     with pytest.raises(
         DataError, match=r"No space left on device: no room for the rows in buckets, .* buckets=1 needs none"
     ):

@@ -13,7 +13,7 @@ from cutsvm import LinearSVC
 from cutsvm._utils import memory
 from cutsvm._utils.errors import DataError
 from cutsvm.driver.run import Status, Stop, run
-from cutsvm.io.temporary_arrays import Scratch
+from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import StoreRows
 from cutsvm.solvers import OCAS, Sifting
 from cutsvm.solvers.sifting.full_pass import Held, Streamed, survey
@@ -112,23 +112,23 @@ def test_no_room_on_the_disk(store, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(DataError, match=r"no room for 240,000 bytes of scratch: the disk is full; free some"):
+    with pytest.raises(DataError, match=r"no room for 240,000 bytes of temporary arrays: the disk is full; free some"):
         fit_without_memory(store, monkeypatch)
 
 
-def test_scratch(tmp_path):
-    scratch = Scratch(tmp_path / "store")
-    assert scratch.folder == tmp_path.resolve()
-    a = scratch.zeros((3, 2))
+def test_temporary_arrays(tmp_path):
+    arrays = TemporaryArrays(tmp_path / "store")
+    assert arrays.folder == tmp_path.resolve()
+    a = arrays.zeros((3, 2))
     assert_array_equal(a, np.zeros((3, 2)))
     a[1] = 5.0
     assert a.sum() == 10.0
-    assert scratch.zeros(0).shape == (0,)
+    assert arrays.zeros(0).shape == (0,)
     assert os.listdir(tmp_path) == []
-    assert Scratch("/proc/nowhere").folder != tmp_path  # not to be written to
+    assert TemporaryArrays("/proc/nowhere").folder != tmp_path  # not to be written to
 
 
 def test_rows_in_files(store):
-    rows = StoreRows(cutsvm.open_dataset(store).store, scratch=Scratch(store))
+    rows = StoreRows(cutsvm.open_dataset(store).store, scratch=TemporaryArrays(store))
     assert not rows.held
     assert rows.vector(5).tolist() == [0.0] * 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-from cutsvm.display.summary import printable
+from cutsvm._utils.text import printable
 
 __all__ = ["ends_a_loop", "warn"]
 

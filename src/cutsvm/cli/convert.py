@@ -6,9 +6,9 @@ import argparse
 import os
 import time
 
+from cutsvm._utils.text import printable
 from cutsvm.cli.data import check_source, zero_based
-from cutsvm.cli.messages import CommandError, Messages, failures_in_words, print_json, result
-from cutsvm.display.summary import printable
+from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, result
 
 __all__ = ["convert"]
 
@@ -26,7 +26,7 @@ def convert(options: argparse.Namespace) -> int:
         if os.path.isdir(options.store) and os.path.samefile(source, options.store):
             raise CommandError(f"{options.store}: is an input, it would be written over")
     began = time.perf_counter()
-    with failures_in_words(options.store), CopyBar() as bar:
+    with as_command_error(options.store), CopyBar() as bar:
         data = write_store(
             sources,
             options.store,

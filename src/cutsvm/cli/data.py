@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cutsvm.cli.messages import CommandError, failures_in_words
+from cutsvm.cli.messages import CommandError, as_command_error
 
 if TYPE_CHECKING:
     from cutsvm.io.dataset import Dataset
@@ -31,7 +31,7 @@ def read_rows(paths: list[str], base: Base, label: str | None = None) -> Dataset
 
     for path in paths:
         check_source(path, folder=len(paths) == 1)
-    with failures_in_words(paths[0]):
+    with as_command_error(paths[0]):
         if len(paths) == 1:
             return open_dataset(paths[0], zero_based=base, label=label)
         if label is not None:
@@ -47,7 +47,7 @@ def read_like(path: str, model: SavedModel, base: Base, label: str | None = None
     if base == "auto" and model.zero_based is not None:
         base = model.zero_based
     check_source(path, folder=True)
-    with failures_in_words(path):
+    with as_command_error(path):
         if label is not None or format_of(path) != "svmlight":
             return _in_order(open_dataset(path, label=label), model.estimator)
         return read_svmlight(
@@ -73,7 +73,7 @@ def _in_order(data: Dataset, estimator: Any) -> Dataset:
 
 def check_source(path: str, *, folder: bool = False) -> None:
     """A missing file or, where it cannot be a store, a folder, in the same words for every command."""
-    with failures_in_words(path):
+    with as_command_error(path):
         os.stat(path)
     if os.path.isdir(path) and not folder:
         raise CommandError(f"{path}: is a folder, expected a file")

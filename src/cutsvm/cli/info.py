@@ -11,7 +11,7 @@ import numpy as np
 
 from cutsvm.cli.data import check_source
 from cutsvm.cli.kernel_task import machine_facts, machine_rows
-from cutsvm.cli.messages import certificate, failures_in_words, one_line, print_json, result, some
+from cutsvm.cli.messages import as_command_error, certificate, one_line, print_json, result, some
 from cutsvm.display.summary import ending, goal, rounds
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def info(options: argparse.Namespace) -> int:
 
         return store_info(options.model, json=options.json)
     check_source(options.model)
-    with failures_in_words(options.model):
+    with as_command_error(options.model):
         model = load_model(options.model)
         size = os.path.getsize(options.model)
     if options.json:

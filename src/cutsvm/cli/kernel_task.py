@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from cutsvm.cli.messages import CommandError, failures_in_words
+from cutsvm.cli.messages import CommandError, as_command_error
 from cutsvm.display.summary import stochastic
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def check_options(options: argparse.Namespace) -> None:
             raise CommandError(f"--{name} belongs to {kind} {' and '.join(takers)}, {own} has no use for it")
     if options.tol is not None and solver == "sgd" and options.epochs not in (None, "auto"):
         raise CommandError(f"-e has no use for it: with --epochs {options.epochs} sgd ends after them, at any gap")
-    with failures_in_words():
+    with as_command_error():
         from cutsvm._utils import validation
 
         if options.seed is not None:

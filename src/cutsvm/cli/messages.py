@@ -12,15 +12,16 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cutsvm.display.summary import printable, within
+from cutsvm._utils.text import printable
+from cutsvm.display.summary import within
 
 __all__ = [
     "CommandError",
     "Messages",
+    "as_command_error",
     "certificate",
     "collected_warnings",
     "complain",
-    "failures_in_words",
     "no_room_for_library",
     "one_line",
     "print_json",
@@ -129,7 +130,7 @@ def collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
 
 
 @contextlib.contextmanager
-def failures_in_words(name: str = "") -> Iterator[None]:
+def as_command_error(name: str = "") -> Iterator[None]:
     """Turn what reading a file or checking data may raise into one line and exit code 2."""
     try:
         yield

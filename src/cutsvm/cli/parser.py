@@ -8,7 +8,7 @@ import re
 import sys
 from typing import NoReturn
 
-from cutsvm.display.summary import printable
+from cutsvm._utils.text import printable
 
 __all__ = ["parse"]
 
@@ -156,7 +156,7 @@ def _add_path(commands: argparse._SubParsersAction[_Parser]) -> None:
     group = parser.add_argument_group("limits and output")
     group.add_argument("--max-time", metavar="S", type=_positive, help="stop after S seconds, with what there is")
     group.add_argument("-v", dest="folds", metavar="FOLDS", type=_folds, help="score every C by cross-validation")
-    _add_voice(group)
+    _add_verbosity(group)
 
 
 _TASKS = ("classify", "rank", "roc", "ordinal", "kernel")
@@ -246,10 +246,10 @@ def _add_output(parser: _Parser) -> None:
     group.add_argument(
         "--report", metavar="FILE.html", help="the certificate, pictures and measures as one page (matplotlib)"
     )
-    _add_voice(group)
+    _add_verbosity(group)
 
 
-def _add_voice(group: argparse._ActionsContainer) -> None:
+def _add_verbosity(group: argparse._ActionsContainer) -> None:
     group.add_argument("--json", action="store_true", help="the result as one JSON object")
     group.add_argument("-q", dest="quiet", action="store_true", help="quiet: errors, and what was asked for")
 
@@ -265,7 +265,7 @@ def _add_predict(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--scores", action="store_true", help="write decision values in place of labels")
     _add_label(parser)
     _add_base(parser)
-    _add_voice(parser)
+    _add_verbosity(parser)
 
 
 def _add_convert(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -285,7 +285,7 @@ def _add_convert(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--qid", metavar="COLUMN", help="of a table the queries (default: qid, if there)")
     parser.add_argument("--float32", action="store_true", help="keep values in half the bytes, to 7 digits")
     _add_base(parser)
-    _add_voice(parser)
+    _add_verbosity(parser)
 
 
 def _add_check(commands: argparse._SubParsersAction[_Parser]) -> None:

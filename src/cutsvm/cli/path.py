@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from cutsvm.cli.chart import bar_chart
 from cutsvm.cli.data import as_labels, check_target, read_rows, zero_based
-from cutsvm.cli.messages import CommandError, Messages, collected_warnings, failures_in_words, print_json, result
+from cutsvm.cli.messages import CommandError, Messages, as_command_error, collected_warnings, print_json, result
 from cutsvm.cli.train import (
     check_format,
     check_model_target,
     estimator_of,
     facts_of,
-    refuse_what_is_not_there,
+    validate_options,
     write_model,
 )
 from cutsvm.display.summary import passes
@@ -36,7 +36,7 @@ __all__ = ["path"]
 def path(options: argparse.Namespace) -> int:
     """Read, walk over C, show the table and the curve."""
     say = Messages(quiet=options.quiet)
-    refuse_what_is_not_there(options)
+    validate_options(options)
     sources = [options.data, *options.also]
     if options.plot is not None:
         _check_plot(options.plot, sources)
@@ -56,7 +56,7 @@ def path(options: argparse.Namespace) -> int:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two or more of them")
     check_format(options, data, classes)
     say.note(f"{data.source}: {facts_of(options.task, data, classes)}")
-    with failures_in_words(options.data), collected_warnings() as caught:
+    with as_command_error(options.data), collected_warnings() as caught:
         models, chooser, seconds = _fit(options, data, y, classes)
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         say.warn(text)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cutsvm._utils.text import printable
 from cutsvm.cli.data import check_source, check_target, read_like, zero_based
-from cutsvm.cli.messages import CommandError, Messages, failures_in_words, print_json, result
+from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, result
 from cutsvm.cli.tasks import Measure, measure, predictions
-from cutsvm.display.summary import printable
 
 __all__ = ["predict"]
 
@@ -27,12 +27,12 @@ def predict(options: argparse.Namespace) -> int:
     say = Messages(quiet=options.quiet)
     _check_output(options)
     check_source(options.model)
-    with failures_in_words(options.model):
+    with as_command_error(options.model):
         model = load_model(options.model)
     data = read_like(options.data, model, zero_based(options.zero_based), options.label)
     if data.ignored:
         say.warn(f"{options.data}: {data.ignored} features that the model does not know were ignored")
-    with failures_in_words(options.data):
+    with as_command_error(options.data):
         predicted = predictions(model.task, model.estimator, data.X, scores=options.scores)
         as_scores = options.scores or model.task in ("rank", "roc")
         good = measure(model.task, model.estimator, data, say, None if as_scores else predicted)

@@ -9,7 +9,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from cutsvm.cli.data import as_labels, check_target
-from cutsvm.cli.messages import CommandError, Messages, failures_in_words
+from cutsvm.cli.messages import CommandError, Messages, as_command_error
 from cutsvm.io.dataset import StoredDataset
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def write_report(options: argparse.Namespace, estimator: Certified, data: Datase
     X = None if on_disk else data.with_labels(as_labels(data.y))
     given = {"feature_names": _feature_names(data), "source": data.source, "origin": origin}
     try:
-        with failures_in_words(options.report):
+        with as_command_error(options.report):
             written(estimator, X, None, file=options.report, **given)
     except (CommandError, KeyboardInterrupt) as error:
         Messages(quiet=False).note(f"cutsvm: there is no report: {str(error) or 'interrupted'}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from cutsvm._utils.memory import shown
-from cutsvm.cli.messages import failures_in_words, one_line, print_json, result, some
+from cutsvm.cli.messages import as_command_error, one_line, print_json, result, some
 
 __all__ = ["store_info"]
 
 
 def store_info(path: str, *, json: bool) -> int:
     """Print the facts as a table, or as JSON; every file is looked at, so that damage shows."""
-    with failures_in_words(path):
+    with as_command_error(path):
         facts = _facts(path)
     if json:
         print_json(facts)

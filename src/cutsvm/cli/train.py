@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from cutsvm._utils.text import printable
 from cutsvm.cli.data import as_labels, check_source, check_target, read_rows, zero_based
 from cutsvm.cli.kernel_task import kernel_svc, machine_facts
 from cutsvm.cli.messages import (
     CommandError,
     Messages,
+    as_command_error,
     certificate,
     collected_warnings,
-    failures_in_words,
     print_json,
     result,
 )
 from cutsvm.cli.report_option import check_report, write_report
 from cutsvm.cli.tasks import check_options
-from cutsvm.display.summary import earlier, ending, goal, passes, printable, rounds
+from cutsvm.display.summary import earlier, ending, goal, passes, rounds
 from cutsvm.io.dataset import StoredDataset
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ __all__ = [
     "estimator_of",
     "facts_of",
     "fit_with_progress",
-    "refuse_what_is_not_there",
     "train",
+    "validate_options",
     "write_model",
 ]
 
@@ -49,7 +50,7 @@ __all__ = [
 def train(options: argparse.Namespace) -> int:
     """Read, train, write the model, say how good it is."""
     say = Messages(quiet=options.quiet)
-    refuse_what_is_not_there(options)
+    validate_options(options)
     sources = [options.data, *options.also]
     target = options.model or f"{options.data}.model"
     if options.folds is None:
@@ -125,7 +126,7 @@ def _read(options: argparse.Namespace, sources: list[str], until_done: ExitStack
     from cutsvm.io.store.convert import as_store
 
     check_source(sources[0], folder=True)
-    with failures_in_words(sources[0]):
+    with as_command_error(sources[0]):
         parse(options.memory)
         base = zero_based(options.zero_based)
         return until_done.enter_context(as_store(sources[0], label=options.label, zero_based=base))
@@ -149,13 +150,13 @@ def _to_fit(
         return data.with_labels(y), None
     assert isinstance(data, StoredDataset)
     outputs = len(classes) if len(classes) > 2 and options.multi_class != "ovr" else 1
-    with failures_in_words(data.source):
+    with as_command_error(data.source):
         how = plan(data.store, None if options.memory is None else parse(options.memory), outputs)
     say.note(f"training {how.words}")
     return data, None
 
 
-def refuse_what_is_not_there(options: argparse.Namespace) -> None:
+def validate_options(options: argparse.Namespace) -> None:
     check_options(options)
     if options.line_search is not None and options.solver in ("cpa", "accpm"):
         raise CommandError(f"--line-search belongs to --solver ocas or sifting, {options.solver} has none")
@@ -170,7 +171,7 @@ def check_model_target(target: str, sources: list[str]) -> None:
     from cutsvm.io.models.model_file import is_model_file
 
     check_target(target, sources)
-    with failures_in_words(target):
+    with as_command_error(target):
         if os.path.isfile(target) and os.path.getsize(target) > 0 and not is_model_file(target):
             raise CommandError(
                 f"{target}: exists and is not a model, so it is left alone; for more data files use --also"
@@ -185,7 +186,7 @@ def _check_checkpoint(options: argparse.Namespace, target: str) -> None:
         raise CommandError("--checkpoint is for training, -v trains many times: leave one of them out")
     if os.path.realpath(options.checkpoint) == os.path.realpath(target):
         raise CommandError(f"{target}: MODEL and --checkpoint are one file, expected two")
-    with failures_in_words(options.checkpoint):
+    with as_command_error(options.checkpoint):
         check_path(options.checkpoint)
 
 
@@ -195,7 +196,7 @@ def check_format(options: argparse.Namespace, data: Dataset, classes: npt.NDArra
     from cutsvm.io.models.model_file import check_task
 
     if options.format == "liblinear":
-        with failures_in_words():
+        with as_command_error():
             check_task(options.task)
             check_writable(classes, data.zero_based, data.feature_ids)
 
@@ -270,7 +271,7 @@ def fit_with_progress(estimator: Certified, X: Any, y: npt.NDArray[Any] | None, 
     from cutsvm.display.callbacks import ProgressBar
 
     began = time.perf_counter()
-    with failures_in_words(), collected_warnings() as caught, _remarks(say), ProgressBar() as bar:
+    with as_command_error(), collected_warnings() as caught, _remarks(say), ProgressBar() as bar:
         # Without a gap to reach there is nothing to show until the end.
         shown = not say.quiet and goal(estimator) is not None
         estimator.set_params(callbacks=[bar] if shown else None).fit(X, y, **extra)

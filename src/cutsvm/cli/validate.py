@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from cutsvm.cli.messages import CommandError, Messages, collected_warnings, failures_in_words, print_json, result
+from cutsvm.cli.messages import CommandError, Messages, as_command_error, collected_warnings, print_json, result
 from cutsvm.cli.tasks import measure
 from cutsvm.io.dataset import Dataset
 
@@ -29,7 +29,7 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
 
     say = Messages(quiet=options.quiet)
     predicted, gaps, shares = np.empty_like(y), [], []
-    with failures_in_words(options.data), collected_warnings() as caught:
+    with as_command_error(options.data), collected_warnings() as caught:
         for number, (inside, outside) in enumerate(_folds(options, data, y), start=1):
             model = _fitted(options.task, clone(estimator), _part(data, inside), y[inside])
             if model.status_.name == "INTERRUPTED":

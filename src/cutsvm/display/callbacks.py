@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
 
+from cutsvm._utils.text import printable
 from cutsvm.display.progress import Bar
-from cutsvm.display.summary import printable
 
 if TYPE_CHECKING:
     from cutsvm.driver.run import Record
@@ -45,13 +45,13 @@ class Log:
         self.level = level
 
     def __call__(self, record: Record) -> None:
-        make_audible(self.level)
+        ensure_log_handler(self.level)
         if record.note and record.iteration == 0:
             _logger.log(self.level, "%s", f"{_problem(record)} by {record.note}")
         _logger.log(self.level, "%s", describe(record))
 
 
-def make_audible(level: int = logging.INFO) -> None:
+def ensure_log_handler(level: int = logging.INFO) -> None:
     """Who asks for a log wants to see it; a program that set up logging itself is left alone."""
     if _logger.level == logging.NOTSET:
         _logger.setLevel(level)

@@ -7,7 +7,7 @@ from typing import Any
 
 NOTHING = 0.995  # a gap that is shown as 1: the best objective may be a hundredth of this one, or any part of it
 
-__all__ = ["earlier", "ending", "goal", "passes", "printable", "rounds", "stochastic", "within"]
+__all__ = ["earlier", "ending", "goal", "passes", "rounds", "stochastic", "within"]
 
 
 def within(gap: float) -> str | None:
@@ -63,8 +63,3 @@ def earlier(estimator: Any) -> float:
     for record in estimator.history_:
         first.setdefault(str(record.get("label", "")), record)
     return float(sum(record["seconds"] for record in first.values() if record["iteration"] > 0))
-
-
-def printable(text: str) -> str:
-    """Text in which control characters, which a file or its name may hold, are spelt out."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)

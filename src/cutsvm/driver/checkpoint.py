@@ -22,7 +22,7 @@ import numpy as np
 from cutsvm._utils.types import Array, Vector
 from cutsvm._utils.warn import warn
 from cutsvm.driver.fingerprint import Fingerprint
-from cutsvm.io.atomic import passing_name, write_atomically
+from cutsvm.io.atomic import temp_path, write_atomically
 from cutsvm.io.models.model_file import package_version
 from cutsvm.io.models.model_format import ModelFileError, pack, unpack
 from cutsvm.io.store.manifest import NAME, is_store
@@ -148,7 +148,7 @@ class Checkpoint:
         """After the fit: nothing stale is left of one that got there; what another one knows is kept."""
         if converged:
             try:
-                passing_name(self._target).unlink(missing_ok=True)
+                temp_path(self._target).unlink(missing_ok=True)
                 os.unlink(self._target)
             except FileNotFoundError:
                 pass

@@ -18,7 +18,7 @@ from cutsvm import solvers
 from cutsvm._utils import threads, validation
 from cutsvm._utils.types import Array, Vector
 from cutsvm._utils.warn import ends_a_loop, warn
-from cutsvm.display.callbacks import Log, make_audible
+from cutsvm.display.callbacks import Log, ensure_log_handler
 from cutsvm.display.summary import within
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint, check_path
@@ -161,7 +161,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         if self.checkpoint is None:
             return None
         if self.verbose:
-            make_audible()
+            ensure_log_handler()
         facts: dict[str, Scalar] = {"estimator": type(self).__name__, "C": float(self.C)}
         facts |= {"solver": fingerprint.solver_name(solver), **settings, "rows": rows.n, "features": rows.d}
         return Checkpoint(self.checkpoint, Fingerprint(facts, {"X": fingerprint.of_rows(rows), **data}))

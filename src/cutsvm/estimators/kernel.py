@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.display import summary as outcome
-from cutsvm.display.callbacks import make_audible
+from cutsvm.display.callbacks import ensure_log_handler
 from cutsvm.driver.run import Iterate, Record, Result, Status, Stop, run
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._sklearn_callbacks import observed
@@ -207,7 +207,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
         if self.verbose:
-            make_audible()
+            ensure_log_handler()
         watch = Watch(self.max_time, LOGGER.isEnabledFor(logging.INFO))
         X, y, weights, classes, named = self._labelled(X, y, None)
         validation.apply_class_weights(weights, self.class_weight, classes, y, named)

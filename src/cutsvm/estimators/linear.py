@@ -23,7 +23,7 @@ from cutsvm.estimators._base import Certified, Labelled, on_disk
 from cutsvm.estimators._sklearn_callbacks import observed
 from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.io.dataset import Dataset, StoredDataset
-from cutsvm.io.temporary_arrays import Scratch
+from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import Rows, StoreRows, WholeRows, as_rows
 from cutsvm.problem.losses import CrammerSinger, Hinge
 from cutsvm.problem.multiclass import MultiRisk
@@ -218,7 +218,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         logging.getLogger("cutsvm").info("%s: training %s", data.source, plan.words)
         if not plan.streams:
             return None
-        scratch = None if plan.held else Scratch(data.store.path)
+        scratch = None if plan.held else TemporaryArrays(data.store.path)
         return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room, scratch=scratch)
 
     def _checkpoint_of(

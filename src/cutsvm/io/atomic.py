@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["passing_name", "write_atomically"]
+__all__ = ["temp_path", "write_atomically"]
 
 
 def write_atomically(
@@ -18,7 +18,7 @@ def write_atomically(
     """Write the pieces to a new file beside `path`, sync it, and put it in the place of `path`.
 
     again: one program writes this file time and again. The new file then always has the same name, so that kills
-    leave one of them behind at most, which the next write takes the place of (`passing_name`).
+    leave one of them behind at most, which the next write takes the place of (`temp_path`).
 
     If anything fails (disk full, folder read-only), the file that was there stays as it was and no part of
     the new one is left behind. A pipe or a device is written to directly: replacing `/dev/null` would remove
@@ -31,7 +31,7 @@ def write_atomically(
             stream.writelines(pieces)
         return
     target = Path(os.path.realpath(path))
-    beside = passing_name(target) if again else target.parent / f".cutsvm-{secrets.token_hex(8)}.tmp"
+    beside = temp_path(target) if again else target.parent / f".cutsvm-{secrets.token_hex(8)}.tmp"
     try:
         if again:
             beside.unlink(missing_ok=True)
@@ -52,7 +52,7 @@ def write_atomically(
     _sync_folder(target.parent)
 
 
-def passing_name(path: str | os.PathLike[str]) -> Path:
+def temp_path(path: str | os.PathLike[str]) -> Path:
     """What a file that is written time and again is called before it is complete."""
     # A short name: the target's may already be as long as the file system allows.
     target = Path(os.path.realpath(path))

@@ -169,11 +169,11 @@ def open_dataset(
     n_features
         Number of columns, if it is more than an svmlight file shows.
     """
-    from cutsvm.io.columns import Roles
+    from cutsvm.io.columns import ColumnSpec
     from cutsvm.io.formats.svmlight import read_svmlight
     from cutsvm.io.open import StoreSource, SvmlightSource, file_source
 
-    source = file_source(os.fspath(path), format, Roles(label), zero_based)
+    source = file_source(os.fspath(path), format, ColumnSpec(label), zero_based)
     if isinstance(source, SvmlightSource):
         return read_svmlight(path, zero_based=zero_based, n_features=n_features)
     data = StoredDataset(source.store) if isinstance(source, StoreSource) else _gather(source)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cutsvm.display.summary import printable
+from cutsvm._utils.text import printable
 from cutsvm.io.formats.svmlight import Paths, RawSamples, ZeroBased, load
 
-__all__ = ["FileReport", "examine"]
+__all__ = ["FileReport", "inspect_file"]
 
 MOST_BAD_LINES = 20
 MOST_CLASSES = 20
@@ -82,7 +82,7 @@ class FileReport:
         return "\n".join(lines)
 
 
-def examine(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_threads: int | None = None) -> FileReport:
+def inspect_file(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_threads: int | None = None) -> FileReport:
     """Read one or more svmlight files and report on them; bad lines are listed, not raised."""
     raw = load(path_or_paths, zero_based=zero_based, n_threads=n_threads, keep_bad=MOST_BAD_LINES)
     first = 0 if raw.zero_based else 1

@@ -15,7 +15,7 @@ from scipy import sparse
 from cutsvm._native import core
 from cutsvm._utils import threads
 from cutsvm._utils.errors import DataError
-from cutsvm.io.columns import Roles
+from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.formats.arrays import ArraySource, BlockSource, NpySource, NpzSource
 from cutsvm.io.formats.svmlight import ZeroBased, query_ids, text_blocks
 from cutsvm.io.formats.tables import TableSource
@@ -39,16 +39,16 @@ FORMATS = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")
 _TEXT = 8 << 20  # bytes of svmlight text that are parsed at a time
 
 
-def as_source(source: Any, format: str | None, roles: Roles, zero_based: ZeroBased) -> Source:
+def as_source(source: Any, format: str | None, columns: ColumnSpec, zero_based: ZeroBased) -> Source:
     """A source for a path or several of them, a pair (X, y), or an iterator of such pairs."""
     if isinstance(source, str | os.PathLike):
-        return file_source(os.fspath(source), format, roles, zero_based)
+        return file_source(os.fspath(source), format, columns, zero_based)
     if isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "shape"):
-        return ArraySource("arrays", *source, weights=roles.weight, qid=roles.qid)
+        return ArraySource("arrays", *source, weights=columns.weight, qid=columns.qid)
     if isinstance(source, list | tuple) and source and all(isinstance(path, str | os.PathLike) for path in source):
         paths = [os.fspath(path) for path in source]
         if len(paths) == 1:
-            return file_source(paths[0], format, roles, zero_based)
+            return file_source(paths[0], format, columns, zero_based)
         others = [path for path in paths if (format or format_of(path)) != "svmlight"]
         if others:
             raise DataError(f"{others[0]}: several files are taken in svmlight format only")
@@ -61,13 +61,13 @@ def as_source(source: Any, format: str | None, roles: Roles, zero_based: ZeroBas
     )
 
 
-def file_source(path: str, format: str | None, roles: Roles, zero_based: ZeroBased = "auto") -> Source:
+def file_source(path: str, format: str | None, columns: ColumnSpec, zero_based: ZeroBased = "auto") -> Source:
     """A source for one file or store."""
     kind = format_of(path) if format is None else format
     if kind not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
     os.stat(path)  # a file that is not there is the same error for every format
-    given = [f"{role}=" for role, value in vars(roles).items() if value is not None]
+    given = [f"{column}=" for column, value in vars(columns).items() if value is not None]
     if kind in ("svmlight", "store") and given:
         name = "names a column" if len(given) == 1 else "name columns"
         where = "svmlight files have their labels in front" if kind == "svmlight" else "a store has its own"
@@ -77,8 +77,8 @@ def file_source(path: str, format: str | None, roles: Roles, zero_based: ZeroBas
     if kind == "store":
         return StoreSource(Store(path))
     if kind == "npy":
-        return NpySource(path, roles)
-    return NpzSource(path, roles) if kind == "npz" else TableSource(path, kind, roles)
+        return NpySource(path, columns)
+    return NpzSource(path, columns) if kind == "npz" else TableSource(path, kind, columns)
 
 
 def format_of(path: str | os.PathLike[str]) -> str:

@@ -14,10 +14,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from cutsvm._utils.errors import DataError
 
-__all__ = ["Scratch"]
+__all__ = ["TemporaryArrays"]
 
 
-class Scratch:
+class TemporaryArrays:
     """A folder for such files. They have no names there, so whatever ends the process removes them."""
 
     def __init__(self, beside: str | os.PathLike[str]) -> None:
@@ -42,6 +42,7 @@ class Scratch:
                 raise MemoryError(f"no address space for a file of {size:,} bytes") from None
             why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
             raise DataError(
-                f"{self.folder}: no room for {size:,} bytes of scratch: {why}; free some, or raise memory_limit"
+                f"{self.folder}: no room for {size:,} bytes of temporary arrays: {why}; free some, or raise "
+                "memory_limit"
             ) from None
         return np.frombuffer(mapped, dtype=kind).reshape(shape)

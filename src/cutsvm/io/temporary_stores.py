@@ -25,7 +25,7 @@ from cutsvm.io.store.store import Store
 from cutsvm.io.store.writer import STRIP, StoreWriter
 from cutsvm.matrix.array import DenseRows, SparseRows
 
-__all__ = ["Spill", "SpillFolder"]
+__all__ = ["TemporaryStore", "TemporaryStores"]
 
 Array = NDArray[Any]
 
@@ -45,7 +45,7 @@ class _Source:
         return None
 
 
-class Spill:
+class TemporaryStore:
     """A store that is being filled with rows; beside each a number of its own, and its number among all."""
 
     def __init__(self, path: Path, features: int, block_bytes: int, row_bytes: float) -> None:
@@ -71,8 +71,8 @@ class Spill:
         self._writer.close()
 
 
-class SpillFolder:
-    """A folder for spilled rows beside the store that they are from, if it can be there; it is made when first used."""
+class TemporaryStores:
+    """Temporary stores in a folder beside the store that the rows come from, or in the system's temporary folder."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -84,14 +84,14 @@ class SpillFolder:
         return tempfile.TemporaryDirectory(prefix="cutsvm-buckets-")
 
     @contextmanager
-    def spills(self, many: int, pending: int) -> Iterator[list[Spill]]:
+    def create(self, many: int, pending: int) -> Iterator[list[TemporaryStore]]:
         """So many empty stores, in place of those before; `pending` bytes of rows may wait to be written in all."""
         store, parent = self._store, Path(self._folder.name) / "buckets"
         shutil.rmtree(parent, ignore_errors=True)
-        made: list[Spill] = []
+        made: list[TemporaryStore] = []
         try:
             for k in range(many):
-                made.append(Spill(parent / f"{k:04d}", store.shape[1], pending // many, self.row_bytes))
+                made.append(TemporaryStore(parent / f"{k:04d}", store.shape[1], pending // many, self.row_bytes))
             yield made
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -101,8 +101,8 @@ class SpillFolder:
                 f"{store.manifest.size:,} bytes; buckets=1 needs none"
             ) from error
         finally:
-            for spill in made:
-                spill.close()
+            for temporary in made:
+                temporary.close()
 
     @cached_property
     def row_bytes(self) -> float:

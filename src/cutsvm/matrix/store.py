@@ -16,7 +16,7 @@ from cutsvm._native import core
 from cutsvm._utils.threads import ThreadPool
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.io.store.store import Store
-from cutsvm.io.temporary_arrays import Scratch
+from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix.array import Choices, DenseRows, SparseRows
 from cutsvm.problem.rounding import Magnitudes
 
@@ -32,7 +32,7 @@ class StoreRows:
     """
 
     def __init__(
-        self, store: Store, threads: int = 1, *, room: int | None = None, scratch: Scratch | None = None
+        self, store: Store, threads: int = 1, *, room: int | None = None, scratch: TemporaryArrays | None = None
     ) -> None:
         self.store, self.threads, self.room, self.scratch = store, threads, room, scratch
         self.n, self.d = store.shape

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from cutsvm._utils.text import printable
 from cutsvm._utils.types import Vector
-from cutsvm.display.summary import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

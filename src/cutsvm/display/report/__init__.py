@@ -53,21 +53,21 @@ def report(
 
 
 def written(estimator: Any, X: Any, y: Any, *, file: str | os.PathLike[str] | None, **given: Any) -> str:
-    """The page, and in the file if there is to be one; given: as for `subject_of`."""
+    """The page, and in the file if there is to be one; given: as for `build_context`."""
     if importlib.util.find_spec("matplotlib") is None:
         raise ImportError("a report has pictures, which need matplotlib: pip install 'cutsvm[plot]'")
-    from cutsvm.display.report.context import subject_of
+    from cutsvm.display.report.context import build_context
     from cutsvm.display.report.markup import text
     from cutsvm.display.report.sections import certificate, sections
     from cutsvm.io.atomic import write_atomically
 
-    subject = subject_of(estimator, X, y, **given)
+    context = build_context(estimator, X, y, **given)
     name = type(estimator).__name__
     page = Template(files("cutsvm.display.report").joinpath("page.html").read_text(encoding="utf-8")).substitute(
-        title=text(name if subject.source is None else f"{name}: {os.path.basename(subject.source)}"),
+        title=text(name if context.source is None else f"{name}: {os.path.basename(context.source)}"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        certificate=certificate(subject),
-        sections=sections(subject),
+        certificate=certificate(context),
+        sections=sections(context),
     )
     if file is not None:
         write_atomically(file, [page.encode("utf-8")])

@@ -17,7 +17,7 @@ from cutsvm.estimators._thresholds import level_of
 from cutsvm.io.dataset import Dataset
 from cutsvm.io.models.model_file import ModelFileError, task_of
 
-__all__ = ["Origin", "Subject", "subject_of"]
+__all__ = ["Origin", "ReportContext", "build_context"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class ReportContext:
     """An estimator with its task, and, if there are rows, their labels and scores."""
 
     estimator: Any
@@ -73,7 +73,7 @@ class Subject:
         return labels
 
 
-def subject_of(
+def build_context(
     estimator: Any,
     X: Any = None,
     y: Any = None,
@@ -82,8 +82,8 @@ def subject_of(
     feature_names: Sequence[Any] | None = None,
     source: str | None = None,
     origin: Origin | None = None,
-) -> Subject:
-    """The subject, once what was given is known to go together."""
+) -> ReportContext:
+    """The context, once what was given is known to go together."""
     origin = Origin() if origin is None else origin
     try:
         task = task_of(estimator)
@@ -100,7 +100,7 @@ def subject_of(
         if y is not None:
             raise ValueError("y without X: a report has both, or neither")
         plain: dict[str, Any] = {"source": source, "shape": origin.shape, "entries": origin.entries}
-        return Subject(estimator, task, origin, **plain, feature_names=feature_names)
+        return ReportContext(estimator, task, origin, **plain, feature_names=feature_names)
     looked_at = estimator
     if is_source(X):
         data = _in_order(open_source(X, y), estimator)
@@ -112,10 +112,10 @@ def subject_of(
     found: dict[str, Any] = {"source": source, "shape": shape, "feature_names": feature_names}
     found["entries"] = int(X.nnz) if hasattr(X, "nnz") else None
     if y is None:
-        return Subject(estimator, task, origin, **found)
+        return ReportContext(estimator, task, origin, **found)
     labels = _labels(estimator, y, shape[0])
     queries = None if qid is None else np.asarray(qid)
-    return Subject(estimator, task, origin, **found, y=labels, qid=queries, scores=scores_of(looked_at, X))
+    return ReportContext(estimator, task, origin, **found, y=labels, qid=queries, scores=scores_of(looked_at, X))
 
 
 def _in_order(data: Dataset, estimator: Any) -> Dataset:

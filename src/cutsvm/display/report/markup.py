@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from cutsvm.display.summary import printable
+from cutsvm._utils.text import printable
 
 __all__ = ["Markup", "join", "table", "tag", "text"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cutsvm._utils.types import Array, Ints
-from cutsvm.display.report.context import Subject
+from cutsvm.display.report.context import ReportContext
 from cutsvm.estimators.ranking import pair_accuracy
 
 __all__ = ["Confusion", "Measured", "measure"]
@@ -40,24 +40,24 @@ class Measured:
     away: float | None = None  # levels, in the mean
 
 
-def measure(subject: Subject) -> Measured | None:
+def measure(context: ReportContext) -> Measured | None:
     """What applies to the task; None if there are no labelled rows."""
-    y, scores, classes = subject.y, subject.scores, subject.classes
+    y, scores, classes = context.y, context.scores, context.classes
     if y is None or scores is None or not len(y):
         return None
     if classes is None:
         try:
-            return Measured(pairs=pair_accuracy(scores, y, subject.qid))
+            return Measured(pairs=pair_accuracy(scores, y, context.qid))
         except ValueError:  # no pair
             return Measured()
     order = np.argsort(classes, kind="stable")
-    codes = [_codes(labels, classes, order) for labels in (y, subject.predicted())]
+    codes = [_codes(labels, classes, order) for labels in (y, context.predicted())]
     known = classes[codes[0]] == y
     counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
     np.add.at(counts, (codes[0][known], codes[1][known]), 1)
     confusion = Confusion(classes, counts, int(np.sum(~known)))
     there = np.count_nonzero(counts.sum(axis=1))
-    if subject.task == "ordinal":
+    if context.task == "ordinal":
         away = float(np.abs(codes[0] - codes[1])[known].mean()) if known.any() else None
         pairs = pair_accuracy(scores[known], codes[0][known]) if there > 1 else None
         return Measured(confusion, pairs=pairs, away=away)

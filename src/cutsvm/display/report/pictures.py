@@ -14,7 +14,7 @@ import numpy as np
 from cutsvm import plotting
 from cutsvm.display.plotting.models import margins
 from cutsvm.display.plotting.style import INK, SERIES
-from cutsvm.display.report.context import Subject
+from cutsvm.display.report.context import ReportContext
 from cutsvm.display.report.markup import Markup, tag, text
 from cutsvm.display.report.measures import Measured
 
@@ -64,10 +64,10 @@ def pictures(chosen: list[Picture]) -> Markup:
     return tag("div", *drawn, class_="pictures") if drawn else Markup("")
 
 
-def pictures_of_fit(subject: Subject) -> list[Picture]:
+def pictures_of_fit(context: ReportContext) -> list[Picture]:
     """How the fit went: the path over C, the bounds against time and against passes, and where the time went."""
-    found = [_path(subject)] if subject.chooses and getattr(subject.estimator, "path_", None) else []
-    history = [record for record in subject.history if np.isfinite(record["primal"])]
+    found = [_path(context)] if context.chooses and getattr(context.estimator, "path_", None) else []
+    history = [record for record in context.history if np.isfinite(record["primal"])]
     if len(history) < 2:
         return found
     found.append(_convergence(history, "seconds"))
@@ -78,13 +78,13 @@ def pictures_of_fit(subject: Subject) -> list[Picture]:
     return [*found, Picture("time", 3.2, draw, "Time spent in each part of the fit", layers)]
 
 
-def pictures_of_model(subject: Subject, measured: Measured | None) -> list[Picture]:
+def pictures_of_model(context: ReportContext, measured: Measured | None) -> list[Picture]:
     """What the model does with the rows: margins, the ROC curve where there is one; and the largest weights."""
     found = []
-    if subject.y is not None and subject.scores is not None and measured is not None:
-        found.append(_margins(subject))
+    if context.y is not None and context.scores is not None and measured is not None:
+        found.append(_margins(context))
         if measured.area is not None:
-            found.append(_roc(subject, measured.area))
+            found.append(_roc(context, measured.area))
     return found
 
 
@@ -95,9 +95,9 @@ def weights_picture(display: plotting.WeightsDisplay) -> Picture:
     return Picture("weights", height, lambda figure: display.plot(_one(figure)), "Weights by feature", words)
 
 
-def _path(subject: Subject) -> Picture:
-    estimator = subject.estimator
-    plain = "pairs in order" if subject.task == "rank" else "accuracy"
+def _path(context: ReportContext) -> Picture:
+    estimator = context.estimator
+    plain = "pairs in order" if context.task == "rank" else "accuracy"
     name = estimator.scoring if isinstance(estimator.scoring, str) else plain if estimator.scoring is None else "score"
     words = (
         "Every C that was tried: the mean score of the folds with one standard deviation to either side, the length of "
@@ -126,9 +126,9 @@ def _convergence(history: list[dict[str, Any]], against: Any) -> Picture:
     return Picture(against, 4.4, draw, f"Objective, lower bound and gap against {against}", words[against])
 
 
-def _margins(subject: Subject) -> Picture:
-    assert subject.y is not None and subject.scores is not None
-    display = margins(subject.estimator, subject.scores, subject.y, subject.qid)
+def _margins(context: ReportContext) -> Picture:
+    assert context.y is not None and context.scores is not None
+    display = margins(context.estimator, context.scores, context.y, context.qid)
     words = {
         "ordinal": "The scores of the rows of each level. The lines are the thresholds between levels.",
         "rank": "Score differences of pairs of rows, drawn at random, that belong in one order: below 0 they are in "
@@ -137,19 +137,19 @@ def _margins(subject: Subject) -> Picture:
     }
     plain = "How clearly each row is decided: below 0 it is decided wrongly"
     plain += ", below 1 it costs something." if len(display.lines) > 1 else "."
-    caption = words.get(subject.task, plain)
+    caption = words.get(context.task, plain)
     return Picture("margins", 3.2, lambda figure: display.plot(_one(figure)), "Distribution of margins", caption)
 
 
-def _roc(subject: Subject, area: float) -> Picture:
+def _roc(context: ReportContext, area: float) -> Picture:
     def draw(figure: Figure) -> None:
         from sklearn.metrics import RocCurveDisplay
 
-        assert subject.classes is not None and subject.y is not None and subject.scores is not None
-        known = np.isin(subject.y, subject.classes)
-        positive = (subject.y == subject.classes[1])[known].astype(int)
+        assert context.classes is not None and context.y is not None and context.scores is not None
+        known = np.isin(context.y, context.classes)
+        positive = (context.y == context.classes[1])[known].astype(int)
         ax = _one(figure)
-        RocCurveDisplay.from_predictions(positive, subject.scores[known], ax=ax, name="model")
+        RocCurveDisplay.from_predictions(positive, context.scores[known], ax=ax, name="model")
         ax.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=(0, (2, 3)), zorder=1)
         ax.set(xlabel="false positives, share of the negative rows", ylabel="true positives, share of the positive")
         if (legend := ax.get_legend()) is not None:

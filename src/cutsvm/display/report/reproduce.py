@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from cutsvm import kernel_machines, solvers
-from cutsvm.display.report.context import Subject
+from cutsvm.display.report.context import ReportContext
 
-__all__ = ["WATCHING", "call", "parameters", "plain", "versions"]
+__all__ = ["MONITORING", "call", "parameters", "plain", "versions"]
 
 # They change neither the model nor its certificate.
-WATCHING = ("callbacks", "verbose")
+MONITORING = ("callbacks", "verbose")
 
 
 def parameters(estimator: Any) -> list[tuple[str, Any, bool]]:
@@ -41,15 +41,15 @@ def _same(value: Any, default: Any) -> bool:
     return type(plain(value)) is type(default) and repr(plain(value)) == repr(default)
 
 
-def call(subject: Subject) -> str:
+def call(context: ReportContext) -> str:
     """Python that fits the same model."""
-    estimator = subject.estimator
-    given = [(name, value) for name, value, own in parameters(estimator) if own and name not in WATCHING]
+    estimator = context.estimator
+    given = [(name, value) for name, value, own in parameters(estimator) if own and name not in MONITORING]
     words = ", ".join(f"{name}={value!r}" for name, value in given)
     name = type(estimator).__name__
     imports = [f"from cutsvm import {name}", *_imports(words)]
     # Of which rows that was the estimator does not know: a report may be made with others.
-    data = "X, y, qid=qid" if subject.task == "rank" else "X, y"
+    data = "X, y, qid=qid" if context.task == "rank" else "X, y"
     return "\n".join([*imports, "", f"model = {name}({words}).fit({data})"])
 
 

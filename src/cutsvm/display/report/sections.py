@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cutsvm.display.report import reproduce
-from cutsvm.display.report.context import Subject
+from cutsvm.display.report.context import ReportContext
 from cutsvm.display.report.markup import Markup, join, table, tag
 from cutsvm.display.report.measures import Confusion, Measured, measure
 from cutsvm.display.report.pictures import FEATURES, pictures, pictures_of_fit, pictures_of_model, weights_picture
@@ -28,17 +28,17 @@ _TASKS = {
 }
 
 
-def sections(subject: Subject) -> Markup:
+def sections(context: ReportContext) -> Markup:
     """All sections that there is something to say in."""
-    measured = measure(subject)
+    measured = measure(context)
     found = (
-        _section("fit", "How it got there", pictures(pictures_of_fit(subject))),
-        _section("quality", "How well it does", _quality(subject, measured)),
-        _section("features", "What matters most", _features(subject)),
-        _section("choice", "How C was chosen", _choice(subject)),
-        _section("trained", "What was trained", table(_facts(subject))),
-        _section("parameters", "Parameters", _parameters(subject)),
-        _section("again", "How to get it again", _again(subject)),
+        _section("fit", "How it got there", pictures(pictures_of_fit(context))),
+        _section("quality", "How well it does", _quality(context, measured)),
+        _section("features", "What matters most", _features(context)),
+        _section("choice", "How C was chosen", _choice(context)),
+        _section("trained", "What was trained", table(_facts(context))),
+        _section("parameters", "Parameters", _parameters(context)),
+        _section("again", "How to get it again", _again(context)),
     )
     return join(found)
 
@@ -49,9 +49,9 @@ def _section(name: str, title: str, inside: Markup) -> Markup:
     return tag("section", tag("h2", title, id=name), inside, aria_labelledby=name)
 
 
-def certificate(subject: Subject) -> Markup:
+def certificate(context: ReportContext) -> Markup:
     """The one thing to know about a fit, in words, and the numbers that prove it."""
-    estimator = subject.estimator
+    estimator = context.estimator
     objective, lower, gap = (_number(estimator, name) for name in ("objective_", "lower_bound_", "gap_"))
     said = within(gap)
     if said is None:
@@ -67,7 +67,7 @@ def certificate(subject: Subject) -> Markup:
     claim = tag("p", said[0].upper() + said[1:], class_="claim")
     proof = tag(
         "p",
-        f"No {'machine with this kernel' if subject.task == 'kernel' else 'weights'} can bring the objective below "
+        f"No {'machine with this kernel' if context.task == 'kernel' else 'weights'} can bring the objective below "
         f"{lower:.6g} on the rows it was trained on, with these parameters; this model has {objective:.6g}. "
         "That is proven, and it is about the training: how it does on new rows is another question.",
     )
@@ -83,13 +83,13 @@ def _number(estimator: Any, name: str) -> float:
     return float("nan") if value is None else float(np.max(value))
 
 
-def _facts(subject: Subject) -> list[tuple[str, object]]:
+def _facts(context: ReportContext) -> list[tuple[str, object]]:
     """What was trained, on what, and what it took."""
-    estimator, origin = subject.estimator, subject.origin
-    rows: list[tuple[str, object]] = [("model", f"{type(estimator).__name__}, {_TASKS[subject.task]}")]
-    rows += _data(subject)
+    estimator, origin = context.estimator, context.origin
+    rows: list[tuple[str, object]] = [("model", f"{type(estimator).__name__}, {_TASKS[context.task]}")]
+    rows += _data(context)
     rows.append(("features", f"{estimator.n_features_in_:,}"))
-    rows += _labels(subject)
+    rows += _labels(context)
     if hasattr(estimator, "n_pairs_"):
         rows.append(("pairs", f"{estimator.n_pairs_:,.10g}"))
     if hasattr(estimator, "n_queries_"):
@@ -99,40 +99,40 @@ def _facts(subject: Subject) -> list[tuple[str, object]]:
         rows.append(("support vectors", f"{int(np.sum(estimator.n_support_)):,}"))
     if hasattr(estimator, "C_"):
         rows.append(("C", f"{estimator.C_:.6g}, chosen by cross-validation"))
-    rows += _work(subject)
+    rows += _work(context)
     if origin.model is not None:
         rows.append(("model file", origin.model))
     return rows
 
 
-def _data(subject: Subject) -> list[tuple[str, object]]:
+def _data(context: ReportContext) -> list[tuple[str, object]]:
     """The rows; whether they are those of the training only the command line knows."""
-    given = "" if subject.origin.shape is not None else " given to this report"
+    given = "" if context.origin.shape is not None else " given to this report"
     found: list[tuple[str, object]] = []
-    if subject.source is not None:
-        found.append((f"data{given}", subject.source))
-    if subject.shape is not None:
-        sparse = "" if subject.entries is None else f", with {subject.entries:,} nonzeros"
-        found.append((f"rows{given}", f"{subject.shape[0]:,}{sparse}"))
+    if context.source is not None:
+        found.append((f"data{given}", context.source))
+    if context.shape is not None:
+        sparse = "" if context.entries is None else f", with {context.entries:,} nonzeros"
+        found.append((f"rows{given}", f"{context.shape[0]:,}{sparse}"))
     return found
 
 
-def _labels(subject: Subject) -> list[tuple[str, object]]:
-    if subject.classes is None:
+def _labels(context: ReportContext) -> list[tuple[str, object]]:
+    if context.classes is None:
         return []
-    kind = "levels" if subject.task == "ordinal" else "classes"
+    kind = "levels" if context.task == "ordinal" else "classes"
     counts: Callable[[Any], str] = lambda label: ""  # noqa: E731
-    if subject.y is not None and len(subject.classes) <= CLASSES:
-        y = subject.y
+    if context.y is not None and len(context.classes) <= CLASSES:
+        y = context.y
         counts = lambda label: f" ({np.count_nonzero(y == label):,} rows)"  # noqa: E731
-    names = [f"{label}{counts(label)}" for label in subject.classes[:CLASSES].tolist()]
-    more = len(subject.classes) - CLASSES
+    names = [f"{label}{counts(label)}" for label in context.classes[:CLASSES].tolist()]
+    more = len(context.classes) - CLASSES
     return [(kind, ", ".join(names) + (f" and {more:,} more" if more > 0 else ""))]
 
 
-def _work(subject: Subject) -> list[tuple[str, object]]:
+def _work(context: ReportContext) -> list[tuple[str, object]]:
     """The solver, its rounds, passes and seconds."""
-    estimator, history = subject.estimator, subject.history
+    estimator, history = context.estimator, context.history
     note = str(history[-1].get("note", "")) if history else ""
     rows: list[tuple[str, object]] = [("solver", note or str(estimator.solver))]
     if getattr(estimator, "n_iter_", None) is not None:
@@ -141,7 +141,7 @@ def _work(subject: Subject) -> list[tuple[str, object]]:
         return rows
     if passes(estimator):
         rows.append(("passes over the data", f"{passes(estimator):g}"))
-    seconds = subject.origin.seconds
+    seconds = context.origin.seconds
     if seconds is None:
         last: dict[str, float] = {str(record.get("label", "")): record["seconds"] for record in history}
         seconds = sum(last.values())
@@ -149,10 +149,10 @@ def _work(subject: Subject) -> list[tuple[str, object]]:
     return [*rows, ("seconds", f"{seconds:.3g}" + (f", after {before:.3g} in earlier runs" if before else ""))]
 
 
-def _quality(subject: Subject, measured: Measured | None) -> Markup:
+def _quality(context: ReportContext, measured: Measured | None) -> Markup:
     """The measures of the task, the pictures, and the confusion of classes."""
     if measured is None:
-        remark = subject.origin.remark or "No labelled rows were given to this report, so nothing was measured."
+        remark = context.origin.remark or "No labelled rows were given to this report, so nothing was measured."
         return tag("p", remark, class_="remark")
     rows: list[tuple[object, object]] = []
     confusion = measured.confusion
@@ -167,10 +167,10 @@ def _quality(subject: Subject, measured: Measured | None) -> Markup:
         rows.append(("levels away, in the mean", f"{measured.away:.4g}"))
     if measured.pairs is not None:
         rows.append(("pairs in order", f"{100 * measured.pairs:.5g} %"))
-    elif subject.task == "rank":
+    elif context.task == "rank":
         rows.append(("pairs in order", "the rows make no pair"))
-    where = subject.origin.remark or "Measured on the rows that this report was given."
-    parts = [table(rows), tag("p", where, class_="remark"), pictures(pictures_of_model(subject, measured))]
+    where = context.origin.remark or "Measured on the rows that this report was given."
+    parts = [table(rows), tag("p", where, class_="remark"), pictures(pictures_of_model(context, measured))]
     return join([*parts, _confusion(confusion)] if confusion is not None else parts)
 
 
@@ -201,11 +201,11 @@ def _confusion(confusion: Confusion) -> Markup:
     return join([tag("h3", "What is taken for what"), tag("div", matrix, class_="wide")])
 
 
-def _features(subject: Subject) -> Markup:
+def _features(context: ReportContext) -> Markup:
     """The largest weights, as a picture and as a table."""
-    if not hasattr(subject.estimator, "coef_"):
+    if not hasattr(context.estimator, "coef_"):
         return Markup("")
-    display = WeightsDisplay.of(subject.estimator, feature_names=subject.feature_names, top=FEATURES)
+    display = WeightsDisplay.of(context.estimator, feature_names=context.feature_names, top=FEATURES)
     if not display.names:
         return tag("p", "All weights are 0: every row gets the same score.", class_="remark")
     outputs = [f"for {name}" for name in display.outputs] if len(display.weights) > 1 else ["weight"]
@@ -219,10 +219,10 @@ def _features(subject: Subject) -> Markup:
     return tag("div", pictures(drawn), listed, class_="beside" if len(most) < 4 else None)
 
 
-def _choice(subject: Subject) -> Markup:
+def _choice(context: ReportContext) -> Markup:
     """A line for each C."""
-    estimator = subject.estimator
-    if not subject.chooses:
+    estimator = context.estimator
+    if not context.chooses:
         return Markup("")
     rows = []
     for k, C in enumerate(np.asarray(estimator.Cs_).tolist()):
@@ -235,16 +235,16 @@ def _choice(subject: Subject) -> Markup:
     return table(rows, head, numbers=True)
 
 
-def _parameters(subject: Subject) -> Markup:
+def _parameters(context: ReportContext) -> Markup:
     """All that matter to the model; those that are not the defaults stand out."""
-    found = [given for given in reproduce.parameters(subject.estimator) if given[0] not in reproduce.WATCHING]
+    found = [given for given in reproduce.parameters(context.estimator) if given[0] not in reproduce.MONITORING]
     rows = [(tag("code", name), tag("strong", repr(v)) if own else repr(v)) for name, v, own in found]
     return join([table(rows), tag("p", "Bold: not the default.", class_="remark")])
 
 
-def _again(subject: Subject) -> Markup:
+def _again(context: ReportContext) -> Markup:
     """The command or the call, and the versions."""
-    command, model = subject.origin.command, subject.origin.model
+    command, model = context.origin.command, context.origin.model
     parts = []
     if command is not None:
         parts.append(tag("pre", tag("code", command)))
@@ -253,5 +253,5 @@ def _again(subject: Subject) -> Markup:
             use = f"from cutsvm import load_model\n\nmodel = load_model({model!r}).estimator"
             parts.append(tag("pre", tag("code", use)))
     else:
-        parts.append(tag("pre", tag("code", reproduce.call(subject))))
+        parts.append(tag("pre", tag("code", reproduce.call(context))))
     return join([*parts, table(reproduce.versions())])

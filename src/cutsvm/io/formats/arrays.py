@@ -20,7 +20,7 @@ from scipy import sparse
 
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.validation import csr_is_sorted
-from cutsvm.io.columns import Roles
+from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.files import SourceFile
 from cutsvm.io.store.batches import Batch, as_csr, is_sparse
 
@@ -106,39 +106,39 @@ class NpySource:
     zero_based: bool | None = None
     feature_names: list[str] | None = None
 
-    def __init__(self, path: str, roles: Roles) -> None:
+    def __init__(self, path: str, columns: ColumnSpec) -> None:
         self.name = path
         self._X = _NpyFile(path)
         if len(self._X.shape) != 2:
             raise DataError(f"{path}: expected a matrix, rows x features, found the shape {self._X.shape}")
         self._columns = [
-            self._column(what, role)
-            for what, role in (("label", roles.label), ("weight", roles.weight), ("qid", roles.qid))
+            self._column(what, column)
+            for what, column in (("label", columns.label), ("weight", columns.weight), ("qid", columns.qid))
         ]
         used = {column for column in self._columns if isinstance(column, int)}
         self._features = [column for column in range(self._X.shape[1]) if column not in used] if used else None
         self._done = 0
 
-    def _column(self, what: str, role: str | int | None) -> _NpyFile | int | None:
+    def _column(self, what: str, column: str | int | None) -> _NpyFile | int | None:
         """Where the labels (weights, queries) are: a file or a column."""
         rows, width = self._X.shape
-        if role is None and what == "label":
+        if column is None and what == "label":
             raise DataError(
                 f"{self.name}: where are the labels? label= expects the number of a column (0 is the first, -1 the "
                 "last) or another .npy file"
             )
-        if role is None:
+        if column is None:
             return None
-        if isinstance(role, str) and role.endswith(".npy"):
-            file = _NpyFile(role)
+        if isinstance(column, str) and column.endswith(".npy"):
+            file = _NpyFile(column)
             if file.shape != (rows,):
                 words = {"label": "labels", "weight": "weights", "qid": "queries"}[what]
                 raise DataError(f"{self.name}: {rows} rows, but {words} of shape {file.shape}")
             return file
-        number = _number(role)
+        number = _number(column)
         if number is None or not -width <= number < width:
             raise DataError(
-                f"{self.name}: {what}={role!r}: expected the number of one of the {width} columns or a .npy file"
+                f"{self.name}: {what}={column!r}: expected the number of one of the {width} columns or a .npy file"
             )
         return number % width
 
@@ -232,9 +232,9 @@ def _plain_bools(values: Array) -> Array:
     return values.view(np.uint8) != 0 if values.dtype == np.bool_ else values
 
 
-def _number(role: str | int) -> int | None:
+def _number(column: str | int) -> int | None:
     try:
-        return int(role)
+        return int(column)
     except ValueError:
         return None
 
@@ -248,7 +248,7 @@ class NpzSource:
     zero_based: bool | None = None
     feature_names: list[str] | None = None
 
-    def __init__(self, path: str, roles: Roles) -> None:
+    def __init__(self, path: str, columns: ColumnSpec) -> None:
         self.name = path
         self._file = SourceFile(path)
         if self._file.read(2) != b"PK":  # a zip file may have anything in front; NumPy takes that for something else
@@ -259,14 +259,14 @@ class NpzSource:
             raise DataError(f"{path}: not a .npz file ({error})") from None
         self._members = {name.removesuffix(".npy"): name for name in self._zip.namelist()}
         members = self._members
-        self._label = str(roles.label or "y")
+        self._label = str(columns.label or "y")
         if self._label not in members:
             raise DataError(f"{path}: no array {self._label!r} with the labels; there are {', '.join(sorted(members))}")
         self._sparse = "X" not in members and {"data", "indices", "indptr", "shape"} <= set(members)
         if not self._sparse and "X" not in members:
             raise DataError(f"{path}: no array 'X'; there are {', '.join(sorted(members))}")
-        self._weight = str(roles.weight or ("sample_weight" if "sample_weight" in members else "")) or None
-        self._qid = str(roles.qid or ("qid" if "qid" in members else "")) or None
+        self._weight = str(columns.weight or ("sample_weight" if "sample_weight" in members else "")) or None
+        self._qid = str(columns.qid or ("qid" if "qid" in members else "")) or None
         self._done = 0.0
 
     def __iter__(self) -> Iterator[Batch]:

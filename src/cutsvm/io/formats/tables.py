@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cutsvm._utils.errors import DataError
-from cutsvm.io.columns import Roles
+from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.files import SourceFile
 from cutsvm.io.store.batches import Batch
 
@@ -35,7 +35,7 @@ class TableSource:
 
     zero_based: bool | None = None
 
-    def __init__(self, path: str, kind: str, roles: Roles) -> None:
+    def __init__(self, path: str, kind: str, columns: ColumnSpec) -> None:
         try:
             self._arrow = import_module("pyarrow")
         except ImportError:
@@ -45,13 +45,15 @@ class TableSource:
         self.name, self._path = path, path
         self._file = SourceFile(path)
         self._done: Any = lambda: None
-        with self._failures_in_words():
-            self._columns, self._batches = {"csv": self._csv, "parquet": self._parquet, "arrow": self._ipc}[kind](roles)
-        self.feature_names: list[str] | None = [self._columns[place] for place in self._places.features]
+        with self._arrow_errors_as_data_error():
+            self._columns, self._batches = {"csv": self._csv, "parquet": self._parquet, "arrow": self._ipc}[kind](
+                columns
+            )
+        self.feature_names: list[str] | None = [self._columns[place] for place in self._indices.features]
 
     def __iter__(self) -> Iterator[Batch]:
         rows = 0
-        with self._failures_in_words():
+        with self._arrow_errors_as_data_error():
             for batch in self._batches:
                 batch.validate(full=True)  # Arrow itself trusts offsets, indices and lengths that a file states
                 step = max(1, min(ROWS, VALUES // max(1, len(self._columns))))
@@ -67,12 +69,12 @@ class TableSource:
 
     # ---- the formats: (names of the columns, iterator of Arrow batches)
 
-    def _parquet(self, roles: Roles) -> tuple[list[str], Iterator[Any]]:
+    def _parquet(self, columns: ColumnSpec) -> tuple[list[str], Iterator[Any]]:
         file = import_module("pyarrow.parquet").ParquetFile(self._file.lend())
-        self._settle(file.schema_arrow, roles)
+        self._resolve_columns(file.schema_arrow, columns)
         return list(file.schema_arrow.names), self._counted(file.iter_batches(batch_size=ROWS), file.metadata.num_rows)
 
-    def _ipc(self, roles: Roles) -> tuple[list[str], Iterator[Any]]:
+    def _ipc(self, columns: ColumnSpec) -> tuple[list[str], Iterator[Any]]:
         ipc = import_module("pyarrow.ipc")
         # Not mapped: a page that is not there any more would be a SIGBUS.
         file = self._arrow.PythonFile(self._file.lend(), mode="r")
@@ -84,15 +86,15 @@ class TableSource:
             file.seek(0)
             reader = ipc.open_stream(file)
             batches = iter(reader)
-        self._settle(reader.schema, roles)
+        self._resolve_columns(reader.schema, columns)
         return list(reader.schema.names), batches
 
-    def _csv(self, roles: Roles) -> tuple[list[str], Iterator[Any]]:
+    def _csv(self, columns: ColumnSpec) -> tuple[list[str], Iterator[Any]]:
         arrow_csv = import_module("pyarrow.csv")
         names, delimiter, header = self._csv_head()
-        self._places = roles.places(self.name, names)
+        self._indices = columns.resolve(self.name, names)
         number = self._arrow.float64()
-        numeric = [*self._places.features, *([] if self._places.weight is None else [self._places.weight])]
+        numeric = [*self._indices.features, *([] if self._indices.weight is None else [self._indices.weight])]
         stream, raw = self._stream()
         size = max(1, raw.size())
         self._done = lambda: min(1.0, raw.tell() / size)
@@ -154,11 +156,11 @@ class TableSource:
         if not (self._is_numeric(value) or types.is_string(value) or types.is_large_string(value)):
             raise DataError(f"{self.name}: column {name!r} holds {kind}, expected numbers or text")
 
-    def _settle(self, schema: Any, roles: Roles) -> None:
-        """Finds the roles, and refuses features that are no numbers."""
-        self._places = roles.places(self.name, schema.names)
+    def _resolve_columns(self, schema: Any, columns: ColumnSpec) -> None:
+        """Finds the columns, and refuses features that are no numbers."""
+        self._indices = columns.resolve(self.name, schema.names)
         types = self._arrow.types
-        for place in self._places.features:
+        for place in self._indices.features:
             kind = schema.types[place]
             if not self._is_numeric(kind):
                 what = "text" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
@@ -168,7 +170,7 @@ class TableSource:
                 )
 
     def _batch(self, batch: Any, first: int) -> Batch:
-        places = self._places
+        places = self._indices
         columns = [self._array(batch.column(place), self._columns[place], first) for place in places.features]
         kinds = {column.dtype for column in columns}
         narrow = all(kind == np.float32 or (kind.kind in "iub" and kind.itemsize <= 2) for kind in kinds)
@@ -199,7 +201,7 @@ class TableSource:
         values: Array = column.to_numpy(zero_copy_only=False)
         return values.astype(str) if values.dtype == object else values
 
-    def _failures_in_words(self) -> Any:
+    def _arrow_errors_as_data_error(self) -> Any:
         return _Failures(self)
 
     def say(self, error: Exception) -> str:

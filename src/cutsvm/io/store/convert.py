@@ -22,7 +22,7 @@ from numpy.typing import DTypeLike
 
 from cutsvm._utils.errors import DataError
 from cutsvm.io.atomic import write_atomically
-from cutsvm.io.columns import Roles
+from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.open import as_source
@@ -86,7 +86,7 @@ def convert(
         raise ValueError(f"block_bytes must be 1 or more, got {block_bytes}")
     target = Path(store)
     _check_target(target)
-    rows = as_source(source, format, Roles(label, weight, qid), zero_based)
+    rows = as_source(source, format, ColumnSpec(label, weight, qid), zero_based)
     made = not target.exists()
     try:
         with _locked(target):
@@ -131,7 +131,7 @@ def _write(
 ) -> None:
     writer = StoreWriter(folder, rows, dtype=dtype, n_features=n_features, block_bytes=block_bytes)
     try:
-        with _full_disk_in_words(target, writer):
+        with _disk_full_as_data_error(target, writer):
             folder.mkdir()
             for batch in rows:
                 writer.add(batch)
@@ -185,7 +185,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 @contextmanager
-def _full_disk_in_words(target: Path, writer: StoreWriter) -> Iterator[None]:
+def _disk_full_as_data_error(target: Path, writer: StoreWriter) -> Iterator[None]:
     try:
         yield
     except OSError as error:

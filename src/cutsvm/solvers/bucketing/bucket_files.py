@@ -21,8 +21,8 @@ import numpy as np
 
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.driver.timing import timed
-from cutsvm.io.temporary_arrays import Scratch
-from cutsvm.io.temporary_stores import Spill, SpillFolder
+from cutsvm.io.temporary_arrays import TemporaryArrays
+from cutsvm.io.temporary_stores import TemporaryStore, TemporaryStores
 from cutsvm.matrix import DenseRows, SparseRows, StoreRows
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Risk
@@ -49,8 +49,8 @@ class BucketFiles(Buckets):
         return StoredPart(self.risk, self.rows, loss, range(begin, end), begin=begin, end=end)
 
     @cached_property
-    def folder(self) -> SpillFolder:
-        return SpillFolder(self.rows.store)
+    def folder(self) -> TemporaryStores:
+        return TemporaryStores(self.rows.store)
 
     def close(self) -> None:
         self.parts = []
@@ -72,8 +72,8 @@ class BucketFiles(Buckets):
         edges = self._edges(W, float(b))
         inside = int(np.searchsorted(edges, 0.0)) + 1 if self.both_sides else 0  # so many buckets are below 0
         totals = np.zeros((2 * inside, self.rows.d + 1))
-        with self.folder.spills(len(edges) + 1, PENDING) as spills:
-            buckets = [_Bucket(spill) for spill in spills]
+        with self.folder.create(len(edges) + 1, PENDING) as stores:
+            buckets = [_Bucket(store) for store in stores]
             for numbers, rows in self._pieces():
                 scores = np.empty(rows.n)
                 rows.scores(W, float(b), scores)
@@ -89,7 +89,7 @@ class BucketFiles(Buckets):
             for k in range(inside):
                 buckets[k].totals = totals[2 * k : 2 * k + 2]
             threads, scratch = self.loss.threads, self.rows.scratch
-            return [bucket.part(self.risk, threads, scratch) for bucket in buckets if bucket.spill.rows]
+            return [bucket.part(self.risk, threads, scratch) for bucket in buckets if bucket.store.rows]
 
     def _edges(self, W: Vector, b: float) -> Vector:
         """Where buckets begin, but the first: by the quantiles of the sample, and at 0."""
@@ -112,18 +112,18 @@ class BucketFiles(Buckets):
 class _Bucket:
     """A bucket that is being filled."""
 
-    def __init__(self, spill: Spill) -> None:
-        self.spill = spill
+    def __init__(self, store: TemporaryStore) -> None:
+        self.store = store
         self.low, self.high = np.inf, -np.inf
         self.totals: Vector | None = None
 
     def put(self, rows: DenseRows | SparseRows, signed: Vector, numbers: Ints, v: Vector) -> None:
-        self.spill.add(rows, signed, numbers)
+        self.store.add(rows, signed, numbers)
         self.low, self.high = min(self.low, float(v.min())), max(self.high, float(v.max()))
 
-    def part(self, whole: Risk, threads: int, scratch: Scratch | None) -> Part:
+    def part(self, whole: Risk, threads: int, scratch: TemporaryArrays | None) -> Part:
         """The bucket, full and closed, as a part of the rows."""
-        store = self.spill.finish()
+        store = self.store.finish()
         assert store.qid is not None
         part = StoredPart(whole, StoreRows(store, threads, scratch=scratch), Hinge(store.y, threads), store.qid)
         part.low, part.high, part.totals = self.low, self.high, self.totals
