@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli_helpers import Run
-
-pytest_plugins = ["cli_fixtures"]
+from tests.support.cli import Run
 
 BAD_DATA = {
     "empty file": (b"", "no samples"),

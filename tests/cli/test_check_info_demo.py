@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli_helpers import Run, blobs
 from cutsvm import LinearSVC, __version__, save_model
 from cutsvm.cli import demo
 from cutsvm.cli.chart import gap_chart
 from cutsvm.cli.messages import certificate
-
-pytest_plugins = ["cli_fixtures"]
+from tests.support.cli import Run, blobs
 
 
 def test_check(run: Run, binary: Path, tmp_path: Path) -> None:

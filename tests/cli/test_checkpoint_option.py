@@ -10,11 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli_helpers import Run, blobs, write_svmlight
 from cutsvm import load_model
 from cutsvm.driver import checkpoint
-
-pytest_plugins = ["cli_fixtures"]
+from tests.support.cli import Run, blobs, write_svmlight
 
 
 @pytest.fixture

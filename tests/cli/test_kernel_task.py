@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli_helpers import Run, blobs, write_svmlight
 from cutsvm import KernelSVC, load_model, open_dataset
-
-pytest_plugins = ["cli_fixtures"]
+from tests.support.cli import Run, blobs, write_svmlight
 
 
 def test_the_model_is_the_estimators(run: Run, three: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli_helpers import Run, blobs, write_svmlight
+from tests.support.cli import Run, blobs, write_svmlight
 
 theirs = pytest.importorskip("liblinear.liblinearutil", reason="liblinear-official is not installed")
 

@@ -5,11 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from cli_helpers import blobs, write_svmlight
 from cutsvm import linear_path, load_model
 from cutsvm.cli.chart import bar_chart
-
-pytest_plugins = ["cli_fixtures"]
+from tests.support.cli import blobs, write_svmlight
 
 
 def test_table_and_curve(run, binary):

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from cli_helpers import Run, blobs, write_svmlight
 from cutsvm import LinearSVC, load_model, save_model
-
-pytest_plugins = ["cli_fixtures"]
+from tests.support.cli import Run, blobs, write_svmlight
 
 
 @pytest.fixture

@@ -13,8 +13,6 @@ import pytest
 from cutsvm import load_model
 from cutsvm.cli import main
 
-pytest_plugins = ["cli_fixtures"]
-
 COMMAND = [sys.executable, "-m", "cutsvm.cli"]
 
 

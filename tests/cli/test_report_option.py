@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli_helpers import Run, blobs, write_svmlight
+from tests.support.cli import Run, blobs, write_svmlight
 
-pytest_plugins = ["cli_fixtures"]
 pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes a second or two a page; tests/test_report.py looks at the pictures."""
+    """Drawing takes a second or two a page; tests/display/report/ looks at the pictures."""
     from cutsvm.display.report.markup import Markup
 
     monkeypatch.setattr("cutsvm.display.report.pictures._svg", lambda picture: Markup("<svg></svg>"))

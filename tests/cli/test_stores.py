@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 import cutsvm
-from cli_helpers import Run, blobs, write_svmlight
 from cutsvm.io import open_dataset
 from cutsvm.io.store.manifest import NAME
 from cutsvm.io.store.store import Store
-
-pytest_plugins = ["cli_fixtures"]
+from tests.support.cli import Run, blobs, write_svmlight
 
 
 @pytest.fixture

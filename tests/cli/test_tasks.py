@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli_helpers import Run, blobs, write_svmlight
 from cutsvm import load_model
 from cutsvm.estimators.ranking import pair_accuracy
-
-pytest_plugins = ["cli_fixtures"]
+from tests.support.cli import Run, blobs, write_svmlight
 
 
 @pytest.fixture

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli_helpers import Run, blobs, write_svmlight
 from cutsvm import LinearSVC, load_model
 from cutsvm.io import atomic
 from cutsvm.solvers import CPA, OCAS, Sifting
-
-pytest_plugins = ["cli_fixtures"]
+from tests.support.cli import Run, blobs, write_svmlight
 
 
 def test_writes_the_model_beside_the_data(run: Run, binary: Path) -> None:

@@ -14,10 +14,11 @@ import matplotlib.pyplot as plt
 import pytest
 import sklearn
 
-from code_blocks import NOT_RUN, ROOT, SHELL, blocks, commands, kinds, pages
 from cutsvm.cli import main
-from run_blocks import run_page, without_figures
-from setups import SETUPS
+from tests.support import ROOT
+from tests.support.docs.code_blocks import NOT_RUN, SHELL, blocks, commands, kinds, pages
+from tests.support.docs.run_blocks import run_page, without_figures
+from tests.support.docs.setups import SETUPS
 
 
 def test_every_block_is_run_or_listed() -> None:
@@ -60,7 +61,6 @@ def test_bad_input_gets_the_answers_of_its_page() -> None:
         assert without_figures(now) == without_figures(then) or NOT_OUR_WORDS.search(now)
 
 
-HERE = Path(__file__).parent
 # Pages with a limit on memory: what other tests have left in this process would count.
 OWN_PROCESS = ("larger-than-memory.md",)
 
@@ -74,9 +74,10 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_page(page: Path, scratch: Path) -> None:
     if page.name in OWN_PROCESS:
-        program = f"from pathlib import Path; from run_blocks import run_page; run_page(Path({str(page)!r}))"
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path]), "MPLBACKEND": "agg"}
-        done = subprocess.run([sys.executable, "-W", "error", "-c", program], env=environment, capture_output=True)
+        program = "import sys, pathlib, tests.support.docs.run_blocks as run; run.run_page(pathlib.Path(sys.argv[1]))"
+        command = [sys.executable, "-W", "error", "-c", program]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "MPLBACKEND": "agg"}
+        done = subprocess.run([*command, str(page)], env=environment, capture_output=True)
         assert done.returncode == 0, done.stderr.decode()
         return
     plt.switch_backend("agg")

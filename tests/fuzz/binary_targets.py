@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy import sparse
-from tests.fuzz.mutate import mutate_bytes, mutate_json, mutate_text
-from tests.fuzz.target import Target, check_dataset, require, same_matrix
 
 import cutsvm
 from cutsvm._utils.errors import DataError
 from cutsvm.cli import store_info
 from cutsvm.io.dataset import open_dataset
 from cutsvm.io.store import manifest
+from tests.fuzz.mutate import mutate_bytes, mutate_json, mutate_text
+from tests.fuzz.target import Target, check_dataset, require, same_matrix
 
 __all__ = ["Arrow", "Npy", "Npz", "Parquet", "Store"]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from tests.fuzz.mutate import mutate_bytes, mutate_json
-from tests.fuzz.target import Target, require
 
 from cutsvm import KernelSVC, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
 from cutsvm.cli import info, messages
 from cutsvm.io.models.model_file import load_model, save_model
 from cutsvm.io.models.model_format import ModelFileError
+from tests.fuzz.mutate import mutate_bytes, mutate_json
+from tests.fuzz.target import Target, require
 
 __all__ = ["Checkpoints", "Models"]
 

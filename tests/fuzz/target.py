@@ -9,10 +9,10 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from tests.fuzz.mutate import mutate_bytes, mutate_text
 
 from cutsvm._utils.errors import DataError
 from cutsvm.io.dataset import Dataset
+from tests.fuzz.mutate import mutate_bytes, mutate_text
 
 __all__ = ["Target", "WrongAcceptanceError", "check_dataset", "require", "same_matrix"]
 

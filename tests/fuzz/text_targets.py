@@ -13,9 +13,6 @@ from random import Random
 
 import numpy as np
 import zstandard
-from tests.fuzz.mutate import mutate_bytes, mutate_text
-from tests.fuzz.target import Target, check_dataset, require
-from tests.reference import svmlight as reference
 
 from cutsvm._utils.errors import DataError
 from cutsvm.io.dataset import Dataset, open_dataset
@@ -23,6 +20,9 @@ from cutsvm.io.formats.svmlight import read_svmlight
 from cutsvm.io.models.model_file import load_model
 from cutsvm.io.models.model_format import ModelFileError
 from cutsvm.io.open import SvmlightSource
+from tests.fuzz.mutate import mutate_bytes, mutate_text
+from tests.fuzz.target import Target, check_dataset, require
+from tests.support.reference import svmlight as reference
 
 __all__ = ["Compressed", "Csv", "Liblinear", "Svmlight"]
 

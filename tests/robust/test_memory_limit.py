@@ -4,9 +4,9 @@ import sys
 
 import numpy as np
 import pytest
-from memory_peak import watch
 
 from cutsvm import convert
+from tests.robust.memory_peak import watch
 
 ROWS = 2_500_000
 SPARE = 17_000_000  # bytes that a fit may use in this test: less than one number (20 MB) of each row
@@ -16,7 +16,7 @@ import sys, warnings
 import numpy as np
 from cutsvm import LinearSVC
 from cutsvm._utils import memory
-from cutsvm.problem.line_search import knots
+from cutsvm.problem.line_search import breakpoints
 from cutsvm.solvers import ACCPM, OCAS
 from cutsvm.solvers.bucketing import bucket_files
 warnings.simplefilter("ignore")
@@ -24,7 +24,7 @@ store, classes, spare = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 fits = [("ocas", "free"), ("cpa", "regularized"), ("auto", "free")]
 if classes == 2:
     fits += [(ACCPM(buckets=2), "free"), (OCAS(buckets=2), "free")]
-memory.FIXED, knots._MOST, bucket_files.PENDING, bucket_files.PIECE = spare, 1 << 16, 1 << 20, 1 << 20
+memory.FIXED, breakpoints._MOST, bucket_files.PENDING, bucket_files.PIECE = spare, 1 << 16, 1 << 20, 1 << 20
 rng = np.random.default_rng(0)
 for solver, intercept in fits:  # libraries and threads are there then
     model = LinearSVC(solver=solver, intercept=intercept, n_jobs=2)

@@ -7,13 +7,13 @@ import subprocess
 import sys
 import warnings
 
-import kills
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
 from cutsvm import LinearSVC
 from cutsvm._utils import threads
+from tests.robust import kills
 
 FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as on Linux")

@@ -129,9 +129,9 @@ def test_blas_is_limited_in_every_thread_until_the_last_fit_ends():
     assert limits() == before
 
 
-def test_knots_at_one_place_are_found_without_taking_them_out(monkeypatch):
-    """At w = 0 all scores are equal, and so are the knots of all rows of a class: they must not take memory."""
-    from cutsvm.problem.line_search import knots
+def test_equal_breakpoints_are_not_extracted(monkeypatch):
+    """At w = 0 all scores are equal, and so are the breakpoints of all rows of a class: they must not take memory."""
+    from cutsvm.problem.line_search import breakpoints
     from cutsvm.problem.losses import Hinge
 
     rng = np.random.default_rng(0)
@@ -140,15 +140,15 @@ def test_knots_at_one_place_are_found_without_taking_them_out(monkeypatch):
 
     def counted(*arguments):
         taken.append(1)
-        raise AssertionError("knots were taken out")
+        raise AssertionError("breakpoints were taken out")
 
     for scores in (np.zeros(20_000), np.full(20_000, 1.0), np.full(20_000, -1.0), np.repeat([0.3, 5.0], 10_000)):
         line = Hinge(signed).line(scores.copy())
-        expected = knots.lowest(line, 1e-12)
+        expected = breakpoints.lowest(line, 1e-12)
         with monkeypatch.context() as patch:
-            patch.setattr(knots, "_MOST", 100)
+            patch.setattr(breakpoints, "_MOST", 100)
             patch.setattr(line, "_crossing", counted)
-            assert knots.lowest(line, 1e-12) == pytest.approx(expected, rel=1e-12)
+            assert breakpoints.lowest(line, 1e-12) == pytest.approx(expected, rel=1e-12)
     assert not taken
 
 

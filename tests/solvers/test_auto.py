@@ -4,13 +4,13 @@ import logging
 
 import numpy as np
 import pytest
-from problems import long_data, risk_of
 from scipy import sparse
 
 from cutsvm import LinearSVC
 from cutsvm.matrix import SparseRows
 from cutsvm.solvers import DCD, OCAS, Auto, Sifting
 from cutsvm.solvers.auto import choose
+from tests.support.problems import long_data, risk_of
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import from_disk
 
-from conftest import LAYOUTS
 from cutsvm.driver.run import Status, Stop, run
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Intercept, Risk, new_bundle
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
-from reference import svm
-from test_kernels import rng_of, seeds
+from tests.support.layouts import LAYOUTS
+from tests.support.problems import from_disk, some_problem
+from tests.support.reference import svm
+from tests.support.strategies import rng_of, seeds
 
 # By shards, or by what else makes one run differ from another.
 SOLVERS = {
@@ -54,20 +54,6 @@ class Streaming:
 
 INTERCEPTS = [i.value for i in Intercept]
 pytestmark = pytest.mark.usefixtures("sift_anything")
-
-
-def some_problem(rng, n, d):
-    """Rows of mixed kind (overlapping, separable, repeated, on one side) with weights, some of them 0."""
-    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-1, 1)
-    if rng.random() < 0.3:
-        X = np.round(X)  # ties
-    y = np.where(X @ rng.normal(size=d) + rng.choice([0.0, 1.0]) * rng.normal(size=n) > rng.normal(), 1.0, -1.0)
-    y[:2] = 1.0, -1.0
-    if rng.random() < 0.3:
-        y = np.sort(y)
-    weights = rng.choice([0.0, 0.5, 1.0, 2.0, 3.7], size=n) if rng.random() < 0.5 else np.ones(n)
-    weights[np.argmax(y)] = weights[np.argmin(y)] = 1.0
-    return X, y * weights
 
 
 def largest(X, a):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from problems import long_data, risk_of
 from scipy import sparse
 
 from cutsvm.driver.run import Status, Stop, run
@@ -10,6 +9,7 @@ from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Risk
 from cutsvm.solvers import DCD, OCAS, Auto, Sifting
+from tests.support.problems import long_data, risk_of
 
 INTERCEPTS = ["none", "regularized", "free"]
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import joint_risk, many_classes, risk_of
 from sklearn.svm import LinearSVC as SklearnLinearSVC
 
 from cutsvm import LinearSVC
@@ -16,8 +15,9 @@ from cutsvm.problem.losses import CrammerSinger
 from cutsvm.problem.oracle import new_bundle
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting, auto
 from cutsvm.solvers.sifting.full_pass import Held
-from reference import multiclass, svm
-from test_kernels import rng_of, seeds
+from tests.support.problems import joint_risk, many_classes, risk_of
+from tests.support.reference import multiclass, svm
+from tests.support.strategies import rng_of, seeds
 
 INTERCEPTS = ["none", "regularized", "free"]
 SOLVERS = {

@@ -4,13 +4,13 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from problems import long_data, risk_of
 
 from cutsvm.driver.run import Status, Stop, run
 from cutsvm.problem.line_search import SEARCHES, Exact
 from cutsvm.solvers import OCAS, ocas
 from cutsvm.solvers._common import objective, uphill
-from reference import svm
+from tests.support.problems import long_data, risk_of
+from tests.support.reference import svm
 
 C = 1e-3
 

@@ -1,0 +1,1 @@
+"""Tests of cutsvm; the folders are those of the package, helpers are in support/."""

@@ -1,0 +1,158 @@
+"""Epochs of dual coordinate descent against their twin, and what every epoch promises."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from cutsvm._native import core
+from cutsvm.matrix import as_rows
+from tests.support.layouts import LAYOUTS
+from tests.support.reference import dcd
+
+seeds = st.integers(0, 2**64 - 1)
+units = st.sampled_from([0.0, 0.5, 1.0])
+
+
+class Problem:
+    """A start somewhere in the box, with rows and entries of 0; no slope is just on an edge."""
+
+    def __init__(self, seed, n, d, unit, rows=None):
+        rng = np.random.default_rng(seed)
+        drawn = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+        drawn[rng.random(n) < 0.1] = 0.0
+        self.X = (drawn if rows is None else rows(rng)).astype(np.float32).astype(np.float64)
+        self.a = rng.choice([-1.0, 1.0], size=n) * rng.integers(0, 4, size=n)
+        self.y, self.unit, self.C = np.where(self.a < 0, -1.0, 1.0), unit, float(rng.uniform(0.1, 2.0))
+        self.top = self.C * np.abs(self.a)
+        self.alpha = np.choose(rng.integers(0, 3, size=n), [np.zeros(n), self.top, self.top * rng.random(n)])
+        self.q = (self.X**2).sum(axis=1) + unit
+        self.w = self.expected_w()
+        self.order = rng.permutation(n)[: rng.integers(0, n + 1)].astype(np.int32)
+        self.edges = rng.uniform(0.0, 1.5), rng.uniform(-1.5, 0.0)
+
+    def expected_w(self):
+        signed = self.alpha * self.y
+        return np.append(signed @ self.X, self.unit * signed.sum())
+
+    def args(self):
+        return self.a, self.q, self.C, self.unit, *self.edges, self.alpha
+
+    def in_box(self):
+        return bool(np.all((self.alpha >= 0.0) & (self.alpha <= self.top)))
+
+    def twin(self, run, seed):
+        """What the twin makes of it: alpha, w, what it saw, the rows that stay."""
+        alpha, w = self.alpha.copy(), self.w.copy()
+        *seen, stay = dcd.epoch(self.X, *self.args()[:-1], alpha, self.order, w, run, seed)
+        return alpha, w, seen, stay
+
+
+def agrees(p, seen, expected):
+    alpha, w, sums, stay = expected
+    assert_allclose(p.alpha, alpha, rtol=1e-9, atol=1e-11)
+    assert_allclose(p.w, w, rtol=1e-9, atol=1e-11)
+    assert_allclose(seen[:3], sums, rtol=1e-9, atol=1e-11)
+    assert seen[3] == len(stay)
+    assert_array_equal(p.order[: len(stay)], stay)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(
+    seed=seeds, n=st.integers(1, 50), d=st.integers(1, 9), unit=units, run=st.sampled_from([1, 2, 7, 64]), turn=seeds
+)
+def test_epoch(layout, seed, n, d, unit, run, turn):
+    p = Problem(seed, n, d, unit)
+    rows = as_rows(LAYOUTS[layout](p.X))
+    for step in range(3):
+        expected = p.twin(run, (turn + step) % 2**64)
+        before, untouched = dcd.value(unit, p.alpha, p.w), np.setdiff1d(np.arange(n), p.order)
+        left = p.alpha[untouched]
+        seen = rows.descend(p.args(), p.order, p.w, run, (turn + step) % 2**64, 1)
+        agrees(p, seen, expected)
+        assert p.in_box()
+        assert_array_equal(p.alpha[untouched], left)
+        assert_allclose(p.w, p.expected_w(), rtol=1e-9, atol=1e-9)
+        assert dcd.value(unit, p.alpha, p.w) >= before - 1e-9 * (1.0 + abs(before))
+        p.order = p.order[: seen[3]].copy()
+
+
+def test_a_row_of_zeros_goes_all_the_way():
+    """Without intercept its loss is 1 whatever w is: alpha = C s_i, or the gap would stay open."""
+    X, alpha, w = np.array([[0.0], [2.0]]), np.zeros(2), np.zeros(2)
+    order = np.array([0, 1], dtype=np.int32)
+    a, q = np.array([-3.0, 1.0]), np.array([0.0, 4.0])
+    core.dense_descend(X, a, q, 0.5, 0.0, np.inf, -np.inf, alpha, order, w, 1, 0, 1)
+    assert_array_equal(alpha, [1.5, 0.25])
+    assert_array_equal(w, [0.5, 0.0])
+    assert core.dense_descend(X, a, q, 0.5, 0.0, np.inf, -np.inf, alpha, order, w, 1, 0, 1)[0] == 0.0
+
+
+@given(seed=seeds, n=st.integers(1, 20), d=st.integers(1, 5), unit=units)
+def test_the_gap_is_primal_minus_dual(seed, n, d, unit):
+    """For one w: every row leaves before it moves, or rests where it is."""
+    p = Problem(seed, n, d, unit)
+    p.alpha = np.where(p.alpha > 0.0, p.top, 0.0)
+    p.w, p.order, p.edges = p.expected_w(), np.arange(n, dtype=np.int32), (-np.inf, np.inf)
+    w, alpha = p.w.copy(), p.alpha.copy()
+    gap, steepest, flattest, active = core.dense_descend(p.X, *p.args(), p.order, p.w, 1, 3, 1)
+    assert (steepest, flattest, active) == (-np.inf, np.inf, 0)
+    assert_array_equal(p.w, w)
+    assert_array_equal(p.alpha, alpha)
+    losses = p.top * np.maximum(0.0, 1.0 - p.y * (p.X @ w[:-1] + w[-1]))
+    square = w[:-1] @ w[:-1] + (w[-1] ** 2 / unit if unit else 0.0)
+    assert_allclose(gap, 0.5 * square + losses.sum() - dcd.value(unit, alpha, w), rtol=1e-9, atol=1e-9)
+
+
+@given(seed=seeds, n=st.integers(1, 30), run=st.integers(1, 5), threads=st.integers(2, 4))
+def test_threads_that_share_no_feature_agree_with_one(seed, n, run, threads):
+    for layout in ("float64", "fortran", "csr", "csr32"):
+        p = Problem(seed, n, n, 0.0, rows=lambda rng: np.diag(rng.normal(size=n)))
+        expected = p.twin(run, seed)
+        seen = as_rows(LAYOUTS[layout](p.X)).descend(p.args(), p.order, p.w, run, seed, threads)
+        agrees(p, seen, expected)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(seed=seeds, n=st.integers(1, 400), unit=units, run=st.integers(1, 9), threads=st.integers(2, 3))
+def test_threads_that_share_features_stay_in_bounds(layout, seed, n, unit, run, threads):
+    p = Problem(seed, n, 3, unit)
+    order = p.order.copy()
+    gap, steepest, flattest, active = as_rows(LAYOUTS[layout](p.X)).descend(p.args(), p.order, p.w, run, seed, threads)
+    assert p.in_box()
+    assert np.isfinite(gap) and np.all(np.isfinite(p.w))
+    assert (flattest <= steepest) == (active > 0)
+    stay = p.order[:active]
+    assert_array_equal(stay, order[np.isin(order, stay)])  # no row twice, none from elsewhere, in the order they had
+
+
+def test_a_permutation_has_every_row_once():
+    for count in (0, 1, 2, 17, 100):
+        for run in (1, 3, 200):
+            assert sorted(dcd.permutation(count, run, 5)) == list(range(count))
+    assert dcd.permutation(50, 1, 5) != dcd.permutation(50, 1, 6)
+
+
+def test_wrong_arguments_are_refused():
+    X, sparse = np.ones((2, 3)), (np.ones(2), np.array([0, 2]), np.array([0, 1, 2]))
+    two, w, order = np.ones(2), np.zeros(4), np.array([0, 1], dtype=np.int32)
+    good = {"a": two, "q": two, "alpha": np.zeros(2), "order": order, "w": w, "run": 1}
+    bad = [
+        {"a": np.ones(1)},
+        {"q": np.ones(3)},
+        {"alpha": np.zeros(3)},
+        {"run": 0},
+        {"order": np.array([0, 2], dtype=np.int32)},
+        {"order": np.array([-1, 0], dtype=np.int32)},
+    ]
+    rest = {"C": 1.0, "unit": 1.0, "above": np.inf, "below": -np.inf, "seed": 1, "threads": 1}
+    for change in bad:
+        with pytest.raises(ValueError, match=r"expected|not there"):
+            core.dense_descend(X, **{**good, **rest, **change})
+        with pytest.raises(ValueError, match=r"expected|not there"):
+            core.sparse_descend(*sparse, **{**good, **rest, **change})
+    with pytest.raises(ValueError, match=r"d \+ 1"):
+        core.dense_descend(X, **{**good, **rest, "w": np.zeros(3)})
+    with pytest.raises(TypeError):  # a copy would lose what is written
+        core.dense_descend(X, **{**good, **rest, "order": order.astype(np.int64)})

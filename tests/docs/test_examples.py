@@ -1,0 +1,54 @@
+"""What the documentation shows runs: examples, docstrings, and links within the tree. Its code blocks: docs/."""
+
+import doctest
+import re
+import runpy
+
+import pytest
+import sklearn
+
+import cutsvm.display.report
+import cutsvm.estimators.kernel
+import cutsvm.estimators.linear
+import cutsvm.estimators.linear_cv
+import cutsvm.estimators.path
+import cutsvm.estimators.ranking
+import cutsvm.estimators.ranking_cv
+from tests.support import ROOT
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("plot_*.py")), ids=lambda path: path.stem)
+def test_example(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    assert len(example.read_text().splitlines()) < 60
+    with sklearn.config_context():  # one turns on metadata routing
+        runpy.run_path(str(example), run_name="__main__")
+    assert list(tmp_path.glob("*.png"))
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        cutsvm.estimators.kernel,
+        cutsvm.estimators.linear,
+        cutsvm.estimators.linear_cv,
+        cutsvm.estimators.path,
+        cutsvm.estimators.ranking,
+        cutsvm.estimators.ranking_cv,
+        cutsvm.display.report,
+    ],
+    ids=lambda module: module.__name__,
+)
+def test_docstrings(module):
+    found = doctest.testmod(module)
+    assert found.attempted > 0 and found.failed == 0
+
+
+@pytest.mark.parametrize(
+    "page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks/README.md"], ids=str
+)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page}: {target}"

@@ -1,0 +1,1 @@
+"""Finds and runs the code blocks of the documentation."""
