@@ -26,7 +26,7 @@ from scipy import sparse
 from cutsvm._utils.threads import one_blas_thread
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Risk, new_bundle
+from cutsvm.problem.oracle import Intercept, Oracle, new_bundle
 from cutsvm.qp.problem import ReducedProblem
 from cutsvm.solvers import OCAS
 
@@ -74,11 +74,11 @@ def cases() -> list[Case]:
 
 
 def _record(name: str, X: np.ndarray, y: np.ndarray, C: float, shards: int) -> list[Case]:
-    risk = Risk(as_rows(X), Hinge(y), intercept=Intercept.NONE)
-    risk.split(shards)
-    bundle = new_bundle(risk, C)
+    oracle = Oracle(as_rows(X), Hinge(y), intercept=Intercept.NONE)
+    oracle.split(shards)
+    bundle = new_bundle(oracle, C)
     kept: list[Case] = []
-    for step, iterate in enumerate(OCAS(shards=shards)(risk, C, bundle)):
+    for step, iterate in enumerate(OCAS(shards=shards)(oracle, C, bundle)):
         if iterate.gap < 1e-4 or step > 150:
             break
         kept.append(Case(name, bundle.slopes.copy(), bundle.offsets.copy(), bundle.shard.copy(), C))

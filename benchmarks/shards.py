@@ -18,7 +18,7 @@ from cutsvm._utils.threads import count, one_blas_thread
 from cutsvm.driver.run import Stop, run
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Risk
+from cutsvm.problem.oracle import Intercept, Oracle
 from cutsvm.solvers import OCAS
 
 RESULTS = Path(__file__).parent / "results"
@@ -47,12 +47,12 @@ def measure(dataset: data.DataSet, Cn: float, options: argparse.Namespace) -> li
     for _ in range(options.repeat):
         for shards in SHARDS:
             loss = Hinge(dataset.y.astype(float), threads)
-            risk = Risk(as_rows(dataset.X, threads), loss, intercept=Intercept.REGULARIZED, threads=threads)
+            oracle = Oracle(as_rows(dataset.X, threads), loss, intercept=Intercept.REGULARIZED, threads=threads)
             began = perf_counter()
             stop = Stop(options.gap, max_time=options.time_limit)
-            result = run(OCAS(shards=shards), risk, Cn / dataset.n, stop)
+            result = run(OCAS(shards=shards), oracle, Cn / dataset.n, stop)
             seconds = perf_counter() - began
-            row = {"set": dataset.name, "Cn": Cn, "shards": shards, "used": risk.shards, "seconds": seconds}
+            row = {"set": dataset.name, "Cn": Cn, "shards": shards, "used": oracle.shards, "seconds": seconds}
             row |= {"passes": result.history[-1]["passes"], "gap": result.gap}
             if shards not in best or seconds < best[shards]["seconds"]:
                 best[shards] = row

@@ -261,7 +261,7 @@ def test_hinge_sift_and_strays(seed, n, band, threads):
     assert_array_equal(core.hinge_sift(f, a, band, found, threads), kept)
     expected = np.select([place == "kept", place == "outside"], [core.KEPT, core.OUTSIDE], (a < 0).astype(int))
     assert_array_equal(found, expected)
-    assert_array_equal(core.hinge_strays(later, a, found, threads), hinge.strays(later, a, place))
+    assert_array_equal(core.hinge_strays(later, a, found, threads), hinge.violators(later, a, place))
     assert len(core.hinge_strays(f, a, found, threads)) == 0  # nobody strays before scores move
 
 

@@ -143,8 +143,8 @@ def test_sift_and_strays(seed, n, K, band, threads):
     assert_array_equal(group[clear], (y * K + multiclass.choices(f, y, s))[clear])
     assert np.all(group[~clear] < 0)
     moved = np.flatnonzero(clear & (group != y * K + multiclass.choices(later, y, s)))
-    assert_array_equal(loss.strays(later, group), moved)
-    assert len(loss.strays(f, group)) == 0
+    assert_array_equal(loss.violators(later, group), moved)
+    assert len(loss.violators(f, group)) == 0
 
 
 def test_wrong_shapes_are_refused():

@@ -23,7 +23,7 @@ from cutsvm.driver.run import Status, Stop, run
 from cutsvm.io.atomic import temp_path
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Pairwise
-from cutsvm.problem.oracle import PairRisk
+from cutsvm.problem.oracle import PairOracle
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
 from tests.support import ROOT
 from tests.support.problems import joint_risk, long_data, many_classes, risk_of
@@ -53,12 +53,12 @@ def every_iteration():
         yield
 
 
-def in_pieces(solver, risk, C, path, *, tol=1e-6, steps=4, most=200):
+def in_pieces(solver, oracle, C, path, *, tol=1e-6, steps=4, most=200):
     """Results of runs of a few iterations each, every one from the file that the last one left."""
     results = []
     for _ in range(most):
         file = Checkpoint(path, Fingerprint({}, {}))
-        results.append(run(solver, risk(), C, Stop(tol=tol, max_iter=steps), checkpoint=file))
+        results.append(run(solver, oracle(), C, Stop(tol=tol, max_iter=steps), checkpoint=file))
         file.close(converged=results[-1].status.converged)
         if results[-1].status is not Status.MAX_ITER:
             return results
@@ -114,7 +114,7 @@ def test_bounds_hold_for_pairs(solver, tmp_path):
     X, y, starts = rng.normal(size=(40, 4)), rng.integers(0, 3, 40).astype(float), np.array([0, 15, 28, 40])
     low, high = pairwise.optimum(X, y, np.ones(40), starts, 0.5)
     results = in_pieces(
-        solver, lambda: PairRisk(as_rows(X), Pairwise(y, np.ones(40), starts)), 0.5, tmp_path / "file", steps=2
+        solver, lambda: PairOracle(as_rows(X), Pairwise(y, np.ones(40), starts)), 0.5, tmp_path / "file", steps=2
     )
     check_bounds(results, low, high, 0.5)
     assert len(results) > 1 and results[-1].status is Status.CONVERGED
@@ -254,8 +254,8 @@ def test_what_ends_one_problem_keeps_its_planes(tmp_path):
 
 
 def test_a_solver_of_one_s_own(tmp_path):
-    def mine(risk, C, bundle=None, *, start=None, aim=0.0):
-        return OCAS(shards=2)(risk, C, bundle, start=start, aim=aim)
+    def mine(oracle, C, bundle=None, *, start=None, aim=0.0):
+        return OCAS(shards=2)(oracle, C, bundle, start=start, aim=aim)
 
     goes_on(lambda: LinearSVC(tol=1e-5, solver=mine), tmp_path / "file", *long_data(n=1000, d=6))
 

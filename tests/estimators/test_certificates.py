@@ -11,8 +11,8 @@ from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, linear_path
 from cutsvm.driver.run import Progress, Status
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import CrammerSinger, Hinge, Pairwise
-from cutsvm.problem.multiclass import MultiRisk
-from cutsvm.problem.oracle import Intercept, PairRisk, Risk, new_bundle
+from cutsvm.problem.multiclass import MulticlassOracle
+from cutsvm.problem.oracle import Intercept, Oracle, PairOracle, new_bundle
 from cutsvm.problem.rounding import Magnitudes, RowScale, dual_bound, gamma
 from tests.support.strategies import rng_of, seeds
 
@@ -68,14 +68,14 @@ def test_the_bound_is_below_every_objective(seed, n, d, decades, intercept):
     X = rng.normal(size=(n, d)) + 10.0 ** rng.integers(0, decades + 1, size=d)
     a = rng.choice([-1.0, 1.0], size=n) * 10.0 ** rng.uniform(-decades, decades, size=n)
     a[:2] = abs(a[0]), -abs(a[1])
-    risk, C = Risk(as_rows(X), Hinge(a), intercept=intercept), float(10.0 ** rng.uniform(-3, 6))
-    bundle = new_bundle(risk, C)
+    oracle, C = Oracle(as_rows(X), Hinge(a), intercept=intercept), float(10.0 ** rng.uniform(-3, 6))
+    bundle = new_bundle(oracle, C)
     for _ in range(6):
-        bundle.add(risk.planes(risk.at(rng.normal(size=risk.size))))
+        bundle.add(oracle.planes(oracle.at(rng.normal(size=oracle.size))))
     lower = bundle.minimise(C, 1e-6).lower
     assert lower >= 0.0
-    for w in (np.zeros(risk.size), bundle.minimise(C, 1e-9).w, *rng.normal(size=(5, risk.size))):
-        weights, b = risk.parts(w)
+    for w in (np.zeros(oracle.size), bundle.minimise(C, 1e-9).w, *rng.normal(size=(5, oracle.size))):
+        weights, b = oracle.parts(w)
         exact, s, y = fractions(weights), fractions(np.abs(a)), fractions(np.sign(a))
         scores = [dot(fractions(x), exact) + Fraction(float(b)) for x in X]
         loss = dot(s, [max(Fraction(0), 1 - sign * f) for sign, f in zip(y, scores, strict=True)])
@@ -91,10 +91,10 @@ def test_errors_of_planes_cover_what_rounding_cost(seed, n, d, decades):
     rng = rng_of(seed)
     X = rng.normal(size=(n, d)) * 10.0**decades
     a = rng.choice([-1.0, 1.0], size=n) * rng.random(n)
-    risk = Risk(as_rows(X), Hinge(a), intercept=Intercept.REGULARIZED)
+    oracle = Oracle(as_rows(X), Hinge(a), intercept=Intercept.REGULARIZED)
     for _ in range(8):
-        point = risk.score(rng.normal(size=risk.size) / 10.0**decades)
-        planes = risk.planes(point)
+        point = oracle.score(rng.normal(size=oracle.size) / 10.0**decades)
+        planes = oracle.planes(point)
     coefficients = np.empty(n)
     Hinge(a).slopes(point.scores, np.array([0, n]), coefficients, balanced=False)
     columns, b, offset = exact_planes(X, coefficients)
@@ -128,8 +128,8 @@ def test_errors_of_the_slopes_of_pairs(levels, seed, n, decades):
 def test_weights_that_are_not_allowed_prove_no_more():
     """Weights above 1 in a shard, or below 0, are brought back before anything is claimed."""
     X, a = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
-    risk = Risk(as_rows(X), Hinge(a))
-    planes = risk.planes(risk.at(np.zeros(1)))
+    oracle = Oracle(as_rows(X), Hinge(a))
+    planes = oracle.planes(oracle.at(np.zeros(1)))
     for weights, most in (([5.0], 0.5), ([-1.0], 0.0), ([np.nan], 0.0)):
         found = dual_bound(
             planes.slopes,
@@ -138,7 +138,7 @@ def test_weights_that_are_not_allowed_prove_no_more():
             np.zeros(1, dtype=np.int64),
             np.array(weights),
             1.0,
-            risk.scale(1.0),
+            oracle.scale(1.0),
         )
         assert 0.0 <= found <= most
     assert gamma(2.0**52) == np.inf or gamma(2.0**52) >= 1.0
@@ -176,8 +176,8 @@ def test_magnitudes():
 def test_the_objective_is_recomputed_where_scores_cancel(offset):
     rng = np.random.default_rng(0)
     X, a = offset + rng.normal(size=(40, 2)), rng.choice([-1.0, 1.0], size=40)
-    risk, w = Risk(as_rows(X), Hinge(a), intercept=Intercept.FREE), np.array([1.0, -2.0, offset])
-    found, scores = risk.objective(w, 3.0), [dot(fractions(x), fractions(w[:2])) + Fraction(offset) for x in X]
+    oracle, w = Oracle(as_rows(X), Hinge(a), intercept=Intercept.FREE), np.array([1.0, -2.0, offset])
+    found, scores = oracle.objective(w, 3.0), [dot(fractions(x), fractions(w[:2])) + Fraction(offset) for x in X]
     loss = sum(max(Fraction(0), 1 - Fraction(sign) * f) for sign, f in zip(a, scores, strict=True))
     exact = Fraction(5, 2) + 3 * loss
     assert abs(Fraction(found.primal) - exact) <= Fraction(found.error) + Fraction(1e-14) * exact
@@ -188,12 +188,12 @@ def test_the_objective_of_classes_and_pairs_where_scores_cancel():
     rng = np.random.default_rng(1)
     X, y = 1e12 + rng.normal(size=(20, 2)), (np.arange(20) % 3).astype(np.int32)
     W, b = np.array([[1.0, -2.0], [0.5, 0.25], [-1.0, 1.0]]), np.zeros(3)
-    risk = MultiRisk(as_rows(X), CrammerSinger(y, np.ones(20), 3))
+    oracle = MulticlassOracle(as_rows(X), CrammerSinger(y, np.ones(20), 3))
     scores = [[dot(fractions(x), fractions(v)) for v in W] for x in X]
     loss = sum(max(int(k != label) + f[k] - f[label] for k in range(3)) for f, label in zip(scores, y, strict=True))
-    found = risk.objective(risk.flat(W, b), 1.0)
+    found = oracle.objective(oracle.flat(W, b), 1.0)
     assert Fraction(found.primal) == pytest.approx(dot(fractions(W), fractions(W)) / 2 + loss, rel=1e-12)
-    pairs, w = PairRisk(as_rows(X), Pairwise(y, np.ones(20), np.array([0, 20]))), fractions(W[0])
+    pairs, w = PairOracle(as_rows(X), Pairwise(y, np.ones(20), np.array([0, 20]))), fractions(W[0])
     f = [dot(fractions(x), w) for x in X]
     loss = sum(max(Fraction(0), 1 - (f[i] - f[j])) for i in range(20) for j in range(20) if y[i] > y[j])
     assert Fraction(pairs.objective(W[0], 1.0).primal) == pytest.approx(dot(w, w) / 2 + loss, rel=1e-12)

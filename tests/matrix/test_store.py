@@ -14,7 +14,7 @@ from cutsvm._utils import memory
 from cutsvm.io import open_dataset
 from cutsvm.matrix import Choices, SparseRows, StoreRows, as_rows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Risk
+from cutsvm.problem.oracle import Intercept, Oracle
 from cutsvm.solvers import CPA, DCD, OCAS, Sifting, auto
 
 N, D, K = 30_000, 7, 3
@@ -191,8 +191,8 @@ def test_auto_sifts_rows_on_disk(both, monkeypatch):
     assert "sifting: 30,000 rows on disk" in model.history_[-1]["note"]
     same(model, fitted(data.X, data.y, solver="sifting"))
     monkeypatch.setattr("cutsvm.solvers.sifting.solver.FEW", 10**9)
-    risk = Risk(both[1], Hinge(np.where(data.y > 0, 1.0, -1.0)), intercept=Intercept.FREE)
-    assert "too few for sifting" in auto.choose(risk, 1.0)[1]
+    oracle = Oracle(both[1], Hinge(np.where(data.y > 0, 1.0, -1.0)), intercept=Intercept.FREE)
+    assert "too few for sifting" in auto.choose(oracle, 1.0)[1]
 
 
 @pytest.mark.parametrize("room", [2_000, 4_000, 9_000])
@@ -201,12 +201,12 @@ def test_little_room(both, room):
     rows = StoreRows(both[1].store, 2, room=room)
     data = open_dataset(both[1].store.path)
     signed = np.where(data.y > 0, 1.0, -1.0)
-    risk = Risk(rows, Hinge(signed, 2), intercept=Intercept.FREE, threads=2)
+    oracle = Oracle(rows, Hinge(signed, 2), intercept=Intercept.FREE, threads=2)
     taken = []
     take = rows.take
     rows.take = lambda which: taken.append(len(which)) or take(which)
     lowest = fitted(data.X, data.y, solver="ocas", C=1.0, tol=1e-5)
-    for iterate in Sifting()(risk, 1.0, aim=1e-4):
+    for iterate in Sifting()(oracle, 1.0, aim=1e-4):
         assert iterate.lower <= lowest.objective_ * (1 + 1e-9)
         if iterate.gap <= 1e-4:
             break

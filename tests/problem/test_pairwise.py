@@ -16,7 +16,7 @@ from cutsvm.estimators.ranking import pair_accuracy
 from cutsvm.matrix import as_rows
 from cutsvm.problem.line_search import Exact, by_tangents, tangents
 from cutsvm.problem.losses import Pairwise
-from cutsvm.problem.oracle import PairRisk
+from cutsvm.problem.oracle import PairOracle
 from tests.support.reference import pairwise
 from tests.support.strategies import rng_of, seeds
 
@@ -178,14 +178,14 @@ def test_planes_touch_the_loss(seed, n, levels, n_queries, shards):
     rng = rng_of(seed)
     _, y, s, starts = problem(rng, n, levels, n_queries)
     X, w = rng.integers(-3, 4, size=(n, 3)) / 2.0, rng.normal(size=3)
-    risk = PairRisk(as_rows(X, 1), Pairwise(y, s, starts))
-    risk.split(shards)
-    assert set(risk.bounds) <= set(starts) and risk.bounds[0] == 0 and risk.bounds[-1] == n
-    planes = risk.planes(risk.at(w))
-    assert planes.slopes.shape == (risk.shards, 3)
-    assert (planes.slopes @ w + planes.offsets).sum() == pytest.approx(risk.value(risk.at(w)), abs=1e-9)
+    oracle = PairOracle(as_rows(X, 1), Pairwise(y, s, starts))
+    oracle.split(shards)
+    assert set(oracle.bounds) <= set(starts) and oracle.bounds[0] == 0 and oracle.bounds[-1] == n
+    planes = oracle.planes(oracle.at(w))
+    assert planes.slopes.shape == (oracle.shards, 3)
+    assert (planes.slopes @ w + planes.offsets).sum() == pytest.approx(oracle.value(oracle.at(w)), abs=1e-9)
     other = rng.normal(size=3)
-    assert (planes.slopes @ other + planes.offsets).sum() <= risk.value(risk.at(other)) + 1e-9
+    assert (planes.slopes @ other + planes.offsets).sum() <= oracle.value(oracle.at(other)) + 1e-9
 
 
 @given(**problems, tilt=st.floats(-20, 20), curvature=st.sampled_from([0.0, 0.1, 3.0]))

@@ -71,8 +71,8 @@ def objective(problem, C, w):
     d = len(w) - problem.n_free
     wide = w.astype(np.longdouble)
     heights = problem.slopes.astype(np.longdouble) @ wide + problem.offsets
-    risk = sum(max(0.0, heights[problem.shard == p].max()) for p in np.unique(problem.shard))
-    return 0.5 * np.sum(wide[:d] ** 2) + C * risk
+    oracle = sum(max(0.0, heights[problem.shard == p].max()) for p in np.unique(problem.shard))
+    return 0.5 * np.sum(wide[:d] ** 2) + C * oracle
 
 
 def bound_of(problem, C, x):
@@ -149,9 +149,9 @@ def test_solution_and_bound(solver, form, n_free, seed, m, d, shards, C):
     x = reduced.weights
     assert reduced.lower <= C * offsets @ x - 0.5 * C * C * np.sum((slopes[:, :d].T @ x) ** 2) + 1e-13 * scale
     heights = slopes @ reduced.w + offsets
-    risk = sum(max(0.0, heights[shard == p].max()) for p in np.unique(shard))
+    oracle = sum(max(0.0, heights[shard == p].max()) for p in np.unique(shard))
     w = reduced.w[:d]
-    assert reduced.value == pytest.approx(0.5 * w @ w + C * risk, rel=1e-9)
+    assert reduced.value == pytest.approx(0.5 * w @ w + C * oracle, rel=1e-9)
     assert reduced.value >= reduced.lower
     assert np.all(reduced.weights >= 0)
     for p in np.unique(shard):

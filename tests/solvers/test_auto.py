@@ -57,11 +57,11 @@ def test_heavy_rows_count_as_a_larger_C():
 def test_mostly_zeros_are_swept_as_sparse():
     X, a = long_data(6000, 100)
     X[:, 10:] = 0.0
-    risk = risk_of(X, a)
-    iterate = next(Auto()(risk, 0.001))
+    oracle = risk_of(X, a)
+    iterate = next(Auto()(oracle, 0.001))
     assert iterate.note.startswith("dcd")
-    assert isinstance(risk.rows, SparseRows)
-    assert risk.rows.entries == 60_000
+    assert isinstance(oracle.rows, SparseRows)
+    assert oracle.rows.entries == 60_000
 
 
 def test_history_and_log_say_what_was_chosen(caplog):

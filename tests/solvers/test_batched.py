@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cutsvm._utils.timing import clock
 from cutsvm.driver.path import SHARE, Trail, walk
 from cutsvm.driver.run import Stop
-from cutsvm.driver.timing import clock
 from cutsvm.problem.oracle import new_bundle
 from cutsvm.solvers import OCAS, Sifting
 from cutsvm.solvers import batched as abreast
@@ -19,10 +19,10 @@ INTERCEPTS = ["none", "regularized", "free"]
 AIM = 1e-3
 
 
-def set_out(risk, Cs):
+def set_out(oracle, Cs):
     """A trail over these C."""
-    risk.trail = Trail(risk, Cs)
-    return risk.trail
+    oracle.trail = Trail(oracle, Cs)
+    return oracle.trail
 
 
 @pytest.fixture
@@ -31,8 +31,8 @@ def from_anywhere(monkeypatch):
     monkeypatch.setattr(abreast, "FAR", np.inf)
 
 
-def passes(risk, starts, aim=AIM):
-    return sum(1 for _ in abreast.abreast(risk, starts, aim))
+def passes(oracle, starts, aim=AIM):
+    return sum(1 for _ in abreast.abreast(oracle, starts, aim))
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -42,12 +42,12 @@ def test_bounds_hold_after_every_pass(intercept, seed, n, d, shards):
     rng = rng_of(seed)
     X, a = rng.normal(size=(n, d)), rng.choice([-2.0, -1.0, 1.0, 1.0], size=n)
     a[:2] = 1.0, -1.0
-    risk = risk_of(X, a, intercept)
-    risk.split(shards)
+    oracle = risk_of(X, a, intercept)
+    oracle.split(shards)
     Cs = [1e-3, 0.1, 1.0, 30.0]
-    trail = set_out(risk, Cs)
+    trail = set_out(oracle, Cs)
     optima = {C: svm.optimum(X, a, C, intercept) for C in Cs}
-    for _ in abreast.abreast(risk, {C: 0.1 * rng.normal(size=risk.size) for C in Cs}, AIM):
+    for _ in abreast.abreast(oracle, {C: 0.1 * rng.normal(size=oracle.size) for C in Cs}, AIM):
         for C, optimum in optima.items():
             best = trail.best(C)
             b = best.w[d] if intercept != "none" else 0.0
@@ -62,11 +62,11 @@ def test_one_pass_serves_all(intercept):
     X, a = long_data()
     Cs = (np.geomspace(1e-2, 1e3, 12) / len(a)).tolist()
     few = walk(OCAS(), risk_of(X[:3000], 10.0 * a[:3000], intercept), Cs, Stop(tol=0.01))
-    risk = risk_of(X, a, intercept)
-    risk.split(16)
-    trail = set_out(risk, Cs)
+    oracle = risk_of(X, a, intercept)
+    oracle.split(16)
+    trail = set_out(oracle, Cs)
     with clock() as seen:
-        made = passes(risk, {C: result.w for C, result in zip(Cs, few, strict=True)})
+        made = passes(oracle, {C: result.w for C, result in zip(Cs, few, strict=True)})
     assert seen.counts["passes"] == made <= 12
     assert all(trail.gap(C, AIM) <= AIM for C in Cs)
     assert {tuple(known.w) for known in trail.points} >= {tuple(result.w) for result in few}
@@ -76,34 +76,34 @@ def test_one_pass_serves_all(intercept):
 def test_what_is_too_slow_is_left(monkeypatch, from_anywhere, name, value, most):
     monkeypatch.setattr(abreast, name, value)
     X, a = long_data(2000)
-    risk = risk_of(X, a)
-    set_out(risk, [1.0])
-    assert passes(risk, {1.0: np.zeros(risk.size)}) == most
+    oracle = risk_of(X, a)
+    set_out(oracle, [1.0])
+    assert passes(oracle, {1.0: np.zeros(oracle.size)}) == most
 
 
 def test_a_gap_of_0_ends(from_anywhere):
     X, a = long_data(500)
-    risk = risk_of(X, a)
-    set_out(risk, [0.01, 1.0])
-    assert 1 < passes(risk, {0.01: np.zeros(risk.size), 1.0: np.zeros(risk.size)}, 0.0) < 200
+    oracle = risk_of(X, a)
+    set_out(oracle, [0.01, 1.0])
+    assert 1 < passes(oracle, {0.01: np.zeros(oracle.size), 1.0: np.zeros(oracle.size)}, 0.0) < 200
 
 
 def test_more_points_than_one_pass_takes():
     X, a = long_data(2000)
-    risk = risk_of(X, a)
-    Cs = (np.geomspace(1e-3, 1.0, 2 * risk.abreast + 1) / len(a)).tolist()
-    trail = set_out(risk, Cs)
-    rows = iter(abreast.abreast(risk, {C: np.zeros(risk.size) for C in Cs}, AIM))
+    oracle = risk_of(X, a)
+    Cs = (np.geomspace(1e-3, 1.0, 2 * oracle.abreast + 1) / len(a)).tolist()
+    trail = set_out(oracle, Cs)
+    rows = iter(abreast.abreast(oracle, {C: np.zeros(oracle.size) for C in Cs}, AIM))
     next(rows)
-    assert len(trail.points) == 1 + (2 * risk.abreast + 1) // 3
+    assert len(trail.points) == 1 + (2 * oracle.abreast + 1) // 3
 
 
 def test_several_classes_go_one_by_one():
     X, y = many_classes()
-    risk = joint_risk(X, y, intercept="free")
-    trail = set_out(risk, [1e-4, 1e-3, 1.0])
-    assert risk.abreast == 1
-    assert 1 <= passes(risk, {C: np.zeros(risk.size) for C in trail.Cs}) <= 3
+    oracle = joint_risk(X, y, intercept="free")
+    trail = set_out(oracle, [1e-4, 1e-3, 1.0])
+    assert oracle.abreast == 1
+    assert 1 <= passes(oracle, {C: np.zeros(oracle.size) for C in trail.Cs}) <= 3
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -123,11 +123,11 @@ def test_sifting_goes_on_with_what_is_left(monkeypatch, intercept):
 def test_height_of_a_bundle(seed, shards, planes):
     rng = rng_of(seed)
     X, a = rng.normal(size=(12, 2)), rng.choice([-1.0, 1.0], size=12)
-    risk, w = risk_of(X, a, "none"), rng.normal(size=2)
-    risk.split(shards)
-    bundle, heights = new_bundle(risk, 1.0), np.zeros((planes + 1, risk.shards))
+    oracle, w = risk_of(X, a, "none"), rng.normal(size=2)
+    oracle.split(shards)
+    bundle, heights = new_bundle(oracle, 1.0), np.zeros((planes + 1, oracle.shards))
     for k in range(planes):
-        made = risk.planes(risk.at(rng.normal(size=2)))
+        made = oracle.planes(oracle.at(rng.normal(size=2)))
         bundle.add(made)
         heights[k] = made.slopes @ w + made.offsets
     assert bundle.height(w) == pytest.approx(np.maximum(0.0, heights).max(axis=0).sum())

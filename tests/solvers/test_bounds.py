@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cutsvm.driver.run import Status, Stop, run
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Risk, new_bundle
+from cutsvm.problem.oracle import Intercept, Oracle, new_bundle
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
 from tests.support.layouts import LAYOUTS
 from tests.support.problems import from_disk, some_problem
@@ -48,8 +48,8 @@ class Streaming:
     solver: Sifting
     room: int | None
 
-    def __call__(self, risk, C, bundle=None, *, start=None, aim=0.0):
-        return self.solver(from_disk(risk, self.room), C, bundle, start=start, aim=aim)
+    def __call__(self, oracle, C, bundle=None, *, start=None, aim=0.0):
+        return self.solver(from_disk(oracle, self.room), C, bundle, start=start, aim=aim)
 
 
 INTERCEPTS = [i.value for i in Intercept]
@@ -62,7 +62,7 @@ def largest(X, a):
 
 
 def risk_of(X, a, intercept, layout="float64", threads=1):
-    return Risk(
+    return Oracle(
         as_rows(LAYOUTS[layout](X), threads), Hinge(a, threads), intercept=Intercept(intercept), threads=threads
     )
 
@@ -121,8 +121,8 @@ def test_threads_do_not_change_a_bit(intercept, shards, overlapping):
     X = np.vstack([X] * 4)  # several blocks
     results = []
     for threads in (1, 2, 3):
-        risk = risk_of(X, np.tile(y, 4).astype(float), intercept, threads=threads)
-        results.append(run(OCAS(shards=shards), risk, 0.01, Stop(tol=1e-4)))
+        oracle = risk_of(X, np.tile(y, 4).astype(float), intercept, threads=threads)
+        results.append(run(OCAS(shards=shards), oracle, 0.01, Stop(tol=1e-4)))
     for other in results[1:]:
         assert np.array_equal(results[0].w, other.w)
         assert [r["lower"] for r in results[0].history] == [r["lower"] for r in other.history]
@@ -178,14 +178,14 @@ def test_epsilon_is_the_papers(overlapping):
 def test_a_bundle_serves_another_C(overlapping):
     """Planes do not depend on C: bounds from a bundle made at another C hold, and need fewer passes."""
     X, y = overlapping
-    risk = risk_of(X, y.astype(float), "regularized")
-    bundle = new_bundle(risk, 0.02)
-    for iterate in OCAS(shards=1)(risk, 0.01, bundle):
+    oracle = risk_of(X, y.astype(float), "regularized")
+    bundle = new_bundle(oracle, 0.02)
+    for iterate in OCAS(shards=1)(oracle, 0.01, bundle):
         if iterate.primal - iterate.lower < 1e-4 * iterate.primal:
             break
     fresh = run(OCAS(shards=1), risk_of(X, y.astype(float), "regularized"), 0.02, Stop(tol=1e-4))
     count = -1  # as n_iter counts: the start is no iteration
-    for iterate in OCAS(shards=1)(risk, 0.02, bundle):
+    for iterate in OCAS(shards=1)(oracle, 0.02, bundle):
         count += 1
         assert iterate.lower <= fresh.primal
         if iterate.primal - iterate.lower < 1e-4 * iterate.primal:

@@ -7,7 +7,7 @@ from scipy import sparse
 from cutsvm.driver.run import Status, Stop, run
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Risk
+from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers import DCD, OCAS, Auto, Sifting
 from tests.support.problems import long_data, risk_of
 
@@ -46,7 +46,7 @@ def test_columns_that_occur_twice_in_a_row_are_added_up():
         (np.repeat(0.5 * X.ravel(), 2), np.tile(np.repeat(np.arange(3), 2), 500), np.arange(0, 3001, 6)), shape=(500, 3)
     )
     once = run(DCD(), risk_of(X, a), 0.1, Stop(tol=1e-6))
-    again = run(DCD(), Risk(as_rows(twice), Hinge(a)), 0.1, Stop(tol=1e-6))
+    again = run(DCD(), Oracle(as_rows(twice), Hinge(a)), 0.1, Stop(tol=1e-6))
     assert again.status is Status.CONVERGED
     assert again.primal >= once.lower  # one intercept less
     assert twice.nnz == 3000  # the user's matrix is left alone
@@ -55,9 +55,9 @@ def test_columns_that_occur_twice_in_a_row_are_added_up():
 def test_goes_on_from_a_dual_vector():
     """A risk keeps the dual vector of the last run on it."""
     X, a = long_data(n=8000)
-    risk = risk_of(X, a)
-    first = run(DCD(), risk, 0.1, Stop(tol=1e-4))
-    again = run(DCD(), risk, 0.1, Stop(tol=1e-4))
+    oracle = risk_of(X, a)
+    first = run(DCD(), oracle, 0.1, Stop(tol=1e-4))
+    again = run(DCD(), oracle, 0.1, Stop(tol=1e-4))
     assert again.history[-1]["visits"] < 0.7 * first.history[-1]["visits"]
 
 
@@ -70,7 +70,7 @@ def test_rows_of_zeros_without_intercept():
 
 def test_wants_a_hinge_loss_in_memory():
     X, a = long_data(n=50)
-    risk = risk_of(X, a)
-    risk.loss = object()
+    oracle = risk_of(X, a)
+    oracle.loss = object()
     with pytest.raises(TypeError, match="dcd: a hinge loss"):
-        next(DCD()(risk, 1.0))
+        next(DCD()(oracle, 1.0))

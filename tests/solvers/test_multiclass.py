@@ -14,7 +14,7 @@ from cutsvm.driver.run import Status, Stop, run
 from cutsvm.problem.losses import CrammerSinger
 from cutsvm.problem.oracle import new_bundle
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting, auto
-from cutsvm.solvers.sifting.full_pass import Held
+from cutsvm.solvers.sifting.full_pass import HeldPass
 from tests.support.problems import joint_risk, many_classes, risk_of
 from tests.support.reference import multiclass, svm
 from tests.support.strategies import rng_of, seeds
@@ -59,11 +59,11 @@ def test_bounds_hold_at_every_iterate(name, intercept, seed, n, d, K, shards, C,
     X, y, s = some_problem(rng_of(seed), n, d, K)
     low, high = svm.joint_optimum(X, y, s, C, intercept)
     round_off = 1e-6 * high + 1e-13 * C * s.sum()
-    risk, previous = joint_risk(X, y, s, intercept, layout), np.inf
-    for iterate in islice(SOLVERS[name](shards)(risk, C), 300):
+    oracle, previous = joint_risk(X, y, s, intercept, layout), np.inf
+    for iterate in islice(SOLVERS[name](shards)(oracle, C), 300):
         assert iterate.lower <= high + round_off
         assert iterate.primal >= low - round_off
-        W, b = risk.parts(iterate.w)
+        W, b = oracle.parts(iterate.w)
         assert iterate.primal == pytest.approx(
             svm.joint_objective(X, y, s, C, intercept, W, b), rel=1e-9, abs=round_off
         )
@@ -176,23 +176,23 @@ def test_sifted_risk_is_below_the_risk(intercept, seed, n, d, K, band):
     X, y, s = some_problem(rng, n, d, K)
     full = joint_risk(X, y, s, intercept)
     reference = full.score(rng.normal(size=full.size))
-    whole = Held(full, 1.0)
-    sifted = whole.near(reference, band)
+    whole = HeldPass(full, 1.0)
+    working_set = whole.near(reference, band)
     scale = 1e-11 * (1.0 + np.abs(X).sum()) * (1.0 + s.sum())
 
-    def value(risk, w):
-        return risk.value(risk.score(w.copy()))
+    def value(oracle, w):
+        return oracle.value(oracle.score(w.copy()))
 
-    assert value(sifted.risk, reference.w) == pytest.approx(full.value(reference), abs=100 * scale)
+    assert value(working_set.oracle, reference.w) == pytest.approx(full.value(reference), abs=100 * scale)
     points = rng.normal(size=(5, full.size)) * rng.choice([0.1, 1.0, 10.0], size=(5, 1))
-    before = [value(sifted.risk, w) for w in points]
+    before = [value(working_set.oracle, w) for w in points]
     for w, low in zip(points, before, strict=True):
         assert low <= value(full, w) + scale * (1.0 + np.abs(w).sum())
-    whole.grow(sifted, full.score(points[0].copy()))
+    whole.grow(working_set, full.score(points[0].copy()))
     for w, low in zip(points, before, strict=True):
         slack = scale * (1.0 + np.abs(w).sum())
-        assert low - slack <= value(sifted.risk, w) <= value(full, w) + slack
-    assert value(sifted.risk, points[0]) == pytest.approx(value(full, points[0]), rel=1e-7, abs=100 * scale)
+        assert low - slack <= value(working_set.oracle, w) <= value(full, w) + slack
+    assert value(working_set.oracle, points[0]) == pytest.approx(value(full, points[0]), rel=1e-7, abs=100 * scale)
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -200,15 +200,18 @@ def test_sifted_risk_is_below_the_risk(intercept, seed, n, d, K, band):
 def test_planes_touch_and_stay_below(intercept, seed, n, d, K, shards):
     rng = rng_of(seed)
     X, y, s = some_problem(rng, n, d, K)
-    risk = joint_risk(X, y, s, intercept)
-    risk.split(shards)
-    for planes in [*risk.opening(), *(risk.planes(risk.score(rng.normal(size=risk.size))) for _ in range(3))]:
-        for w in rng.normal(size=(5, risk.size)):
+    oracle = joint_risk(X, y, s, intercept)
+    oracle.split(shards)
+    for planes in [
+        *oracle.initial_planes(),
+        *(oracle.planes(oracle.score(rng.normal(size=oracle.size))) for _ in range(3)),
+    ]:
+        for w in rng.normal(size=(5, oracle.size)):
             heights = planes.slopes @ w + planes.offsets
-            assert heights.sum() <= risk.value(risk.score(w.copy())) + 1e-9 * (1.0 + np.abs(X).sum() * s.sum())
-    point = risk.score(rng.normal(size=risk.size))
-    planes = risk.planes(point)
-    assert (planes.slopes @ point.w + planes.offsets).sum() == pytest.approx(risk.value(point), rel=1e-9, abs=1e-9)
+            assert heights.sum() <= oracle.value(oracle.score(w.copy())) + 1e-9 * (1.0 + np.abs(X).sum() * s.sum())
+    point = oracle.score(rng.normal(size=oracle.size))
+    planes = oracle.planes(point)
+    assert (planes.slopes @ point.w + planes.offsets).sum() == pytest.approx(oracle.value(point), rel=1e-9, abs=1e-9)
 
 
 @given(
@@ -216,11 +219,11 @@ def test_planes_touch_and_stay_below(intercept, seed, n, d, K, shards):
 )
 def test_free_intercepts_lie_within_reach(seed, n, d, K, C):
     X, y, s = some_problem(rng_of(seed), n, d, K)
-    risk = joint_risk(X, y, s, "free")
-    result = run(OCAS(), risk, C, Stop(tol=1e-6, max_iter=500))
-    b = risk.parts(result.w)[1]
-    assert b.max() - b.min() <= risk.reach(C) + 1e-9
-    assert new_bundle(risk, C).reach == risk.reach(C)
+    oracle = joint_risk(X, y, s, "free")
+    result = run(OCAS(), oracle, C, Stop(tol=1e-6, max_iter=500))
+    b = oracle.parts(result.w)[1]
+    assert b.max() - b.min() <= oracle.reach(C) + 1e-9
+    assert new_bundle(oracle, C).reach == oracle.reach(C)
 
 
 def test_labels_predictions_and_warm_start():

@@ -29,18 +29,18 @@ def stalled(monkeypatch):
 
 @pytest.mark.parametrize("intercept", ["none", "regularized"])
 def test_without_a_nudge_it_stays(stalled, intercept):
-    risk = risk_of(*long_data(2000), intercept)
-    iterates = list(islice(OCAS(shards=1, nudge=0.0)(risk, C), 40))
-    assert {iterate.primal for iterate in iterates} == {C * risk.loss.total}
+    oracle = risk_of(*long_data(2000), intercept)
+    iterates = list(islice(OCAS(shards=1, nudge=0.0)(oracle, C), 40))
+    assert {iterate.primal for iterate in iterates} == {C * oracle.loss.total}
     assert not iterates[-1].w.any()
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
 def test_a_nudge_leaves_the_stall(stalled, intercept):
-    risk = risk_of(*long_data(2000), intercept)
-    iterates = list(islice(OCAS(shards=1)(risk, C), 80))
+    oracle = risk_of(*long_data(2000), intercept)
+    iterates = list(islice(OCAS(shards=1)(oracle, C), 80))
     first = [iterate.primal for iterate in iterates[: ocas.STALL]]
-    assert intercept == "free" or set(first) == {C * risk.loss.total}
+    assert intercept == "free" or set(first) == {C * oracle.loss.total}
     assert iterates[-1].primal < first[0]
     assert all(iterate.step == 0.0 for iterate in iterates)  # what the search found, not the nudge
 
@@ -52,11 +52,11 @@ def test_the_best_point_is_kept_while_the_centre_is_worse(stalled, intercept):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SEARCHES, "exact", Exact)
         best = run(OCAS(), risk_of(X, a, intercept), C, Stop(tol=1e-9))
-    risk = risk_of(X, a, intercept)
+    oracle = risk_of(X, a, intercept)
     previous = np.inf
-    for iterate in islice(OCAS(shards=1)(risk, C, start=best.w), 40):
+    for iterate in islice(OCAS(shards=1)(oracle, C, start=best.w), 40):
         assert iterate.primal <= previous
-        assert iterate.primal == pytest.approx(objective(risk, risk.score(iterate.w.copy()), C), rel=1e-12)
+        assert iterate.primal == pytest.approx(objective(oracle, oracle.score(iterate.w.copy()), C), rel=1e-12)
         assert iterate.lower <= best.primal * (1 + 1e-12)
         previous = iterate.primal
     assert previous <= best.primal * (1 + 1e-9)
@@ -64,18 +64,18 @@ def test_the_best_point_is_kept_while_the_centre_is_worse(stalled, intercept):
 
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
 def test_a_nudge_raises_the_objective_no_more_than_allowed(intercept):
-    risk = risk_of(*long_data(2000), intercept)
-    start = risk.at(run(OCAS(), risk, C, Stop(tol=1e-9)).w)
-    end = risk.at(30 * np.random.default_rng(3).normal(size=risk.size))
-    here = objective(risk, start, C)
-    longest = objective(risk, risk.between(start, end, 0.02), C) - here
+    oracle = risk_of(*long_data(2000), intercept)
+    start = oracle.at(run(OCAS(), oracle, C, Stop(tol=1e-9)).w)
+    end = oracle.at(30 * np.random.default_rng(3).normal(size=oracle.size))
+    here = objective(oracle, start, C)
+    longest = objective(oracle, oracle.between(start, end, 0.02), C) - here
     assert longest > 0.0
-    assert uphill(risk, start, end, C, 0.02, rise=2 * longest + here) == 0.02
+    assert uphill(oracle, start, end, C, 0.02, rise=2 * longest + here) == 0.02
     for rise in (0.5 * longest, 0.1 * longest, 0.01 * longest):
-        step = uphill(risk, start, end, C, 0.02, rise)
+        step = uphill(oracle, start, end, C, 0.02, rise)
         assert 0.02 / 4**6 <= step < 0.02
-        assert objective(risk, risk.between(start, end, step), C) <= here + rise
-    assert uphill(risk, start, end, C, 0.02, rise=0.0) == 0.02 / 4**6
+        assert objective(oracle, oracle.between(start, end, step), C) <= here + rise
+    assert uphill(oracle, start, end, C, 0.02, rise=0.0) == 0.02 / 4**6
 
 
 @pytest.mark.parametrize("name", SEARCHES)

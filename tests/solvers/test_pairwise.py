@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cutsvm.driver.run import Status, Stop, run
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Pairwise
-from cutsvm.problem.oracle import PairRisk
+from cutsvm.problem.oracle import PairOracle
 from cutsvm.solvers import CPA, OCAS, Auto, Sifting
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import pairwise
@@ -42,7 +42,7 @@ def some_problem(rng, n, d, levels, n_queries):
 
 
 def risk_of(X, y, s, starts, layout="float64", threads=1):
-    return PairRisk(as_rows(LAYOUTS[layout](X), threads), Pairwise(y, s, starts, threads), threads=threads)
+    return PairOracle(as_rows(LAYOUTS[layout](X), threads), Pairwise(y, s, starts, threads), threads=threads)
 
 
 problems = {
@@ -64,10 +64,10 @@ problems = {
 def test_bounds_hold_at_every_iterate(name, seed, n, d, levels, n_queries, shards, C, layout):
     X, y, s, starts = some_problem(rng_of(seed), n, d, levels, n_queries)
     low, high = pairwise.optimum(X, y, s, starts, C)
-    risk = risk_of(X, y, s, starts, layout)
-    round_off = 1e-9 * high + 2e-12 * C * risk.loss.total  # pairs that close to the margin do not count
+    oracle = risk_of(X, y, s, starts, layout)
+    round_off = 1e-9 * high + 2e-12 * C * oracle.loss.total  # pairs that close to the margin do not count
     previous = np.inf
-    for iterate in islice(SOLVERS[name](shards)(risk, C), 60):
+    for iterate in islice(SOLVERS[name](shards)(oracle, C), 60):
         assert iterate.lower <= high + round_off
         assert iterate.primal >= low - round_off
         loss = pairwise.evaluate(X @ iterate.w, y, s, starts)[2].sum()
@@ -97,10 +97,10 @@ def test_the_papers_stopping_rule():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
     y = np.digitize(X @ rng.normal(size=5) + rng.normal(size=300), [-1.0, 0.0, 1.0])
-    risk = risk_of(X, y, np.ones(300), np.array([0, 300]))
-    C = 100.0 / risk.loss.total
-    loose = run(CPA(epsilon=0.01, shards=1), risk, C, Stop(tol=1e-12))
-    tight = run(CPA(epsilon=1e-4, shards=1), risk, C, Stop(tol=1e-12))
+    oracle = risk_of(X, y, np.ones(300), np.array([0, 300]))
+    C = 100.0 / oracle.loss.total
+    loose = run(CPA(epsilon=0.01, shards=1), oracle, C, Stop(tol=1e-12))
+    tight = run(CPA(epsilon=1e-4, shards=1), oracle, C, Stop(tol=1e-12))
     assert loose.status is tight.status is Status.EPSILON
     assert loose.n_iter < tight.n_iter
     assert tight.primal - tight.lower <= 100.0 * 1e-4 * 1.01
@@ -116,8 +116,8 @@ def test_threads_do_not_change_a_bit(n, n_queries, shards):
     starts = np.linspace(0, n, n_queries + 1).astype(np.int64)
     results = []
     for threads in (1, 2, 3):
-        risk = risk_of(X, y, np.ones(n), starts, threads=threads)
-        results.append(run(OCAS(shards=shards), risk, 10.0 / risk.loss.total, Stop(tol=1e-3)))
+        oracle = risk_of(X, y, np.ones(n), starts, threads=threads)
+        results.append(run(OCAS(shards=shards), oracle, 10.0 / oracle.loss.total, Stop(tol=1e-3)))
     for other in results[1:]:
         assert np.array_equal(results[0].w, other.w)
         assert [r["lower"] for r in results[0].history] == [r["lower"] for r in other.history]

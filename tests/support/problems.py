@@ -4,8 +4,8 @@ import numpy as np
 
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import CrammerSinger, Hinge
-from cutsvm.problem.multiclass import MultiRisk
-from cutsvm.problem.oracle import Intercept, Risk
+from cutsvm.problem.multiclass import MulticlassOracle
+from cutsvm.problem.oracle import Intercept, Oracle
 from tests.support.layouts import LAYOUTS
 
 
@@ -19,7 +19,7 @@ def long_data(n=30_000, d=5, positives=0.4, seed=0):
 
 def risk_of(X, a, intercept="regularized", layout="float64", threads=1):
     rows = as_rows(LAYOUTS[layout](X), threads)
-    return Risk(rows, Hinge(a, threads), intercept=Intercept(intercept), threads=threads)
+    return Oracle(rows, Hinge(a, threads), intercept=Intercept(intercept), threads=threads)
 
 
 def many_classes(n=400, d=4, K=4, seed=0):
@@ -33,13 +33,13 @@ def many_classes(n=400, d=4, K=4, seed=0):
 def joint_risk(X, y, s=None, intercept="none", layout="float64", threads=1):
     weights = np.ones(len(y)) if s is None else s
     loss = CrammerSinger(y, weights, int(y.max()) + 1, threads)
-    return MultiRisk(as_rows(LAYOUTS[layout](X), threads), loss, intercept=Intercept(intercept), threads=threads)
+    return MulticlassOracle(as_rows(LAYOUTS[layout](X), threads), loss, intercept=Intercept(intercept), threads=threads)
 
 
-def from_disk(risk, room=None):
+def from_disk(oracle, room=None):
     """The same risk, as if there were no memory for numbers of all rows, and for this many rows themselves."""
-    risk.rows.held, risk.rows.room = False, room
-    return risk
+    oracle.rows.held, oracle.rows.room = False, room
+    return oracle
 
 
 def some_problem(rng, n, d):

@@ -26,7 +26,7 @@ from cutsvm.io.atomic import temp_path, write_atomically
 from cutsvm.io.models.model_file import package_version
 from cutsvm.io.models.model_format import ModelFileError, pack, unpack
 from cutsvm.io.store.manifest import NAME, is_store
-from cutsvm.problem.oracle import Risk, new_bundle
+from cutsvm.problem.oracle import Oracle, new_bundle
 from cutsvm.problem.planes import OVERFLOW, Bundle, Planes
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class State:
 class Part:
     """One problem of a fit: where it goes on, and what it leaves behind."""
 
-    def __init__(self, whole: Checkpoint, label: str, risk: Risk, bundle: Bundle, state: State | None) -> None:
-        self.whole, self.label, self.risk, self.bundle, self.state = whole, label, risk, bundle, state
+    def __init__(self, whole: Checkpoint, label: str, oracle: Oracle, bundle: Bundle, state: State | None) -> None:
+        self.whole, self.label, self.oracle, self.bundle, self.state = whole, label, oracle, bundle, state
 
     def keep(self, iterate: Iterate, record: Record) -> None:
         """Remembers an iterate that is new, and writes it if it is time."""
@@ -94,9 +94,9 @@ class Part:
         bundle, found = self.bundle, {}
         if len(bundle):
             found = {"slopes": bundle.slopes, "offsets": bundle.offsets, "errors": bundle.errors, "shard": bundle.shard}
-            found |= {"weights": bundle.weights, "bounds": self.risk.bounds}
-        if self.risk.dual is not None:
-            found["dual"] = self.risk.dual
+            found |= {"weights": bundle.weights, "bounds": self.oracle.bounds}
+        if self.oracle.dual is not None:
+            found["dual"] = self.oracle.dual
         return found
 
 
@@ -115,27 +115,27 @@ class Checkpoint:
             self._read()
         self._due = perf_counter() + FIRST
 
-    def part(self, label: str, risk: Risk, C: float) -> Part:
+    def part(self, label: str, oracle: Oracle, C: float) -> Part:
         """The problem of this label, as far as it was: planes are in its bundle, shards and dual in the risk."""
-        bundle, state = new_bundle(risk, C), self._states.get(label)
+        bundle, state = new_bundle(oracle, C), self._states.get(label)
         if state is not None:
-            if state.w.shape != (risk.size,):
-                raise self._damaged(f"w has the shape {state.w.shape}, expected {(risk.size,)}")
+            if state.w.shape != (oracle.size,):
+                raise self._damaged(f"w has the shape {state.w.shape}, expected {(oracle.size,)}")
             arrays = self._found[1] if self._found[0] == label else {}
-            self._check(arrays, risk, C)
+            self._check(arrays, oracle, C)
             if "bounds" in arrays:
-                risk.cut(arrays["bounds"])
+                oracle.cut(arrays["bounds"])
             planes = Planes(
-                arrays.get("slopes", np.empty((0, risk.size))),
+                arrays.get("slopes", np.empty((0, oracle.size))),
                 arrays.get("offsets", np.empty(0)),
                 arrays.get("errors", np.empty((0, 2))),
             )
             shard, weights = arrays.get("shard", np.empty(0, dtype=np.int64)), arrays.get("weights", np.empty(0))
             bundle.resume(planes, shard, weights, (float(state.record["lower"]), C))
-            risk.dual = arrays.get("dual", risk.dual)
+            oracle.dual = arrays.get("dual", oracle.dual)
             if self._found[0] == label:
                 self._found = "", {}
-        return Part(self, label, risk, bundle, state)
+        return Part(self, label, oracle, bundle, state)
 
     def keep(self, part: Part) -> None:
         """Takes over what a problem knows; writes the file if it is time."""
@@ -218,11 +218,11 @@ class Checkpoint:
             f"iteration {record['iteration']}, gap {record['gap']:.1e}, after {spent:.3g} s",
         )
 
-    def _check(self, arrays: Mapping[str, Array], risk: Risk, C: float) -> None:
+    def _check(self, arrays: Mapping[str, Array], oracle: Oracle, C: float) -> None:
         """The arrays of a problem fit it and each other."""
         dual = arrays.get("dual")
         if dual is not None and not (
-            dual.dtype == np.float64 and dual.shape == (risk.rows.n,) and np.isfinite(dual).all()
+            dual.dtype == np.float64 and dual.shape == (oracle.rows.n,) and np.isfinite(dual).all()
         ):
             raise self._damaged("the dual vector does not fit the rows")
         if "slopes" not in arrays:
@@ -231,7 +231,7 @@ class Checkpoint:
             return
         m, bounds = len(arrays["slopes"]), arrays.get("bounds", np.empty(0))
         fits = (
-            arrays["slopes"].shape == (m, risk.size)
+            arrays["slopes"].shape == (m, oracle.size)
             and all(name in arrays and arrays[name].shape == (m,) for name in ("offsets", "shard", "weights"))
             and "errors" in arrays
             and arrays["errors"].shape == (m, 2)
@@ -240,7 +240,7 @@ class Checkpoint:
             and bounds.dtype == arrays["shard"].dtype == np.int64
             and len(bounds) > 1
             and bounds[0] == 0
-            and bounds[-1] == risk.rows.n
+            and bounds[-1] == oracle.rows.n
             and bool((np.diff(bounds) >= 0).all())
             and 0 <= arrays["shard"].min(initial=0) <= arrays["shard"].max(initial=0) < len(bounds) - 1
             and all(np.isfinite(arrays[name]).all() for name in ("slopes", "offsets", "errors", "weights"))

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from cutsvm._utils.types import Vector
-from cutsvm.driver.run import Callback, Iterate, Result, Solver, Status, Stop, going_on, relative_gap, run
-from cutsvm.problem.oracle import Point, Risk, new_bundle
+from cutsvm.driver.run import Callback, Iterate, Result, Solver, Status, Stop, relative_gap, resume_from, run
+from cutsvm.problem.oracle import Oracle, Point, new_bundle
 from cutsvm.problem.planes import Bundle
 
 if TYPE_CHECKING:
     from cutsvm.driver.checkpoint import Checkpoint
     from cutsvm.solvers.dcd import Facts
-    from cutsvm.solvers.sifting.solver import Camp
+    from cutsvm.solvers.sifting.solver import SiftingState
 
 __all__ = ["Known", "Trail", "steps", "walk"]
 
@@ -45,10 +45,10 @@ CUT_SHORT = (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME)
 class Memory(Protocol):
     """What is kept from one walk to the next."""
 
-    def restore(self, risk: Risk, trail: Trail) -> None:
+    def restore(self, oracle: Oracle, trail: Trail) -> None:
         """Puts what still holds into the trail."""
 
-    def keep(self, risk: Risk, trail: Trail) -> None:
+    def keep(self, oracle: Oracle, trail: Trail) -> None:
         """Takes over what the walk leaves."""
 
 
@@ -66,15 +66,15 @@ class Known(NamedTuple):
 class Trail:
     """What fits of one risk at several C share. `Cs`: in the order in which they are walked."""
 
-    def __init__(self, risk: Risk, Cs: Sequence[float]) -> None:
+    def __init__(self, oracle: Oracle, Cs: Sequence[float]) -> None:
         self.Cs = Cs
-        self.bundle = new_bundle(risk, max(Cs))  # planes of all rows
-        self.points = [Known(np.zeros(risk.size), 0.0, risk.loss.total)]
+        self.bundle = new_bundle(oracle, max(Cs))  # planes of all rows
+        self.points = [Known(np.zeros(oracle.size), 0.0, oracle.loss.total)]
         self.others: list[Bundle] = []  # planes with shards of their own: they bound, and are not added to
         self.lower: dict[float, float] = {}  # the best bound so far of each C
         self.scouted = False  # whether the solver has had its look at all C together
         self.starts: dict[float, Vector] | None = None  # where to begin at each C, if that is known then
-        self.camp: Camp | None = None  # what sifting has left, with planes of its own
+        self.state: SiftingState | None = None  # what sifting has left, with planes of its own
         self.trial: Point | None = None
         self.dual_w: Vector | None = None  # the w of the risk's dual vector, in units of C
         self.facts: Facts | None = None  # what coordinate descent knows of the rows
@@ -83,33 +83,33 @@ class Trail:
         """The known point with the lowest F."""
         return min(self.points, key=lambda point: point.objective(C))
 
-    def know(self, risk: Risk, w: Vector, value: float) -> Known:
+    def know(self, oracle: Oracle, w: Vector, value: float) -> Known:
         """Remembers a point and R there."""
-        self.points.append(Known(w.copy(), risk.penalty(w), value))
+        self.points.append(Known(w.copy(), oracle.penalty(w), value))
         return self.points[-1]
 
     def known(self, C: float) -> Iterate:
         """The best point and the best bound so far."""
         best, lower = self.best(C), self.lower.get(C, 0.0)
         primal, loss = best.objective(C), best.value
-        return Iterate(best.w, primal, lower, len(self.bundle), swept=True, loss=loss, note="known from other C")
+        return Iterate(best.w, primal, lower, len(self.bundle), exact=True, loss=loss, note="known from other C")
 
     def look(self, C: float, tol: float) -> tuple[Vector | None, float]:
         """A guess of the minimiser, if there is something to base it on; and a lower bound of F."""
-        bundles = [self.bundle, *self.others, *([] if self.camp is None else [self.camp.planes])]
+        bundles = [self.bundle, *self.others, *([] if self.state is None else [self.state.planes])]
         found = [bundle.minimise(C, tol) for bundle in bundles]
         lower = self.lower[C] = max(self.lower.get(C, 0.0), *(reduced.lower for reduced in found))
-        return found[0].w if self.camp is None and len(self.bundle) else None, lower
+        return found[0].w if self.state is None and len(self.bundle) else None, lower
 
     def gap(self, C: float, aim: float) -> float:
         """The relative gap between what is known."""
         primal = self.best(C).objective(C)
         return relative_gap(primal, self.look(C, SHARE * aim * primal)[1])
 
-    def try_out(self, risk: Risk, w: Vector) -> Point:
+    def try_out(self, oracle: Oracle, w: Vector) -> Point:
         """One pass at w: the point is known from now on."""
-        point = risk.at(w.copy())
-        self.know(risk, point.w, risk.value(point))
+        point = oracle.at(w.copy())
+        self.know(oracle, point.w, oracle.value(point))
         return point
 
     def take(self, w: Vector) -> Point | None:
@@ -125,44 +125,44 @@ class Along:
     solver: Solver
 
     def __call__(
-        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
+        self, oracle: Oracle, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
-        trail = risk.trail
+        trail = oracle.trail
         assert trail is not None
         guess = trail.look(C, SHARE * aim * trail.best(C).objective(C))[0]
         yield trail.known(C)
         if not trail.scouted:
-            for _ in scout(self.solver, risk, aim):
+            for _ in scout(self.solver, oracle, aim):
                 yield replace(trail.known(C), pending=True, note="all C together")
             trail.scouted = True
             guess = trail.look(C, SHARE * aim * trail.best(C).objective(C))[0]
             yield trail.known(C)
         if guess is not None and trail.starts is None:
-            trail.trial = trial = trail.try_out(risk, guess)
+            trail.trial = trial = trail.try_out(oracle, guess)
             if trail.gap(C, aim) > aim:
-                trail.bundle.add(risk.planes(trial))
+                trail.bundle.add(oracle.planes(trial))
                 trail.gap(C, aim)
             yield replace(trail.known(C), step=1.0, note="at the minimum of the planes of other C")
         known = trail.known(C)
         first = known.w if known.w.any() else None
-        yield from going_on(self.solver(risk, C, trail.bundle, start=first, aim=aim), known)
+        yield from resume_from(self.solver(oracle, C, trail.bundle, start=first, aim=aim), known)
 
 
-def prepare(solver: Solver, risk: Risk, Cs: Sequence[float]) -> list[float]:
+def prepare(solver: Solver, oracle: Oracle, Cs: Sequence[float]) -> list[float]:
     """The order in which this solver walks best, for which it may cut the rows into shards: by default from the top."""
-    own: Callable[[Risk, Sequence[float]], list[float]] | None = getattr(solver, "prepare", None)
-    return sorted(Cs, reverse=True) if own is None else own(risk, Cs)
+    own: Callable[[Oracle, Sequence[float]], list[float]] | None = getattr(solver, "prepare", None)
+    return sorted(Cs, reverse=True) if own is None else own(oracle, Cs)
 
 
-def scout(solver: Solver, risk: Risk, aim: float) -> Iterator[None]:
+def scout(solver: Solver, oracle: Oracle, aim: float) -> Iterator[None]:
     """What the solver finds out for all C of the trail together, step by step: nothing by default."""
-    own: Callable[[Risk, float], Iterator[None]] | None = getattr(solver, "scout", None)
-    return iter(()) if own is None else own(risk, aim)
+    own: Callable[[Oracle, float], Iterator[None]] | None = getattr(solver, "scout", None)
+    return iter(()) if own is None else own(oracle, aim)
 
 
 def walk(
     solver: Solver,
-    risk: Risk,
+    oracle: Oracle,
     Cs: Sequence[float],
     stop: Stop,
     callbacks: Sequence[Callback] = (),
@@ -178,37 +178,39 @@ def walk(
     earlier walk has left is taken up, and left for the next.
     """
     if len(Cs) == 1 and (memory is None or checkpoint is not None):
-        return [run(solver, risk, Cs[0], stop, callbacks, label=label, start=start, checkpoint=checkpoint)]
+        return [run(solver, oracle, Cs[0], stop, callbacks, label=label, start=start, checkpoint=checkpoint)]
     if checkpoint is not None:
         raise ValueError("checkpoint: it is for a fit with one C")
     began, cut_short = perf_counter(), False
-    order = prepare(solver, risk, Cs)
-    risk.trail = Trail(risk, order)
+    order = prepare(solver, oracle, Cs)
+    oracle.trail = Trail(oracle, order)
     if memory is not None:
-        memory.restore(risk, risk.trail)
+        memory.restore(oracle, oracle.trail)
     if start is not None:
-        risk.trail.try_out(risk, start)
+        oracle.trail.try_out(oracle, start)
     results: dict[float, Result] = {}
     for C in order:
         left = None if stop.max_time is None else max(0.0, stop.max_time - (perf_counter() - began))
         own = replace(stop, max_time=0.0 if cut_short else left)
-        result = run(Along(solver), risk, C, own, callbacks, label=label)
+        result = run(Along(solver), oracle, C, own, callbacks, label=label)
         cut_short |= result.status in CUT_SHORT
-        risk.trail.know(risk, result.w, result.loss)
+        oracle.trail.know(oracle, result.w, result.loss)
         results[C] = replace(result, w=result.w.copy())  # a point may be the best for several C
     if memory is not None:
-        memory.keep(risk, risk.trail)
-    risk.trail = None
+        memory.keep(oracle, oracle.trail)
+    oracle.trail = None
     return [results[C] for C in Cs]
 
 
-def steps(solver: Solver, risk: Risk, Cs: Sequence[float], tol: float, most: int) -> Iterator[tuple[float, Iterate]]:
+def steps(
+    solver: Solver, oracle: Oracle, Cs: Sequence[float], tol: float, most: int
+) -> Iterator[tuple[float, Iterate]]:
     """The same in the order of Cs and without records: every step with its C, to a gap of `tol` or `most` steps."""
-    risk.trail = Trail(risk, Cs)
+    oracle.trail = Trail(oracle, Cs)
     for C in Cs:
-        for number, iterate in enumerate(Along(solver)(risk, C, aim=tol)):
+        for number, iterate in enumerate(Along(solver)(oracle, C, aim=tol)):
             yield C, iterate
             if iterate.gap <= tol or number >= most:
                 break
         known = iterate.loss
-        risk.trail.know(risk, iterate.w, risk.value(risk.score(iterate.w)) if known is None else known)
+        oracle.trail.know(oracle, iterate.w, oracle.value(oracle.score(iterate.w)) if known is None else known)

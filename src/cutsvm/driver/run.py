@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from cutsvm._utils.timing import PHASES, Clock, clock
 from cutsvm._utils.types import Vector
-from cutsvm.driver.timing import PHASES, Clock, clock
-from cutsvm.problem.oracle import Objective, Risk, new_bundle
+from cutsvm.problem.oracle import Objective, Oracle, new_bundle
 from cutsvm.problem.planes import Bundle
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Iterate:
     step: float = 0.0  # the mu that the last search found: 0 stays, 1 is the minimum of the planes
     satisfied: bool = False  # the solver's own stopping rule holds
     pending: bool = False  # work is going on that does not show in the bounds yet
-    swept: bool = False  # primal was computed from a pass over the data at this very w
+    exact: bool = False  # primal was computed from a pass over the data at this very w
     loss: float | None = None  # R at w, if it was
     note: str = ""  # what is running, and why, where a solver chose
 
@@ -95,7 +95,7 @@ class Solver(Protocol):
     """
 
     def __call__(
-        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
+        self, oracle: Oracle, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]: ...
 
 
@@ -136,7 +136,7 @@ def relative_gap(primal: float, lower: float) -> float:
 
 def run(
     solver: Solver,
-    risk: Risk,
+    oracle: Oracle,
     C: float,
     stop: Stop,
     callbacks: Sequence[Callback] = (),
@@ -150,17 +150,17 @@ def run(
     With a checkpoint it goes on from where that ended, in `w`, bounds, iterations and seconds; the limits on the last
     two are for this run alone.
     """
-    part = None if checkpoint is None else checkpoint.part(label, risk, C)
+    part = None if checkpoint is None else checkpoint.part(label, oracle, C)
     saved = None if part is None else part.state
     history: list[Record] = []
     before = 0 if saved is None else int(saved.record["iteration"])
     watch = _Watch(stop if saved is None else _after(stop, saved))
-    bundle = part.bundle if part is not None else new_bundle(risk, C) if isinstance(risk, Risk) else None
+    bundle = part.bundle if part is not None else new_bundle(oracle, C) if isinstance(oracle, Oracle) else None
     last: Iterate | None = None
     status: Status | None = None
     # Overflow is seen in the objective, and then it is an error.
     with clock(None if saved is None else saved.record) as time, np.errstate(over="ignore", invalid="ignore"):
-        iterates = solver(risk, C, bundle, start=_start(start, saved), aim=stop.tol)
+        iterates = solver(oracle, C, bundle, start=_start(start, saved), aim=stop.tol)
         if saved is not None:
             iterates = _resumed(iterates, saved)
         while True:
@@ -172,7 +172,7 @@ def run(
                     if part is not None and len(history) > 1:  # the first is where it began
                         part.keep(last, history[-1])
                     status = watch.judge(last, history[-1])
-                    asked = [_tell(callback, history[-1], risk, last.w) for callback in callbacks]
+                    asked = [_tell(callback, history[-1], oracle, last.w) for callback in callbacks]
                     if status is None and any(asked):
                         status = Status.CALLBACK
                     if status is not None:
@@ -186,7 +186,7 @@ def run(
                     iterates.close()  # now: it may have files to remove
             assert last is not None and status is not None
             try:
-                w, final = _recomputed(risk, C, last)
+                w, final = _recomputed(oracle, C, last)
             except KeyboardInterrupt:  # the model is kept, with what the solver knew of it
                 w, final, status = last.w, Objective(last.primal, np.nan, 0.0), Status.INTERRUPTED
             lower = min(last.lower, final.primal)
@@ -200,23 +200,23 @@ def run(
             status = watch.doubt()
             if status is not None:
                 break
-            known = replace(last, w=w, primal=final.primal, lower=lower, swept=True, loss=final.loss)
-            iterates = going_on(solver(risk, C, bundle, start=w.copy(), aim=stop.tol), known)
+            known = replace(last, w=w, primal=final.primal, lower=lower, exact=True, loss=final.loss)
+            iterates = resume_from(solver(oracle, C, bundle, start=w.copy(), aim=stop.tol), known)
     records = [record.to_dict() for record in history]
     return Result(w, final.primal, lower, status, max(1, history[-1].iteration), records, final.loss)
 
 
-def _recomputed(risk: Risk, C: float, last: Iterate) -> tuple[Vector, Objective]:
+def _recomputed(oracle: Oracle, C: float, last: Iterate) -> tuple[Vector, Objective]:
     """The answer, and F at the model that is returned, from the data."""
-    if last.swept and last.loss is None:
+    if last.exact and last.loss is None:
         return last.w, Objective(last.primal, np.nan, 0.0)
-    return risk.refined(last.w, C, last.loss if last.swept else None)
+    return oracle.refined(last.w, C, last.loss if last.exact else None)
 
 
-def _tell(callback: Callback, record: Record, risk: Risk, w: Vector) -> bool:
+def _tell(callback: Callback, record: Record, oracle: Oracle, w: Vector) -> bool:
     """Whether a callback asks to stop. One that has a method `see` is given the point, too."""
     see = getattr(callback, "see", None)
-    return bool(callback(record) if see is None else see(record, risk, w))
+    return bool(callback(record) if see is None else see(record, oracle, w))
 
 
 def _start(start: Vector | None, saved: State | None) -> Vector | None:
@@ -242,10 +242,10 @@ def _resumed(iterates: Iterator[Iterate], saved: State) -> Iterator[Iterate]:
         note=record["note"],
     )
     yield known
-    yield from going_on(iterates, known)
+    yield from resume_from(iterates, known)
 
 
-def going_on(iterates: Iterator[Iterate], known: Iterate) -> Iterator[Iterate]:
+def resume_from(iterates: Iterator[Iterate], known: Iterate) -> Iterator[Iterate]:
     """What a solver finds that began where something is known; no bound is ever worse than the known one."""
     first = next(iterates)  # where it began: nothing new
     progress = Progress()  # of the solver's own bounds
@@ -256,7 +256,7 @@ def going_on(iterates: Iterator[Iterate], known: Iterate) -> Iterator[Iterate]:
         lower = iterate.lower
         best = iterate
         if iterate.primal > known.primal:
-            best = replace(iterate, w=known.w, primal=known.primal, swept=known.swept, loss=known.loss)
+            best = replace(iterate, w=known.w, primal=known.primal, exact=known.exact, loss=known.loss)
         yield replace(best, lower=max(lower, known.lower), pending=iterate.pending or moved)
 
 

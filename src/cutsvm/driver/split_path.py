@@ -21,7 +21,7 @@ from cutsvm.driver.path import walk
 from cutsvm.driver.run import Callback, Record, Result, Solver, Status, Stop
 from cutsvm.matrix import DenseRows, SparseRows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Risk
+from cutsvm.problem.oracle import Oracle
 
 __all__ = ["walk_in_parts"]
 
@@ -32,11 +32,11 @@ LITTLE, GROWTH = 0.2, 1.5  # the work of a C so small that it is known from othe
 
 
 def walk_in_parts(
-    solver: Solver, risk: Risk, Cs: Sequence[float], stop: Stop, callbacks: Sequence[Callback] = (), **more: Any
+    solver: Solver, oracle: Oracle, Cs: Sequence[float], stop: Stop, callbacks: Sequence[Callback] = (), **more: Any
 ) -> list[Result]:
     """`cutsvm.driver.path.walk`, in two parts where that pays."""
-    if not _pays(risk, Cs) or more.get("memory") is not None:
-        return walk(solver, risk, Cs, stop, callbacks, **more)
+    if not _pays(oracle, Cs) or more.get("memory") is not None:
+        return walk(solver, oracle, Cs, stop, callbacks, **more)
     stopped, one_at_a_time, began = Event(), Lock(), perf_counter()
 
     def watch(record: Record) -> bool:
@@ -47,21 +47,21 @@ def walk_in_parts(
     def part(Cs: Sequence[float], threads: int) -> list[Result]:
         spent = perf_counter() - began
         own = stop if stop.max_time is None else replace(stop, max_time=max(0.0, stop.max_time - spent))
-        results = walk(solver, _twin(risk, threads), Cs, own, [watch], **more)
+        results = walk(solver, _twin(oracle, threads), Cs, own, [watch], **more)
         if any(result.status in (Status.INTERRUPTED, Status.CALLBACK) for result in results):
             stopped.set()
         return results
 
-    if isinstance(risk.rows, DenseRows):
-        risk.rows = risk.rows.fast(NARROW)
-    low, high = _halves(risk, sorted(Cs))
-    if risk.threads == 1:
+    if isinstance(oracle.rows, DenseRows):
+        oracle.rows = oracle.rows.fast(NARROW)
+    low, high = _halves(oracle, sorted(Cs))
+    if oracle.threads == 1:
         found = [*part(high, 1), *part(low, 1)]
     else:
         with ThreadPool(1) as pool:
-            other = pool.submit(part, low, risk.threads - risk.threads // 2)
+            other = pool.submit(part, low, oracle.threads - oracle.threads // 2)
             try:
-                found = [*part(high, risk.threads // 2), *_waited(other, stopped)]
+                found = [*part(high, oracle.threads // 2), *_waited(other, stopped)]
             except BaseException:
                 stopped.set()
                 raise
@@ -79,25 +79,25 @@ def _waited(other: Any, stopped: Event) -> list[Result]:
             stopped.set()
 
 
-def _pays(risk: Risk, Cs: Sequence[float]) -> bool:
-    known = isinstance(risk.rows, (DenseRows, SparseRows)) and isinstance(risk.loss, Hinge)
-    return known and risk.rows.entries >= LARGE and len(Cs) >= MANY
+def _pays(oracle: Oracle, Cs: Sequence[float]) -> bool:
+    known = isinstance(oracle.rows, (DenseRows, SparseRows)) and isinstance(oracle.loss, Hinge)
+    return known and oracle.rows.entries >= LARGE and len(Cs) >= MANY
 
 
-def _twin(risk: Risk, threads: int) -> Risk:
+def _twin(oracle: Oracle, threads: int) -> Oracle:
     """The same risk with memory and threads of its own."""
-    rows, loss = copy(risk.rows), copy(risk.loss)
+    rows, loss = copy(oracle.rows), copy(oracle.loss)
     rows.threads, loss.threads = threads, threads  # type: ignore[attr-defined]
-    twin = type(risk)(rows, loss, intercept=risk.intercept, threads=threads)
-    twin.given, twin.shift = risk.given, risk.shift
+    twin = type(oracle)(rows, loss, intercept=oracle.intercept, threads=threads)
+    twin.given, twin.shift = oracle.given, oracle.shift
     return twin
 
 
-def _halves(risk: Risk, Cs: list[float]) -> tuple[list[float], list[float]]:
+def _halves(oracle: Oracle, Cs: list[float]) -> tuple[list[float], list[float]]:
     """Rising C cut where both parts are as much work: each C a little, and more the larger C s |x|^2 is in sum."""
-    rows = risk.rows
+    rows = oracle.rows
     assert isinstance(rows, (DenseRows, SparseRows))
-    decades = np.log10(np.array(Cs) * risk.loss.total * max(rows.mean_square, 1e-300))
+    decades = np.log10(np.array(Cs) * oracle.loss.total * max(rows.mean_square, 1e-300))
     below = np.cumsum(LITTLE + np.maximum(0.0, decades) ** GROWTH)
     cut = min(max(1, int(np.argmin(np.abs(below - 0.5 * below[-1]))) + 1), len(Cs) - 1)
     return Cs[:cut], Cs[cut:]

@@ -22,7 +22,7 @@ from cutsvm.driver.fingerprint import row_hashes
 from cutsvm.driver.path import Trail
 from cutsvm.matrix import DenseRows, SparseRows
 from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Pairwise
-from cutsvm.problem.oracle import Risk, new_bundle
+from cutsvm.problem.oracle import Oracle, new_bundle
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.problem.rounding import UNIT
 
@@ -76,30 +76,30 @@ class Slot:
         self._places, self._label = places, label
         self._traits: Traits | None = None
 
-    def restore(self, risk: Risk, trail: Trail) -> None:
+    def restore(self, oracle: Oracle, trail: Trail) -> None:
         """Puts what still holds into the trail."""
-        self._traits = _traits(risk)
+        self._traits = _traits(oracle)
         warm = self._places.pop(self._label, None)
-        share = 0.0 if warm is None or self._traits is None else warm.share(self._traits, risk.loss)
+        share = 0.0 if warm is None or self._traits is None else warm.share(self._traits, oracle.loss)
         if warm is None or share <= 0.0:
             return
         for planes, shard, weights, bounds in warm.kept:
             bundle = trail.bundle
             if bounds is None:
-                bundle = new_bundle(risk, max(trail.Cs))
+                bundle = new_bundle(oracle, max(trail.Cs))
                 trail.others.append(bundle)
             else:
-                risk.cut(np.append(bounds[:-1], risk.rows.n))  # new rows are in the last shard
+                oracle.cut(np.append(bounds[:-1], oracle.rows.n))  # new rows are in the last shard
             errors = share * (planes.errors + 4.0 * UNIT * planes.offsets[:, None])
             scaled = Planes(share * planes.slopes, share * planes.offsets, errors)
             bundle.resume(scaled, shard, weights, (0.0, 0.0))
 
-    def keep(self, risk: Risk, trail: Trail) -> None:
+    def keep(self, oracle: Oracle, trail: Trail) -> None:
         """Takes over what the walk leaves; nothing of rows on disk."""
         if self._traits is None:
             return
-        others = [*trail.others, *([] if trail.camp is None else [trail.camp.planes])]
-        kept = [_kept(trail.bundle, risk.bounds), *(_kept(other, None) for other in others)]
+        others = [*trail.others, *([] if trail.state is None else [trail.state.planes])]
+        kept = [_kept(trail.bundle, oracle.bounds), *(_kept(other, None) for other in others)]
         kind, hashes, labels, weights = self._traits
         check = _check(hashes)
         self._places[self._label] = Warm(kind, check, labels, weights, [one for one in kept if len(one.shard)])
@@ -114,12 +114,12 @@ def _kept(bundle: Bundle, bounds: Ints | None) -> Kept:
     return Kept(planes, bundle.shard.copy(), bundle.weights.copy(), None if bounds is None else bounds.copy())
 
 
-def _traits(risk: Risk) -> Traits | None:
-    rows, loss = risk.rows, risk.loss
+def _traits(oracle: Oracle) -> Traits | None:
+    rows, loss = oracle.rows, oracle.loss
     if not isinstance(rows, DenseRows | SparseRows):
         return None
     hashes = row_hashes(rows)
-    kind = type(risk).__name__, risk.size, risk.intercept.value
+    kind = type(oracle).__name__, oracle.size, oracle.intercept.value
     if isinstance(loss, Hinge):
         return Traits(kind, hashes, np.sign(loss.signed).astype(np.int8), np.abs(loss.signed))
     if isinstance(loss, CrammerSinger):

@@ -150,7 +150,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         seen = [] if task is None else [task.watch()]
         return [*(self.callbacks or ()), *([Log()] if self.verbose else ()), *seen]
 
-    def _weights_at(self, risk: Any, w: Vector, record: Record) -> dict[str, Array] | None:
+    def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
         """The attributes of the model that a fit would end with at this w; None where that takes more than w."""
         return None
 

@@ -106,11 +106,11 @@ class FitTask:
     def __call__(self, record: Record) -> bool:
         return self.see(record, None, None)
 
-    def see(self, record: Record, risk: Any, w: Vector | None) -> bool:
+    def see(self, record: Record, oracle: Any, w: Vector | None) -> bool:
         """An iteration has ended at w; True if a callback wants no more of them."""
 
         def model() -> dict[str, Any] | None:
-            weights = None if w is None else self.estimator._weights_at(risk, w, record)
+            weights = None if w is None else self.estimator._weights_at(oracle, w, record)
             return None if weights is None else weights | self.fitted
 
         stop = self._iteration.call_on_fit_task_end(

@@ -41,7 +41,7 @@ from cutsvm.kernel_machines.task import Answer, Settings, Task
 from cutsvm.kernel_machines.watch import LOGGER, OutOfTimeError, Watch
 
 if TYPE_CHECKING:
-    from cutsvm.problem.oracle import Risk
+    pass
 
 __all__ = ["KernelSVC"]
 
@@ -383,7 +383,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             return result
         watch = task.settings.watch
         stop = Stop(self.tol, self.max_iter, None if watch.max_time is None else watch.left)
-        result = run(iterates, cast("Risk", task), self.C, stop, self._callbacks())
+        result = run(iterates, cast("Any", task), self.C, stop, self._callbacks())
         if result.status is Status.EPSILON:  # as far as kernel values in float32 lead
             return replace(result, status=Status.PRECISION)
         return result

@@ -26,8 +26,8 @@ from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import Rows, StoreRows, WholeRows, as_rows
 from cutsvm.problem.losses import CrammerSinger, Hinge
-from cutsvm.problem.multiclass import MultiRisk
-from cutsvm.problem.oracle import Intercept, Risk
+from cutsvm.problem.multiclass import MulticlassOracle
+from cutsvm.problem.oracle import Intercept, Oracle
 from cutsvm.solvers import ACCPM, DCD
 
 
@@ -248,18 +248,18 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             signed = weights if len(positives) == 1 else rows.vector(rows.n)
             np.copyto(signed, weights)
             validation.negate(signed, y, positive)
-            risk = Risk(rows, Hinge(signed, n_threads), intercept=self._intercept(), threads=n_threads)
-            risk.given, risk.shift = given, shift
-            start = None if model is None else risk.coordinates(*model)
+            oracle = Oracle(rows, Hinge(signed, n_threads), intercept=self._intercept(), threads=n_threads)
+            oracle.given, oracle.shift = given, shift
+            start = None if model is None else oracle.coordinates(*model)
             stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
             kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory(name)}
-            found.append(walk_in_parts(solver, risk, Cs, stop, self._callbacks(), label=name, **kept))
-            rows = risk.rows  # a solver may have found a form that is swept faster
+            found.append(walk_in_parts(solver, oracle, Cs, stop, self._callbacks(), label=name, **kept))
+            rows = oracle.rows  # a solver may have found a form that is swept faster
             # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
             cut_short |= any(result.status in CUT_SHORT for result in found[-1])
         solved = []
         for results in map(list, zip(*found, strict=True)):
-            parts = [risk.model(result.w) for result in results]
+            parts = [oracle.model(result.w) for result in results]
             solved.append(Solved(results, np.array([W for W, _ in parts]), np.array([b for _, b in parts])))
         return solved
 
@@ -277,20 +277,20 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             labels[part] = np.minimum(np.searchsorted(classes, y[part]), len(classes) - 1)
         loss = CrammerSinger(labels, weights, len(classes), n_threads)
         given, (rows, shift) = rows, self._centred(rows)
-        risk = MultiRisk(rows, loss, intercept=self._intercept(), threads=n_threads)
-        risk.given, risk.shift = given, shift
+        oracle = MulticlassOracle(rows, loss, intercept=self._intercept(), threads=n_threads)
+        oracle.given, oracle.shift = given, shift
         start = None
-        if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), risk.rows.d):
-            start = risk.coordinates(self.coef_, self.intercept_)
+        if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), oracle.rows.d):
+            start = oracle.coordinates(self.coef_, self.intercept_)
         stop = Stop(self.tol, self.max_iter, self.max_time)
         kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
-        results = walk(solver, risk, Cs, stop, self._callbacks(), **kept)
-        return [Solved([result], *risk.model(result.w)) for result in results]
+        results = walk(solver, oracle, Cs, stop, self._callbacks(), **kept)
+        return [Solved([result], *oracle.model(result.w)) for result in results]
 
-    def _weights_at(self, risk: Any, w: Vector, record: Record) -> dict[str, Array] | None:
+    def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
         if record.label:  # one class against the rest, and the others have weights of their own
             return None
-        W, b = risk.model(w)
+        W, b = oracle.model(w)
         return {"coef_": np.array(W, ndmin=2), "intercept_": np.array(b, ndmin=1)}
 
     def _intercept(self) -> Intercept:

@@ -31,7 +31,7 @@ from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.matrix import StoreRows, WholeRows, as_rows
 from cutsvm.problem.losses import Pairwise
-from cutsvm.problem.oracle import PairRisk
+from cutsvm.problem.oracle import PairOracle
 from cutsvm.solvers import ACCPM, DCD
 
 
@@ -97,16 +97,16 @@ class _PairwiseSVM(Certified):
                 "queries (rows of weight 0 left out)"
             )
         centred, shift = rows.centred()
-        risk = PairRisk(centred, loss, threads=n_threads)
-        risk.given, risk.shift = rows, shift
+        oracle = PairOracle(centred, loss, threads=n_threads)
+        oracle.given, oracle.shift = rows, shift
         checkpoint = self._checkpoint_of(solver, rows, y, starts, weights)
-        warm = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, risk.rows.d)
+        warm = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, oracle.rows.d)
         stop = Stop(self.tol, self.max_iter, self.max_time)
         Cs = [model.C / loss.total for model in models]
         with threads.one_blas_thread():
             start = np.asarray(self.coef_[0], dtype=np.float64) if warm else None
             kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
-            results = walk(solver, risk, Cs, stop, self._callbacks(), **kept)
+            results = walk(solver, oracle, Cs, stop, self._callbacks(), **kept)
         for model, result in zip(models, results, strict=True):
             model.coef_, model.intercept_ = result.w[None], np.zeros(1)
             model.n_pairs_ = loss.n_pairs
@@ -234,7 +234,7 @@ class RankingSVM(_PairwiseSVM):
             model.n_queries_ = many
             model.n_skipped_queries_ = skipped + int(np.count_nonzero(loss.levels < 2))
 
-    def _weights_at(self, risk: Any, w: Vector, record: Record) -> dict[str, Array] | None:
+    def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
         return {"coef_": np.array(w, ndmin=2), "intercept_": np.zeros(1)}
 
     def predict(self, X: Any) -> Vector:

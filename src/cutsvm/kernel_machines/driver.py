@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from cutsvm._utils.timing import clock
 from cutsvm.driver.run import Callback, Record, Result, Status, record_of
-from cutsvm.driver.timing import clock
 from cutsvm.kernel_machines.task import Answer
 
 __all__ = ["drive"]

@@ -88,11 +88,11 @@ class Task:
     def iterate(self, alpha: Vector, C: float, loss: str, *, satisfied: bool = False) -> Iterate:
         """An answer with its proof, if one is wanted; alpha: y_i coef_i for the rows of all problems."""
         primal, lower = self.bounds(alpha, C, loss, self.settings.watch)
-        return Iterate(alpha, primal, lower, 0, satisfied=satisfied, swept=True)
+        return Iterate(alpha, primal, lower, 0, satisfied=satisfied, exact=True)
 
     def answer(self, alpha: Vector, C: float, loss: str, epochs: int, ended: Status, *, hurry: bool = False) -> Answer:
         """The same where it is the end. Without a certificate if there is no time for it, or none is wanted."""
-        found = Answer(alpha, np.nan, np.nan, 0, swept=True, epochs=epochs, ended=ended)
+        found = Answer(alpha, np.nan, np.nan, 0, exact=True, epochs=epochs, ended=ended)
         if not self.settings.certify:
             return found
         watch = self.settings.watch.at_least(GRACE)

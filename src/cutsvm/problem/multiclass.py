@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.driver.timing import count, timed
 from cutsvm.matrix import Choices, Rows
 from cutsvm.problem.losses import CrammerSinger, Loss
-from cutsvm.problem.oracle import FEW_MORE, STALE, Intercept, Point, Risk
+from cutsvm.problem.oracle import FEW_MORE, STALE, Intercept, Oracle, Point
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.rounding import gamma
 
@@ -35,7 +35,7 @@ class _Anchors(NamedTuple):
         return 1.01 * float(far.max())
 
 
-class MultiRisk(Risk):
+class MulticlassOracle(Oracle):
     """R(W) = loss(X W' + b) for a loss of K scores per row."""
 
     loss: CrammerSinger
@@ -50,7 +50,7 @@ class MultiRisk(Risk):
         extra = {Intercept.NONE: 0, Intercept.REGULARIZED: self.outputs, Intercept.FREE: self.outputs - 1}
         return features + extra[self.intercept], extra[self.intercept] if self.intercept is Intercept.FREE else 0
 
-    def over(self, rows: Rows, loss: Loss, *, apart: int = 0, mean_error: float | None = None) -> MultiRisk:
+    def over(self, rows: Rows, loss: Loss, *, apart: int = 0, mean_error: float | None = None) -> MulticlassOracle:
         part = super().over(rows, loss, apart=apart, mean_error=mean_error)
         if apart and self.n_free:  # a bound for these rows is used as one for all, whose minimiser it has to reach
             part.anchors = self.anchors
@@ -82,7 +82,7 @@ class MultiRisk(Risk):
             return self.origin.intercept_bound(C)
         return self.anchors.largest(C, np.full(len(self.anchors.lengths), self.magnitudes.radius))
 
-    def opening(self) -> list[Planes]:
+    def initial_planes(self) -> list[Planes]:
         """With free intercepts: for each class k the planes of all rows choosing k; these balance each other."""
         if self.intercept is not Intercept.FREE:
             return []
@@ -170,7 +170,7 @@ class MultiRisk(Risk):
     def _sweep(self, rows: Rows, W: Vector, b: Vector, out: Vector) -> None:
         rows.scores_many(W, b, out)
 
-    def settle(self, point: Point) -> Point:
+    def optimize_intercept(self, point: Point) -> Point:
         return point
 
     @timed("planes")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.driver.timing import count, timed
 from cutsvm.matrix import Rows
 from cutsvm.problem.line_search import best_intercept
 from cutsvm.problem.losses import Hinge, Line, Loss, Pairwise, RowLoss
@@ -59,7 +59,7 @@ class Point:
 
     w: Vector
     scores: Vector
-    swept: bool = False  # the scores come from a pass at this very w, not from a blend of others
+    exact: bool = False  # the scores come from a pass at this very w, not from a blend of others
 
 
 class Objective(NamedTuple):
@@ -86,10 +86,10 @@ class Tangent(NamedTuple):
     planes: Planes
 
 
-Own = TypeVar("Own", bound="Risk")
+Own = TypeVar("Own", bound="Oracle")
 
 
-class Risk:
+class Oracle:
     """R(w) = loss(X w + b), a sum over `shards` ranges of rows."""
 
     outputs = 1  # scores that a row has
@@ -102,7 +102,7 @@ class Risk:
     dual: Vector | None = None
     trail: Trail | None = None  # what solvers share that walk over several C
     shift: Vector | None = None  # the rows are those given less this one, m: the intercept is b + w.m then
-    origin: Risk | None = None  # of which this is a lower bound, made of some of its rows and of means of others
+    origin: Oracle | None = None  # of which this is a lower bound, made of some of its rows and of means of others
     mean_error: float = 0.0  # what the means may have lost to rounding: a bound e as of `cutsvm.problem.rounding`
 
     def __init__(
@@ -154,7 +154,7 @@ class Risk:
         bound = self.intercept_bound(C) if self.n_free else 0.0
         return RowScale(self.magnitudes, self.outputs, self.n_free, regularized, bound)
 
-    def opening(self) -> list[Planes]:
+    def initial_planes(self) -> list[Planes]:
         """Planes, besides the one at the start, that keep the reduced problem's free coordinates from running off."""
         return []
 
@@ -190,7 +190,7 @@ class Risk:
             self._sweep(self.rows, W, b, scores)
         else:
             scores[:] = b
-        return Point(w, scores, swept=True)
+        return Point(w, scores, exact=True)
 
     def _blank(self, spare: Point | None) -> Vector:
         """Memory for scores."""
@@ -222,7 +222,7 @@ class Risk:
 
         spare: a point that is not needed any more, whose memory may be used.
         """
-        return self.settle(self.score(self._within_reach(w), spare=spare))
+        return self.optimize_intercept(self.score(self._within_reach(w), spare=spare))
 
     def _within_reach(self, w: Vector) -> Vector:
         """w without a free b that is far off."""
@@ -235,17 +235,17 @@ class Risk:
         """The point start + k (end - start), with the best b if that is free. No pass over the data."""
         scores = self._blank(spare)
         core.blend(start.scores.reshape(-1), end.scores.reshape(-1), k, scores.reshape(-1), self.threads)
-        return self.settle(Point(start.w + k * (end.w - start.w), scores))
+        return self.optimize_intercept(Point(start.w + k * (end.w - start.w), scores))
 
     @timed("line_search")
-    def settle(self, point: Point) -> Point:
+    def optimize_intercept(self, point: Point) -> Point:
         """The point with b moved to where the loss is lowest."""
         if self.intercept is not Intercept.FREE:
             return point
         shift = best_intercept(cast("Hinge", self.loss), point.scores)
         point.w[-1] += shift
         np.add(point.scores, shift, out=point.scores)
-        return replace(point, swept=False) if shift else point
+        return replace(point, exact=False) if shift else point
 
     @timed("scores")
     def value(self, point: Point) -> float:
@@ -408,12 +408,12 @@ def _balanced(planes: Planes) -> Planes:
     return Planes(slopes, planes.offsets, errors)
 
 
-def new_bundle(risk: Risk, C: float) -> Bundle:
+def new_bundle(oracle: Oracle, C: float) -> Bundle:
     """An empty bundle for planes under the risk, for this C and smaller ones."""
-    return Bundle(risk.size, risk.n_free, lambda: risk.scale(C), reach=risk.reach(C))
+    return Bundle(oracle.size, oracle.n_free, lambda: oracle.scale(C), reach=oracle.reach(C))
 
 
-class PairRisk(Risk):
+class PairOracle(Oracle):
     """R(w) = loss(X w) for a loss over the pairs of queries. An intercept would not change a difference of scores."""
 
     loss: Pairwise

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.driver.timing import timed
 from cutsvm.problem.rounding import RowScale, dual_bound
 from cutsvm.qp.problem import Reduced, ReducedProblem
 
@@ -100,14 +100,14 @@ class Bundle:
 
     def add(self, planes: Planes) -> None:
         """Adds one plane per shard, but for those that say no more than R_p >= 0."""
-        telling = np.flatnonzero(planes.offsets > 0.0)
-        fresh = len(telling)
+        nontrivial = np.flatnonzero(planes.offsets > 0.0)
+        fresh = len(nontrivial)
         if self._used + fresh > len(self._offsets):
             self._grow(max(2 * len(self._offsets), self._used + fresh, 16))
         rows = slice(self._used, self._used + fresh)
-        self._slopes[rows], self._offsets[rows] = planes.slopes[telling], planes.offsets[telling]
-        self._errors[rows] = planes.errors[telling]
-        self._shard[rows], self._weights[rows], self._idle[rows] = telling, 0.0, 0
+        self._slopes[rows], self._offsets[rows] = planes.slopes[nontrivial], planes.offsets[nontrivial]
+        self._errors[rows] = planes.errors[nontrivial]
+        self._shard[rows], self._weights[rows], self._idle[rows] = nontrivial, 0.0, 0
         self._used += fresh
         self._largest = max(self._largest, float(np.abs(planes.slopes).max()))
 

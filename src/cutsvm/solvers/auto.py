@@ -48,7 +48,7 @@ from cutsvm.driver.path import prepare, scout
 from cutsvm.driver.run import Iterate, Solver
 from cutsvm.matrix import DenseRows, SparseRows, StoreRows
 from cutsvm.problem.losses import CrammerSinger, Hinge, Pairwise
-from cutsvm.problem.oracle import Risk
+from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
@@ -68,47 +68,47 @@ EASY = 8.0  # the mean of C s_i times the mean of |x_i|^2 up to which coordinate
 class Auto:
     """Chooses among OCAS with and without sifting and DCD."""
 
-    def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
+    def prepare(self, oracle: Oracle, Cs: Sequence[float]) -> list[float]:
         """The way of the solver for the hardest C."""
-        return prepare(choose(risk, max(Cs))[0], risk, Cs)
+        return prepare(choose(oracle, max(Cs))[0], oracle, Cs)
 
-    def scout(self, risk: Risk, aim: float) -> Iterator[None]:
+    def scout(self, oracle: Oracle, aim: float) -> Iterator[None]:
         """The same solver's."""
-        assert risk.trail is not None
-        return scout(choose(risk, max(risk.trail.Cs))[0], risk, aim)
+        assert oracle.trail is not None
+        return scout(choose(oracle, max(oracle.trail.Cs))[0], oracle, aim)
 
     def __call__(
-        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
+        self, oracle: Oracle, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
-        solver, note = choose(risk, C)
-        if not isinstance(solver, Sifting) and isinstance(risk.rows, DenseRows):
-            risk.rows = risk.rows.fast()
-        for iterate in solver(risk, C, bundle, start=start, aim=aim):
+        solver, note = choose(oracle, C)
+        if not isinstance(solver, Sifting) and isinstance(oracle.rows, DenseRows):
+            oracle.rows = oracle.rows.fast()
+        for iterate in solver(oracle, C, bundle, start=start, aim=aim):
             yield replace(iterate, note=note)
 
 
-def choose(risk: Risk, C: float) -> tuple[Solver, str]:
+def choose(oracle: Oracle, C: float) -> tuple[Solver, str]:
     """The solver, and the reason in a few words."""
-    rows, n, d = risk.rows, risk.rows.n, risk.rows.d
-    pairs = isinstance(risk.loss, Pairwise)
-    if not can_sift(risk) and not pairs:
+    rows, n, d = oracle.rows, oracle.rows.n, oracle.rows.d
+    pairs = isinstance(oracle.loss, Pairwise)
+    if not can_sift(oracle) and not pairs:
         return OCAS(), "ocas: it takes any data and any loss"
-    if isinstance(rows, SparseRows) and isinstance(risk.loss, Hinge) and is_text(rows):
+    if isinstance(rows, SparseRows) and isinstance(oracle.loss, Hinge) and is_text(rows):
         return DCD(), f"dcd: {n:,} sparse rows of {d:,} features"
     if n < SHORT:
         return OCAS(), f"ocas: {n:,} rows are few"
     if pairs:
         return OCAS(cut_at=0.0), "ocas: pairs; cuts at the best point, where the loss is known already"
     if isinstance(rows, StoreRows):
-        if pays(risk):
+        if pays(oracle):
             return Sifting(), f"sifting: {n:,} rows on disk, of which few are needed in memory"
-        return OCAS(), f"ocas: {n:,} rows on disk are too few for sifting with {risk.size:,} coordinates"
-    if isinstance(risk.loss, CrammerSinger):
-        return choose_many(risk)
+        return OCAS(), f"ocas: {n:,} rows on disk are too few for sifting with {oracle.size:,} coordinates"
+    if isinstance(oracle.loss, CrammerSinger):
+        return choose_many(oracle)
     if n >= max(LONG, THIN * d):
         return Sifting(), f"sifting: {n:,} rows of only {d:,} features, so few rows decide"
     assert isinstance(rows, (DenseRows, SparseRows))
-    hard = C * risk.loss.total / n * rows.mean_square
+    hard = C * oracle.loss.total / n * rows.mean_square
     if hard <= EASY:
         return DCD(), f"dcd: C |x|^2 is {hard:.2g} in the mean, so it takes few epochs"
     if n >= max(MEDIUM, (THINNER if hard <= HARD else THINNEST) * d):
@@ -121,9 +121,9 @@ def is_text(rows: SparseRows) -> bool:
     return bool(rows.d >= max(WIDE, rows.n) and rows.entries <= DENSE * rows.n * rows.d)
 
 
-def choose_many(risk: Risk) -> tuple[Solver, str]:
+def choose_many(oracle: Oracle) -> tuple[Solver, str]:
     """The same for several classes together, which coordinate descent does not do."""
-    n, size, classes = risk.rows.n, risk.size, risk.outputs
+    n, size, classes = oracle.rows.n, oracle.size, oracle.outputs
     if n >= max(LONG, THIN * size):
         return Sifting(), f"sifting: {n:,} rows, {size:,} coordinates of {classes} classes, so few rows decide"
     return OCAS(), f"ocas: {n:,} rows are too few for sifting with {size:,} coordinates of {classes} classes"

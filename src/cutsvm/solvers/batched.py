@@ -23,7 +23,7 @@ import numpy as np
 from cutsvm._utils.types import Vector
 from cutsvm.driver.path import SHARE, Trail
 from cutsvm.driver.run import relative_gap
-from cutsvm.problem.oracle import Risk
+from cutsvm.problem.oracle import Oracle
 
 __all__ = ["abreast"]
 
@@ -39,29 +39,29 @@ TINY = 1e-12  # in place of a gap of 0
 HOPELESS = 5.0  # times the gap asked for, where each point takes a pass of its own: if it is larger, that is all
 
 
-def abreast(risk: Risk, starts: Mapping[float, Vector], aim: float) -> Iterator[None]:
+def abreast(oracle: Oracle, starts: Mapping[float, Vector], aim: float) -> Iterator[None]:
     """Points and planes of all rows for the trail of the risk, one pass at a time; from a start for each C."""
-    trail = risk.trail
+    trail = oracle.trail
     assert trail is not None
-    for planes in risk.opening():
+    for planes in oracle.initial_planes():
         trail.bundle.add(planes)
-    if risk.abreast == 1:
-        yield from _one_by_one(risk, trail, starts, aim)
+    if oracle.abreast == 1:
+        yield from _one_by_one(oracle, trail, starts, aim)
         return
     points = {C: starts[C] for C in sorted(starts)}
     gaps: dict[float, list[float]] = {C: [] for C in points}
     while points:
-        for group in np.array_split(list(points), -(-len(points) // risk.abreast)):
-            _visit(risk, trail, {C: points[C] for C in group.tolist()}, aim)
+        for group in np.array_split(list(points), -(-len(points) // oracle.abreast)):
+            _visit(oracle, trail, {C: points[C] for C in group.tolist()}, aim)
             yield
         steps = {C: _step(trail, C, aim, gaps[C]) for C in points}
         points = {C: point for C, point in steps.items() if point is not None}
 
 
-def _visit(risk: Risk, trail: Trail, points: Mapping[float, Vector], aim: float) -> None:
+def _visit(oracle: Oracle, trail: Trail, points: Mapping[float, Vector], aim: float) -> None:
     """One pass at the points of some C."""
-    for C, tangent in zip(points, risk.tangents(list(points.values())), strict=True):
-        known = trail.know(risk, tangent.w, tangent.value)
+    for C, tangent in zip(points, oracle.tangents(list(points.values())), strict=True):
+        known = trail.know(oracle, tangent.w, tangent.value)
         if C * (tangent.value - trail.bundle.height(tangent.w)) > NEW * aim * known.objective(C):
             trail.bundle.add(tangent.planes)
 
@@ -82,12 +82,12 @@ def _step(trail: Trail, C: float, aim: float, gaps: list[float]) -> Vector | Non
     return point
 
 
-def _one_by_one(risk: Risk, trail: Trail, starts: Mapping[float, Vector], aim: float) -> Iterator[None]:
+def _one_by_one(oracle: Oracle, trail: Trail, starts: Mapping[float, Vector], aim: float) -> Iterator[None]:
     """The starts alone, from the smallest C as far as they help."""
     for C in sorted(starts):
         if trail.gap(C, aim) <= aim:
             continue
-        _visit(risk, trail, {C: starts[C]}, aim)
+        _visit(oracle, trail, {C: starts[C]}, aim)
         yield
         if trail.gap(C, aim) > HOPELESS * aim:
             return

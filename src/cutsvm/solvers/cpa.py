@@ -21,7 +21,7 @@ from typing import Literal
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Iterate
-from cutsvm.problem.oracle import Risk
+from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle
 from cutsvm.solvers._common import PATIENCE, QP_SHARE, begin, check_shards, cut, objective
 from cutsvm.solvers.bucketing.near_rows import near_rows
@@ -46,29 +46,29 @@ class CPA:
         if self.epsilon is not None:
             validation.positive("epsilon", self.epsilon)
 
-    def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
+    def prepare(self, oracle: Oracle, Cs: Sequence[float]) -> list[float]:
         """For a walk over several C: shards for the hardest, and the way up."""
-        cut(risk, max(Cs), self.shards)
+        cut(oracle, max(Cs), self.shards)
         return sorted(Cs)
 
     def __call__(
-        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
+        self, oracle: Oracle, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
-        with near_rows(risk, buckets=self.buckets, both_sides=self.both_sides, whiten=self.whiten) as near:
+        with near_rows(oracle, buckets=self.buckets, both_sides=self.both_sides, whiten=self.whiten) as near:
             yield from self._iterate(near, C, bundle, start)
 
-    def _iterate(self, risk: Risk, C: float, bundle: Bundle | None, start: Vector | None) -> Iterator[Iterate]:
-        bundle, best, primal = begin(risk, C, bundle, shards=self.shards, start=start)
+    def _iterate(self, oracle: Oracle, C: float, bundle: Bundle | None, start: Vector | None) -> Iterator[Iterate]:
+        bundle, best, primal = begin(oracle, C, bundle, shards=self.shards, start=start)
         lower = bundle.proven(C)
         yield Iterate(best.w, primal, lower, len(bundle))
         while True:
             reduced = bundle.minimise(C, tol=QP_SHARE * (primal - lower))
             lower = max(lower, reduced.lower)
-            trial = risk.at(reduced.w)
-            excess = (risk.value(trial) - reduced.risk) / risk.loss.total
-            bundle.add(risk.planes(trial))
+            trial = oracle.at(reduced.w)
+            excess = (oracle.value(trial) - reduced.risk) / oracle.loss.total
+            bundle.add(oracle.planes(trial))
             bundle.drop_idle(PATIENCE)
-            if (now := objective(risk, trial, C)) < primal:
+            if (now := objective(oracle, trial, C)) < primal:
                 best, primal = trial, now
             satisfied = self.epsilon is not None and excess <= self.epsilon
             yield Iterate(best.w, primal, lower, len(bundle), step=1.0, satisfied=satisfied)

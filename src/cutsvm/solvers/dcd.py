@@ -33,12 +33,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.driver.run import Iterate
-from cutsvm.driver.timing import timed
 from cutsvm.matrix import Descent, RowsInMemory, in_order
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Point, Risk, new_bundle
+from cutsvm.problem.oracle import Intercept, Oracle, Point, new_bundle
 from cutsvm.problem.planes import Bundle
 from cutsvm.solvers._common import PATIENCE, QP_SHARE, better, first_point, goal, objective
 
@@ -66,41 +66,41 @@ class DCD:
     asynchronous: bool = False
     seed: int = 0
 
-    def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
+    def prepare(self, oracle: Oracle, Cs: Sequence[float]) -> list[float]:
         """For a walk over several C: up from where C begins to matter, then down from there."""
-        rows, order = risk.rows, sorted(Cs)
+        rows, order = oracle.rows, sorted(Cs)
         if not isinstance(rows, RowsInMemory):
             return order  # it will not come to that
-        unit = rows.mean_square * risk.loss.total / rows.n
+        unit = rows.mean_square * oracle.loss.total / rows.n
         first = min(sum(C * unit < MATTERS for C in order), len(order) - 1)
         return order[first:] + order[:first][::-1]
 
     def __call__(
-        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
+        self, oracle: Oracle, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
-        if risk.trail is None and (bundle is None or not len(bundle)):
-            risk.split(1)
-        bundle = new_bundle(risk, C) if bundle is None else bundle
-        dual = Dual(risk, C, self)
-        going_on = start is not None and risk.dual is not None
-        best = first_point(risk, start)
-        if going_on and risk.n_free:
+        if oracle.trail is None and (bundle is None or not len(bundle)):
+            oracle.split(1)
+        bundle = new_bundle(oracle, C) if bundle is None else bundle
+        dual = Dual(oracle, C, self)
+        resume_from = start is not None and oracle.dual is not None
+        best = first_point(oracle, start)
+        if resume_from and oracle.n_free:
             dual.wb[-1] = best.w[-1]  # alpha tells w, and not this
-        primal, lower, spare = objective(risk, best, C), bundle.proven(C), None
+        primal, lower, spare = objective(oracle, best, C), bundle.proven(C), None
         yield Iterate(best.w, primal, lower, len(bundle))
         while True:
             dual.descend(aim)
-            bundle.add(risk.plane_of(dual.slopes()))
+            bundle.add(oracle.plane_of(dual.slopes()))
             if self.asynchronous:
                 dual.refresh()
             lower = max(lower, bundle.minimise(C, tol=QP_SHARE * aim * primal).lower)
             bundle.drop_idle(PATIENCE)
-            trial = risk.at(dual.w(), spare=spare)
-            dual.check(trial, objective(risk, trial, C) - lower)
-            best, spare, k = better(risk, best, trial, C, goal=goal(lower, aim))
-            loss = risk.value(best)
-            primal = risk.penalty(best.w) + C * loss
-            yield Iterate(best.w, primal, lower, len(bundle), step=k, swept=best.swept, loss=loss)
+            trial = oracle.at(dual.w(), spare=spare)
+            dual.check(trial, objective(oracle, trial, C) - lower)
+            best, spare, k = better(oracle, best, trial, C, goal=goal(lower, aim))
+            loss = oracle.value(best)
+            primal = oracle.penalty(best.w) + C * loss
+            yield Iterate(best.w, primal, lower, len(bundle), step=k, exact=best.exact, loss=loss)
 
 
 class Facts(NamedTuple):
@@ -132,34 +132,34 @@ def facts_of(rows: RowsInMemory, weights: Vector, seed: int) -> Facts:
 class Dual:
     """The dual vector alpha, its w and b (in `wb`), and which rows are active (`order`)."""
 
-    def __init__(self, risk: Risk, C: float, settings: DCD) -> None:
-        if not isinstance(risk.loss, Hinge) or not isinstance(risk.rows, RowsInMemory):
+    def __init__(self, oracle: Oracle, C: float, settings: DCD) -> None:
+        if not isinstance(oracle.loss, Hinge) or not isinstance(oracle.rows, RowsInMemory):
             raise TypeError("dcd: a hinge loss of rows in memory expected")
-        if risk.rows.n >= 2**31:
-            raise ValueError(f"dcd: fewer than 2^31 rows expected, got {risk.rows.n:,}")
-        self.risk, self.C = risk, C
-        facts = None if risk.trail is None else risk.trail.facts
+        if oracle.rows.n >= 2**31:
+            raise ValueError(f"dcd: fewer than 2^31 rows expected, got {oracle.rows.n:,}")
+        self.oracle, self.C = oracle, C
+        facts = None if oracle.trail is None else oracle.trail.facts
         if facts is None:
-            facts = facts_of(risk.rows.by_row(), np.abs(risk.loss.signed), settings.seed)
-        if risk.trail is not None:
-            risk.trail.facts = facts
+            facts = facts_of(oracle.rows.by_row(), np.abs(oracle.loss.signed), settings.seed)
+        if oracle.trail is not None:
+            oracle.trail.facts = facts
         self.rows, squares, self.sample, self.sample_rows, self.stands_for = facts
-        self.threads = risk.threads if settings.asynchronous else 1
+        self.threads = oracle.threads if settings.asynchronous else 1
         self.seed = settings.seed
         self.large = self.rows.entries > LARGE
-        self.a = risk.loss.signed
+        self.a = oracle.loss.signed
         self.top = C * np.abs(self.a)
         # How much b moves with alpha: it is a feature, 1 for all rows. A free b has the scale of the features, and more
         # if C is so small that all alpha together could not move it across the margin.
         free = max(float(squares.mean()), 2.0 / float(self.top.sum()))
         units = {Intercept.NONE: 0.0, Intercept.REGULARIZED: 1.0, Intercept.FREE: free}
-        self.unit = units[risk.intercept]
+        self.unit = units[oracle.intercept]
         self.q = squares + self.unit
         self.wb = np.zeros(self.rows.d + 1)
-        if risk.dual is None:
+        if oracle.dual is None:
             self.alpha = np.zeros(self.rows.n)
         else:
-            self.alpha = np.clip(risk.dual, 0.0, 1.0) * self.top
+            self.alpha = np.clip(oracle.dual, 0.0, 1.0) * self.top
             self._find_w()
         self.order = np.flatnonzero(self.a).astype(np.int32)
         self.above, self.below = np.inf, -np.inf  # slopes beyond which rows become inactive
@@ -172,7 +172,7 @@ class Dual:
         epochs, visits, unseen = 0, 0, 0
         while epochs < EPOCHS or visits < PASSES * self.rows.n:
             epochs, visits, unseen = epochs + 1, visits + len(self.order), unseen + len(self.order)
-            self.risk.count_visits(len(self.order))
+            self.oracle.count_visits(len(self.order))
             most = len(self.order) > (MOST if self.large else ALL) * self.rows.n
             dual = Descent(self.a, self.q, self.C, self.unit, self.above, self.below, self.alpha)
             self.seed += 1
@@ -182,7 +182,7 @@ class Dual:
             self.order = self.order[:active]
             self.above = steepest if steepest > 0.0 else np.inf
             self.below = flattest if flattest < 0.0 else -np.inf
-            if self.risk.intercept is Intercept.FREE:
+            if self.oracle.intercept is Intercept.FREE:
                 self.wb[-1] += self.unit * float(np.copysign(self.alpha, self.a).sum())
             if active and unseen < len(self.sample):
                 continue  # an estimate would cost more than the epoch did
@@ -192,7 +192,7 @@ class Dual:
 
     def value(self) -> float:
         """sum_i alpha_i - |w|^2/2"""
-        w = self.wb if self.risk.intercept is Intercept.REGULARIZED else self.wb[:-1]
+        w = self.wb if self.oracle.intercept is Intercept.REGULARIZED else self.wb[:-1]
         return float(self.alpha.sum() - 0.5 * w @ w)
 
     def estimate(self) -> float:
@@ -206,19 +206,19 @@ class Dual:
 
     def slopes(self) -> Vector:
         """-alpha_i y_i / C, balanced if b is free: the heavier class made lighter."""
-        self.risk.dual = np.divide(self.alpha, self.top, out=np.zeros(self.rows.n), where=self.top > 0.0)
-        if self.risk.trail is not None:
-            end = self.rows.d + (self.risk.intercept is Intercept.REGULARIZED)
-            self.risk.trail.dual_w = self.wb[:end] / self.C
+        self.oracle.dual = np.divide(self.alpha, self.top, out=np.zeros(self.rows.n), where=self.top > 0.0)
+        if self.oracle.trail is not None:
+            end = self.rows.d + (self.oracle.intercept is Intercept.REGULARIZED)
+            self.oracle.trail.dual_w = self.wb[:end] / self.C
         slopes: Vector = np.copysign(self.alpha, -self.a) / self.C
-        if self.risk.intercept is Intercept.FREE:
+        if self.oracle.intercept is Intercept.FREE:
             up, down = float(slopes.clip(min=0.0).sum()), -float(slopes.clip(max=0.0).sum())
             slopes *= np.where(slopes > 0.0, min(1.0, down / up) if up else 1.0, min(1.0, up / down) if down else 1.0)
         return slopes
 
     def _find_w(self) -> None:
         """The w of an alpha from elsewhere: another C's tells it."""
-        trail = self.risk.trail
+        trail = self.oracle.trail
         if trail is None or trail.dual_w is None:
             self.refresh()
         else:
@@ -226,12 +226,12 @@ class Dual:
 
     def refresh(self) -> None:
         """w = sum_i alpha_i y_i x_i anew: updates by several threads get lost."""
-        slopes = self.risk.plane_of(np.copysign(self.alpha, -self.a) / self.C).slopes.sum(axis=0)
-        end = self.rows.d + (self.risk.intercept is Intercept.REGULARIZED)
+        slopes = self.oracle.plane_of(np.copysign(self.alpha, -self.a) / self.C).slopes.sum(axis=0)
+        end = self.rows.d + (self.oracle.intercept is Intercept.REGULARIZED)
         self.wb[:end] = -self.C * slopes[:end]
 
     def w(self) -> Vector:
-        return self.wb[: self.risk.size].copy()
+        return self.wb[: self.oracle.size].copy()
 
     def check(self, point: Point, gap: float) -> None:
         """Learns from a pass at w, where the gap is known: active again are rows not well on their right side."""

@@ -35,7 +35,7 @@ from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Iterate
 from cutsvm.problem.line_search import SEARCHES
-from cutsvm.problem.oracle import Point, Risk
+from cutsvm.problem.oracle import Oracle, Point
 from cutsvm.problem.planes import Bundle
 from cutsvm.solvers._common import PATIENCE, QP_SHARE, begin, check_shards, cut, objective, search, uphill
 from cutsvm.solvers.bucketing.near_rows import near_rows
@@ -73,47 +73,47 @@ class OCAS:
         if self.nudge > 1.0:
             raise ValueError(f"nudge={self.nudge!r}: expected at most 1")
 
-    def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
+    def prepare(self, oracle: Oracle, Cs: Sequence[float]) -> list[float]:
         """For a walk over several C: shards for the hardest, and the way up."""
-        cut(risk, max(Cs), self.shards)
+        cut(oracle, max(Cs), self.shards)
         return sorted(Cs)
 
     def __call__(
-        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
+        self, oracle: Oracle, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
-        with near_rows(risk, buckets=self.buckets, both_sides=self.both_sides, whiten=self.whiten) as near:
+        with near_rows(oracle, buckets=self.buckets, both_sides=self.both_sides, whiten=self.whiten) as near:
             yield from self._iterate(near, C, bundle, start)
 
-    def _iterate(self, risk: Risk, C: float, bundle: Bundle | None, start: Vector | None) -> Iterator[Iterate]:
-        bundle, centre, primal = begin(risk, C, bundle, shards=self.shards, start=start)
+    def _iterate(self, oracle: Oracle, C: float, bundle: Bundle | None, start: Vector | None) -> Iterator[Iterate]:
+        bundle, centre, primal = begin(oracle, C, bundle, shards=self.shards, start=start)
         find = SEARCHES[self.line_search]()
         lower, still = bundle.proven(C), 0
         spare: Point | None = None
-        stall = STALL if risk.outputs == 1 else STALL_OF_MANY
+        stall = STALL if oracle.outputs == 1 else STALL_OF_MANY
         kept: Point | None = None  # the best point, as long as the centre is worse
         yield Iterate(centre.w, primal, lower, len(bundle))
         while True:
             reduced = bundle.minimise(C, tol=QP_SHARE * (primal - lower))
             lower = max(lower, reduced.lower)
-            trial = risk.at(reduced.w, spare=spare)
-            k = search(risk, centre, trial, C, find)
+            trial = oracle.at(reduced.w, spare=spare)
+            k = search(oracle, centre, trial, C, find)
             still = still + 1 if k == 0.0 else 0
             if still >= stall and self.nudge > 0.0:
-                step = uphill(risk, centre, trial, C, self.nudge, rise=primal - lower)
+                step = uphill(oracle, centre, trial, C, self.nudge, rise=primal - lower)
                 unused, kept = (centre, kept) if kept else (None, centre)
-                centre = risk.between(centre, trial, step, spare=unused)
+                centre = oracle.between(centre, trial, step, spare=unused)
             else:
-                centre = risk.between(centre, trial, k, spare=centre)
-            here = objective(risk, centre, C)
+                centre = oracle.between(centre, trial, k, spare=centre)
+            here = objective(oracle, centre, C)
             cut_at = self.cut_at or (ASIDE if k == 0.0 else 0.0)
-            cut = risk.between(centre, trial, cut_at, spare=trial) if cut_at else centre
+            cut = oracle.between(centre, trial, cut_at, spare=trial) if cut_at else centre
             spare = trial
-            bundle.add(risk.planes(cut))
+            bundle.add(oracle.planes(cut))
             bundle.drop_idle(PATIENCE)
-            if risk.n_free and objective(risk, cut, C) < here:
-                again = search(risk, centre, cut, C, SEARCHES[self.line_search]())
-                centre = risk.between(centre, cut, again, spare=centre)
-                here = objective(risk, centre, C)
+            if oracle.n_free and objective(oracle, cut, C) < here:
+                again = search(oracle, centre, cut, C, SEARCHES[self.line_search]())
+                centre = oracle.between(centre, cut, again, spare=centre)
+                here = objective(oracle, centre, C)
             if kept is None or here <= primal:
                 kept, primal = None, here
             yield Iterate((kept or centre).w, primal, lower, len(bundle), step=k)

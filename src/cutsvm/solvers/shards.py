@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from math import log2, log10
 
-from cutsvm.problem.oracle import Risk
+from cutsvm.problem.oracle import Oracle
 
 ENTRY = 0.5e-9  # seconds per stored value of X and iteration: scores, and the rows that planes are made of
 ROW = 20e-9  # seconds per row and iteration: line search, slopes
@@ -26,11 +26,11 @@ MOST = 128
 MEMORY = 1 / 4  # planes may take this share of the memory that X takes
 
 
-def choose_shards(risk: Risk, C: float) -> int:
+def choose_shards(oracle: Oracle, C: float) -> int:
     """The power of two with the lowest estimate of passes x (sweeps + reduced problem)."""
-    rows, size = risk.rows, risk.size
-    sweeps = CALL + risk.outputs * (ENTRY * rows.entries + ROW * rows.n)
-    decades = log10(max(C * risk.loss.total, 1e-300)) - 4.0  # of C n above 1e4
+    rows, size = oracle.rows, oracle.size
+    sweeps = CALL + oracle.outputs * (ENTRY * rows.entries + ROW * rows.n)
+    decades = log10(max(C * oracle.loss.total, 1e-300)) - 4.0  # of C n above 1e4
     power = min(0.5, max(0.1, 0.28 + 0.08 * decades))
     hard = min(1.0, max(0.0, (1.0 + decades) / 3.0))
     best, lowest = 1, sweeps + _reduced(_planes(1, size, hard), size)

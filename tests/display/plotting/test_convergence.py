@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cutsvm import LinearSVC, LinearSVCCV, linear_path
-from cutsvm.driver.timing import PHASES
+from cutsvm._utils.timing import PHASES
 from cutsvm.plotting import PathDisplay, plot_convergence, plot_time_breakdown
 
 matplotlib = pytest.importorskip("matplotlib")

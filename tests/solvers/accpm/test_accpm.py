@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar
 
 from cutsvm import LinearSVC
+from cutsvm._utils.timing import clock
 from cutsvm.driver.run import Status, Stop, run
-from cutsvm.driver.timing import clock
 from cutsvm.solvers import ACCPM, CPA, OCAS, Sifting
 from cutsvm.solvers.accpm.analytic_center import Centre, lowest
 from cutsvm.solvers.accpm.oracles import ORACLES
@@ -120,14 +120,14 @@ def everything(X, a, w):
 def test_rows_that_are_skipped_do_not_matter(intercept, both_sides, whiten, seed, n, d, count, layout):
     rng = rng_of(seed)
     X, a = some_problem(rng, n, d)
-    risk = risk_of(X, a, intercept, layout)
-    kept = Buckets(risk, count=count, both_sides=both_sides, whiten=whiten)
-    at = rng.normal(size=risk.size)
+    oracle = risk_of(X, a, intercept, layout)
+    kept = Buckets(oracle, count=count, both_sides=both_sides, whiten=whiten)
+    at = rng.normal(size=oracle.size)
     kept.dispatch(at)
     assert_array_equal(np.sort(np.concatenate([part.numbers for part in kept.parts])), np.arange(n))
     assert [p.low for p in kept.parts[1:]] >= [p.high for p in kept.parts[:-1]]
     for step in (0.0, 1e-3, 0.1, 1.0, 10.0):
-        w = at + step * rng.normal(size=risk.size)
+        w = at + step * rng.normal(size=oracle.size)
         sums = list(kept.sums(w))
         assert [s.whole for s in sums] == [False] * (len(sums) - 1) + [True]
         loss, _ = everything(X, a, w)
@@ -136,7 +136,7 @@ def test_rows_that_are_skipped_do_not_matter(intercept, both_sides, whiten, seed
         # The plane touches the loss at w and is below it elsewhere, and so are those of a part of the rows.
         for s in sums:
             assert s.slope @ w + s.plane.offset == pytest.approx(s.loss, abs=1e-12 * scale)
-            other = w + rng.normal(size=risk.size)
+            other = w + rng.normal(size=oracle.size)
             assert s.slope @ other + s.plane.offset <= everything(X, a, other)[0] + 1e-11 * scale
         assert all(earlier.loss <= later.loss + 1e-12 * scale for earlier, later in pairwise(sums))
 
@@ -144,12 +144,12 @@ def test_rows_that_are_skipped_do_not_matter(intercept, both_sides, whiten, seed
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_near_the_last_dispatch_few_rows_are_read(intercept):
     X, a = long_data(4000)
-    risk = risk_of(X, a, intercept)
-    at = run(OCAS(), risk, 0.01, Stop(tol=1e-3)).w
-    move = 1e-3 * np.ones(risk.size)
+    oracle = risk_of(X, a, intercept)
+    at = run(OCAS(), oracle, 0.01, Stop(tol=1e-3)).w
+    move = 1e-3 * np.ones(oracle.size)
     reads = {}
     for both_sides in (False, True):
-        kept = Buckets(risk, count=16, both_sides=both_sides)
+        kept = Buckets(oracle, count=16, both_sides=both_sides)
         with clock() as time:
             list(kept.sums(at))
             assert time.counts["passes"] == 1
@@ -171,11 +171,11 @@ def test_no_score_moves_further(kind, intercept, seed, n, d, layout):
     X = some_rows(rng, n, d) * 10.0 ** rng.integers(-3, 4, size=d) + rng.integers(-2, 3)
     X[:, rng.random(d) < 0.3] = 7.0  # features that are the same for all rows
     X = X.astype(np.float32).astype(np.float64)
-    risk = risk_of(X, np.ones(n), intercept, layout)
-    moves = kind(risk, risk.rows)
+    oracle = risk_of(X, np.ones(n), intercept, layout)
+    moves = kind(oracle, oracle.rows)
     for _ in range(5):
-        change = rng.normal(size=risk.size) * 10.0 ** rng.integers(-3, 4, size=risk.size)
-        moved = np.abs(X @ change[:d] + (change[d] if risk.size > d else 0.0))
+        change = rng.normal(size=oracle.size) * 10.0 ** rng.integers(-3, 4, size=oracle.size)
+        moved = np.abs(X @ change[:d] + (change[d] if oracle.size > d else 0.0))
         scale = np.abs(X).max() * np.abs(change).max()
         assert (moved <= moves.move(change) * moves.lengths * (1 + 1e-9) + 1e-9 * scale).all()
 
@@ -185,10 +185,10 @@ def test_whitened_moves_see_that_rows_hardly_differ():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     X = np.hstack([X, X[:, :1] + 1e-3 * rng.normal(size=(500, 1)) + 5.0])
-    risk = risk_of(X, np.ones(500), "regularized")
+    oracle = risk_of(X, np.ones(500), "regularized")
     change = np.array([1.0, 0.0, 0.0, -1.0, 5.0])
     moved = np.abs(X @ change[:4] + 5.0)
-    plain, whitened = (moves.move(change) * moves.lengths for moves in (kind(risk, risk.rows) for kind in KINDS))
+    plain, whitened = (moves.move(change) * moves.lengths for moves in (kind(oracle, oracle.rows) for kind in KINDS))
     assert (moved <= whitened).all()
     assert (whitened < 0.01 * plain).all()
 
@@ -249,25 +249,25 @@ def test_runs_are_short_at_first(n):
 def test_a_cut_leaves_the_solution(intercept, form, dispatched, early, seed, n, d):
     rng = rng_of(seed)
     X, a = some_problem(rng, n, d)
-    risk, C = risk_of(X, a, intercept), 10.0 ** rng.uniform(-2, 2)
-    kept = Buckets(risk, count=6, both_sides=bool(rng.integers(2)), runs=early)
-    oracle = ORACLES[form](kept, C, early=early)
+    oracle, C = risk_of(X, a, intercept), 10.0 ** rng.uniform(-2, 2)
+    kept = Buckets(oracle, count=6, both_sides=bool(rng.integers(2)), runs=early)
+    cut = ORACLES[form](kept, C, early=early)
     if dispatched:
-        kept.dispatch(rng.normal(size=risk.size))
-    x = rng.normal(size=risk.size)
+        kept.dispatch(rng.normal(size=oracle.size))
+    x = rng.normal(size=oracle.size)
     loss, f = everything(X, a, x)
     point = np.append(x, rng.choice([-0.1, 0.3, 1.1]) * loss) if form == "I2" else x
-    answer = oracle(point)
+    answer = cut(point)
     assert answer.risk is None or answer.risk == pytest.approx(loss, rel=1e-9, abs=1e-12)
     slacks = np.where(a == 0.0, 0.0, 1.0 - np.sign(a) * f)
     for _ in range(5):
-        other = rng.normal(size=risk.size)
+        other = rng.normal(size=oracle.size)
         value = everything(X, a, other)[0]
         if answer.planes is not None:
             heights = answer.planes.slopes @ other + answer.planes.offsets
             assert heights.max() <= value + 1e-9 * (1.0 + value)
         if form == "I1":  # the gradient of F
-            here, there = (risk.penalty(w) + C * v for w, v in ((x, loss), (other, value)))
+            here, there = (oracle.penalty(w) + C * v for w, v in ((x, loss), (other, value)))
             assert here + answer.gradient @ (other - x) <= there + 1e-9 * (1.0 + there)
         elif form == "I2" and loss > point[-1]:  # some R_j - z, which x violates: feasible points are below
             feasible = np.append(other, value + rng.random())
@@ -277,7 +277,7 @@ def test_a_cut_leaves_the_solution(intercept, form, dispatched, early, seed, n, 
     if form == "E" and slacks.max() <= 0.0:
         assert answer.risk == 0.0 and answer.planes is None
     if form == "E" and slacks.max() > 0.0:  # a row that is inside the margin
-        rows = -np.sign(a)[:, None] * np.hstack([X, np.ones((n, 1))])[:, : risk.size]
+        rows = -np.sign(a)[:, None] * np.hstack([X, np.ones((n, 1))])[:, : oracle.size]
         match = np.abs(rows - answer.gradient).max(axis=1) <= 1e-12 * (1.0 + np.abs(X).max())
         assert (match & (slacks > 0.0)).any()
 
@@ -285,9 +285,9 @@ def test_a_cut_leaves_the_solution(intercept, form, dispatched, early, seed, n, 
 def test_z_below_zero_is_cut_off():
     """Where nothing is lost, R - z <= 0 still says z >= 0."""
     X, a = separable()
-    risk = risk_of(X, a, "none")
-    oracle = ORACLES["I2"](Buckets(risk, count=1, runs=True), 1.0, early=True)
-    answer = oracle(np.array([1.0, 0.0, 0.0, 0.0, -0.5]))
+    oracle = risk_of(X, a, "none")
+    cut = ORACLES["I2"](Buckets(oracle, count=1, runs=True), 1.0, early=True)
+    answer = cut(np.array([1.0, 0.0, 0.0, 0.0, -0.5]))
     assert_array_equal(answer.gradient, [0.0, 0.0, 0.0, 0.0, -1.0])
 
 
@@ -371,17 +371,17 @@ def test_a_small_C_does_not_ask_to_separate():
 
 def test_separating_begins_without_planes():
     X, a = separable()
-    risk, bundle = risk_of(X, a), None
+    oracle, bundle = risk_of(X, a), None
     with pytest.raises(ValueError, match="begins without planes"):
-        bundle = _filled(risk)
-        next(ACCPM(formulation="E")(risk, 1.0, bundle))
+        bundle = _filled(oracle)
+        next(ACCPM(formulation="E")(oracle, 1.0, bundle))
 
 
-def _filled(risk):
+def _filled(oracle):
     """A bundle with the plane at 0."""
     from cutsvm.solvers._common import begin
 
-    return begin(risk, 1.0, None, shards=1, start=None)[0]
+    return begin(oracle, 1.0, None, shards=1, start=None)[0]
 
 
 @pytest.mark.parametrize("form", ["I1", "I2"])
@@ -389,8 +389,8 @@ def test_threads_do_not_change_a_bit(form, overlapping):
     X, y = overlapping
     results = []
     for threads in (1, 2, 3):
-        risk = risk_of(np.vstack([X] * 4), np.tile(y, 4).astype(float), "free", threads=threads)
-        results.append(run(ACCPM(formulation=form, both_sides=True), risk, 0.01, Stop(tol=1e-3)))
+        oracle = risk_of(np.vstack([X] * 4), np.tile(y, 4).astype(float), "free", threads=threads)
+        results.append(run(ACCPM(formulation=form, both_sides=True), oracle, 0.01, Stop(tol=1e-3)))
     for other in results[1:]:
         assert_array_equal(results[0].w, other.w)
         assert [r["lower"] for r in results[0].history] == [r["lower"] for r in other.history]
@@ -400,12 +400,12 @@ def test_threads_do_not_change_a_bit(form, overlapping):
 def test_the_papers_stop_test(form, overlapping):
     """The mean distance from the cuts; exp(-12) is where the paper stops, with an answer as good as any."""
     X, y = overlapping
-    risk = risk_of(X, y.astype(float), "regularized")
-    result = run(ACCPM(formulation=form, epsilon=np.exp(-12.0)), risk, 0.01, Stop(tol=1e-15))
+    oracle = risk_of(X, y.astype(float), "regularized")
+    result = run(ACCPM(formulation=form, epsilon=np.exp(-12.0)), oracle, 0.01, Stop(tol=1e-15))
     assert result.status is Status.EPSILON
     assert result.status.converged
     assert result.gap < 1e-4
-    loose = run(ACCPM(formulation=form, epsilon=1e-2), risk, 0.01, Stop(tol=1e-12))
+    loose = run(ACCPM(formulation=form, epsilon=1e-2), oracle, 0.01, Stop(tol=1e-12))
     assert loose.status is Status.EPSILON
     assert loose.n_iter < result.n_iter
 
@@ -441,9 +441,9 @@ def test_buckets_do_not_change_the_answer(form, intercept, overlapping):
 @pytest.mark.parametrize("form", ["I1", "I2"])
 def test_a_start_near_the_solution_is_kept(form, overlapping):
     X, y = overlapping
-    risk = risk_of(X, y.astype(float), "free")
-    best = run(OCAS(), risk, 0.01, Stop(tol=1e-6))
-    for iterate in islice(ACCPM(formulation=form)(risk, 0.01, start=best.w), 50):
+    oracle = risk_of(X, y.astype(float), "free")
+    best = run(OCAS(), oracle, 0.01, Stop(tol=1e-6))
+    for iterate in islice(ACCPM(formulation=form)(oracle, 0.01, start=best.w), 50):
         assert iterate.primal <= best.primal * (1 + 1e-12)
         assert iterate.lower <= best.primal
     assert iterate.gap < 0.02

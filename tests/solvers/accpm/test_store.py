@@ -11,12 +11,12 @@ from scipy import sparse
 import cutsvm
 from cutsvm import LinearSVC
 from cutsvm._utils.errors import DataError
+from cutsvm._utils.timing import clock
 from cutsvm.driver.run import Status, Stop, run
-from cutsvm.driver.timing import clock
 from cutsvm.io import temporary_stores
 from cutsvm.matrix import StoreRows, as_rows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Risk
+from cutsvm.problem.oracle import Intercept, Oracle
 from cutsvm.solvers import ACCPM, OCAS
 from cutsvm.solvers.accpm.oracles import ORACLES
 from cutsvm.solvers.bucketing.bucket_files import BucketFiles, buckets_of
@@ -41,7 +41,7 @@ def both(request, tmp_path_factory):
 
     def risks(intercept):
         return [
-            Risk(rows, Hinge(a, 2), intercept=Intercept(intercept), threads=2)
+            Oracle(rows, Hinge(a, 2), intercept=Intercept(intercept), threads=2)
             for rows in (as_rows(X, 2), StoreRows(store, 2))
         ]
 
@@ -56,10 +56,12 @@ def folders(store_rows):
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_the_same_sums(both, intercept, whiten, runs):
     rng = np.random.default_rng(1)
-    memory, disk = (buckets_of(risk, count=8, both_sides=True, whiten=whiten, runs=runs) for risk in both(intercept))
+    memory, disk = (
+        buckets_of(oracle, count=8, both_sides=True, whiten=whiten, runs=runs) for oracle in both(intercept)
+    )
     assert type(memory) is Buckets and type(disk) is BucketFiles
     assert_allclose(disk.moves.lengths, memory.moves.lengths, rtol=1e-9)
-    at = rng.normal(size=memory.risk.size)
+    at = rng.normal(size=memory.oracle.size)
     for dispatches in range(3):
         for step in (0.0, 0.01, 0.3, 3.0):
             w = at + step * rng.normal(size=len(at))
@@ -105,8 +107,8 @@ def test_the_same_answer(both, form, intercept):
     """Cut for cut the same but for rounding, with dispatches and without."""
     found = []
     for more in ({"buckets": 1}, {"both_sides": True, "whiten": True}):
-        for risk in both(intercept):
-            found.append(run(ACCPM(formulation=form, **more), risk, 0.01, Stop(tol=1e-5)))
+        for oracle in both(intercept):
+            found.append(run(ACCPM(formulation=form, **more), oracle, 0.01, Stop(tol=1e-5)))
             assert found[-1].status is Status.CONVERGED
     assert_allclose([result.primal for result in found], found[0].primal, rtol=1.1e-5)
     for mine, theirs in zip(found[::2], found[1::2], strict=True):
@@ -114,13 +116,13 @@ def test_the_same_answer(both, form, intercept):
         last = theirs.history[-1]
         assert last["rows_written"] == mine.history[-1]["rows_written"] or form == "I2"
         assert last["visits"] - last["rows_read"] <= 1.1 * (mine.history[-1]["visits"] - mine.history[-1]["rows_read"])
-    assert folders(risk.rows) == ["rows.store"]
+    assert folders(oracle.rows) == ["rows.store"]
 
 
 def test_the_same_iterates(both):
     """(I1) reads all rows that matter at every point: bounds agree to rounding as long as the centres do."""
     memory, disk = both("regularized")
-    mine, theirs = (islice(ACCPM(buckets=4)(risk, 0.01), 25) for risk in (memory, disk))
+    mine, theirs = (islice(ACCPM(buckets=4)(oracle, 0.01), 25) for oracle in (memory, disk))
     for a, b in zip(mine, theirs, strict=True):
         assert b.primal == pytest.approx(a.primal, rel=1e-9)
         assert b.lower == pytest.approx(a.lower, rel=1e-9, abs=1e-9)
@@ -132,7 +134,7 @@ def test_separating(tmp_path):
     X[:, 0] += 6.0 * a
     store = cutsvm.convert((X, a), tmp_path / "rows.store", block_bytes=500 * 32).store
     results = [
-        run(ACCPM(formulation="E"), Risk(rows, Hinge(a), intercept=Intercept.FREE), 10.0, Stop(tol=1e-6))
+        run(ACCPM(formulation="E"), Oracle(rows, Hinge(a), intercept=Intercept.FREE), 10.0, Stop(tol=1e-6))
         for rows in (as_rows(X), StoreRows(store))
     ]
     assert results[1].primal == pytest.approx(results[0].primal, rel=1e-6)
@@ -142,7 +144,7 @@ def test_separating(tmp_path):
 def test_oracles_name_the_same_row(both):
     rng = np.random.default_rng(2)
     memory, disk = both("free")
-    ours, theirs = (ORACLES["E"](buckets_of(risk, count=4), 1.0, early=False) for risk in (memory, disk))
+    ours, theirs = (ORACLES["E"](buckets_of(oracle, count=4), 1.0, early=False) for oracle in (memory, disk))
     for _ in range(3):
         x = rng.normal(size=memory.size)
         assert_allclose(theirs(x).gradient, ours(x).gradient, rtol=1e-12)

@@ -10,10 +10,10 @@ import cutsvm
 from cutsvm.driver.run import Status, Stop, run
 from cutsvm.matrix import StoreRows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Risk
+from cutsvm.problem.oracle import Intercept, Oracle
 from cutsvm.solvers import CPA, OCAS, Sifting
 from cutsvm.solvers._common import Exact, search
-from cutsvm.solvers.bucketing.near_rows import NearRisk, near_rows
+from cutsvm.solvers.bucketing.near_rows import NearRowsOracle, near_rows
 from tests.support.problems import joint_risk, long_data, many_classes, risk_of, some_problem
 from tests.support.strategies import rng_of, seeds
 
@@ -31,7 +31,7 @@ def test_the_same_risk(intercept, both_sides, whiten, seed, n, d, layout):
     whole = risk_of(X, a, intercept, layout)
     scale = np.abs(a).sum() * (1.0 + np.abs(X).max())
     with near_rows(whole, buckets=8, both_sides=both_sides, whiten=whiten) as near:
-        assert isinstance(near, NearRisk)
+        assert isinstance(near, NearRowsOracle)
         at = rng.normal(size=whole.size)
         old = near.at(at.copy())  # made before the dispatch, asked for after it
         near.buckets.dispatch(at)
@@ -64,14 +64,14 @@ def test_a_line_is_searched_beyond_what_was_near(intercept, seed, n, short):
     end = start + short * (end - start)
     with near_rows(whole, buckets=8, both_sides=True, whiten=False) as near:
         near.buckets.dispatch(start)
-        points = [risk.score(w.copy()) for w in (start, end) for risk in (near, whole)]
+        points = [oracle.score(w.copy()) for w in (start, end) for oracle in (near, whole)]
         mine, theirs = search(near, points[0], points[2], C, Exact()), search(whole, points[1], points[3], C, Exact())
         low, high = (F(whole, start + k * (end - start), C) for k in (theirs, mine))
         assert high == pytest.approx(low, rel=1e-9, abs=1e-9)
 
 
-def F(risk, w, C):
-    return risk.penalty(w) + C * risk.value(risk.score(w))
+def F(oracle, w, C):
+    return oracle.penalty(w) + C * oracle.value(oracle.score(w))
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -98,8 +98,8 @@ def test_buckets_do_not_change_the_answer(solver, more, intercept):
 def test_from_a_store(solver, tmp_path):
     X, a = long_data(6000, 4)
     store = cutsvm.convert((X, a), tmp_path / "rows.store", block_bytes=1000 * 32).store
-    risk = Risk(StoreRows(store), Hinge(a), intercept=Intercept.FREE)
-    near = run(solver(buckets=8), risk, 0.1, Stop(tol=1e-5))
+    oracle = Oracle(StoreRows(store), Hinge(a), intercept=Intercept.FREE)
+    near = run(solver(buckets=8), oracle, 0.1, Stop(tol=1e-5))
     assert near.primal == pytest.approx(
         run(solver(shards=1), risk_of(X, a, "free"), 0.1, Stop(tol=1e-5)).primal, rel=1e-5
     )

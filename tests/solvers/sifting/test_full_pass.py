@@ -15,7 +15,7 @@ from cutsvm.driver.run import Status, Stop, run
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import StoreRows
 from cutsvm.solvers import OCAS, Sifting
-from cutsvm.solvers.sifting.full_pass import Held, Streamed, survey
+from cutsvm.solvers.sifting.full_pass import HeldPass, StreamedPass, full_pass
 from tests.support.problems import from_disk, joint_risk, long_data, risk_of
 
 INTERCEPTS = ["none", "regularized", "free"]
@@ -27,8 +27,8 @@ INTERCEPTS = ["none", "regularized", "free"]
 def test_same_answer_as_with_scores_held(intercept, layout, room):
     X, a = long_data()
     results = [
-        run(Sifting(), risk, 100.0 / len(a), Stop(tol=1e-6))
-        for risk in (from_disk(risk_of(X, a, intercept, layout), room), risk_of(X, a, intercept, layout))
+        run(Sifting(), oracle, 100.0 / len(a), Stop(tol=1e-6))
+        for oracle in (from_disk(risk_of(X, a, intercept, layout), room), risk_of(X, a, intercept, layout))
     ]
     ours, held = results
     assert ours.status is held.status is Status.CONVERGED
@@ -49,8 +49,8 @@ def test_several_classes():
     X = rng.normal(size=(30_000, 4))
     y = np.argmax(X[:, :3] + 0.5 * rng.normal(size=(30_000, 3)), axis=1)
     results = [
-        run(solver, risk, 1e-3, Stop(tol=1e-4))
-        for solver, risk in ((Sifting(), from_disk(joint_risk(X, y), 6000)), (OCAS(), joint_risk(X, y)))
+        run(solver, oracle, 1e-3, Stop(tol=1e-4))
+        for solver, oracle in ((Sifting(), from_disk(joint_risk(X, y), 6000)), (OCAS(), joint_risk(X, y)))
     ]
     assert all(result.status is Status.CONVERGED for result in results)
     assert results[0].primal == pytest.approx(results[1].primal, rel=2e-4)
@@ -58,8 +58,8 @@ def test_several_classes():
 
 def test_who_is_held():
     X, a = long_data()
-    assert isinstance(survey(risk_of(X, a), 1.0), Held)
-    assert isinstance(survey(from_disk(risk_of(X, a)), 1.0), Streamed)
+    assert isinstance(full_pass(risk_of(X, a), 1.0), HeldPass)
+    assert isinstance(full_pass(from_disk(risk_of(X, a)), 1.0), StreamedPass)
 
 
 @pytest.fixture(scope="module")

@@ -12,16 +12,16 @@ from cutsvm.driver.run import Status, Stop, run
 from cutsvm.problem.oracle import new_bundle
 from cutsvm.solvers import OCAS, Sifting
 from cutsvm.solvers.sifting import solver as sifting
-from cutsvm.solvers.sifting.full_pass import Held
+from cutsvm.solvers.sifting.full_pass import HeldPass
 from tests.support.problems import long_data, risk_of
 from tests.support.strategies import rng_of, seeds
 
 INTERCEPTS = ["none", "regularized", "free"]
 
 
-def value(risk, w):
+def value(oracle, w):
     """R at w, with w's own b."""
-    return risk.value(risk.score(w.copy()))
+    return oracle.value(oracle.score(w.copy()))
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -33,19 +33,21 @@ def test_sifted_risk_is_below_the_risk(intercept, seed, n, d, band):
     full = risk_of(X, a, intercept)
     size = full.size
     reference = full.score(rng.normal(size=size))
-    whole = Held(full, 1.0)
-    sifted = whole.near(reference, band)
+    whole = HeldPass(full, 1.0)
+    working_set = whole.near(reference, band)
     round_off = 1e-12 * (1.0 + full.loss.total)
-    assert value(sifted.risk, reference.w) == pytest.approx(full.value(reference), abs=1e-9 * (1.0 + full.loss.total))
+    assert value(working_set.oracle, reference.w) == pytest.approx(
+        full.value(reference), abs=1e-9 * (1.0 + full.loss.total)
+    )
     points = rng.normal(size=(5, size)) * rng.choice([0.1, 1.0, 10.0], size=(5, 1))
-    before = [value(sifted.risk, w) for w in points]
+    before = [value(working_set.oracle, w) for w in points]
     for w, low in zip(points, before, strict=True):
         assert low <= value(full, w) + round_off * (1.0 + np.abs(w).sum() * np.abs(X).sum())
-    whole.grow(sifted, full.score(points[0].copy()))
+    whole.grow(working_set, full.score(points[0].copy()))
     for w, low in zip(points, before, strict=True):
         scale = round_off * (1.0 + np.abs(w).sum() * np.abs(X).sum())
-        assert low - scale <= value(sifted.risk, w) <= value(full, w) + scale
-    assert value(sifted.risk, points[0]) == pytest.approx(value(full, points[0]), rel=1e-9, abs=round_off)
+        assert low - scale <= value(working_set.oracle, w) <= value(full, w) + scale
+    assert value(working_set.oracle, points[0]) == pytest.approx(value(full, points[0]), rel=1e-9, abs=round_off)
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularized"])
@@ -55,17 +57,17 @@ def test_planes_stay_valid_when_rows_join(intercept, seed, n, shards):
     rng = rng_of(seed)
     X, a = rng.normal(size=(n, 3)), rng.choice([-1.0, 1.0, 2.0], size=n)
     full = risk_of(X, a, intercept)
-    whole = Held(full, 1.0)
-    sifted = whole.near(full.score(rng.normal(size=full.size)), 0.3)
-    sifted.risk.split(shards)
+    whole = HeldPass(full, 1.0)
+    working_set = whole.near(full.score(rng.normal(size=full.size)), 0.3)
+    working_set.oracle.split(shards)
     bundle = new_bundle(full, 1.0)
     for _ in range(4):
         w = rng.normal(size=full.size)
-        bundle.add(sifted.risk.planes(sifted.risk.score(w.copy())))
-        whole.grow(sifted, full.score(w))
+        bundle.add(working_set.oracle.planes(working_set.oracle.score(w.copy())))
+        whole.grow(working_set, full.score(w))
     for w in rng.normal(size=(10, full.size)):
         heights = bundle.slopes @ w + bundle.offsets
-        tops = np.zeros(sifted.risk.shards)
+        tops = np.zeros(working_set.oracle.shards)
         np.maximum.at(tops, bundle.shard, heights)
         assert tops.sum() <= value(full, w) + 1e-9 * (1.0 + full.loss.total)
 
@@ -76,17 +78,17 @@ def test_tangents_touch_the_risk_and_stay_below(intercept, seed, n, shards, poin
     rng = rng_of(seed)
     X, a = rng.normal(size=(n, 3)), rng.choice([-2.0, -1.0, 0.0, 1.0], size=n)
     a[:2] = 1.0, -1.0
-    risk = risk_of(X, a, intercept)
-    risk.split(shards)
-    ws = rng.normal(size=(min(points, risk.abreast), risk.size))
-    others, round_off = rng.normal(size=(5, risk.size)), 1e-9 * (1.0 + risk.loss.total)
-    for w, (at, height, planes) in zip(ws, risk.tangents(list(ws)), strict=True):
+    oracle = risk_of(X, a, intercept)
+    oracle.split(shards)
+    ws = rng.normal(size=(min(points, oracle.abreast), oracle.size))
+    others, round_off = rng.normal(size=(5, oracle.size)), 1e-9 * (1.0 + oracle.loss.total)
+    for w, (at, height, planes) in zip(ws, oracle.tangents(list(ws)), strict=True):
         assert_array_equal(at[:3], w[:3])
-        assert height == pytest.approx(value(risk, at), rel=1e-12)
+        assert height == pytest.approx(value(oracle, at), rel=1e-12)
         below = planes.slopes @ np.vstack([at, *others]).T + planes.offsets[:, None]
         assert below[:, 0].sum() == pytest.approx(height, abs=round_off)
         for other, low in zip(others, np.maximum(0.0, below[:, 1:]).sum(axis=0), strict=True):
-            assert low <= value(risk, other) + round_off * (1.0 + np.abs(X).sum())
+            assert low <= value(oracle, other) + round_off * (1.0 + np.abs(X).sum())
 
 
 @pytest.mark.parametrize("layout", ["float32", "fortran", "csr"])
@@ -101,17 +103,17 @@ def test_same_objective_as_without(kind, intercept, layout):
     results = [
         run(solver, risk_of(X, a, intercept, layout), 100.0 / len(a), Stop(tol=1e-4)) for solver in (Sifting(), OCAS())
     ]
-    sifted, plain = results
-    assert sifted.status is Status.CONVERGED
-    assert sifted.primal == pytest.approx(plain.primal, rel=2e-4)
-    assert sifted.lower <= plain.primal and plain.lower <= sifted.primal
-    assert sifted.history[-1]["passes"] <= 4
+    working_set, plain = results
+    assert working_set.status is Status.CONVERGED
+    assert working_set.primal == pytest.approx(plain.primal, rel=2e-4)
+    assert working_set.lower <= plain.primal and plain.lower <= working_set.primal
+    assert working_set.history[-1]["passes"] <= 4
 
 
 def test_a_rare_class_is_in_the_sample():
     X, a = long_data(positives=0.002)
-    risk = risk_of(X, a)
-    sample = sifting.draw(risk, 500, np.random.default_rng(0))
+    oracle = risk_of(X, a)
+    sample = sifting.draw(oracle, 500, np.random.default_rng(0))
     signed = sample.loss.signed
     assert np.count_nonzero(signed > 0) == 60  # all there are
     for side in (1.0, -1.0):  # and they weigh what they weigh in all

@@ -80,7 +80,7 @@ def sift(f, a, band):
     return place, np.flatnonzero(place == "kept")
 
 
-def strays(f, a, place):
+def violators(f, a, place):
     """The rows with weight that are inside with a slack below 0, or outside with one above."""
     slack = np.where(a > 0, 1 - f, 1 + f)
     wrong = ((place == "inside") & (slack < 0)) | ((place == "outside") & (slack > 0))

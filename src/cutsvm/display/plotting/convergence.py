@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from cutsvm._utils.timing import PHASES
 from cutsvm._utils.types import Vector
 from cutsvm._utils.validation import one_of
 from cutsvm.display.plotting.grid import plot_grid
 from cutsvm.display.plotting.models import MarginDisplay, WeightsDisplay
 from cutsvm.display.plotting.style import ABOVE, BELOW, BETWEEN, INK, SERIES, mark, new_axes, tidy
-from cutsvm.driver.timing import PHASES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

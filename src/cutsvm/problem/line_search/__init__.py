@@ -7,7 +7,7 @@ from typing import Protocol, cast
 from cutsvm.problem.line_search.approximate import GCA, GCA2, TCA, Curve
 from cutsvm.problem.line_search.breakpoints import best_intercept, exact, lowest
 from cutsvm.problem.line_search.tangents import by_tangents
-from cutsvm.problem.losses import KnottedLine, Line, PairLine
+from cutsvm.problem.losses import BreakpointLine, Line, PairLine
 
 __all__ = [
     "GCA",
@@ -42,7 +42,7 @@ class Exact:
 
     def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
         if hasattr(line, "crossing"):  # isinstance of a protocol takes as long as a sweep over few rows
-            self.last = exact(cast("KnottedLine", line), tilt, curvature, self.last)
+            self.last = exact(cast("BreakpointLine", line), tilt, curvature, self.last)
             return self.last
         few = cast("PairLine", line).sample()
         guess = by_tangents(few, tilt, curvature, self.last) if few else 0.0

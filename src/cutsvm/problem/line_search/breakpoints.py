@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cutsvm._utils.types import Vector
-from cutsvm.problem.losses import Hinge, KnottedLine
+from cutsvm.problem.losses import BreakpointLine, Hinge
 
 # Where the first sweep looks, in units of the guess.
 _AHEAD = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0])
@@ -31,13 +31,13 @@ FLAT, LIGHT = 1e-12, 1e-3
 FURTHEST = 100.0
 
 
-def exact(line: KnottedLine, tilt: float, curvature: float, guess: float = 1.0) -> float:
+def exact(line: BreakpointLine, tilt: float, curvature: float, guess: float = 1.0) -> float:
     """argmin over k in [0, 100] of loss(f + k t) + tilt k + curvature k^2 / 2."""
     guess = min(max(guess, 1e-6), FURTHEST / _AHEAD[-1])
     return min(FURTHEST, _cross(line, tilt, curvature, 0.0, guess * _AHEAD, floor=True))
 
 
-def lowest(line: KnottedLine, flat: float) -> float:
+def lowest(line: BreakpointLine, flat: float) -> float:
     """argmin over all k of loss(f + k t), in the middle where slopes within +-flat make it a plateau."""
     found = _bracket(line, 0.0, 0.0, -flat, _AROUND)
     left = _inside(line, found, 0.0, -flat)
@@ -79,19 +79,21 @@ class Bracket(NamedTuple):
     slope_high: float
 
 
-def _cross(line: KnottedLine, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False) -> float:
+def _cross(
+    line: BreakpointLine, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False
+) -> float:
     """The smallest k where h' reaches level. With floor: not left of ks[0]."""
     return _inside(line, _bracket(line, tilt, curvature, level, ks, floor=floor), curvature, level)
 
 
-def _inside(line: KnottedLine, found: Bracket | float, curvature: float, level: float) -> float:
+def _inside(line: BreakpointLine, found: Bracket | float, curvature: float, level: float) -> float:
     if not isinstance(found, Bracket):
         return found
     return line.crossing(found.low, found.high, found.slope, curvature, level)
 
 
 def _bracket(
-    line: KnottedLine, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False
+    line: BreakpointLine, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False
 ) -> Bracket | float:
     """Few knots around the place where h' reaches level, or that place itself."""
     low, high, slope_low, slope_high = -np.inf, np.inf, 0.0, np.inf

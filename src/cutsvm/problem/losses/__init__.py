@@ -10,20 +10,20 @@ from cutsvm.problem.losses.multiclass import CrammerSinger
 from cutsvm.problem.losses.pairwise import PairLine, Pairwise
 
 __all__ = [
+    "BreakpointLine",
     "CrammerSinger",
+    "GroupedLoss",
     "Hinge",
-    "KnottedLine",
     "Line",
     "Look",
     "Loss",
     "PairLine",
     "Pairwise",
     "RowLoss",
-    "Siftable",
 ]
 
 
-class Look(Protocol):
+class LineValues(Protocol):
     """What one sweep sees at several points k of a line of scores."""
 
     @property
@@ -35,7 +35,7 @@ class Look(Protocol):
         """A slope at each k; just right of it, where kinks are counted."""
 
 
-class KnottedLook(Look, Protocol):
+class BreakpointLineValues(LineValues, Protocol):
     """One that counts kinks, too."""
 
     @property
@@ -48,14 +48,14 @@ class Line(Protocol):
 
     n: int
 
-    def look(self, ks: Vector) -> Look:
+    def look(self, ks: Vector) -> LineValues:
         """The loss at up to `core.LOOKS` points, rising."""
 
 
-class KnottedLine(Line, Protocol):
+class BreakpointLine(Line, Protocol):
     """One whose kinks are few enough, a few for each row, to find the one that matters."""
 
-    def look(self, ks: Vector) -> KnottedLook:
+    def look(self, ks: Vector) -> BreakpointLineValues:
         """The loss at up to `core.LOOKS` points, rising, in one sweep."""
 
     def crossing(self, low: float, high: float, slope: float, curvature: float, level: float) -> float:
@@ -91,10 +91,10 @@ class RowLoss(Loss, Protocol):
         """
 
 
-Own = TypeVar("Own", bound="Siftable")
+Own = TypeVar("Own", bound="GroupedLoss")
 
 
-class Siftable(Loss, Protocol):
+class GroupedLoss(Loss, Protocol):
     """A loss whose rows can be told apart by how surely they keep their slope; `cutsvm.solvers.sifting.working_set`
     says what for.
 
@@ -105,7 +105,7 @@ class Siftable(Loss, Protocol):
     groups: int
 
     @property
-    def masses(self) -> Vector:
+    def row_weights(self) -> Vector:
         """s_i, some of them with the sign of their label."""
 
     def distances(self, scores: Vector, rows: Ints) -> Vector:
@@ -114,7 +114,7 @@ class Siftable(Loss, Protocol):
     def sift(self, scores: Vector, band: float, group: Array) -> Ints:
         """group[i] = the row's group, or below 0; returns the rows within `band` of a change, which are KEPT."""
 
-    def strays(self, scores: Vector, group: Array) -> Ints:
+    def violators(self, scores: Vector, group: Array) -> Ints:
         """The rows that are in another group now."""
 
     def side(self, label: int) -> Array:

@@ -10,7 +10,7 @@ from scipy.linalg.blas import dasum
 from cutsvm._native import core
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.problem.losses.line import KnotLine
+from cutsvm.problem.losses.line import LossLine
 from cutsvm.problem.rounding import widened
 
 _NOWHERE = np.empty(0)
@@ -57,9 +57,9 @@ class Hinge:
             return 0.0, min(1.0, -inside / negative)
         return 0.0, 0.0
 
-    def line(self, scores: Vector, to: Vector | None = None) -> KnotLine:
+    def line(self, scores: Vector, to: Vector | None = None) -> LossLine:
         arrays = (scores, _NOWHERE if to is None else to, self.signed)
-        return KnotLine(self.n, core.hinge_look, core.hinge_crossing, arrays, self.threads)
+        return LossLine(self.n, core.hinge_look, core.hinge_crossing, arrays, self.threads)
 
     # What sifting asks for: see `cutsvm.problem.losses.Siftable`. Groups are the rows inside the margin, positive and
     # negative.
@@ -67,7 +67,7 @@ class Hinge:
     labels = groups = 2
 
     @property
-    def masses(self) -> Vector:
+    def row_weights(self) -> Vector:
         return self.signed
 
     def distances(self, scores: Vector, rows: Ints) -> Vector:
@@ -76,7 +76,7 @@ class Hinge:
     def sift(self, scores: Vector, band: float, group: Array) -> Ints:
         return core.hinge_sift(scores, self.signed, band, group, self.threads)
 
-    def strays(self, scores: Vector, group: Array) -> Ints:
+    def violators(self, scores: Vector, group: Array) -> Ints:
         return core.hinge_strays(scores, self.signed, group, self.threads)
 
     def side(self, label: int) -> Array:

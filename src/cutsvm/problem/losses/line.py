@@ -13,7 +13,7 @@ from cutsvm._utils.types import Vector
 
 
 @dataclass(frozen=True)
-class KnotLook:
+class LossLineValues:
     """See `cutsvm.problem.losses.Look`."""
 
     values: Vector
@@ -21,7 +21,7 @@ class KnotLook:
     knots: Vector
 
 
-class KnotLine:
+class LossLine:
     """See `cutsvm.problem.losses.Line`: a loss's two kernels, `look` and `crossing`, and the arrays that both take."""
 
     def __init__(
@@ -29,14 +29,14 @@ class KnotLine:
     ) -> None:
         self.n, self._look, self._crossing, self._arrays, self._threads = n, look, crossing, arrays, threads
 
-    def look(self, ks: Vector) -> KnotLook:
+    def look(self, ks: Vector) -> LossLineValues:
         many = len(ks)
         at = np.full(core.LOOKS, ks[-1])
         at[:many] = ks
         out = np.empty((3, core.LOOKS))
         self._look(*self._arrays, at, out, self._threads)
         constant, slopes, knots = out[:, :many]
-        return KnotLook(constant + ks * slopes, slopes, knots)
+        return LossLineValues(constant + ks * slopes, slopes, knots)
 
     def crossing(self, low: float, high: float, slope: float, curvature: float, level: float) -> float:
         return self._crossing(*self._arrays, low, high, slope, curvature, level, self._threads)

@@ -7,7 +7,7 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.problem.losses.line import KnotLine
+from cutsvm.problem.losses.line import LossLine
 from cutsvm.problem.rounding import exact_difference, widened
 
 
@@ -50,17 +50,17 @@ class CrammerSinger:
         core.multi_choose(scores, self.y, self.weights, bounds, choice, offsets, pulls, self.threads)
         return choice, offsets, pulls
 
-    def line(self, scores: Vector, to: Vector | None = None) -> KnotLine:
+    def line(self, scores: Vector, to: Vector | None = None) -> LossLine:
         """Each row is the upper envelope of K straight lines."""
         if to is None:
             raise ValueError("a line towards other scores expected")
         arrays = (scores, to, self.y, self.weights)
-        return KnotLine(self.n, core.multi_look, core.multi_crossing, arrays, self.threads)
+        return LossLine(self.n, core.multi_look, core.multi_crossing, arrays, self.threads)
 
     # What sifting asks for: see `cutsvm.problem.losses.Siftable`. A group is one label and one class chosen.
 
     @property
-    def masses(self) -> Vector:
+    def row_weights(self) -> Vector:
         return self.weights
 
     def distances(self, scores: Vector, rows: Ints) -> Vector:
@@ -73,7 +73,7 @@ class CrammerSinger:
     def sift(self, scores: Vector, band: float, group: Array) -> Ints:
         return core.multi_sift(scores, self.y, self.weights, band, group, self.threads)
 
-    def strays(self, scores: Vector, group: Array) -> Ints:
+    def violators(self, scores: Vector, group: Array) -> Ints:
         return core.multi_strays(scores, self.y, self.weights, group, self.threads)
 
     def side(self, label: int) -> Array:

@@ -34,7 +34,7 @@ class Evaluation(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PairLook:
+class PairLineValues:
     """See `cutsvm.problem.losses.Look`."""
 
     values: Vector
@@ -48,13 +48,13 @@ class PairLine:
         self.n, self._times = loss.n, times
         self._loss, self._scores, self._to, self._direction = loss, scores, to, to - scores
 
-    def look(self, ks: Vector) -> PairLook:
+    def look(self, ks: Vector) -> PairLineValues:
         slopes, values, scores = np.empty(len(ks)), np.empty(len(ks)), np.empty(self.n)
         for m, k in enumerate(ks):
             core.blend(self._scores, self._to, k, scores, self._loss.threads)  # as the solver's next point will be
             here = self._loss.evaluate(scores)
             values[m], slopes[m] = self._times * here.losses.sum(), self._times * (here.slopes @ self._direction)
-        return PairLook(values, slopes)
+        return PairLineValues(values, slopes)
 
     def sample(self) -> PairLine | None:
         """About the same line from few rows, to begin a search with; None where that would save nothing."""

@@ -28,8 +28,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.driver.timing import timed
 
 # The paper's rule for a centre that is near enough.
 NEAR = 0.1

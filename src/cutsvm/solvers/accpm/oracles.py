@@ -27,7 +27,7 @@ import numpy as np
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
-from cutsvm.problem.oracle import Risk
+from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.problem.rounding import dual_bound
 from cutsvm.qp.problem import ReducedProblem
@@ -56,7 +56,7 @@ class Inexact1:
 
     def __call__(self, x: Vector) -> Answer:
         sums = _last(self.buckets.sums(x))
-        return Answer(_goal(self.buckets.risk, x) + self.C * sums.slope, sums.planes(), sums.loss)
+        return Answer(_goal(self.buckets.oracle, x) + self.C * sums.slope, sums.planes(), sums.loss)
 
 
 class Inexact2:
@@ -73,7 +73,7 @@ class Inexact2:
         known = sums.loss if sums.whole else None
         if sums.loss > z:
             return Answer(np.append(sums.slope, -1.0), sums.planes(), known)
-        return Answer(np.append(_goal(self.buckets.risk, w), self.C), sums.planes(), known)
+        return Answer(np.append(_goal(self.buckets.oracle, w), self.C), sums.planes(), known)
 
 
 class Separating:
@@ -96,7 +96,7 @@ class Separating:
                 found = worst
             if self.early and found is not None:
                 break
-        return Answer(_goal(self.buckets.risk, x), None, 0.0) if found is None else self._row(found)
+        return Answer(_goal(self.buckets.oracle, x), None, 0.0) if found is None else self._row(found)
 
     def _row(self, worst: Worst) -> Answer:
         """The constraint of one row, and the plane under its loss, unless that is known."""
@@ -122,12 +122,12 @@ class Separating:
         gram = bundle.slopes[:, :d] @ bundle.slopes[:, :d].T if few else None
         problem = ReducedProblem(bundle.slopes, bundle.offsets, bundle.shard, bundle.n_free, gram)
         C = FAR * self.ratio * self.C
-        x, scale = problem.solve(C, tol).weights, self.buckets.risk.scale(C)
+        x, scale = problem.solve(C, tol).weights, self.buckets.oracle.scale(C)
         return dual_bound(bundle.slopes, bundle.offsets, bundle.errors, bundle.shard, x, C, scale)
 
 
-Oracle = Inexact1 | Inexact2 | Separating
-ORACLES: dict[str, type[Oracle]] = {
+CutOracle = Inexact1 | Inexact2 | Separating
+ORACLES: dict[str, type[CutOracle]] = {
     "I1": Inexact1,
     "I2": Inexact2,
     "E": Separating,
@@ -142,8 +142,8 @@ def _last(sums: Iterable[Sums], above: float = np.inf) -> Sums:
     return so_far
 
 
-def _goal(risk: Risk, w: Vector) -> Vector:
+def _goal(oracle: Oracle, w: Vector) -> Vector:
     """The gradient of |w|^2/2: free coordinates are not in it."""
     gradient = w.copy()
-    gradient[risk.size - risk.n_free :] = 0.0
+    gradient[oracle.size - oracle.n_free :] = 0.0
     return gradient

@@ -13,10 +13,10 @@ Minimises F(w) = |w|^2/2 + C R(w), written as (I1), (I2) or (E) (`cutsvm.solvers
 until the distances of x from its cuts are epsilon in the (geometric) mean: the paper stops at exp(-12) = 6e-6.
 `epsilon=None` leaves the end to the certified gap.
 
-The bounds, which the paper has not: what an oracle sums up is a plane under R wherever it stopped reading, so it goes
-into the bundle, and the bundle's minimum is a lower bound of F. The larger the bundle, the less often it is asked. The
-upper bound is F at the best x where all of R was known: with (I1) at every x, with (I2) where all rows were read, with
-(E) where no row was inside the margin.
+The bounds, which the paper has not: what a cut oracle sums up is a plane under R wherever it stopped reading, so it
+goes into the bundle, and the bundle's minimum is a lower bound of F. The larger the bundle, the less often it is asked.
+The upper bound is F at the best x where all of R was known: with (I1) at every x, with (I2) where all rows were read,
+with (E) where no row was inside the margin.
 
 What the paper leaves open. The distance: by strong duality |w*|^2 <= C S with S the weight of all rows; some solution
 has a row on the margin and so |b*| <= 1 + |w*| max |x_i|; and z* <= S. Each kind of coordinate is measured in its own
@@ -39,12 +39,12 @@ import numpy as np
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Iterate
-from cutsvm.problem.oracle import Risk, new_bundle
+from cutsvm.problem.oracle import Oracle, new_bundle
 from cutsvm.problem.planes import Bundle
 from cutsvm.qp.problem import Reduced
 from cutsvm.solvers._common import PATIENCE, QP_SHARE, better, objective
 from cutsvm.solvers.accpm.analytic_center import Centre
-from cutsvm.solvers.accpm.oracles import ORACLES, Answer, Oracle, Separating
+from cutsvm.solvers.accpm.oracles import ORACLES, Answer, CutOracle, Separating
 from cutsvm.solvers.bucketing.bucket_files import buckets_of
 
 # A bound is taken when there are so many new planes for each in the bundle.
@@ -75,24 +75,24 @@ class ACCPM:
             validation.positive("epsilon", self.epsilon)
 
     def __call__(
-        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
+        self, oracle: Oracle, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
         if bundle is None or (self.formulation == "E" and not len(bundle)):
-            bundle = new_bundle(risk, C)  # (E) makes shards of its own, which nobody else is to go on with
+            bundle = new_bundle(oracle, C)  # (E) makes shards of its own, which nobody else is to go on with
         early = self.early_return and self.formulation != "I1"
         settings = {"both_sides": self.both_sides, "whiten": self.whiten, "runs": early}
-        with closing(buckets_of(risk, count=self.buckets, **settings)) as buckets:
-            oracle = ORACLES[self.formulation](buckets, C, early=early)
-            first = np.zeros(risk.size) if start is None else start.copy()
-            yield from self._iterate(_State(oracle, bundle, first, aim))
+        with closing(buckets_of(oracle, count=self.buckets, **settings)) as buckets:
+            cut_oracle = ORACLES[self.formulation](buckets, C, early=early)
+            first = np.zeros(oracle.size) if start is None else start.copy()
+            yield from self._iterate(_State(cut_oracle, bundle, first, aim))
 
     def _iterate(self, state: _State) -> Iterator[Iterate]:
         yield state.iterate()
         centre = Centre(len(state.scale), state.radius)
         while True:
             x = state.origin + state.scale * centre.x
-            state.buckets.dispatch_if_due(x[: state.risk.size])
-            answer = state.oracle(x)
+            state.buckets.dispatch_if_due(x[: state.oracle.size])
+            answer = state.cut_oracle(x)
             state.learn(x, answer)
             alive = centre.cut(state.scale * answer.gradient)
             if not alive:
@@ -114,15 +114,15 @@ def _unit(scale: Vector, gradient: Vector) -> float:
 class _State:
     """What a run knows: the best point and F there, the planes and the bound; and the units of x."""
 
-    def __init__(self, oracle: Oracle, bundle: Bundle, start: Vector, aim: float) -> None:
-        self.oracle, self.buckets, self.bundle, self.aim = oracle, oracle.buckets, bundle, aim
-        self.risk, self.C = oracle.buckets.risk, oracle.C
-        risk, C = self.risk, self.C
-        self.separating = isinstance(self.oracle, Separating)
+    def __init__(self, cut_oracle: CutOracle, bundle: Bundle, start: Vector, aim: float) -> None:
+        self.cut_oracle, self.buckets, self.bundle, self.aim = cut_oracle, cut_oracle.buckets, bundle, aim
+        self.oracle, self.C = cut_oracle.buckets.oracle, cut_oracle.C
+        oracle, C = self.oracle, self.C
+        self.separating = isinstance(self.cut_oracle, Separating)
         if self.separating and len(bundle):
             raise ValueError('ACCPM(formulation="E") begins without planes')
         self.best = start
-        self.primal = objective(risk, risk.score(start), C)
+        self.primal = objective(oracle, oracle.score(start), C)
         self.lower, self.fresh = bundle.proven(C), 0
         if len(bundle):
             self.certify(tol=QP_SHARE * self.primal)
@@ -131,26 +131,26 @@ class _State:
 
     def _measure(self, start: Vector) -> None:
         """The origin and the unit of each coordinate, and the radius in these units that holds a solution."""
-        risk, d, total = self.risk, self.risk.size - self.risk.n_free, self.risk.loss.total
+        oracle, d, total = self.oracle, self.oracle.size - self.oracle.n_free, self.oracle.loss.total
         longest = float(np.sqrt(self.C * total))  # |w*|
         far = min(float(np.linalg.norm(start[:d])) + longest, float(np.sqrt(2.0 * max(0.0, self.primal - self.lower))))
         units = [np.full(d, max(far, 1e-12 * longest))]
-        if risk.n_free:
+        if oracle.n_free:
             signed, lengths = self.buckets.loss.signed, self.buckets.plain.lengths
             parts = validation.parts(len(signed))
             of_parts = (np.max(lengths[part], where=signed[part] != 0.0, initial=0.0) for part in parts)
             wide = 1.0 + longest * float(max(of_parts))
-            units.append(np.full(risk.n_free, abs(float(start[-1])) + wide))
-        if self.oracle.extra:
+            units.append(np.full(oracle.n_free, abs(float(start[-1])) + wide))
+        if self.cut_oracle.extra:
             units.append(np.full(1, total))
-        self.origin = np.append(start, np.zeros(self.oracle.extra))
+        self.origin = np.append(start, np.zeros(self.cut_oracle.extra))
         self.scale, self.radius = np.concatenate(units), float(np.sqrt(len(units)))
 
     def learn(self, x: Vector, answer: Answer) -> None:
-        """The bounds after an answer of the oracle."""
+        """The bounds after an answer of the cut_oracle."""
         if answer.risk is not None:
-            w = x[: self.risk.size]
-            self._compare(w, self.risk.penalty(w) + self.C * answer.risk)
+            w = x[: self.oracle.size]
+            self._compare(w, self.oracle.penalty(w) + self.C * answer.risk)
         if answer.planes is not None:
             self.bundle.add(answer.planes)
             self.fresh += 1
@@ -173,16 +173,16 @@ class _State:
 
     def _doubt(self, reduced: Reduced) -> None:
         """(E): is a w that separates the rows the best one?"""
-        assert isinstance(self.oracle, Separating)
+        assert isinstance(self.cut_oracle, Separating)
         gap = self.primal - self.lower
         if gap <= self.aim * self.primal or not len(self.bundle):
             return
-        least = self.oracle.bound(self.bundle, tol=QP_SHARE * gap)
+        least = self.cut_oracle.bound(self.bundle, tol=QP_SHARE * gap)
         if self.primal - least < OWN * gap:
             # Towards the solution for the rows cut with F falls, until rows that were not cut with say no.
-            here, there = self.risk.at(self.best.copy()), self.risk.at(reduced.w.copy())
-            point, _, _ = better(self.risk, here, there, self.C, goal=0.0)
-            self._compare(point.w, objective(self.risk, point, self.C))
+            here, there = self.oracle.at(self.best.copy()), self.oracle.at(reduced.w.copy())
+            point, _, _ = better(self.oracle, here, there, self.C, goal=0.0)
+            self._compare(point.w, objective(self.oracle, point, self.C))
         if least > self.primal * (1.0 + 1e-9):
             raise ValueError(
                 f'formulation="E": no plane that separates the classes is a solution. |w|^2/2 is at least {least:.6g} '

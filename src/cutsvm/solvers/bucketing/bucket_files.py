@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.driver.timing import timed
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.io.temporary_stores import TemporaryStore, TemporaryStores
 from cutsvm.matrix import DenseRows, SparseRows, StoreRows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Risk
+from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.bucketing.buckets import Buckets, distances, ranges
 from cutsvm.solvers.bucketing.parts import Part, StoredPart
 
@@ -34,9 +34,9 @@ PENDING = 32 << 20  # bytes of rows that wait in all buckets together until a bl
 SAMPLE = 10_000  # rows, or as many as PIECE holds
 
 
-def buckets_of(risk: Risk, **settings: Any) -> Buckets:
+def buckets_of(oracle: Oracle, **settings: Any) -> Buckets:
     """The buckets for the rows of a risk: in memory, or files."""
-    return (BucketFiles if isinstance(risk.rows, StoreRows) else Buckets)(risk, **settings)
+    return (BucketFiles if isinstance(oracle.rows, StoreRows) else Buckets)(oracle, **settings)
 
 
 class BucketFiles(Buckets):
@@ -46,7 +46,7 @@ class BucketFiles(Buckets):
 
     def _run(self, begin: int, end: int) -> Part:
         loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
-        return StoredPart(self.risk, self.rows, loss, range(begin, end), begin=begin, end=end)
+        return StoredPart(self.oracle, self.rows, loss, range(begin, end), begin=begin, end=end)
 
     @cached_property
     def folder(self) -> TemporaryStores:
@@ -63,12 +63,12 @@ class BucketFiles(Buckets):
         return numbers, self.rows.take(numbers)
 
     def _filled(self, w: Vector) -> list[Part]:
-        self.risk.count_visits()
+        self.oracle.count_visits()
         return self._written(w)
 
     @timed("sift")
     def _written(self, w: Vector) -> list[Part]:
-        W, b = self.risk.parts(w)
+        W, b = self.oracle.parts(w)
         edges = self._edges(W, float(b))
         inside = int(np.searchsorted(edges, 0.0)) + 1 if self.both_sides else 0  # so many buckets are below 0
         totals = np.zeros((2 * inside, self.rows.d + 1))
@@ -89,7 +89,7 @@ class BucketFiles(Buckets):
             for k in range(inside):
                 buckets[k].totals = totals[2 * k : 2 * k + 2]
             threads, scratch = self.loss.threads, self.rows.scratch
-            return [bucket.part(self.risk, threads, scratch) for bucket in buckets if bucket.store.rows]
+            return [bucket.part(self.oracle, threads, scratch) for bucket in buckets if bucket.store.rows]
 
     def _edges(self, W: Vector, b: float) -> Vector:
         """Where buckets begin, but the first: by the quantiles of the sample, and at 0."""
@@ -121,7 +121,7 @@ class _Bucket:
         self.store.add(rows, signed, numbers)
         self.low, self.high = min(self.low, float(v.min())), max(self.high, float(v.max()))
 
-    def part(self, whole: Risk, threads: int, scratch: TemporaryArrays | None) -> Part:
+    def part(self, whole: Oracle, threads: int, scratch: TemporaryArrays | None) -> Part:
         """The bucket, full and closed, as a part of the rows."""
         store = self.store.finish()
         assert store.qid is not None

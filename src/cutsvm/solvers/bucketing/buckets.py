@@ -34,12 +34,12 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from cutsvm._utils.timing import count as tally
+from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
-from cutsvm.driver.timing import count as tally
-from cutsvm.driver.timing import timed
 from cutsvm.matrix import RowsInMemory, StoreRows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Point, Risk
+from cutsvm.problem.oracle import Oracle, Point
 from cutsvm.problem.planes import Planes
 from cutsvm.solvers.bucketing.parts import Part, Plane, Worst, added, label_sums, no_plane
 from cutsvm.solvers.bucketing.score_bounds import WIDE, Plain, Whitened
@@ -74,11 +74,11 @@ class Buckets:
     """The rows of a risk in parts; `runs`: they are cut into runs from the start, for a reader that may stop early."""
 
     def __init__(
-        self, risk: Risk, *, count: int, both_sides: bool = False, whiten: bool = False, runs: bool = False
+        self, oracle: Oracle, *, count: int, both_sides: bool = False, whiten: bool = False, runs: bool = False
     ) -> None:
-        if not isinstance(risk.loss, Hinge) or not isinstance(risk.rows, RowsInMemory | StoreRows):
+        if not isinstance(oracle.loss, Hinge) or not isinstance(oracle.rows, RowsInMemory | StoreRows):
             raise TypeError("rows in buckets: a hinge loss expected, of rows in memory or in a store")
-        self.risk, self.rows, self.loss = risk, risk.rows, risk.loss
+        self.oracle, self.rows, self.loss = oracle, oracle.rows, oracle.loss
         self.count, self.both_sides, self.whiten = count, both_sides, whiten
         self.place: Vector | None = None  # where the last dispatch was
         self.read, self.spared = 0, 0  # rows since then
@@ -92,17 +92,17 @@ class Buckets:
     def _run(self, begin: int, end: int) -> Part:
         assert not isinstance(self.rows, StoreRows)
         loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
-        return Part(self.risk, self.rows.part(begin, end), loss, np.arange(begin, end))
+        return Part(self.oracle, self.rows.part(begin, end), loss, np.arange(begin, end))
 
     @cached_property
     def plain(self) -> Plain:
-        return Plain(self.risk, self.rows)
+        return Plain(self.oracle, self.rows)
 
     @cached_property
     def moves(self) -> Plain | Whitened:
         if self.whiten and self.rows.d <= WIDE:
             try:
-                return Whitened(self.risk, self.rows)
+                return Whitened(self.oracle, self.rows)
             except LinAlgError:  # rounding has left nothing of how the rows spread
                 pass
         return self.plain
@@ -123,7 +123,7 @@ class Buckets:
         tally("rows_written", self.rows.n)
 
     def _filled(self, w: Vector) -> list[Part]:
-        return self._sorted(self.risk.score(w))
+        return self._sorted(self.oracle.score(w))
 
     @timed("sift")
     def _sorted(self, point: Point) -> list[Part]:
@@ -134,7 +134,7 @@ class Buckets:
         parts = []
         for begin, end in ranges(inside, self.rows.n, self.count):
             numbers = np.sort(order[begin:end])  # as they were: neighbours stay close
-            part = Part(self.risk, self.rows.take(numbers), self.loss.take(numbers), numbers)
+            part = Part(self.oracle, self.rows.take(numbers), self.loss.take(numbers), numbers)
             part.low, part.high = float(v[order[begin]]), float(v[order[end - 1]])
             if self.both_sides and part.high < 0.0:
                 part.totals = label_sums(part.rows, part.loss.signed)
@@ -168,7 +168,7 @@ class Buckets:
     def sums(self, w: Vector) -> Iterator[Sums]:
         """Loss and plane at w of the rows read so far, after each part; at first of those that need no reading."""
         near, sure = self.near(w, both_sides=self.both_sides)
-        total = no_plane(self.risk)
+        total = no_plane(self.oracle)
         for part in sure:
             total = added(total, part.inside(w))
         yield Sums(total, whole=not near)
@@ -180,7 +180,7 @@ class Buckets:
 
     def _passed(self, near: list[Part]) -> None:
         """Parts say nothing of passes over all rows."""
-        if self.risk.whole and sum(part.n for part in near) == self.rows.n:
+        if self.oracle.whole and sum(part.n for part in near) == self.rows.n:
             tally("passes")
 
 

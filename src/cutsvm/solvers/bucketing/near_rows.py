@@ -23,12 +23,12 @@ from typing import cast
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
-from cutsvm.driver.timing import timed
 from cutsvm.matrix import DenseRows, SparseRows, StackedRows
 from cutsvm.problem.line_search import best_intercept
 from cutsvm.problem.losses import Hinge, Line
-from cutsvm.problem.oracle import FEW_MORE, Intercept, Point, Risk
+from cutsvm.problem.oracle import FEW_MORE, Intercept, Oracle, Point
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.rounding import gamma
 from cutsvm.solvers.bucketing.bucket_files import buckets_of
@@ -39,35 +39,35 @@ SHRINK = 0.8  # near rows are chosen anew once so few of them would do
 
 
 @contextmanager
-def near_rows(risk: Risk, *, buckets: int, both_sides: bool, whiten: bool) -> Iterator[Risk]:
+def near_rows(oracle: Oracle, *, buckets: int, both_sides: bool, whiten: bool) -> Iterator[Oracle]:
     """The risk, reading what is near if there are buckets; files that are needed go in the end."""
     if buckets == 1:
-        yield risk
+        yield oracle
         return
-    with closing(buckets_of(risk, count=buckets, both_sides=both_sides, whiten=whiten)) as kept:
-        yield NearRisk(risk, kept)
+    with closing(buckets_of(oracle, count=buckets, both_sides=both_sides, whiten=whiten)) as kept:
+        yield NearRowsOracle(oracle, kept)
 
 
 class _Near:
     """The rows of some parts, then the two that stand for those inside the margin; good up to a move of `reach`."""
 
     def __init__(self, buckets: Buckets, move: float) -> None:
-        risk = buckets.risk
+        oracle = buckets.oracle
         self.parts, sure = buckets.within(move, both_sides=buckets.both_sides)
         self.place, self.n = buckets.place, sum(part.n for part in self.parts)
         left = [part for part in buckets.parts if part not in self.parts and part not in sure]
         self.reach = min([np.inf, *(part.low for part in left), *(-part.high for part in sure)])
-        totals = sum((cast("Vector", part.totals) for part in sure), np.zeros((2, risk.rows.d + 1)))
+        totals = sum((cast("Vector", part.totals) for part in sure), np.zeros((2, oracle.rows.d + 1)))
         weights = totals[:, -1]
         means = totals[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None]
-        self.means = DenseRows(means, risk.threads)
+        self.means = DenseRows(means, oracle.threads)
         rows = cast("list[DenseRows | SparseRows]", [*(part.rows for part in self.parts), self.means])
         of_parts = [*(part.loss.signed for part in self.parts), weights * [1.0, -1.0]]
         signed = np.concatenate(of_parts, out=buckets.rows.vector(self.n + 2))
         ends = np.cumsum([0, *(part.n for part in self.parts)])
         self.places = {part: slice(ends[k], ends[k + 1]) for k, part in enumerate(self.parts)}
-        lost = gamma(risk.rows.n + FEW_MORE) * float(weights.sum())
-        self.risk = risk.over(StackedRows(rows), Hinge(signed, risk.threads), mean_error=lost)
+        lost = gamma(oracle.rows.n + FEW_MORE) * float(weights.sum())
+        self.oracle = oracle.over(StackedRows(rows), Hinge(signed, oracle.threads), mean_error=lost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +82,10 @@ class _Known(Point):
         return cls(w, scores, False, {part: scores[mine] for part, mine in near.places.items()}, {near: scores})
 
 
-class NearRisk(Risk):
+class NearRowsOracle(Oracle):
     """The risk of all rows, of which only those near are read; one shard."""
 
-    def __init__(self, whole: Risk, buckets: Buckets) -> None:
+    def __init__(self, whole: Oracle, buckets: Buckets) -> None:
         super().__init__(whole.rows, whole.loss, intercept=whole.intercept, threads=whole.threads)
         self.whole = whole.whole
         self.buckets = buckets
@@ -101,16 +101,16 @@ class NearRisk(Risk):
         if self.intercept is Intercept.FREE:
             w[-1] = self._b  # any will do to begin with, and this one is not far
         self.buckets.dispatch_if_due(w if self._centre is None else self._centre)
-        return self.settle(self.score(w))
+        return self.optimize_intercept(self.score(w))
 
     @timed("scores")
     def score(self, w: Vector, *, spare: Point | None = None) -> Point:
         near = self._around(w)
-        scores = self.rows.vector(near.risk.rows.n)
+        scores = self.rows.vector(near.oracle.rows.n)
         W, b = self.parts(w)
         scores[:] = b
         if np.any(W):
-            near.risk.rows.scores(W, float(b), scores)
+            near.oracle.rows.scores(W, float(b), scores)
             self._visited(near.n)
             self.buckets.spared += self.rows.n - near.n
         return _Known.among(near, w, scores)
@@ -135,7 +135,7 @@ class NearRisk(Risk):
         assert isinstance(point, _Known)
         known = point.of_near.get(near)
         if known is None:
-            known = self.rows.vector(near.risk.rows.n)
+            known = self.rows.vector(near.oracle.rows.n)
             W, b = self.parts(point.w)
             for part, mine in near.places.items():
                 if part in point.of_parts:
@@ -151,14 +151,14 @@ class NearRisk(Risk):
         return known
 
     @timed("line_search")
-    def settle(self, point: Point) -> Point:
+    def optimize_intercept(self, point: Point) -> Point:
         if self.intercept is not Intercept.FREE:
             return point
         w = point.w.copy()
         while True:
             near = self._around(point.w, w)
             scores = self._scores(point, near)
-            shift = best_intercept(cast("Hinge", near.risk.loss), scores)
+            shift = best_intercept(cast("Hinge", near.oracle.loss), scores)
             w[-1] = point.w[-1] + shift
             if self.buckets.move(w) <= near.reach:
                 self._b = float(w[-1])
@@ -168,19 +168,19 @@ class NearRisk(Risk):
     @timed("line_search")
     def between(self, start: Point, end: Point, k: float, *, spare: Point | None = None) -> Point:
         near = self._around(start.w, end.w)
-        scores = self.rows.vector(near.risk.rows.n)
+        scores = self.rows.vector(near.oracle.rows.n)
         core.blend(self._scores(start, near), self._scores(end, near), k, scores, self.threads)
-        return self.settle(_Known.among(near, start.w + k * (end.w - start.w), scores))
+        return self.optimize_intercept(_Known.among(near, start.w + k * (end.w - start.w), scores))
 
     @timed("scores")
     def value(self, point: Point) -> float:
         near = self._around(point.w)
-        return near.risk.loss.value(self._scores(point, near))
+        return near.oracle.loss.value(self._scores(point, near))
 
     def along(self, start: Point, end: Point) -> Line:
         self._centre = start.w
         near = self._around(start.w, end.w)
-        return near.risk.loss.line(self._scores(start, near), self._scores(end, near))
+        return near.oracle.loss.line(self._scores(start, near), self._scores(end, near))
 
     def covers(self, start: Point, end: Point, k: float) -> bool:
         assert self._near is not None
@@ -191,4 +191,4 @@ class NearRisk(Risk):
 
     def planes(self, point: Point) -> Planes:
         near = self._around(point.w)
-        return near.risk.planes(Point(point.w, self._scores(point, near)))
+        return near.oracle.planes(Point(point.w, self._scores(point, near)))

@@ -17,7 +17,7 @@ import numpy as np
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import RowsInMemory, StoreRows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import FEW_MORE, Point, Risk
+from cutsvm.problem.oracle import FEW_MORE, Oracle, Point
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.rounding import UNIT, gamma
 
@@ -35,7 +35,7 @@ class Plane(NamedTuple):
     error: Vector  # what rounding may have cost it: see `Planes.errors`
 
 
-def no_plane(whole: Risk) -> Plane:
+def no_plane(whole: Oracle) -> Plane:
     """That of no rows."""
     return Plane(np.zeros(whole.size), 0.0, 0.0, np.zeros(2))
 
@@ -57,18 +57,18 @@ class Worst(NamedTuple):
 class Part:
     """Some of the rows: their numbers among all, and the range of their v_i."""
 
-    def __init__(self, whole: Risk, rows: RowsInMemory | StoreRows, loss: Hinge, numbers: Numbers) -> None:
+    def __init__(self, whole: Oracle, rows: RowsInMemory | StoreRows, loss: Hinge, numbers: Numbers) -> None:
         self.whole, self.rows, self.loss, self.numbers = whole, rows, loss, numbers
         self.low, self.high = -np.inf, np.inf
         self.totals: Vector | None = None  # sums of s_i (x_i, 1) of either label, if all are inside the margin
-        self._risk: Risk | None = None
+        self._risk: Oracle | None = None
         self._spare: Point | None = None
 
     @property
     def n(self) -> int:
         return self.rows.n
 
-    def scored(self, w: Vector) -> Iterator[tuple[int, Risk, Point]]:
+    def scored(self, w: Vector) -> Iterator[tuple[int, Oracle, Point]]:
         """The rows read once: where each piece begins, its risk, and w with its scores."""
         if self._risk is None:
             self._risk = self.whole.over(self.rows, self.loss)
@@ -78,23 +78,23 @@ class Part:
     def plane(self, w: Vector) -> Plane:
         """The plane that touches the loss of these rows at w."""
         total = no_plane(self.whole)
-        for _, risk, point in self.scored(w):
-            planes = risk.planes(point)
-            here = Plane(planes.slopes[0], float(planes.offsets[0]), risk.value(point), planes.errors[0])
+        for _, oracle, point in self.scored(w):
+            planes = oracle.planes(point)
+            here = Plane(planes.slopes[0], float(planes.offsets[0]), oracle.value(point), planes.errors[0])
             total = added(total, here)
         return total
 
     def worst(self, w: Vector) -> Worst | None:
         """The row that is furthest inside the margin at w, if one is."""
         worst = None
-        for begin, risk, point in self.scored(w):
-            loss = risk.loss
+        for begin, oracle, point in self.scored(w):
+            loss = oracle.loss
             assert isinstance(loss, Hinge)
             y = np.sign(loss.signed)
             slacks = np.where(y == 0.0, 0.0, 1.0 - y * point.scores)
             i = int(slacks.argmax())
             if slacks[i] > (0.0 if worst is None else worst.slack):
-                worst = Worst(float(slacks[i]), int(self.numbers[begin + i]), _of_row(risk, loss, i))
+                worst = Worst(float(slacks[i]), int(self.numbers[begin + i]), _of_row(oracle, loss, i))
         return worst
 
     def inside(self, w: Vector) -> Plane:
@@ -112,7 +112,7 @@ class StoredPart(Part):
     rows: StoreRows
 
     def __init__(
-        self, whole: Risk, rows: StoreRows, loss: Hinge, numbers: Numbers, *, begin: int = 0, end: int | None = None
+        self, whole: Oracle, rows: StoreRows, loss: Hinge, numbers: Numbers, *, begin: int = 0, end: int | None = None
     ) -> None:
         super().__init__(whole, rows, loss, numbers)
         self._begin, self._end = begin, rows.n if end is None else end
@@ -121,11 +121,11 @@ class StoredPart(Part):
     def n(self) -> int:
         return self._end - self._begin
 
-    def scored(self, w: Vector) -> Iterator[tuple[int, Risk, Point]]:
+    def scored(self, w: Vector) -> Iterator[tuple[int, Oracle, Point]]:
         for mine, rows in self.rows.run(self._begin, self._end):
             at = slice(mine.start - self._begin, mine.stop - self._begin)
-            risk = self.whole.over(rows, Hinge(self.loss.signed[at], self.loss.threads))
-            yield at.start, risk, risk.score(w)
+            oracle = self.whole.over(rows, Hinge(self.loss.signed[at], self.loss.threads))
+            yield at.start, oracle, oracle.score(w)
 
 
 def label_sums(rows: RowsInMemory | StoreRows, signed: Vector) -> Vector:
@@ -135,9 +135,9 @@ def label_sums(rows: RowsInMemory | StoreRows, signed: Vector) -> Vector:
     return sums
 
 
-def _of_row(risk: Risk, loss: Hinge, i: int) -> Planes:
+def _of_row(oracle: Oracle, loss: Hinge, i: int) -> Planes:
     only: Ints = np.array([i])
     own = loss.take(only)
-    rows = risk.rows
+    rows = oracle.rows
     assert not isinstance(rows, StoreRows)
-    return risk.over(rows.take(only), own).plane_of(-own.signed)  # type: ignore[attr-defined]
+    return oracle.over(rows.take(only), own).plane_of(-own.signed)  # type: ignore[attr-defined]

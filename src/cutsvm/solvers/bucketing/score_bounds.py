@@ -22,10 +22,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
+from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
-from cutsvm.driver.timing import timed
 from cutsvm.matrix import DenseRows, RowsInMemory, SparseRows, StackedRows, StoreRows
-from cutsvm.problem.oracle import Intercept, Risk
+from cutsvm.problem.oracle import Intercept, Oracle
 
 # The diagonal of S is raised by this share of its largest entry: features may depend on each other.
 RIDGE = 1e-6
@@ -39,12 +39,12 @@ class Plain:
     """Moves by Cauchy and Schwarz."""
 
     @timed("sift")
-    def __init__(self, risk: Risk, rows: RowsInMemory | StoreRows) -> None:
+    def __init__(self, oracle: Oracle, rows: RowsInMemory | StoreRows) -> None:
         self.lengths: Vector = rows.vector(rows.n)
         rows.by_row().squares(self.lengths)
         if not isinstance(rows, StoreRows):  # a store knows them
-            risk.count_visits()
-        self.lengths += risk.intercept is not Intercept.NONE
+            oracle.count_visits()
+        self.lengths += oracle.intercept is not Intercept.NONE
         np.sqrt(self.lengths, out=self.lengths)
 
     def move(self, change: Vector) -> float:
@@ -55,7 +55,7 @@ class Whitened:
     """The same in coordinates in which the rows spread alike in all directions."""
 
     @timed("sift")
-    def __init__(self, risk: Risk, rows: RowsInMemory | StoreRows) -> None:
+    def __init__(self, oracle: Oracle, rows: RowsInMemory | StoreRows) -> None:
         n, self.d = rows.n, rows.d
         total, products = np.zeros(self.d), np.zeros((self.d, self.d))
         for block in _blocks(rows, np.eye(self.d), np.zeros(self.d)):
@@ -73,8 +73,8 @@ class Whitened:
         for block in changed:
             self.lengths[at : at + len(block)] = np.sqrt((block * block).sum(axis=1) + self.s**2)
             at += len(block)
-        risk.count_visits()
-        risk.count_visits()
+        oracle.count_visits()
+        oracle.count_visits()
 
     def move(self, change: Vector) -> float:
         w = change[: self.d]

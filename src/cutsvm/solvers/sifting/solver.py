@@ -34,20 +34,20 @@ from typing import Literal, cast
 import numpy as np
 
 from cutsvm._utils import validation
+from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.driver.path import prepare, steps
 from cutsvm.driver.run import Iterate, Progress, Solver
-from cutsvm.driver.timing import timed
 from cutsvm.matrix import WholeRows, in_order
-from cutsvm.problem.losses import Siftable
-from cutsvm.problem.oracle import Risk, new_bundle
+from cutsvm.problem.losses import GroupedLoss
+from cutsvm.problem.oracle import Oracle, new_bundle
 from cutsvm.problem.planes import Bundle
 from cutsvm.solvers._common import goal
 from cutsvm.solvers.batched import abreast
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.shards import choose_shards
-from cutsvm.solvers.sifting.full_pass import Whole, survey
-from cutsvm.solvers.sifting.working_set import Sifted, can_sift
+from cutsvm.solvers.sifting.full_pass import Whole, full_pass
+from cutsvm.solvers.sifting.working_set import WorkingSet, can_sift
 
 # A sample of m rows gives w with an error of about sqrt(d / m), and the band must hold the rows that this error moves
 # to the other side: SPREAD sqrt(d / m) of all n, WIDEST at most (covtype: 99 % of the rows that change sides after a
@@ -83,27 +83,27 @@ WALKED = 1.5
 STRIDE, IDLE = 3, 2
 
 
-class Camp:
+class SiftingState:
     """All rows and R_U, with its planes: what one C leaves for the next."""
 
-    sifted: Sifted
+    working_set: WorkingSet
     planes: Bundle
 
     def __init__(self, whole: Whole, share: float, starts: dict[float, Vector], rng: np.random.Generator) -> None:
         self.whole, self.share, self.starts, self.rng = whole, share, starts, rng
         self.covered: list[float] = []  # the C that U was drawn for
 
-    def pitch(self, w: Vector | None, planes: Bundle, C: float | None = None) -> None:
+    def build(self, w: Vector | None, planes: Bundle, C: float | None = None) -> None:
         """Draws U around w, or around the best point; for a walk that is at C, on the way to some C later, too."""
         Cs, towards = list(self.starts), None
         self.covered = [] if C is None else Cs[Cs.index(C) :][:STRIDE]
         if len(self.covered) > 1:
             towards = self.starts[self.covered[-1]].copy()
-        self.sifted, self.planes = self.whole.sift(w, self.share, self.rng, towards=towards), planes
-        self.many = self.sifted.many  # at first
+        self.working_set, self.planes = self.whole.sift(w, self.share, self.rng, towards=towards), planes
+        self.many = self.working_set.many  # at first
 
     def clear(self) -> None:
-        del self.sifted, self.planes
+        del self.working_set, self.planes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,31 +122,31 @@ class Sifting:
                 if share > 1.0:
                     raise ValueError(f"{name}={share!r}: expected at most 1")
 
-    def prepare(self, risk: Risk, Cs: Sequence[float]) -> list[float]:
+    def prepare(self, oracle: Oracle, Cs: Sequence[float]) -> list[float]:
         """For a walk over several C: few shards, of which each pass makes planes, and the way down."""
-        if not pays(risk):
-            return prepare(self.inner, risk, Cs)
-        most = min(SHARDS, max(FEW_SHARDS, risk.size))
-        risk.split(min(most, choose_shards(risk, max(Cs))))
+        if not pays(oracle):
+            return prepare(self.inner, oracle, Cs)
+        most = min(SHARDS, max(FEW_SHARDS, oracle.size))
+        oracle.split(min(most, choose_shards(oracle, max(Cs))))
         return sorted(Cs, reverse=True)
 
-    def scout(self, risk: Risk, aim: float) -> Iterator[None]:
+    def scout(self, oracle: Oracle, aim: float) -> Iterator[None]:
         """For a walk, before its first C: step 1 for all of them, and what passes at many points make of that."""
-        if not pays(risk):
+        if not pays(oracle):
             return
-        trail, found = risk.trail, {}
+        trail, found = oracle.trail, {}
         assert trail is not None
-        sample = draw(risk, self.sample_size(risk), np.random.default_rng(0))
+        sample = draw(oracle, self.sample_size(oracle), np.random.default_rng(0))
         for C, inner in self._on_sample(sample, trail.Cs):
             found[C] = inner.w.copy()
             yield
         del sample  # its rows take memory
-        together = len(found) >= TOGETHER and cast("WholeRows", risk.rows).held
+        together = len(found) >= TOGETHER and cast("WholeRows", oracle.rows).held
         if together:
-            yield from abreast(risk, found, aim)
+            yield from abreast(oracle, found, aim)
         trail.starts = {C: trail.best(C).w if together else found[C] for C in trail.Cs}
 
-    def _on_sample(self, sample: Risk, Cs: Sequence[float]) -> Iterator[tuple[float, Iterate]]:
+    def _on_sample(self, sample: Oracle, Cs: Sequence[float]) -> Iterator[tuple[float, Iterate]]:
         """The sample's solution for each C, step by step."""
         if len(Cs) == 1:
             return ((Cs[0], inner) for inner in self.roughly(sample, Cs[0], SAMPLE_TOL))
@@ -156,24 +156,24 @@ class Sifting:
         return steps(self.inner, sample, order, WALK_TOL, SAMPLE_STEPS)
 
     def __call__(
-        self, risk: Risk, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
+        self, oracle: Oracle, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
     ) -> Iterator[Iterate]:
-        if not pays(risk):
-            yield from self.inner(risk, C, bundle, start=start, aim=aim)
+        if not pays(oracle):
+            yield from self.inner(oracle, C, bundle, start=start, aim=aim)
             return
         begin: Vector | None = None  # where the inner solver does, if not at the best point
-        if risk.trail is None or risk.trail.camp is None:
-            camp = yield from self._set_up(risk, C, start, aim)
+        if oracle.trail is None or oracle.trail.state is None:
+            state = yield from self._set_up(oracle, C, start, aim)
         else:
-            camp = risk.trail.camp
-            begin = self._move(camp, risk, C)
-        if risk.trail is not None:
-            risk.trail.camp = camp
-        whole, lower, crowded = camp.whole, 0.0, 0
+            state = oracle.trail.state
+            begin = self._move(state, oracle, C)
+        if oracle.trail is not None:
+            oracle.trail.state = state
+        whole, lower, crowded = state.whole, 0.0, 0
         yield _iterate(whole, lower, 0)
         while True:
             progress, still, begin = Progress(), 0, whole.w if begin is None else begin
-            for inner in self.inner(camp.sifted.risk, C, camp.planes, start=begin, aim=INNER * aim):
+            for inner in self.inner(state.working_set.oracle, C, state.planes, start=begin, aim=INNER * aim):
                 lower = max(lower, inner.lower)
                 yield _iterate(whole, lower, inner.planes, pending=True)
                 left = max(INNER * aim * whole.primal, LEFT * (whole.primal - inner.lower))
@@ -181,84 +181,86 @@ class Sifting:
                 if inner.primal - inner.lower <= left or still >= STILL:
                     break
             begin = None
-            k, fits = whole.advance(camp.sifted, inner.w.copy(), goal(lower, aim))
+            k, fits = whole.advance(state.working_set, inner.w.copy(), goal(lower, aim))
             yield _iterate(whole, lower, inner.planes, step=k)
             if fits and still < STILL:
                 continue
             crowded += 1
-            camp.clear()  # its rows take memory
+            state.clear()  # its rows take memory
             if crowded > CROWDED:
                 break
-            most = self.room(risk)[0]
-            camp.share = min(WIDER * camp.share, max(camp.share, LAST_ROOM / FIRST_ROOM * most))
-            camp.pitch(None, new_bundle(risk, C))
-        if risk.trail is not None:
-            risk.trail.camp = None
-        for iterate in self.inner(risk, C, bundle, start=whole.w, aim=aim):
+            most = self.room(oracle)[0]
+            state.share = min(WIDER * state.share, max(state.share, LAST_ROOM / FIRST_ROOM * most))
+            state.build(None, new_bundle(oracle, C))
+        if oracle.trail is not None:
+            oracle.trail.state = None
+        for iterate in self.inner(oracle, C, bundle, start=whole.w, aim=aim):
             lower = max(lower, iterate.lower)
             yield replace(iterate, lower=lower)
 
-    def _set_up(self, risk: Risk, C: float, start: Vector | None, aim: float) -> Generator[Iterate, None, Camp]:
+    def _set_up(
+        self, oracle: Oracle, C: float, start: Vector | None, aim: float
+    ) -> Generator[Iterate, None, SiftingState]:
         """Steps 1 and 2."""
         rng = np.random.default_rng(0)
-        size = self.sample_size(risk)
-        whole, starts = survey(risk, C), None if risk.trail is None else risk.trail.starts
+        size = self.sample_size(oracle)
+        whole, starts = full_pass(oracle, C), None if oracle.trail is None else oracle.trail.starts
         if starts is None and start is None:
             yield Iterate(whole.w, whole.primal, 0.0, 0)
-            for inner in self.roughly(draw(risk, size, rng), C, SAMPLE_TOL):
+            for inner in self.roughly(draw(oracle, size, rng), C, SAMPLE_TOL):
                 # Nothing is known yet of all rows.
                 yield Iterate(whole.w, whole.primal, 0.0, inner.planes, pending=True)
             start = inner.w.copy()
         starts = {C: cast("Vector", start)} if starts is None else starts
-        first, share = starts[C], self.share(risk, size)
-        most, kept = self.room(risk)
+        first, share = starts[C], self.share(oracle, size)
+        most, kept = self.room(oracle)
         while share > most:
             thinned = whole.sift(first.copy(), share, rng, keep=most / share)
-            for inner in self.roughly(thinned.risk, C, max(SAMPLE_LEAST, INNER * aim), start=whole.w):
+            for inner in self.roughly(thinned.oracle, C, max(SAMPLE_LEAST, INNER * aim), start=whole.w):
                 yield _iterate(whole, 0.0, inner.planes, pending=True)
             del thinned
-            closer = SPREAD * (risk.size / kept) ** 0.5  # so many times
+            closer = SPREAD * (oracle.size / kept) ** 0.5  # so many times
             first, share = inner.w, max(min(LEAST_SHARE, most), closer * share) if closer <= HELPS else most
-        camp = Camp(whole, share, starts, rng)
-        camp.pitch(first.copy(), new_bundle(risk, C), C)
-        return camp
+        state = SiftingState(whole, share, starts, rng)
+        state.build(first.copy(), new_bundle(oracle, C), C)
+        return state
 
-    def _move(self, camp: Camp, risk: Risk, C: float) -> Vector | None:
+    def _move(self, state: SiftingState, oracle: Oracle, C: float) -> Vector | None:
         """The same at another C: U serves, or grows by the rows that are elsewhere there, or is drawn anew.
 
         Returns where to begin if that is not the best point: no pass is made where U was drawn with this C in mind.
         """
-        assert risk.trail is not None
-        whole = camp.whole
+        assert oracle.trail is not None
+        whole = state.whole
         whole.turn(C)
-        camp.planes.drop_idle(IDLE, always=True)
-        if C in camp.covered:
-            return camp.starts[C].copy()
-        most = round(WALKED * camp.many)
-        fits = whole.advance(camp.sifted, camp.starts[C].copy(), whole.primal, most=most)[1]
+        state.planes.drop_idle(IDLE, always=True)
+        if C in state.covered:
+            return state.starts[C].copy()
+        most = round(WALKED * state.many)
+        fits = whole.advance(state.working_set, state.starts[C].copy(), whole.primal, most=most)[1]
         if not fits:
-            camp.clear()
-            camp.pitch(None, new_bundle(risk, max(risk.trail.Cs)), C)
+            state.clear()
+            state.build(None, new_bundle(oracle, max(oracle.trail.Cs)), C)
         return None
 
-    def sample_size(self, risk: Risk) -> int:
-        n, d, room = risk.rows.n, risk.size, cast("WholeRows", risk.rows).room
+    def sample_size(self, oracle: Oracle) -> int:
+        n, d, room = oracle.rows.n, oracle.size, cast("WholeRows", oracle.rows).room
         size = int(self.sample * n) if self.sample != "auto" else round((n * d**0.5) ** (2 / 3))
         return max(1, size if room is None else min(size, int(SAMPLE_ROOM * room)))
 
-    def share(self, risk: Risk, size: int) -> float:
+    def share(self, oracle: Oracle, size: int) -> float:
         """The share of the rows that are to be in the band."""
-        return min(WIDEST, SPREAD * (risk.size / size) ** 0.5) if self.band == "auto" else self.band
+        return min(WIDEST, SPREAD * (oracle.size / size) ** 0.5) if self.band == "auto" else self.band
 
-    def room(self, risk: Risk) -> tuple[float, float]:
+    def room(self, oracle: Oracle) -> tuple[float, float]:
         """The share of the rows that U may have at first, and how many rows that is."""
-        room = cast("WholeRows", risk.rows).room
-        kept = float(risk.rows.n) if room is None else FIRST_ROOM * room
-        return kept / risk.rows.n, kept
+        room = cast("WholeRows", oracle.rows).room
+        kept = float(oracle.rows.n) if room is None else FIRST_ROOM * room
+        return kept / oracle.rows.n, kept
 
-    def roughly(self, risk: Risk, C: float, tol: float, start: Vector | None = None) -> Iterator[Iterate]:
+    def roughly(self, oracle: Oracle, C: float, tol: float, start: Vector | None = None) -> Iterator[Iterate]:
         """The inner solver until the gap is `tol`, or for so many steps that what is there must do."""
-        for inner in islice(self.inner(risk, C, start=start, aim=tol), SAMPLE_STEPS):
+        for inner in islice(self.inner(oracle, C, start=start, aim=tol), SAMPLE_STEPS):
             yield inner
             if inner.gap <= tol:
                 return
@@ -266,25 +268,25 @@ class Sifting:
 
 def _iterate(whole: Whole, lower: float, planes: int, *, step: float = 0.0, pending: bool = False) -> Iterate:
     """The best point of all rows so far."""
-    swept, loss = whole.swept, whole.value
-    return Iterate(whole.w, whole.primal, lower, planes, step=step, pending=pending, swept=swept, loss=loss)
+    exact, loss = whole.exact, whole.value
+    return Iterate(whole.w, whole.primal, lower, planes, step=step, pending=pending, exact=exact, loss=loss)
 
 
-def pays(risk: Risk) -> bool:
+def pays(oracle: Oracle) -> bool:
     """Whether few rows can stand for all."""
-    return can_sift(risk) and risk.rows.n >= max(FEW, MANY * risk.size)
+    return can_sift(oracle) and oracle.rows.n >= max(FEW, MANY * oracle.size)
 
 
-def _rows_of(loss: Siftable, label: int) -> Ints:
+def _rows_of(loss: GroupedLoss, label: int) -> Ints:
     """The rows of one class, found some at a time: a class that few rows have must not take memory for all."""
     found = [np.flatnonzero(loss.part(part).side(label)) + part.start for part in validation.parts(loss.n)]
     return np.concatenate(found)
 
 
 @timed("sift")
-def draw(risk: Risk, size: int, rng: np.random.Generator) -> Risk:
+def draw(oracle: Oracle, size: int, rng: np.random.Generator) -> Oracle:
     """The risk of a random sample, whose classes weigh what they weigh in all; a rare class must not get lost."""
-    rows, loss = cast("WholeRows", risk.rows), cast("Siftable", risk.loss)
+    rows, loss = cast("WholeRows", oracle.rows), cast("GroupedLoss", oracle.loss)
     chosen = in_order(rng.integers(0, rows.n, size))
     drawn = loss.take(chosen)
     more = [chosen]
@@ -302,5 +304,5 @@ def draw(risk: Risk, size: int, rng: np.random.Generator) -> Risk:
     for label, total in enumerate(loss.label_totals()):
         mine = drawn.side(label)
         if total > 0.0:
-            factors[mine] = total / np.abs(drawn.masses[mine]).sum()
-    return risk.over(rows.take(chosen).fast(), loss.take(chosen, factors))
+            factors[mine] = total / np.abs(drawn.row_weights[mine]).sum()
+    return oracle.over(rows.take(chosen).fast(), loss.take(chosen, factors))

@@ -21,30 +21,30 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cutsvm._utils.timing import count
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.driver.timing import count
 from cutsvm.matrix import DenseRows, SparseRows, StackedRows, WholeRows
-from cutsvm.problem.losses import CrammerSinger, Hinge, Siftable
-from cutsvm.problem.oracle import FEW_MORE, Risk
+from cutsvm.problem.losses import CrammerSinger, GroupedLoss, Hinge
+from cutsvm.problem.oracle import FEW_MORE, Oracle
 from cutsvm.problem.rounding import gamma
 
 EMPTY = 1e-9  # a group that has lost all but this share of its weight is left out
 
 
-def can_sift(risk: Risk) -> bool:
+def can_sift(oracle: Oracle) -> bool:
     """Whether the risk is of a matrix, in memory or on disk, and a loss that knows its groups."""
-    return isinstance(risk.rows, WholeRows) and isinstance(risk.loss, (Hinge, CrammerSinger))
+    return isinstance(oracle.rows, WholeRows) and isinstance(oracle.loss, (Hinge, CrammerSinger))
 
 
 class Chosen(NamedTuple):
     """Some rows, copied, with their loss; and each one's group, or for the first ones whether they are inside."""
 
     rows: DenseRows | SparseRows
-    loss: Siftable
+    loss: GroupedLoss
     mark: Array
 
 
-def choose(rows: WholeRows, loss: Siftable, which: Ints, mark: Array, times: float = 1.0) -> Chosen:
+def choose(rows: WholeRows, loss: GroupedLoss, which: Ints, mark: Array, times: float = 1.0) -> Chosen:
     """Takes rows out, with so many times their weight; `mark` has one entry for each of them."""
     count("visits", len(which))
     return Chosen(rows.take(which), loss.take(which, None if times == 1.0 else np.full(len(which), times)), mark)
@@ -55,11 +55,11 @@ def _usable(parts: list[Chosen]) -> list[Chosen]:
     return [part._replace(rows=part.rows.fast()) for part in parts if part.rows.n]
 
 
-class Sifted:
+class WorkingSet:
     """R_U, in `risk`, made of the rows of U and the sums of s_i (x_i, 1) over each group."""
 
-    def __init__(self, full: Risk, near: list[Chosen], totals: Vector) -> None:
-        self.loss: Siftable = full.loss  # type: ignore[assignment]
+    def __init__(self, full: Oracle, near: list[Chosen], totals: Vector) -> None:
+        self.loss: GroupedLoss = full.loss  # type: ignore[assignment]
         self._threads, self._totals = full.threads, totals
         self._full = totals[:, -1].copy()
         self._live = np.flatnonzero(self._full > 0.0)
@@ -69,9 +69,9 @@ class Sifted:
         if not len(self._live) and not first:  # no row has any loss here: one without weight stands for them
             self._live = np.array([0])
         rows, loss = self._assemble()
-        self.risk = full.over(rows, loss, apart=rows.n - first, mean_error=self._mean_error(full.rows.n))
+        self.oracle = full.over(rows, loss, apart=rows.n - first, mean_error=self._mean_error(full.rows.n))
         if isinstance(full.loss, Hinge):
-            self.risk.dual = np.concatenate([*(some.mark for some in near), np.ones(len(self._live))])
+            self.oracle.dual = np.concatenate([*(some.mark for some in near), np.ones(len(self._live))])
 
     def _mean_error(self, terms: int) -> float:
         """What rounding may have cost the groups' sums of so many rows; rows that left a group have left it there."""
@@ -82,7 +82,7 @@ class Sifted:
         """Rows in U."""
         return sum(some.rows.n for some in self._kept)
 
-    def _assemble(self) -> tuple[StackedRows, Siftable]:
+    def _assemble(self) -> tuple[StackedRows, GroupedLoss]:
         """All rows with their loss: U's first, the means, those that joined."""
         totals = self._totals[self._live]
         weights = totals[:, -1]
@@ -92,21 +92,21 @@ class Sifted:
         middle = [self.loss.of_groups(self._live, weights)] * live
         return StackedRows(rows), self.loss.joined([*(s.loss for s in first), *middle, *(s.loss for s in joined)])
 
-    def join(self, strays: list[Chosen]) -> None:
+    def join(self, violators: list[Chosen]) -> None:
         """These rows leave their groups and join U."""
-        strays = _usable(strays)
-        if not strays:
+        violators = _usable(violators)
+        if not violators:
             return
-        for some in strays:
+        for some in violators:
             sums = np.zeros_like(self._totals)
-            count("visits", some.rows.group_sums(some.loss.masses, some.mark, sums))
+            count("visits", some.rows.group_sums(some.loss.row_weights, some.mark, sums))
             self._totals -= sums
         self._totals[self._totals[:, -1] <= EMPTY * self._full] = 0.0  # what is left of it is round-off
-        self._kept = [*self._kept, *strays]
-        risk = self.risk
-        risk.rows, risk.loss = self._assemble()
-        risk.apart += sum(some.rows.n for some in strays)
-        risk.mean_error += self._mean_error(sum(some.rows.n for some in strays))
-        risk.cut(np.append(risk.bounds[:-1], risk.rows.n))
-        if risk.dual is not None:
-            risk.dual = np.concatenate([risk.dual, *((some.mark >= 0).astype(np.float64) for some in strays)])
+        self._kept = [*self._kept, *violators]
+        oracle = self.oracle
+        oracle.rows, oracle.loss = self._assemble()
+        oracle.apart += sum(some.rows.n for some in violators)
+        oracle.mean_error += self._mean_error(sum(some.rows.n for some in violators))
+        oracle.cut(np.append(oracle.bounds[:-1], oracle.rows.n))
+        if oracle.dual is not None:
+            oracle.dual = np.concatenate([oracle.dual, *((some.mark >= 0).astype(np.float64) for some in violators)])
