@@ -56,7 +56,8 @@ def folders(store_rows):
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_the_same_sums(both, intercept, whiten, runs):
     rng = np.random.default_rng(1)
-    memory, disk = (
+    settings = {"count": 8, "both_sides": True, "whiten": whiten, "runs": runs}
+    memory, disk = (buckets_of(oracle, **settings) for oracle in both(intercept))
         buckets_of(oracle, count=8, both_sides=True, whiten=whiten, runs=runs) for oracle in both(intercept)
     )
     assert type(memory) is Buckets and type(disk) is BucketFiles
