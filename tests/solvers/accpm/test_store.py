@@ -58,8 +58,6 @@ def test_the_same_sums(both, intercept, whiten, runs):
     rng = np.random.default_rng(1)
     settings = {"count": 8, "both_sides": True, "whiten": whiten, "runs": runs}
     memory, disk = (buckets_of(oracle, **settings) for oracle in both(intercept))
-        buckets_of(oracle, count=8, both_sides=True, whiten=whiten, runs=runs) for oracle in both(intercept)
-    )
     assert type(memory) is Buckets and type(disk) is BucketFiles
     assert_allclose(disk.moves.lengths, memory.moves.lengths, rtol=1e-9)
     at = rng.normal(size=memory.oracle.size)
