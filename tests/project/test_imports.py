@@ -1,0 +1,89 @@
+"""Imports between packages follow the map of the code in CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from graphlib import TopologicalSorter
+
+from tests.support import ROOT
+from tests.support.imports import PACKAGE, imports, modules, package_of
+
+# Imports that the map does not allow and that have not been removed yet: package -> module. The list may only shrink.
+VIOLATIONS = {
+    ("_utils", "io.store.store"),
+    ("display", "estimators._base"),
+    ("display", "estimators._queries"),
+    ("display", "estimators._thresholds"),
+    ("display", "estimators.model_selection"),
+    ("display", "estimators.ranking"),
+    ("display", "plotting"),
+    ("estimators", "plotting"),
+    ("io", "driver.run"),
+    ("io", "estimators._base"),
+    ("io", "matrix.array"),
+    ("matrix", "problem.rounding"),
+    ("problem", "driver.path"),
+    ("solvers", "driver.path"),
+    ("solvers", "driver.run"),
+    ("solvers", "io.temporary_arrays"),
+    ("solvers", "io.temporary_stores"),
+}
+# Solvers that still import classes of matrices or losses. The list may only shrink.
+KNOW_KINDS = {
+    "solvers.auto",
+    "solvers.bucketing.bucket_files",
+    "solvers.bucketing.buckets",
+    "solvers.bucketing.near_rows",
+    "solvers.bucketing.parts",
+    "solvers.bucketing.score_bounds",
+    "solvers.dcd",
+    "solvers.sifting.full_pass",
+    "solvers.sifting.working_set",
+}
+
+
+def map_of_the_code() -> dict[str, set[str]]:
+    """Package -> the packages that it may import, from the table in CONTRIBUTING.md."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    section = text.split("## Map of the code\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]*)\|$", section, re.MULTILINE)
+    return {package: set(re.findall(r"`(\w+)`", allowed)) for package, allowed in rows}
+
+
+def test_the_map_names_every_package():
+    folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    files = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    assert set(map_of_the_code()) == folders | files
+
+
+def test_the_map_has_no_cycles():
+    assert list(TopologicalSorter(map_of_the_code()).static_order())
+
+
+def test_imports_follow_the_map():
+    allowed = map_of_the_code()
+    found = set()
+    for importer, imported, _ in imports():
+        source, target = package_of(importer), package_of(imported)
+        if source and target not in {source, "_core"} and target not in allowed[source]:
+            found.add((source, imported))
+    assert not found - VIOLATIONS, "new imports that CONTRIBUTING.md does not allow"
+    assert not VIOLATIONS - found, "remove these from VIOLATIONS: they are gone"
+
+
+def test_solvers_import_no_kinds_of_data_and_losses():
+    """Solvers import protocols of matrices and losses, never the classes that implement them."""
+    found = set()
+    for importer, imported, name in imports():
+        if package_of(importer) == "solvers" and re.match(r"matrix|problem\.losses", imported):
+            value = getattr(importlib.import_module(f"cutsvm.{imported}"), name, None)
+            if inspect.isclass(value) and not getattr(value, "_is_protocol", False):
+                found.add(importer)
+    assert not found - KNOW_KINDS, "new imports of classes of matrices or losses"
+    assert not KNOW_KINDS - found, "remove these from KNOW_KINDS: they are gone"
+
+
+def test_every_module_is_found():
+    assert {"", "solvers", "solvers.ocas", "estimators.linear"} <= set(modules())
