@@ -98,7 +98,7 @@ def by_cutsvm(case: Case) -> np.ndarray:
 
 
 def by_cutsvm_lapack(case: Case) -> np.ndarray:
-    return _ours(case).by_lapack(case.C, case.tol).weights
+    return _ours(case).lapack(case.C, case.tol).weights
 
 
 def _dual(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

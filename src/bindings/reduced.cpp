@@ -11,45 +11,27 @@ void check(bool fine, const char* what) {
     if (!fine) throw nb::value_error(what);
 }
 
-ReducedRules rules_of(const nb::dict& named) {
-    const auto number = [&](const char* name) { return nb::cast<double>(named[name]); };
-    return {.max_steps = nb::cast<int>(named["max_steps"]),
-            .to_the_wall = number("to_the_wall"),
-            .lag = number("lag"),
-            .sink = number("sink"),
-            .shorter = number("shorter"),
-            .times = nb::cast<int>(named["times"]),
-            .too_short = number("too_short"),
-            .less = number("less"),
-            .back = number("back"),
-            .stuck = number("stuck"),
-            .round_off = number("round_off"),
-            .floor = number("floor"),
-            .headroom = number("headroom"),
-            .least_room = number("least_room"),
-            .fine = number("fine"),
-            .guard = number("guard"),
-            .polish = nb::cast<int>(named["polish"])};
-}
-
-// An empty Gram matrix means one row per feature, empty warm weights a start from nothing.
-std::tuple<double, double, double, int> reduced(const Matrix<double>& slopes, const Vector<double>& offsets,
-                                                const Vector<std::int64_t>& shard, std::size_t n_free, double reach,
-                                                const Matrix<double>& gram, double C, double tol,
-                                                const Vector<double>& warm, const nb::dict& rules,
-                                                const VectorOut<double>& w, const VectorOut<double>& weights) {
+// An empty Gram matrix means one row per feature, an empty warm start a start from equal weights.
+std::tuple<double, double, double, int> bound_solve_reduced(const InteriorPointSettings& settings,
+                                                            const Matrix<double>& slopes, const Vector<double>& offsets,
+                                                            const Vector<std::int64_t>& shard, std::size_t n_free,
+                                                            double intercept_bound, const Matrix<double>& gram,
+                                                            double C, double tol, const Vector<double>& warm_start,
+                                                            const VectorOut<double>& w,
+                                                            const VectorOut<double>& weights) {
     const std::size_t m = offsets.shape(0), size = slopes.shape(1);
     check(m > 0, "offsets: at least one plane expected");
     check(slopes.shape(0) == m && shard.shape(0) == m, "slopes, offsets and shard: one row per plane expected");
     check(n_free < size, "n_free: fewer than all coordinates expected");
-    check(n_free <= 1 || (reach > 0.0 && std::isfinite(reach)), "reach: positive and finite expected if n_free > 1");
-    check(slopes.stride(1) == 1 || size == 1, "slopes: rows side by side expected");
+    check(n_free <= 1 || (intercept_bound > 0.0 && std::isfinite(intercept_bound)),
+          "intercept_bound: positive and finite expected if n_free > 1");
+    check(slopes.stride(1) == 1 || size == 1, "slopes: contiguous rows expected");
     const bool by_planes = gram.shape(0) > 0;
     if (by_planes) {
         check(gram.shape(0) == m && gram.shape(1) == m, "gram: one row and column per plane expected");
-        check(gram.stride(1) == 1 || m == 1, "gram: rows side by side expected");
+        check(gram.stride(1) == 1 || m == 1, "gram: contiguous rows expected");
     }
-    check(warm.shape(0) == 0 || warm.shape(0) == m, "warm: one weight per plane expected, or none");
+    check(warm_start.shape(0) == 0 || warm_start.shape(0) == m, "warm_start: one weight per plane expected, or none");
     check(w.shape(0) == size && weights.shape(0) == m, "outputs: one entry per coordinate and per plane expected");
     const PlanesView planes{slopes.data(),
                             static_cast<std::size_t>(slopes.stride(0)),
@@ -59,17 +41,36 @@ std::tuple<double, double, double, int> reduced(const Matrix<double>& slopes, co
                             view(shard),
                             by_planes ? gram.data() : nullptr,
                             by_planes ? static_cast<std::size_t>(gram.stride(0)) : 0,
-                            reach};
-    const ReducedRules numbers = rules_of(rules);
+                            intercept_bound};
     const ReducedResult found =
-        released([&] { return solve_reduced(planes, C, tol, view(warm), numbers, view(w), view(weights)); });
+        released([&] { return solve_reduced(planes, C, tol, view(warm_start), settings, view(w), view(weights)); });
     return {found.lower, found.value, found.risk, found.steps};
 }
 
 }  // namespace
 
 void bind_reduced(nb::module_& m) {
-    m.def("reduced", &reduced, "slopes"_a.noconvert(), "offsets"_a.noconvert(), "shard"_a.noconvert(), "n_free"_a,
-          "reach"_a, "gram"_a.noconvert(), "C"_a, "tol"_a, "warm"_a.noconvert(), "rules"_a, "w"_a.noconvert(),
-          "weights"_a.noconvert());
+    using Settings = InteriorPointSettings;
+    nb::class_<Settings>(m, "InteriorPointSettings")
+        .def(nb::init<>())
+        .def_rw("max_steps", &Settings::max_steps)
+        .def_rw("fraction_to_boundary", &Settings::fraction_to_boundary)
+        .def_rw("min_centrality", &Settings::min_centrality)
+        .def_rw("centrality_decrease", &Settings::centrality_decrease)
+        .def_rw("backtracking", &Settings::backtracking)
+        .def_rw("max_backtracks", &Settings::max_backtracks)
+        .def_rw("min_step_length", &Settings::min_step_length)
+        .def_rw("max_mu_ratio", &Settings::max_mu_ratio)
+        .def_rw("recentering_mu_ratio", &Settings::recentering_mu_ratio)
+        .def_rw("stalled_step_length", &Settings::stalled_step_length)
+        .def_rw("rounding_error", &Settings::rounding_error)
+        .def_rw("compensated_rounding_error", &Settings::compensated_rounding_error)
+        .def_rw("regularization", &Settings::regularization)
+        .def_rw("max_projections", &Settings::max_projections)
+        .def_rw("min_initial_weight", &Settings::min_initial_weight)
+        .def_rw("initial_slack", &Settings::initial_slack)
+        .def_rw("min_initial_slack", &Settings::min_initial_slack);
+    m.def("solve_reduced", &bound_solve_reduced, "settings"_a, "slopes"_a.noconvert(), "offsets"_a.noconvert(),
+          "shard"_a.noconvert(), "n_free"_a, "intercept_bound"_a, "gram"_a.noconvert(), "C"_a, "tol"_a,
+          "warm_start"_a.noconvert(), "w"_a.noconvert(), "weights"_a.noconvert());
 }

@@ -3,26 +3,26 @@
 //   min over w, b    |w|^2/2 + C sum_p max(0, max over the planes k of shard p of  a_k.w + c_k.b + o_k)     (primal)
 //   max over x       C o.x - C^2 |A'x|^2/2   with  x >= 0,  sum of x over each shard <= 1,  c'x = 0          (dual)
 //
-// with w = -C A'x and b the free coordinates. Any x that keeps to the constraints gives a lower bound. With two free
-// coordinates and more, c'x = 0 cannot be had exactly, and these are solved instead:
+// with w = -C A'x and b the free intercepts. Any feasible x gives a lower bound. With two free intercepts and more,
+// c'x = 0 cannot hold exactly, and the method solves instead
 //
-//   min over w, b    as above, with |b_j| <= radius
-//   max over x       C o.x - C^2 |A'x|^2/2 - C radius |c'x|_1   with  x >= 0,  sum of x over each shard <= 1
+//   min over w, b    as above, with |b_j| <= bound
+//   max over x       C o.x - C^2 |A'x|^2/2 - C bound |c'x|_1   with  x >= 0,  sum of x over each shard <= 1
 //
-// The caller knows a radius beyond which b need not go. The method, its letters and its rules are those of
-// cutsvm/reduced.py, a primal-dual interior point method with Mehrotra's predictor and corrector:
+// where bound, given by the caller, is such that some solution of the whole problem lies within it. The method, its
+// letters and its settings are those of cutsvm/qp/interior_point.py, Mehrotra's predictor-corrector method:
 //
 //   x, z, t, u = a start inside the constraints of both sides
-//   repeat until value - bound <= tol
-//       factorise  M = C A A' + diag(z/x) + E' diag(u/t) E     (E: which plane is whose shard)
-//       predictor: Newton step towards complementarity 0; see how far it could go
+//   repeat until value - lower <= tol
+//       factorise  M = C A A' + diag(z/x) + E' diag(u/t) E     (E: which plane belongs to which shard)
+//       predictor: Newton step towards complementarity 0; how far it can go gives sigma
 //       corrector: Newton step towards complementarity sigma mu, with the predictor's second-order term
-//       if that is short, or does not bring mu down: a step that only halves mu
-//       go most of the way to the boundary, less if some product x z or t u would lag behind
+//       if that step is short, or does not decrease mu: a step towards mu / 2
+//       go `fraction_to_boundary` of the way to the boundary, less if some product x z or t u would be far below mu
 //
-// Pairs lie side by side: `inside` holds x and then t, `outside` their partners z and u. If b has a box, there follow
-// the multipliers y+ and y- of its walls (c'x + y+ - y- = 0), with radius - b and radius + b. M is factorised as it is
-// (ByPlanes), or by Woodbury's formula with one row per feature (ByFeatures). One thread: results repeat exactly.
+// `multipliers` holds x and then t, `slacks` z and u. If b has a box, there follow the multipliers y+ and y- of its
+// constraints (c'x + y+ - y- = 0), with the slacks bound - b and bound + b. M is factorised as it is (ByPlanes), or by
+// Woodbury's formula with one row per feature (ByFeatures). One thread: results repeat exactly.
 #pragma once
 
 #include <algorithm>
@@ -33,179 +33,197 @@
 #include <vector>
 
 #include "core/interrupt.hpp"
-#include "core/reduced_forms.hpp"
+#include "core/reduced_balance.hpp"
+#include "core/reduced_newton.hpp"
 #include "core/reduced_planes.hpp"
-#include "core/reduced_polish.hpp"
 
 namespace cutsvm {
 
 template <class Form>
 class InteriorPoint {
   public:
-    // warm: weights to start from, in the order of the given planes; or none.
-    InteriorPoint(const SortedPlanes& planes, double C, const ReducedRules& rules, std::span<const double> warm)
+    // warm_start: weights to start from, in the order of the given planes; or none.
+    InteriorPoint(const SortedPlanes& planes, double C, const InteriorPointSettings& settings,
+                  std::span<const double> warm_start)
         : p_(planes),
-          rules_(rules),
+          settings_(settings),
           C_(C),
           m_(p_.m),
-          walls_(m_ + p_.shards),
-          pairs_(walls_ + (p_.boxed ? 2 * p_.free : 0)),
-          form_(planes, C, rules.guard),
-          inside_(pairs_),
-          outside_(pairs_),
+          box_begin_(m_ + p_.shards),
+          pairs_(box_begin_ + (p_.boxed ? 2 * p_.free : 0)),
+          form_(planes, C, settings_.regularization),
+          multipliers_(pairs_),
+          slacks_(pairs_),
           products_(pairs_),
           change_(pairs_),
-          din_(pairs_),
-          dout_(pairs_),
+          d_multipliers_(pairs_),
+          d_slacks_(pairs_),
           right_(m_),
-          heights_(m_),
+          plane_values_(m_),
           best_x_(m_),
-          off_(p_.width),
-          stiff_(p_.width) {
-        if (p_.boxed) polish_.emplace(p_, rules_);
-        start(warm);
-        if (p_.boxed) start_walls();
+          residual_(p_.width),
+          box_curvature_(p_.width) {
+        if (p_.boxed) projection_.emplace(p_, settings_);
+        initialize_weights(warm_start);
+        initialize_slacks();
+        if (p_.boxed) initialize_box();
     }
 
     ReducedResult solve(double tol, std::span<double> w, std::span<double> weights) {
         Interrupt interrupt;
         certify();
-        while (best_.value - best_.lower > tol && steps_ < rules_.max_steps && step()) {
+        while (best_.value - best_.lower > tol && steps_ < settings_.max_steps && step()) {
             certify();
             interrupt.check();
         }
         const std::size_t d = p_.given.features;
-        std::vector<double> pull(d), b(p_.free);
+        std::vector<double> combined(d), b(p_.free);
         std::fill(w.begin(), w.end(), 0.0);
-        form_.kept(best_x_.data(), pull, w.first(d), b.data());
-        for (std::size_t j = 0; j < p_.free; ++j) w[d + p_.leaning[j]] = b[j];
+        form_.best(best_x_.data(), combined, w.first(d), b.data());
+        for (std::size_t j = 0; j < p_.free; ++j) w[d + p_.active_intercepts[j]] = b[j];
         for (std::size_t i = 0; i < m_; ++i) weights[p_.order[i]] = best_x_[i];
-        best_.lower = std::max(0.0, gain_ - 0.5 * C_ * C_ * dot(pull.data(), pull.data(), d));
+        best_.lower = std::max(0.0, linear_ - 0.5 * C_ * C_ * dot(combined.data(), combined.data(), d));
         return best_;
     }
 
   private:
-    void start(std::span<const double> warm) {
+    // Equal weights, or `warm_start` moved inside the constraints; then the best multiple of them.
+    void initialize_weights(std::span<const double> warm_start) {
+        const double floor = settings_.min_initial_weight;
         for (std::size_t p = 0; p < p_.shards; ++p) {
             const double equal = 1.0 / static_cast<double>(p_.starts[p + 1] - p_.starts[p] + 1);
             double sum = 0.0;
             for (std::size_t i = p_.starts[p]; i < p_.starts[p + 1]; ++i)
-                sum += inside_[i] = warm.empty() ? equal : std::max(warm[p_.order[i]], rules_.floor * equal);
-            if (warm.empty()) continue;
-            const double over = std::max(1.0, sum * (1.0 + rules_.floor * equal));
-            for (std::size_t i = p_.starts[p]; i < p_.starts[p + 1]; ++i) inside_[i] /= over;
+                sum += multipliers_[i] = warm_start.empty() ? equal : std::max(warm_start[p_.order[i]], floor * equal);
+            if (warm_start.empty()) continue;
+            const double scale = std::max(1.0, sum * (1.0 + floor * equal));
+            for (std::size_t i = p_.starts[p]; i < p_.starts[p + 1]; ++i) multipliers_[i] /= scale;
         }
-        // Far off balance the method may go in circles: where both sides have weight, it starts from balance.
+        // From c'x far from 0 the method may cycle: it starts from c'x = 0 where c has both signs.
         if (!p_.boxed && p_.free == 1 && std::ranges::any_of(p_.c, [](double c) { return c > 0.0; }) &&
             std::ranges::any_of(p_.c, [](double c) { return c < 0.0; }))
-            balance(std::span(inside_).first(m_), p_.c);
-        // The best multiple of x: the dual is a parabola along it.
-        form_.start(inside_.data());
-        const double gain = C_ * dot(p_.o.data(), inside_.data(), m_), cost = 2.0 * form_.penalty();
-        if (0.0 < gain && gain < cost) {
-            for (std::size_t i = 0; i < m_; ++i) inside_[i] *= gain / cost;
-            form_.start(inside_.data());
+            balance(std::span(multipliers_).first(m_), p_.c);
+        form_.start(multipliers_.data());
+        const double linear = C_ * dot(p_.o.data(), multipliers_.data(), m_), quadratic = 2.0 * form_.penalty();
+        if (0.0 < linear && linear < quadratic) {  // the dual is a parabola along the multiples of x
+            for (std::size_t i = 0; i < m_; ++i) multipliers_[i] *= linear / quadratic;
+            form_.start(multipliers_.data());
         }
-        form_.heights(heights_.data());
-        double room = 0.0, largest = 0.0;
+    }
+
+    // t = 1 - sum of x; u above the shard's planes; z = u - m.
+    void initialize_slacks() {
+        form_.plane_values(plane_values_.data());
+        double distances = 0.0, largest = 0.0;
         for (std::size_t p = 0; p < p_.shards; ++p) {
-            outside_[m_ + p] = p_.top(p, heights_.data());
-            inside_[m_ + p] = 1.0 - p_.sum(p, [&](std::size_t i) { return inside_[i]; });
-            room += p_.sum(p, [&](std::size_t i) { return outside_[m_ + p] - heights_[i]; });
+            slacks_[m_ + p] = p_.shard_risk(p, plane_values_.data());
+            multipliers_[m_ + p] = 1.0 - p_.sum(p, [&](std::size_t i) { return multipliers_[i]; });
+            distances += p_.sum(p, [&](std::size_t i) { return slacks_[m_ + p] - plane_values_[i]; });
         }
         for (const double o : p_.o) largest = std::max(largest, std::abs(o));
-        const double mean = room / static_cast<double>(m_);
-        const double raise = std::max({rules_.headroom * mean, rules_.least_room * largest, 1e-300});
+        const double mean = distances / static_cast<double>(m_);
+        const double raise = std::max({settings_.initial_slack * mean, settings_.min_initial_slack * largest, 1e-300});
         for (std::size_t p = 0; p < p_.shards; ++p) {
-            outside_[m_ + p] += raise;
-            for (std::size_t i = p_.starts[p]; i < p_.starts[p + 1]; ++i) outside_[i] = outside_[m_ + p] - heights_[i];
+            slacks_[m_ + p] += raise;
+            for (std::size_t i = p_.starts[p]; i < p_.starts[p + 1]; ++i)
+                slacks_[i] = slacks_[m_ + p] - plane_values_[i];
         }
     }
 
-    // b = 0 is as far from all walls.
-    void start_walls() {
-        const double mean = dot(inside_.data(), outside_.data(), walls_) / static_cast<double>(walls_);
-        for (std::size_t i = walls_; i < pairs_; ++i) {
-            inside_[i] = mean / p_.given.radius;
-            outside_[i] = p_.given.radius;
+    // b = 0, with multipliers that give its products the mean of the others.
+    void initialize_box() {
+        const double mean = dot(multipliers_.data(), slacks_.data(), box_begin_) / static_cast<double>(box_begin_);
+        for (std::size_t i = box_begin_; i < pairs_; ++i) {
+            multipliers_[i] = mean / p_.given.intercept_bound;
+            slacks_[i] = p_.given.intercept_bound;
         }
     }
 
-    // The places of y+, y- and their partners.
-    std::size_t up(std::size_t j) const { return walls_ + j; }
-    std::size_t down(std::size_t j) const { return walls_ + p_.free + j; }
+    // The indices of y+, y- and their slacks.
+    std::size_t up(std::size_t j) const { return box_begin_ + j; }
+    std::size_t down(std::size_t j) const { return box_begin_ + p_.free + j; }
 
     // One step; false when rounding leaves nothing to gain.
     bool step() {
         if (p_.boxed)
             for (std::size_t j = 0; j < p_.free; ++j)
-                stiff_[j] = inside_[up(j)] / outside_[up(j)] + inside_[down(j)] / outside_[down(j)];
-        if (!form_.factorise(inside_.data(), outside_.data(), stiff_.data())) return false;
+                box_curvature_[j] = multipliers_[up(j)] / slacks_[up(j)] + multipliers_[down(j)] / slacks_[down(j)];
+        if (!form_.factorise(multipliers_.data(), slacks_.data(), box_curvature_.data())) return false;
+        const double step_length = predictor_corrector();
+        if (!(step_length > settings_.stalled_step_length)) return false;
+        for (std::size_t i = 0; i < pairs_; ++i)
+            if (!std::isfinite(d_multipliers_[i]) || !std::isfinite(d_slacks_[i])) return false;
+        add_multiple(step_length, d_multipliers_.data(), multipliers_.data(), pairs_);
+        add_multiple(step_length, d_slacks_.data(), slacks_.data(), pairs_);
+        form_.move(multipliers_.data(), step_length);
+        if (p_.boxed)
+            for (double* b = form_.b(); b < form_.b() + p_.free; ++b)
+                *b = std::clamp(*b, -p_.given.intercept_bound, p_.given.intercept_bound);
+        form_.plane_values(plane_values_.data());
+        ++steps_;
+        return true;
+    }
+
+    // The direction of a step, and its length.
+    double predictor_corrector() {
         double least = INFINITY, sum = 0.0;
 #pragma omp simd reduction(+ : sum) reduction(min : least)
         for (std::size_t i = 0; i < pairs_; ++i) {
-            products_[i] = inside_[i] * outside_[i];
+            products_[i] = multipliers_[i] * slacks_[i];
             change_[i] = -products_[i];
             least = std::min(least, products_[i]);
             sum += products_[i];
         }
         const double mu = sum / static_cast<double>(pairs_);
-        direct();
-        const double sigma = std::pow(ahead(reach()).mean / mu, 3);
-        for (std::size_t i = 0; i < pairs_; ++i) change_[i] = sigma * mu - products_[i] - din_[i] * dout_[i];
-        direct();
-        double far = std::min(1.0, rules_.to_the_wall * reach());
-        if (far < rules_.too_short || ahead(far).mean > rules_.less * mu) {  // astray: back to the central path first
-            for (std::size_t i = 0; i < pairs_; ++i) change_[i] = rules_.back * mu - products_[i];
-            direct();
-            far = std::min(1.0, rules_.to_the_wall * reach());
-        }
-        far = central(far, std::min(rules_.lag, rules_.sink * least / mu));
-        if (!(far > rules_.stuck)) return false;
+        compute_direction();
+        const double sigma = std::pow(products_after(max_step_length()).mean / mu, 3);
         for (std::size_t i = 0; i < pairs_; ++i)
-            if (!std::isfinite(din_[i]) || !std::isfinite(dout_[i])) return false;
-        add_multiple(far, din_.data(), inside_.data(), pairs_);
-        add_multiple(far, dout_.data(), outside_.data(), pairs_);
-        form_.move(inside_.data(), far);
-        if (p_.boxed)
-            for (double* b = form_.b(); b < form_.b() + p_.free; ++b)
-                *b = std::clamp(*b, -p_.given.radius, p_.given.radius);
-        form_.heights(heights_.data());
-        ++steps_;
-        return true;
+            change_[i] = sigma * mu - products_[i] - d_multipliers_[i] * d_slacks_[i];
+        compute_direction();
+        double length = std::min(1.0, settings_.fraction_to_boundary * max_step_length());
+        if (length < settings_.min_step_length || products_after(length).mean > settings_.max_mu_ratio * mu) {
+            for (std::size_t i = 0; i < pairs_; ++i) change_[i] = settings_.recentering_mu_ratio * mu - products_[i];
+            compute_direction();
+            length = std::min(1.0, settings_.fraction_to_boundary * max_step_length());
+        }
+        return backtrack(length, std::min(settings_.min_centrality, settings_.centrality_decrease * least / mu));
     }
 
     // Newton's direction that changes the products by `change_` and meets all constraints.
-    void direct() {
+    void compute_direction() {
         for (std::size_t p = 0; p < p_.shards; ++p) {
-            const double u = outside_[m_ + p], from_t = change_[m_ + p] / inside_[m_ + p];
-            for (std::size_t i = p_.starts[p]; i < p_.starts[p + 1]; ++i)
-                right_[i] = change_[i] / inside_[i] - (u - heights_[i] - outside_[i]) - from_t;
+            const double u = slacks_[m_ + p], from_t = change_[m_ + p] / multipliers_[m_ + p];
+            for (std::size_t i = p_.starts[p]; i < p_.starts[p + 1]; ++i) {
+                const double dual_residual = u - plane_values_[i] - slacks_[i];
+                right_[i] = change_[i] / multipliers_[i] - dual_residual - from_t;
+            }
         }
-        p_.weigh(inside_.data(), off_.data());
-        for (std::size_t j = 0; j < p_.free; ++j) off_[j] = -off_[j];
+        p_.intercept_sums(multipliers_.data(), residual_.data());
+        for (std::size_t j = 0; j < p_.free; ++j) residual_[j] = -residual_[j];
         if (p_.boxed)
             for (std::size_t j = 0; j < p_.free; ++j) {
-                off_[j] -= inside_[up(j)] + change_[up(j)] / outside_[up(j)];
-                off_[j] += inside_[down(j)] + change_[down(j)] / outside_[down(j)];
+                residual_[j] -= multipliers_[up(j)] + change_[up(j)] / slacks_[up(j)];
+                residual_[j] += multipliers_[down(j)] + change_[down(j)] / slacks_[down(j)];
             }
-        form_.direction(right_, off_.data(), din_.data(), din_.data() + m_);
-        for (std::size_t i = m_; i < walls_; ++i) din_[i] = -din_[i];
-        for (std::size_t i = 0; i < walls_; ++i) dout_[i] = (change_[i] - outside_[i] * din_[i]) / inside_[i];
+        form_.direction(right_, residual_.data(), d_multipliers_.data(), d_multipliers_.data() + m_);
+        for (std::size_t i = m_; i < box_begin_; ++i) d_multipliers_[i] = -d_multipliers_[i];
+        for (std::size_t i = 0; i < box_begin_; ++i)
+            d_slacks_[i] = (change_[i] - slacks_[i] * d_multipliers_[i]) / multipliers_[i];
         if (!p_.boxed) return;
         for (std::size_t j = 0; j < p_.free; ++j) {
-            dout_[up(j)] = form_.db()[j];
-            dout_[down(j)] = -form_.db()[j];
+            d_slacks_[up(j)] = form_.db()[j];
+            d_slacks_[down(j)] = -form_.db()[j];
         }
-        for (std::size_t i = walls_; i < pairs_; ++i) din_[i] = (change_[i] - inside_[i] * dout_[i]) / outside_[i];
+        for (std::size_t i = box_begin_; i < pairs_; ++i)
+            d_multipliers_[i] = (change_[i] - multipliers_[i] * d_slacks_[i]) / slacks_[i];
     }
 
-    // The longest step, up to 1 / to_the_wall, that keeps all pairs positive.
-    double reach() const {
-        double steepest = rules_.to_the_wall;
+    // The longest step, up to 1 / fraction_to_boundary, that keeps all multipliers and slacks positive.
+    double max_step_length() const {
+        double steepest = settings_.fraction_to_boundary;
 #pragma omp simd reduction(max : steepest)
         for (std::size_t i = 0; i < pairs_; ++i)
-            steepest = std::max(steepest, std::max(-din_[i] / inside_[i], -dout_[i] / outside_[i]));
+            steepest = std::max(steepest, std::max(-d_multipliers_[i] / multipliers_[i], -d_slacks_[i] / slacks_[i]));
         return 1.0 / steepest;
     }
 
@@ -213,57 +231,61 @@ class InteriorPoint {
         double mean, least;
     };
 
-    // The products of the pairs after such a step.
-    Products ahead(double reach) const {
+    // The products of multipliers and slacks after such a step.
+    Products products_after(double step_length) const {
         double sum = 0.0, least = INFINITY;
 #pragma omp simd reduction(+ : sum) reduction(min : least)
         for (std::size_t i = 0; i < pairs_; ++i) {
-            const double product = (inside_[i] + reach * din_[i]) * (outside_[i] + reach * dout_[i]);
+            const double product =
+                (multipliers_[i] + step_length * d_multipliers_[i]) * (slacks_[i] + step_length * d_slacks_[i]);
             sum += product;
             least = std::min(least, product);
         }
         return {sum / static_cast<double>(pairs_), least};
     }
 
-    // The step made shorter until no product lags far behind their mean.
-    double central(double reach, double lag) const {
-        for (int i = 0; i < rules_.times; ++i) {
-            const Products products = ahead(reach);
-            if (products.least >= lag * products.mean) break;
-            reach *= rules_.shorter;
+    // The step length, shortened until no product is below `centrality` times their mean.
+    double backtrack(double step_length, double centrality) const {
+        for (int i = 0; i < settings_.max_backtracks; ++i) {
+            const Products products = products_after(step_length);
+            if (products.least >= centrality * products.mean) break;
+            step_length *= settings_.backtracking;
         }
-        return reach;
+        return step_length;
     }
 
-    // The value at w and b, and a bound from x, made to keep to the constraints exactly; the best pair so far is kept.
+    // The value at w and b, and the lower bound from x made feasible; saves them if their gap is the smallest so far.
     void certify() {
         double risk = 0.0;
-        for (std::size_t p = 0; p < p_.shards; ++p) risk += p_.top(p, heights_.data());
+        for (std::size_t p = 0; p < p_.shards; ++p) risk += p_.shard_risk(p, plane_values_.data());
         const double value = form_.penalty() + C_ * risk;
         std::vector<double>& x = right_;  // not in use between steps
-        x.assign(inside_.begin(), inside_.begin() + static_cast<std::ptrdiff_t>(m_));
-        double travelled = 0.0;
+        x.assign(multipliers_.begin(), multipliers_.begin() + static_cast<std::ptrdiff_t>(m_));
+        double products = 0.0;
         if (p_.boxed) {
-            (*polish_)(x, inside_.data() + m_, inside_.data() + up(0), inside_.data() + down(0));
-            for (std::size_t i = 0; i < m_; ++i)
-                travelled += x[i] * std::abs(heights_[i] - p_.o[i] - dot(p_.lean(i), form_.b(), p_.free));
+            (*projection_)(x, multipliers_.data() + m_, multipliers_.data() + up(0), multipliers_.data() + down(0));
+            for (std::size_t i = 0; i < m_; ++i) {
+                const double cb = dot(p_.intercept_slopes(i), form_.b(), p_.free);
+                products += x[i] * std::abs(plane_values_[i] - p_.o[i] - cb);
+            }
         } else {
             within_shards(x);
             if (p_.free > 0) balance(x, p_.c);
-#pragma omp simd reduction(+ : travelled)
-            for (std::size_t i = 0; i < m_; ++i) travelled += x[i] * std::abs(heights_[i] - p_.o[i]);
+#pragma omp simd reduction(+ : products)
+            for (std::size_t i = 0; i < m_; ++i) products += x[i] * std::abs(plane_values_[i] - p_.o[i]);
         }
-        double gain = C_ * dot(p_.o.data(), x.data(), m_);
-        gain -= rules_.round_off * (gain + C_ * travelled);
-        if (p_.boxed) gain -= C_ * p_.given.radius * polish_->off_balance(x);
-        const double lower = gain - 0.5 * form_.cost(x.data());
+        double linear = C_ * dot(p_.o.data(), x.data(), m_);
+        linear -= settings_.rounding_error * (linear + C_ * products);
+        if (p_.boxed) linear -= C_ * p_.given.intercept_bound * projection_->imbalance(x);
+        const double lower = linear - 0.5 * form_.quadratic(x.data());
         if (steps_ > 0 && !(value - lower < best_.value - best_.lower)) return;
         best_ = {lower, value, risk, steps_};
-        gain_ = gain;
+        linear_ = linear;
         std::copy(x.begin(), x.end(), best_x_.begin());
-        form_.keep();
+        form_.save_best();
     }
 
+    // Scales x down where its sum over a shard exceeds 1.
     void within_shards(std::vector<double>& x) const {
         for (std::size_t p = 0; p < p_.shards; ++p) {
             const double sum = p_.sum(p, [&](std::size_t i) { return x[i]; });
@@ -273,25 +295,29 @@ class InteriorPoint {
     }
 
     const SortedPlanes& p_;
-    const ReducedRules rules_;
+    const InteriorPointSettings settings_;
     double C_;
-    std::size_t m_, walls_, pairs_;  // pairs from walls_ on are the box's
+    std::size_t m_, box_begin_, pairs_;  // pairs from box_begin_ on are the box's
     Form form_;
-    std::vector<double> inside_, outside_, products_, change_, din_, dout_, right_, heights_, best_x_, off_, stiff_;
-    std::optional<Polish> polish_;  // if b has a box
+    std::vector<double> multipliers_, slacks_, products_, change_, d_multipliers_, d_slacks_;
+    std::vector<double> right_, plane_values_, best_x_, residual_, box_curvature_;
+    std::optional<Projection> projection_;  // if b has a box
     ReducedResult best_{};
-    double gain_ = 0.0;  // C o.x of the best bound, less what rounding may have added and what is off balance
+    double linear_ = 0.0;  // C o.x of the best bound, less its rounding errors and C bound |c'x|_1
     int steps_ = 0;
 };
 
-// Solves to an absolute tolerance of the objective; the bound holds whatever the tolerance.
-// requires: at least one plane; a finite radius above 0 if free > 1; w has features + free entries, weights one per
-// plane, warm too or none.
-inline ReducedResult solve_reduced(const PlanesView& planes, double C, double tol, std::span<const double> warm,
-                                   const ReducedRules& rules, std::span<double> w, std::span<double> weights) {
+// Solves the reduced problem to an absolute tolerance of the objective.
+// requires: at least one plane; a finite intercept_bound above 0 if free > 1; w has features + free entries, weights
+// one per plane; warm_start is empty or has one weight >= 0 per plane.
+// ensures: lower <= optimum <= value; value - lower <= tol unless rounding or max_steps ended the method; w attains
+// value, weights are feasible and attain lower.
+inline ReducedResult solve_reduced(const PlanesView& planes, double C, double tol, std::span<const double> warm_start,
+                                   const InteriorPointSettings& settings, std::span<double> w,
+                                   std::span<double> weights) {
     const SortedPlanes sorted(planes);
-    if (planes.gram != nullptr) return InteriorPoint<ByPlanes>(sorted, C, rules, warm).solve(tol, w, weights);
-    return InteriorPoint<ByFeatures>(sorted, C, rules, warm).solve(tol, w, weights);
+    if (planes.gram != nullptr) return InteriorPoint<ByPlanes>(sorted, C, settings, warm_start).solve(tol, w, weights);
+    return InteriorPoint<ByFeatures>(sorted, C, settings, warm_start).solve(tol, w, weights);
 }
 
 }  // namespace cutsvm

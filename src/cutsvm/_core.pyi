@@ -220,17 +220,36 @@ def hinge_crossing(
 ) -> float: ...
 
 # reduced.hpp
-def reduced(
+class InteriorPointSettings:
+    max_steps: int
+    fraction_to_boundary: float
+    min_centrality: float
+    centrality_decrease: float
+    backtracking: float
+    max_backtracks: int
+    min_step_length: float
+    max_mu_ratio: float
+    recentering_mu_ratio: float
+    stalled_step_length: float
+    rounding_error: float
+    compensated_rounding_error: float
+    regularization: float
+    max_projections: int
+    min_initial_weight: float
+    initial_slack: float
+    min_initial_slack: float
+
+def solve_reduced(
+    settings: InteriorPointSettings,
     slopes: Vector,
     offsets: Vector,
     shard: Ints,
     n_free: int,
-    reach: float,
+    intercept_bound: float,
     gram: Vector,
     C: float,
     tol: float,
-    warm: Vector,
-    rules: dict[str, float],
+    warm_start: Vector,
     w: Vector,
     weights: Vector,
 ) -> tuple[float, float, float, int]: ...

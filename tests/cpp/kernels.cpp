@@ -397,8 +397,23 @@ void check_cholesky(std::mt19937& rng, std::size_t n) {
 
 // Planes in a random order of shards, in both forms: the bound is below the value, and close to it.
 void check_reduced(std::mt19937& rng, std::size_t m, std::size_t features, std::size_t free) {
-    const ReducedRules rules{60,    0.995, 1e-3, 0.9, 0.8,  30,    0.1,  0.95, 0.5,
-                             1e-10, 4e-14, 0.03, 0.3, 1e-3, 1e-20, 5e-16, 3};
+    const InteriorPointSettings settings{.max_steps = 60,
+                                         .fraction_to_boundary = 0.995,
+                                         .min_centrality = 1e-3,
+                                         .centrality_decrease = 0.9,
+                                         .backtracking = 0.8,
+                                         .max_backtracks = 30,
+                                         .min_step_length = 0.1,
+                                         .max_mu_ratio = 0.95,
+                                         .recentering_mu_ratio = 0.5,
+                                         .stalled_step_length = 1e-10,
+                                         .rounding_error = 4e-14,
+                                         .compensated_rounding_error = 1e-20,
+                                         .regularization = 5e-16,
+                                         .max_projections = 3,
+                                         .min_initial_weight = 0.03,
+                                         .initial_slack = 0.3,
+                                         .min_initial_slack = 1e-3};
     const std::size_t size = features + free;
     const auto draw = [&] { return static_cast<double>(rng()) / 2147483648.0 - 1.0; };
     std::vector<double> slopes(m * size), offsets(m), warm(m), gram(m * m), w(size), weights(m);
@@ -417,7 +432,7 @@ void check_reduced(std::mt19937& rng, std::size_t m, std::size_t features, std::
         const PlanesView planes{slopes.data(), size, features, free, offsets, shard, products, m, 100.0};
         for (const double tol : {1e300, 1e-6}) {
             const std::span<const double> start = tol > 1.0 ? std::span<const double>() : std::span<const double>(warm);
-            const ReducedResult found = solve_reduced(planes, 3.0, tol, start, rules, w, weights);
+            const ReducedResult found = solve_reduced(planes, 3.0, tol, start, settings, w, weights);
             const double gap = found.value - found.lower;
             expect(gap >= 0.0 && gap <= tol, "reduced: gap", static_cast<long>(m));
             values[by_planes] = found.value;

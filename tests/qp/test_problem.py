@@ -1,6 +1,8 @@
 """The reduced problem, compiled and with LAPACK: against quadprog and against each other, in both forms."""
 
+from dataclasses import fields, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,11 +14,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from cutsvm._native import core
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.problem.rounding import Magnitudes, RowScale
-from cutsvm.qp import problem as module
-from cutsvm.qp.problem import RULES, ReducedProblem
+from cutsvm.qp.problem import ReducedProblem
+from cutsvm.qp.settings import InteriorPointSettings, compiled_settings
 from tests.support.strategies import rng_of, seeds
 
-SOLVERS = {"compiled": ReducedProblem.compiled, "lapack": ReducedProblem.by_lapack}
+SOLVERS = {"compiled": ReducedProblem.compiled, "lapack": ReducedProblem.lapack}
 FORMS = ["planes", "features"]
 
 UNIT_SCALE = RowScale(Magnitudes.of_norm(1.0, 3), 1, 0, False, 0.0)
@@ -29,7 +31,7 @@ def some_planes(rng, m, d, shards, n_free):
 
 
 def odd_planes(rng, m, d, shards, n_free):
-    """Some twice, some flat, of any size, shards of one plane, shard numbers with gaps."""
+    """Duplicates, zero slopes, any scale, shards of one plane, shard numbers with gaps."""
     slopes, offsets, shard = some_planes(rng, m, d, shards, n_free)
     slopes *= 10.0 ** rng.uniform(-4, 4) * 10.0 ** rng.uniform(-1, 1, size=(m, 1))
     again = rng.integers(0, m, size=m // 3)
@@ -40,7 +42,7 @@ def odd_planes(rng, m, d, shards, n_free):
         slopes[:, d:] = 0.0
     if n_free > 1:
         kind = rng.integers(0, 4)
-        if kind == 0:  # a class that no plane mentions
+        if kind == 0:  # an inactive intercept
             slopes[:, d + rng.integers(n_free)] = 0.0
         elif kind == 1:  # columns that depend on each other
             slopes[:, d] = slopes[:, d + 1 :] @ rng.normal(size=n_free - 1)
@@ -50,7 +52,7 @@ def odd_planes(rng, m, d, shards, n_free):
 
 
 def class_planes(rng, m, d, shards, n_free):
-    """Free coordinates as many classes have them: per plane, rows wrongly given to a class less rows of it."""
+    """Free intercepts as in a multi-class problem: rows wrongly assigned to a class less rows of it."""
     slopes, offsets, shard = some_planes(rng, m, d, shards, n_free)
     pairs = rng.integers(0, n_free + 1, size=(m, 30, 2))
     counts = np.zeros((m, n_free + 1))
@@ -61,9 +63,9 @@ def class_planes(rng, m, d, shards, n_free):
     return slopes, offsets, shard
 
 
-def problem_of(form, slopes, offsets, shard, n_free, reach=100.0):
+def problem_of(form, slopes, offsets, shard, n_free, intercept_bound=100.0):
     A = slopes[:, : slopes.shape[1] - n_free]
-    return ReducedProblem(slopes, offsets, shard, n_free, A @ A.T if form == "planes" else None, reach)
+    return ReducedProblem(slopes, offsets, shard, n_free, A @ A.T if form == "planes" else None, intercept_bound)
 
 
 def objective(problem, C, w):
@@ -76,27 +78,27 @@ def objective(problem, C, w):
 
 
 def bound_of(problem, C, x):
-    """The lower bound that x gives for the problem with |b_j| <= reach, exactly."""
+    """The lower bound that x gives for the problem with |b_j| <= intercept_bound, exactly."""
     exact = [Fraction(weight) for weight in x]
     pull = [sum(Fraction(a) * weight for a, weight in zip(column, exact, strict=True)) for column in problem.slopes.T]
     gain = sum(Fraction(o) * weight for o, weight in zip(problem.offsets, exact, strict=True))
     d = len(pull) - problem.n_free
-    off = Fraction(problem.reach) * sum(abs(c) for c in pull[d:])
+    off = Fraction(problem.intercept_bound) * sum(abs(c) for c in pull[d:])
     return Fraction(C) * (gain - off) - Fraction(C) ** 2 * sum(a * a for a in pull[:d]) / 2
 
 
-def in_the_box(problem, C):
-    """The objective where quadprog finds it lowest with |b_j| <= reach: above the optimum, and close to it."""
+def objective_in_the_box(problem, C):
+    """The objective where quadprog finds it lowest with |b_j| <= intercept_bound, close to the optimum."""
     size, ids = problem.slopes.shape[1], np.unique(problem.shard)
     member = (problem.shard[:, None] == ids[None, :]).astype(float)
     d, f, s = size - problem.n_free, problem.n_free, len(ids)
-    # In w, b / reach and the shards' risks in units of the highest. quadprog wants some curvature everywhere: it is put
-    # around the last solution, five times.
+    # In w, b / intercept_bound and the shards' risks, scaled. quadprog needs a positive definite matrix:
+    # a proximal term is added around the last solution, five times.
     high = problem.offsets.max()
     extra = np.concatenate([np.zeros(d), np.full(f + s, 1e-7 * C * high)])
     curvature = np.diag(np.concatenate([np.ones(d), np.zeros(f + s)]) + extra)
     line = np.concatenate([np.zeros(d + f), np.full(s, C * high)])
-    planes = np.hstack([-problem.slopes[:, :d], -problem.reach * problem.slopes[:, d:], high * member])
+    planes = np.hstack([-problem.slopes[:, :d], -problem.intercept_bound * problem.slopes[:, d:], high * member])
     risks = np.hstack([np.zeros((s, size)), np.eye(s)])
     box = np.hstack([np.zeros((f, d)), np.eye(f), np.zeros((f, s))])
     constraints = np.vstack([planes, risks, box, -box])
@@ -105,7 +107,9 @@ def in_the_box(problem, C):
     found = np.zeros(size + s)
     for _ in range(5):
         found = quadprog.solve_qp(curvature, extra * found - line, (constraints / scale[:, None]).T, sides / scale)[0]
-    return objective(problem, C, np.concatenate([found[:d], problem.reach * np.clip(found[d:size], -1.0, 1.0)]))
+    return objective(
+        problem, C, np.concatenate([found[:d], problem.intercept_bound * np.clip(found[d:size], -1.0, 1.0)])
+    )
 
 
 def by_quadprog(slopes, offsets, shard, n_free, C):
@@ -119,9 +123,9 @@ def by_quadprog(slopes, offsets, shard, n_free, C):
     sides = np.concatenate([np.zeros(n_free), np.zeros(m), -np.ones(member.shape[1])])
     try:
         x = quadprog.solve_qp(Q, offsets, constraints, sides, n_free)[0]
-    except ValueError:  # planes that all lean one way leave nothing but x = 0
+    except ValueError:  # c of one sign: only x = 0 is feasible
         return 0.0
-    x = np.maximum(x, 0.0)  # it oversteps by 1e-6 or so
+    x = np.maximum(x, 0.0)  # it is infeasible by 1e-6 or so
     x /= np.maximum(1.0, member.T @ x)[np.unique(shard, return_inverse=True)[1]]
     for c in slopes[:, d:].T:
         up, down = x @ np.maximum(c, 0.0), x @ np.maximum(-c, 0.0)
@@ -168,16 +172,16 @@ def test_solution_and_bound(solver, form, n_free, seed, m, d, shards, C):
     d=st.integers(1, 30),
     shards=st.integers(1, 12),
     C=st.sampled_from([0.01, 1.0, 1e4]),
-    loose=st.sampled_from([np.inf, 0.3, 1e-2, 1e-6]),
+    relative_tol=st.sampled_from([np.inf, 0.3, 1e-2, 1e-6]),
     warm=st.booleans(),
 )
-def test_compiled_is_lapack(form, n_free, seed, m, d, shards, C, loose, warm):
-    """Step by step the same method."""
+def test_compiled_is_lapack(form, n_free, seed, m, d, shards, C, relative_tol, warm):
+    """The same method, step by step."""
     rng = rng_of(seed)
     problem = problem_of(form, *some_planes(rng, m, d, shards, n_free), n_free)
     start = rng.random(m) * (rng.random(m) < 0.5) / m if warm else None
-    tol = loose * problem.compiled(C, np.inf).value
-    ours, twin = problem.compiled(C, tol, start), problem.by_lapack(C, tol, start)
+    tol = relative_tol * problem.compiled(C, np.inf).value
+    ours, twin = problem.compiled(C, tol, start), problem.lapack(C, tol, start)
     assert abs(ours.steps - twin.steps) <= 1
     assert abs(ours.value - twin.value) <= 1e-9 * twin.value + tol
     assert ours.lower <= twin.value
@@ -198,21 +202,21 @@ def test_compiled_is_lapack(form, n_free, seed, m, d, shards, C, loose, warm):
     d=st.integers(1, 20),
     shards=st.integers(1, 40),
     C=st.sampled_from([1e-6, 1e-2, 1.0, 1e3, 1e6, 1e9]),
-    loose=st.sampled_from([np.inf, 1.0, 1e-3, 0.0]),
-    reach=st.sampled_from([1e-3, 1.0, 1e3, 1e6]),
+    relative_tol=st.sampled_from([np.inf, 1.0, 1e-3, 0.0]),
+    intercept_bound=st.sampled_from([1e-3, 1.0, 1e3, 1e6]),
 )
-def test_bound_is_never_above_the_optimum(solver, form, n_free, seed, m, d, shards, C, loose, reach):
+def test_bound_is_never_above_the_optimum(solver, form, n_free, seed, m, d, shards, C, relative_tol, intercept_bound):
     """Whatever the planes, C and the tolerance: the bound is below the objective at every w that any solver finds."""
-    problem = problem_of(form, *odd_planes(rng_of(seed), m, d, shards, n_free), n_free, reach)
-    start = problem.by_lapack(C, np.inf)
-    found = SOLVERS[solver](problem, C, loose * start.value)
+    problem = problem_of(form, *odd_planes(rng_of(seed), m, d, shards, n_free), n_free, intercept_bound)
+    start = problem.lapack(C, np.inf)
+    found = SOLVERS[solver](problem, C, relative_tol * start.value)
     best = min(objective(problem, C, other.w) for other in (found, start, problem.compiled(C, 0.0)))
     assert 0.0 <= found.lower <= best
     assert np.isfinite(found.w).all()
     if n_free > 1:
-        assert np.abs(found.w[d:]).max() <= reach
+        assert np.abs(found.w[d:]).max() <= intercept_bound
         assert found.lower <= max(0.0, bound_of(problem, C, found.weights))
-    round_off = 1e-11 * C * problem.offsets.sum()  # the value, unlike the bound, is not on the safe side of it
+    round_off = 1e-11 * C * problem.offsets.sum()  # the value, unlike the bound, is not corrected for it
     if form == "features" or m <= d:  # more planes than features make a Gram matrix of low rank: not as exact, not used
         assert found.value == pytest.approx(float(objective(problem, C, found.w)), rel=1e-4, abs=round_off)
     assert np.all(found.weights >= 0.0)
@@ -230,12 +234,12 @@ def test_bound_is_never_above_the_optimum(solver, form, n_free, seed, m, d, shar
     d=st.integers(1, 12),
     shards=st.integers(1, 10),
     C=st.sampled_from([0.01, 1.0, 100.0]),
-    reach=st.sampled_from([0.1, 10.0, 1e3]),
+    intercept_bound=st.sampled_from([0.1, 10.0, 1e3]),
 )
-def test_several_free_coordinates(solver, form, planes_of, seed, n_free, m, d, shards, C, reach):
-    """The problem with |b_j| <= reach is solved, whether its planes balance or not."""
-    problem = problem_of(form, *planes_of(rng_of(seed), m, d, shards, n_free), n_free, reach)
-    expected = float(in_the_box(problem, C))
+def test_several_free_intercepts(solver, form, planes_of, seed, n_free, m, d, shards, C, intercept_bound):
+    """The problem with |b_j| <= intercept_bound is solved, whether its planes balance or not."""
+    problem = problem_of(form, *planes_of(rng_of(seed), m, d, shards, n_free), n_free, intercept_bound)
+    expected = float(objective_in_the_box(problem, C))
     scale = max(expected, 1e-4 * C * problem.offsets.max())
     tol = (1e-8 if form == "features" or m <= d else 1e-6) * scale  # a Gram matrix of low rank is not as exact
     found = SOLVERS[solver](problem, C, tol)
@@ -243,7 +247,7 @@ def test_several_free_coordinates(solver, form, planes_of, seed, n_free, m, d, s
     assert found.lower <= expected
     assert found.value >= expected - 1e-4 * scale
     assert found.value == pytest.approx(float(objective(problem, C, found.w)), abs=1e-9 * scale)
-    assert np.abs(found.w[d:]).max() <= reach
+    assert np.abs(found.w[d:]).max() <= intercept_bound
     assert found.lower <= max(0.0, bound_of(problem, C, found.weights))
     assert np.all(found.weights >= 0)
     assert np.bincount(problem.shard, weights=found.weights).max() <= 1 + 1e-12
@@ -252,8 +256,8 @@ def test_several_free_coordinates(solver, form, planes_of, seed, n_free, m, d, s
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("solver", SOLVERS)
 @given(seed=seeds, n_free=st.integers(2, 6), warm=st.booleans())
-def test_a_wide_reach_costs_little(solver, form, seed, n_free, warm):
-    """Weights balance to the last digits, so that a reach of a million still leaves a bound that is tight."""
+def test_a_large_intercept_bound_leaves_the_lower_bound_tight(solver, form, seed, n_free, warm):
+    """Weights balance to the last digits, so that an intercept bound of a million leaves the lower bound tight."""
     rng = rng_of(seed)
     slopes, offsets, shard = some_planes(rng, 40, 30, 8, n_free)
     slopes[:20] = -slopes[20:]  # weights that balance exist
@@ -270,8 +274,8 @@ def test_a_wide_reach_costs_little(solver, form, seed, n_free, warm):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("solver", SOLVERS)
 @given(seed=seeds, n_free=st.integers(2, 5), C=st.sampled_from([0.01, 1.0, 1e3]))
-def test_idle_and_dependent_free_coordinates(solver, form, seed, n_free, C):
-    """A free coordinate that no plane knows stays 0; one that says the same as others changes no minimum."""
+def test_inactive_and_dependent_free_intercepts(solver, form, seed, n_free, C):
+    """A free intercept with slope 0 in every plane stays 0; a linearly dependent one does not change the minimum."""
     rng = rng_of(seed)
     slopes, offsets, shard = class_planes(rng, 30, 40, 4, n_free)
     plain = problem_of(form, slopes, offsets, shard, n_free, 1e3)
@@ -288,7 +292,7 @@ def test_idle_and_dependent_free_coordinates(solver, form, seed, n_free, C):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("m", [1, 3, 40])
 def test_weights_that_cannot_balance(solver, form, m):
-    """All planes lean one way: the risk goes to 0 with b, and the bound says so."""
+    """c has one sign: the risk goes to 0 with b, and so does the lower bound."""
     rng = rng_of(m)
     slopes, offsets, shard = some_planes(rng, m, 50, 3, 4)
     slopes[:, 50:] = 0.5 + rng.random((m, 4))
@@ -301,18 +305,18 @@ def test_weights_that_cannot_balance(solver, form, m):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("m", [2, 30, 150])
-def test_more_free_coordinates_than_planes(solver, form, m):
-    """As in the first rounds with a hundred classes."""
+def test_more_free_intercepts_than_planes(solver, form, m):
+    """As in the first iterations with a hundred classes."""
     problem = problem_of(form, *class_planes(rng_of(m), m, 200, 5, 104), 104, 1e4)
     found = SOLVERS[solver](problem, 10.0, 1e-6)
     assert found.value - found.lower <= 1e-6
     assert found.lower <= float(objective(problem, 10.0, found.w))
 
 
-@pytest.mark.parametrize("reach", [np.inf, 0.0, np.nan])
-def test_several_free_coordinates_need_a_reach(reach):
-    with pytest.raises(ValueError, match="reach: positive and finite expected with n_free = 2"):
-        ReducedProblem(np.ones((1, 3)), np.ones(1), np.zeros(1, dtype=np.int64), 2, None, reach)
+@pytest.mark.parametrize("intercept_bound", [np.inf, 0.0, np.nan])
+def test_several_free_intercepts_need_an_intercept_bound(intercept_bound):
+    with pytest.raises(ValueError, match="intercept_bound: positive and finite expected with n_free = 2"):
+        ReducedProblem(np.ones((1, 3)), np.ones(1), np.zeros(1, dtype=np.int64), 2, None, intercept_bound)
 
 
 @pytest.mark.parametrize("n_free", [1, 3])
@@ -325,53 +329,73 @@ def test_compiled_repeats_to_the_last_bit(form, n_free):
     assert first.lower == second.lower
 
 
-def test_size_chooses_the_solver(monkeypatch):
+@pytest.mark.parametrize(("form", "rows"), [("planes", 20), ("features", 4)])
+def test_lapack_solves_from_lapack_rows_on(form, rows):
     slopes, offsets, shard = some_planes(rng_of(2), 20, 4, 3, 0)
-    used = []
-    for name in ("compiled", "by_lapack"):
-        monkeypatch.setattr(ReducedProblem, name, lambda *args, name=name: used.append(name))
-    monkeypatch.setattr(module, "LARGE", 5)
-    for form in FORMS:
-        problem_of(form, slopes, offsets, shard, 0).solve(1.0, 1.0)
-    assert used == ["by_lapack", "compiled"]
+    problem = problem_of(form, slopes, offsets, shard, 0)
+    for lapack_rows, method in [(rows, ReducedProblem.lapack), (rows + 1, ReducedProblem.compiled)]:
+        found = replace(problem, settings=InteriorPointSettings(lapack_rows=lapack_rows)).solve(1.0, 1e-3)
+        assert_array_equal(found.w, method(problem, 1.0, 1e-3).w)
+    assert np.any(problem.lapack(1.0, 1e-3).w != problem.compiled(1.0, 1e-3).w)
+
+
+def test_compiled_settings_have_the_same_values_and_are_built_once():
+    settings = InteriorPointSettings(max_steps=7, backtracking=0.5)
+    compiled = compiled_settings(settings)
+    assert compiled_settings(InteriorPointSettings(max_steps=7, backtracking=0.5)) is compiled
+    names = {name for name in dir(compiled) if not name.startswith("_")}
+    assert names | {"lapack_rows"} == {field.name for field in fields(settings)}
+    for name in names:
+        assert getattr(compiled, name) == getattr(settings, name), name
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_max_steps_ends_the_method_with_a_bound(solver, form):
+    problem = problem_of(form, *some_planes(rng_of(4), 30, 20, 3, 1), 1)
+    short = SOLVERS[solver](replace(problem, settings=InteriorPointSettings(max_steps=2)), 1.0, 0.0)
+    best = SOLVERS[solver](problem, 1.0, 0.0)
+    assert short.steps <= 2 < best.steps
+    assert short.lower <= best.value <= short.value
 
 
 def test_wrong_shapes_are_refused():
     A, o, shard, gram, none = np.ones((2, 3)), np.ones(2), np.zeros(2, dtype=np.int64), np.empty((0, 0)), np.empty(0)
     w, x = np.empty(3), np.empty(2)
-    assert core.reduced(A, o, shard, 1, np.inf, gram, 1.0, 1.0, none, RULES, w, x)[1] > 0.0
+    solve = partial(core.solve_reduced, compiled_settings(InteriorPointSettings()))
+    assert solve(A, o, shard, 1, np.inf, gram, 1.0, 1.0, none, w, x)[1] > 0.0
     for args in [
-        (A[:1], o, shard, 0, np.inf, gram, 1.0, 1.0, none, RULES, w, x),
-        (A, o, shard[:1], 0, np.inf, gram, 1.0, 1.0, none, RULES, w, x),
-        (A[:0], o[:0], shard[:0], 0, np.inf, gram, 1.0, 1.0, none, RULES, w, x[:0]),
-        (A, o, shard, 3, 1.0, gram, 1.0, 1.0, none, RULES, w, x),
-        (A, o, shard, 2, np.inf, gram, 1.0, 1.0, none, RULES, w, x),
-        (A, o, shard, 2, 0.0, gram, 1.0, 1.0, none, RULES, w, x),
-        (A[:, :1], o, shard, 1, np.inf, gram, 1.0, 1.0, none, RULES, w[:1], x),
-        (np.ones((3, 2)).T, o, shard, 0, np.inf, gram, 1.0, 1.0, none, RULES, w, x),
-        (A, o, shard, 0, np.inf, np.ones((3, 3)), 1.0, 1.0, none, RULES, w, x),
-        (A, o, shard, 0, np.inf, gram, 1.0, 1.0, o[:1], RULES, w, x),
-        (A, o, shard, 0, np.inf, gram, 1.0, 1.0, none, RULES, w[:2], x),
-        (A, o, shard, 0, np.inf, gram, 1.0, 1.0, none, RULES, w, x[:1]),
+        (A[:1], o, shard, 0, np.inf, gram, 1.0, 1.0, none, w, x),
+        (A, o, shard[:1], 0, np.inf, gram, 1.0, 1.0, none, w, x),
+        (A[:0], o[:0], shard[:0], 0, np.inf, gram, 1.0, 1.0, none, w, x[:0]),
+        (A, o, shard, 3, 1.0, gram, 1.0, 1.0, none, w, x),
+        (A, o, shard, 2, np.inf, gram, 1.0, 1.0, none, w, x),
+        (A, o, shard, 2, 0.0, gram, 1.0, 1.0, none, w, x),
+        (A[:, :1], o, shard, 1, np.inf, gram, 1.0, 1.0, none, w[:1], x),
+        (np.ones((3, 2)).T, o, shard, 0, np.inf, gram, 1.0, 1.0, none, w, x),
+        (A, o, shard, 0, np.inf, np.ones((3, 3)), 1.0, 1.0, none, w, x),
+        (A, o, shard, 0, np.inf, gram, 1.0, 1.0, o[:1], w, x),
+        (A, o, shard, 0, np.inf, gram, 1.0, 1.0, none, w[:2], x),
+        (A, o, shard, 0, np.inf, gram, 1.0, 1.0, none, w, x[:1]),
     ]:
         with pytest.raises(ValueError, match="expected"):
-            core.reduced(*args)
-    with pytest.raises(TypeError):  # a copy made on the way in would lose what the kernel writes
-        core.reduced(A, o, shard, 0, np.inf, gram, 1.0, 1.0, none, RULES, w.astype(np.float32), x)
+            solve(*args)
+    with pytest.raises(TypeError):  # the kernel would write into a copy
+        solve(A, o, shard, 0, np.inf, gram, 1.0, 1.0, none, w.astype(np.float32), x)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_does_not_run_in_circles(solver):
-    """Planes on which predictor and corrector alone go round and round."""
+def test_does_not_cycle(solver):
+    """Planes on which predictor and corrector alone cycle."""
     slopes, offsets, shard = some_planes(rng_of(383646), 24, 1, 1, 0)
     reduced = SOLVERS[solver](ReducedProblem(slopes, offsets, shard, 0), 0.01, 1e-10)
     assert reduced.value - reduced.lower <= 1e-10
     assert reduced.steps < 30
 
 
-@pytest.mark.parametrize("solver", ["compiled", "by_lapack"])
-def test_a_start_far_off_balance(solver):
-    """Weights all on one side, two shards, and a constraint that asks for both."""
+@pytest.mark.parametrize("solver", ["compiled", "lapack"])
+def test_a_start_far_from_balanced_weights(solver):
+    """Weights of one sign of c only, two shards, and a constraint that needs both signs."""
     rng = np.random.default_rng(3)
     for _ in range(50):
         slopes = rng.uniform(-1.0, 1.0, size=(2, 21))
@@ -383,7 +407,7 @@ def test_a_start_far_off_balance(solver):
 
 
 @given(seed=seeds, tol=st.sampled_from([10.0, 1.0, 0.1]))
-def test_a_loose_tolerance_still_gives_a_bound(seed, tol):
+def test_a_relative_tol_tolerance_still_gives_a_bound(seed, tol):
     slopes, offsets, shard = some_planes(rng_of(seed), 20, 4, 3, 0)
     best = ReducedProblem(slopes, offsets, shard, 0).solve(100.0, tol=1e-6)
     rough = ReducedProblem(slopes, offsets, shard, 0).solve(100.0, tol=tol)
@@ -393,7 +417,7 @@ def test_a_loose_tolerance_still_gives_a_bound(seed, tol):
 
 
 def test_bundle_drops_only_idle_planes():
-    """A plane that lies under the others goes; the minimum stays."""
+    """A plane below the others is dropped; the minimum stays."""
     rng = rng_of(1)
     bundle = Bundle(3, 0, lambda: UNIT_SCALE)
     for _ in range(4):
@@ -410,8 +434,8 @@ def test_bundle_drops_only_idle_planes():
 
 
 @pytest.mark.parametrize("size", [6, 60])
-def test_bundle_with_several_free_coordinates(size):
-    """Planes over planes: the bound rises to the minimum of what they are under."""
+def test_bundle_with_several_free_intercepts(size):
+    """The lower bound increases to the minimum of the reduced problem with all planes."""
     slopes, offsets, _ = class_planes(rng_of(3), 40, size, 1, 3)
     scale = RowScale(Magnitudes.of_norm(10.0, 3), 1, 3, False, 1e3)
     bundle = Bundle(size + 3, 3, lambda: scale, reach=1e3)
@@ -426,7 +450,7 @@ def test_bundle_with_several_free_coordinates(size):
     assert lower == pytest.approx(whole.value, rel=1e-7)
 
 
-def test_an_empty_bundle_says_zero():
+def test_the_bound_of_an_empty_bundle_is_zero():
     reduced = Bundle(3, 0, lambda: UNIT_SCALE).minimise(1.0, 1e-3)
     assert reduced.lower == 0.0
     assert not reduced.w.any()

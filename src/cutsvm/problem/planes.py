@@ -11,7 +11,7 @@ import numpy as np
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.problem.rounding import RowScale, dual_bound
-from cutsvm.qp.problem import Reduced, ReducedProblem
+from cutsvm.qp.problem import ReducedProblem, ReducedSolution
 
 OVERFLOW = 1e120  # C times a slope; its square is what counts
 
@@ -129,13 +129,13 @@ class Bundle:
         return float(tops.sum())
 
     @timed("qp")
-    def minimise(self, C: float, tol: float) -> Reduced:
+    def minimise(self, C: float, tol: float) -> ReducedSolution:
         """min over w of |w|^2/2 + C R_B(w), to an absolute tolerance; its bound holds whatever the tolerance."""
         if not C * self._largest < OVERFLOW:
             raise FloatingPointError("the objective would overflow: scale the features, or lower C")
         m = self._used
         if m == 0:
-            return Reduced(np.zeros(self._slopes.shape[1]), 0.0, 0.0, 0.0, np.empty(0), 0)
+            return ReducedSolution(np.zeros(self._slopes.shape[1]), 0.0, 0.0, 0.0, np.empty(0), 0)
         problem = ReducedProblem(
             self._slopes[:m], self._offsets[:m], self._shard[:m], self.n_free, self._gram_matrix(), self.reach
         )

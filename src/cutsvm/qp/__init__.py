@@ -1,1 +1,1 @@
-"""The reduced problem: a quadratic program over the planes of a bundle, and its interior-point solver."""
+"""The reduced problem, a quadratic program over the planes of a bundle, and its interior-point method. Private."""

@@ -41,7 +41,7 @@ from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Iterate
 from cutsvm.problem.oracle import Oracle, new_bundle
 from cutsvm.problem.planes import Bundle
-from cutsvm.qp.problem import Reduced
+from cutsvm.qp.problem import ReducedSolution
 from cutsvm.solvers._common import PATIENCE, QP_SHARE, better, objective
 from cutsvm.solvers.accpm.analytic_center import Centre
 from cutsvm.solvers.accpm.oracles import ORACLES, Answer, CutOracle, Separating
@@ -165,13 +165,13 @@ class _State:
         if primal < self.primal:
             self.best, self.primal = w.copy(), primal
 
-    def certify(self, tol: float) -> Reduced:
+    def certify(self, tol: float) -> ReducedSolution:
         """The bound of all planes so far."""
         reduced = self.bundle.minimise(self.C, tol=tol)
         self.lower, self.fresh = max(self.lower, reduced.lower), 0
         return reduced
 
-    def _doubt(self, reduced: Reduced) -> None:
+    def _doubt(self, reduced: ReducedSolution) -> None:
         """(E): is a w that separates the rows the best one?"""
         assert isinstance(self.cut_oracle, Separating)
         gap = self.primal - self.lower
