@@ -34,7 +34,7 @@ __all__ = ["ReducedProblem", "ReducedSolution"]
 
 _DEFAULT = InteriorPointSettings()
 # None, as the compiled function takes it.
-_NO_GRAM, _NO_WARM_START = np.empty((0, 0)), np.empty(0)
+_NO_GRAM, _NO_START = np.empty((0, 0)), np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class ReducedProblem:
             _NO_GRAM if self.gram is None else self.gram,
             C,
             tol,
-            _NO_WARM_START if warm_start is None else warm_start,
+            _NO_START if warm_start is None else warm_start,
             w,
             weights,
         )
