@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cutsvm import LinearSVC, RankingSVM, Status, linear_path, ranking_path
 from cutsvm.estimators.path import grid
+from cutsvm.matrix import as_rows
 from cutsvm.solvers import Sifting
 from tests.support.bad_values import BAD_CS
 from tests.support.reference import svm
@@ -157,11 +158,11 @@ def test_one_C_is_a_fit(overlapping):
 
 def test_a_number_of_C_suits_the_data():
     X = np.array([[3.0, 4.0], [0.0, 5.0]])
-    assert_allclose(grid(3, X, np.array([1.0, 3.0])), [0.01, 10.0, 1e4])
-    assert_allclose(grid(3, sparse.csr_matrix(X), np.array([1.0, 3.0])), [0.01, 10.0, 1e4])
-    assert grid(1, np.zeros((2, 2)), np.ones(2)) == [1.0]
+    assert_allclose(grid(3, as_rows(X), np.array([1.0, 3.0])), [0.01, 10.0, 1e4])
+    assert_allclose(grid(3, as_rows(sparse.csr_matrix(X)), np.array([1.0, 3.0])), [0.01, 10.0, 1e4])
+    assert grid(1, as_rows(np.zeros((2, 2))), np.ones(2)) == [1.0]
     models = linear_path(X, [0, 1], Cs=2)
-    assert [model.C for model in models] == pytest.approx(grid(2, X, np.ones(2)))
+    assert [model.C for model in models] == pytest.approx(grid(2, as_rows(X), np.ones(2)))
 
 
 @pytest.mark.parametrize(("Cs", "message"), BAD_CS, ids=str)

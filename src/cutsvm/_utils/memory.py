@@ -87,12 +87,19 @@ def plan(store: Store, limit: int | None, outputs: int = 1) -> Plan:
     return Plan(True, room, words, held)
 
 
-def plan_pairs(store: Store, limit: int) -> Plan:
-    """How to train on the pairs of a store's queries: rows from the disk, what is kept of each in memory."""
-    need = in_use() + FIXED + _PER_PAIRED_ROW * store.shape[0]
+def plan_pairs(store: Store, limit: int | None) -> Plan:
+    """How to train on the pairs of a store's queries: rows in memory or on disk, what is kept of each in memory."""
+    numbers = _PER_PAIRED_ROW * store.shape[0]
+    why = "memory_limit is"
+    if limit is None:
+        need, most = store.manifest.size + numbers, USED * total()
+        if most == 0 or need <= most:
+            return Plan(False, None, f"{shown(need)} in memory")
+        limit, why = int(most), f"{shown(need)} would be too much for memory: the limit is"
+    need = in_use() + FIXED + numbers
     if need > limit:
-        raise ValueError(f"memory_limit is {shown(limit)}: too little for a fit; expected at least {shown(need)}")
-    return Plan(True, 0, f"from disk: memory_limit is {shown(limit)}; numbers of each row in memory")
+        raise ValueError(f"{why} {shown(limit)}: too little for a fit; expected at least {shown(need)}")
+    return Plan(True, 0, f"from disk: {why} {shown(limit)}; numbers of each row in memory")
 
 
 def shown(size: float) -> str:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cutsvm import solvers
 from cutsvm._utils import threads, validation
@@ -25,19 +23,13 @@ from cutsvm.driver.checkpoint import Checkpoint, check_path
 from cutsvm.driver.fingerprint import Fingerprint, Scalar
 from cutsvm.driver.run import Callback, Record, Result, Solver, Status, relative_gap
 from cutsvm.driver.warm_start import Slot, Warm
+from cutsvm.estimators._ingest import TrainingData, check_matrix
 from cutsvm.estimators._sklearn_callbacks import FitTask, Observable
-from cutsvm.io.dataset import Dataset, StoredDataset, open_dataset
-from cutsvm.matrix import StoreRows, WholeRows, as_rows
+from cutsvm.matrix import WholeRows, as_rows
 
-
-class Labelled(NamedTuple):
-    """Rows with their labels, ready for a fit."""
-
-    X: Any
-    y: Array
-    weights: Vector
-    classes: Array
-    named: Array  # the classes as they are called, where y has numbers for them
+if TYPE_CHECKING:
+    from cutsvm._utils.memory import Plan
+    from cutsvm.io.store.store import Store
 
 
 class Certified(Observable, BaseEstimator):  # type: ignore[misc]
@@ -50,12 +42,20 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
     max_time: float | None
     n_jobs: int | None
     warm_start: bool
+    memory_limit: str | int | None
     checkpoint: str | PathLike[str] | None
     callbacks: Sequence[Callable[[Record], object]] | None
     verbose: int
 
     coef_: Array
     intercept_: Array
+    n_features_in_: int
+    feature_names_in_: Array
+
+    # For `ingest`: what y holds, how few rows a fit accepts, and whether `memory_limit` keeps rows on disk.
+    _targets: ClassVar[Literal["classes", "numbers"]] = "classes"
+    _min_rows: ClassVar[int] = 1
+    _trains_from_disk: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -85,64 +85,8 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
             check_path(self.checkpoint)
         return solvers.resolve(self.solver)
 
-    @staticmethod
-    def _accepted(X: Any) -> dict[str, Any]:
-        """What `validate_data` is told; finiteness is ours to check, with the place."""
-        validation.refuse_lazy(X)
-        validation.check_sparse(X)
-        return {
-            "accept_sparse": "csr",
-            "accept_large_sparse": True,
-            "dtype": validation.float_type(X),
-            "ensure_all_finite": False,
-        }
-
-    def _check_data(self, X: Any, y: Any, **more: Any) -> tuple[Any, Array]:
-        X, y = validate_data(self, X, y, **more, **self._accepted(X))
-        validation.refuse_non_finite(X, threads.count(self.n_jobs, X.size))
-        return X, y
-
-    def _labelled(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> Labelled:
-        """X, y, the weights, and the classes that have some, at least two."""
-        rows: StoreRows | None = None
-        names: list[str] | None = None
-        texts: Array | None = None
-        if is_source(X):
-            data = open_source(X, y)
-            sample_weight = data.weights if sample_weight is None else sample_weight
-            rows, names = self._rows_on_disk(data), data.feature_names
-            X, y = (data.X, data.y) if rows is None else (rows, None)
-        if rows is None:
-            X, y = self._check_data(X, y, **more)
-        else:  # its values were checked when the store was made
-            y, texts = cast("StoredDataset", data).ranked_labels(rows.vector)
-            self.n_features_in_ = rows.d
-            self.__dict__.pop("feature_names_in_", None)
-        self._name_features(names)
-        if y.dtype == object and not all(isinstance(label, str) for label in y):
-            raise ValueError(
-                "Unknown label type: y has dtype object; make its labels numbers or strings first, "
-                "as in y.astype(int) or y.astype(str)"
-            )
-        out = None if rows is None else rows.vector(len(y))
-        weights = validation.sample_weights(sample_weight, len(y), out)
-        classes = validation.distinct(y, None if sample_weight is None else weights)
-        if not validation.whole_numbers(classes):
-            check_classification_targets(y)
-        if rows is not None:
-            rows.store.check_intact()
-        if len(classes) < 2:
-            name, only = type(self).__name__, classes.tolist()[0]
-            raise ValueError(f"{name} needs rows of at least 2 classes; there is only one class with weight: {only!r}")
-        return Labelled(X, y, weights, classes, classes if texts is None else texts[classes.astype(np.int64)])
-
-    def _name_features(self, names: list[str] | None) -> None:
-        """The names that a data set has for its features, as those of a frame."""
-        if names is not None:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-
-    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
-        """The rows of a store, for estimators that train from the disk; None: they are to be loaded."""
+    def _memory_plan(self, store: Store) -> Plan | None:
+        """How to train from a store; None: its rows are loaded."""
         return None
 
     def _callbacks(self) -> list[Callback]:
@@ -182,20 +126,20 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         if checkpoint is not None:
             checkpoint.close(converged=self.converged_)
 
-    def _warn_unless_converged(self, X: Any) -> None:
+    def _warn_unless_converged(self, data: TrainingData) -> None:
         if self.status_ is Status.INTERRUPTED and ends_a_loop():
             raise KeyboardInterrupt
         if not self.converged_:
-            warn(self._advice(X), ConvergenceWarning)
+            warn(self._advice(data), ConvergenceWarning)
 
-    def _advice(self, X: Any) -> str:
+    def _advice(self, data: TrainingData) -> str:
         """What was reached and what to do, for the warning."""
         advice = {
             Status.MAX_ITER: "raise max_iter",
             Status.MAX_TIME: "raise max_time",
             Status.PRECISION: "raise tol",
         }.get(self.status_)
-        spread = validation.scale_spread(X)
+        spread = validation.scale_spread(data.X)
         if spread > 1e4:
             scale = f"scale the features (the largest is {spread:.0e} times the smallest)"
             advice = f"{advice}, or {scale}" if advice else scale
@@ -226,13 +170,11 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         if (known := self.__dict__.get("_remembered")) is not None and known[0] is X:
             scores: Vector = known[1]
             return scores
-        X = validate_data(self, X, reset=False, **self._accepted(X))
-        validation.refuse_non_finite(X, threads.count(self.n_jobs, X.size))
-        return self._scores_of_checked(X)
+        X = check_matrix(self, X, reset=False)
+        return self._scores_of_rows(as_rows(X, threads.count(self.n_jobs, X.size)))
 
-    def _scores_of_checked(self, X: Any) -> Vector:
-        """The same for X that was checked before, as in a fit."""
-        rows = X if isinstance(X, WholeRows) else as_rows(X, threads.count(self.n_jobs, X.size))
+    def _scores_of_rows(self, rows: WholeRows) -> Vector:
+        """The same for rows that were checked before, as in a fit."""
         W = np.ascontiguousarray(self.coef_, dtype=np.float64)
         b = np.ascontiguousarray(self.intercept_, dtype=np.float64)
         if len(W) == 1:
@@ -242,27 +184,3 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
             scores = np.empty((rows.n, len(W)))
             rows.scores_many(W, b, scores)
         return scores
-
-
-@contextmanager
-def on_disk(X: Any, y: Any, limit: Any) -> Iterator[Any]:
-    """X; with a limit on memory a file that X names is a store, in a temporary folder."""
-    if limit is None or y is not None or not isinstance(X, (str, PathLike)):
-        yield X
-        return
-    from cutsvm.io.store.convert import as_store
-
-    with as_store(X) as data:
-        yield data
-
-
-def is_source(X: Any) -> bool:
-    """Whether X is a data set or the name of one, and not a matrix."""
-    return isinstance(X, (str, PathLike, Dataset))
-
-
-def open_source(source: Any, y: Any) -> Dataset:
-    """The data set, or that in the file at a path."""
-    if y is not None:
-        raise ValueError("a data set has its own labels: leave y out")
-    return source if isinstance(source, Dataset) else open_dataset(source)

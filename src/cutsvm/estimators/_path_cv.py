@@ -14,7 +14,7 @@ from concurrent.futures import wait
 from copy import copy
 from threading import Event
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -26,7 +26,12 @@ from cutsvm._utils.warn import warn
 from cutsvm.driver.run import Record, Solver, Status
 from cutsvm.estimators import path
 from cutsvm.estimators._base import Certified
+from cutsvm.estimators._ingest import TrainingData
 from cutsvm.matrix import as_rows
+
+if TYPE_CHECKING:
+    from cutsvm._utils.memory import Plan
+    from cutsvm.io.store.store import Store
 
 __all__ = ["Chooser", "Fold", "Folds", "Limits", "Outcome", "accepted", "best_of", "score_all"]
 
@@ -178,6 +183,7 @@ class Chooser(Certified):
     refit: bool
 
     path_: list[Any]
+    _trains_from_disk = False
 
     @property
     def C(self) -> float:  # type: ignore[override]
@@ -201,6 +207,9 @@ class Chooser(Certified):
             )
         solver: Solver = super()._check_params()
         return solver
+
+    def _memory_plan(self, store: Store) -> Plan | None:
+        return None  # folds have their rows in memory
 
     def _template(self, kind: type[Model], limits: Limits) -> Model:
         """An estimator of that kind with the parameters of this one, within the limits."""
@@ -250,7 +259,7 @@ class Chooser(Certified):
         if self.refit:
             self.path_ = folds.also or of_all(self._of_folds(kind, folds))
 
-    def _finish(self, X: Any) -> None:
+    def _finish(self, data: TrainingData) -> None:
         """Takes over the model with the C chosen, and says what is not as good as it was to be."""
         late = int(np.sum(self.gaps_ > self.tol))
         if self.refit:
@@ -260,7 +269,7 @@ class Chooser(Certified):
                 setattr(self, name, getattr(chosen, name))
             for model in self.path_:
                 model.set_params(**{name: self.get_params()[name] for name in ("n_jobs", "max_time", "callbacks")})
-            path.warn_of(self.path_, X)
+            path.warn_of(self.path_, data)
         if late and not (self.refit and any(not model.converged_ for model in self.path_)):
             worst = f"the worst gap is {np.nanmax(self.gaps_):.2g}"
             text = f"{late} of {self.gaps_.size} fits of folds are not at tol; {worst}"

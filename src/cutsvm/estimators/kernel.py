@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
@@ -19,6 +19,7 @@ from cutsvm.display import summary as outcome
 from cutsvm.display.callbacks import ensure_log_handler
 from cutsvm.driver.run import Iterate, Record, Result, Status, Stop, run
 from cutsvm.estimators._base import Certified
+from cutsvm.estimators._ingest import TrainingData, check_matrix, ingest
 from cutsvm.estimators._sklearn_callbacks import observed
 from cutsvm.kernel_machines import KernelSolver, resolve
 from cutsvm.kernel_machines.driver import drive
@@ -209,7 +210,8 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if self.verbose:
             ensure_log_handler()
         watch = Watch(self.max_time, LOGGER.isEnabledFor(logging.INFO))
-        X, y, weights, classes, named = self._labelled(X, y, None)
+        data = ingest(self, X, y)
+        X, y, weights, classes, named = data.X, data.y, data.weights, data.classes, data.class_names
         validation.apply_class_weights(weights, self.class_weight, classes, y, named)
         given_rounding, self._indefinite = EPS, ""
         if self.kernel == "precomputed":
@@ -238,7 +240,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         self._keep(X, sort, labels, duals(problems, alpha, len(classes), len(y)))
         if self.kernel == "linear":
             self.coef_, self.intercept_ = np.array(linear), np.zeros(len(linear))
-        self._warn_unless_converged(X)
+        self._warn_unless_converged(data)
         return self
 
     def _given_rounding(self, X: Any, solver: KernelSolver) -> float:
@@ -397,12 +399,12 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         nothing = task.answer(np.zeros(len(task.problems.rows)), float(self.C), "l2", 0, Status.MAX_TIME)
         return drive(iter([nothing]), self.tol, self._callbacks())
 
-    def _warn_unless_converged(self, X: Any) -> None:
+    def _warn_unless_converged(self, data: TrainingData) -> None:
         asked_for = self.status_ is Status.EPOCHS and not self.certify  # without a gap there is nothing to tell
         if not asked_for:
-            super()._warn_unless_converged(X)
+            super()._warn_unless_converged(data)
 
-    def _advice(self, X: Any) -> str:
+    def _advice(self, data: TrainingData) -> str:
         if self._indefinite:
             return f"{self._indefinite}. There is no best objective then, and nothing is proven of the model."
         if np.isnan(self.gap_):
@@ -412,10 +414,12 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             return f"Stopped: {self.status_.value}. How good the model is was not computed, {why}."
         if self.status_ is not Status.EPOCHS:
             other = self.kernel == "linear" and self.status_ is Status.MAX_ITER
-            return super()._advice(X) + (" For the linear kernel LinearSVC gets there in less time." if other else "")
+            return super()._advice(data) + (
+                " For the linear kernel LinearSVC gets there in less time." if other else ""
+            )
         proven = outcome.within(self.gap_)
         known = "Nothing is proven about the best objective" if proven is None else f"It is {proven}"
-        need = memory.shown(4.0 * X.shape[0] ** 2)
+        need = memory.shown(4.0 * data.rows.n**2)
         remedy = (
             f'memory_limit="{need}" holds the kernel matrix, with which the fit goes on until the gap is within tol'
             if self.epochs == "auto"
@@ -448,9 +452,8 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             return linear.reshape(len(linear), -1)
         given = self.kernel == "precomputed"
         # Of a matrix of kernel values one hears first that it has a NaN, then that it has too many columns.
-        X = validate_data(self, X, reset=False, **(self._accepted(X) | {"ensure_all_finite": given}))
+        X = check_matrix(self, X, reset=False, ensure_all_finite=given)
         n_threads = threads.count(self.n_jobs, X.shape[0] * len(self.support_))
-        validation.refuse_non_finite(X, n_threads)
         scores = np.zeros((X.shape[0], len(self.classes_) * (len(self.classes_) - 1) // 2))
         if not len(self.support_):  # a fit that was ended at once
             return scores

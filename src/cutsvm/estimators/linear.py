@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from time import perf_counter
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -19,16 +18,19 @@ from cutsvm.driver.fingerprint import Scalar
 from cutsvm.driver.path import CUT_SHORT, walk
 from cutsvm.driver.run import Record, Result, Solver, Stop
 from cutsvm.driver.split_path import walk_in_parts
-from cutsvm.estimators._base import Certified, Labelled, on_disk
+from cutsvm.estimators._base import Certified
+from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators._sklearn_callbacks import observed
 from cutsvm.estimators._to_sklearn import as_linear_svc
-from cutsvm.io.dataset import Dataset, StoredDataset
-from cutsvm.io.temporary_arrays import TemporaryArrays
-from cutsvm.matrix import Rows, StoreRows, WholeRows, as_rows
+from cutsvm.matrix import Rows
 from cutsvm.problem.losses import CrammerSinger, Hinge
 from cutsvm.problem.multiclass import MulticlassOracle
 from cutsvm.problem.oracle import Intercept, Oracle
 from cutsvm.solvers import ACCPM, DCD
+
+if TYPE_CHECKING:
+    from cutsvm._utils.memory import Plan
+    from cutsvm.io.store.store import Store
 
 
 class Solved(NamedTuple):
@@ -132,6 +134,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     """
 
     classes_: Array
+    _trains_from_disk = True
 
     def __init__(
         self,
@@ -172,33 +175,27 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`, `fit("train.store")`."""
         solver = self._check_params()
-        with on_disk(X, y, self.memory_limit) as source:
-            return self._fit(solver, source, y, sample_weight)
-
-    def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> LinearSVC:
-        labelled = self._labelled(X, y, sample_weight)
-        self._fit_all([self], solver, labelled)
-        self._warn_unless_converged(labelled.X)
+        with ingest(self, X, y, sample_weight) as data:
+            self._fit_path([self], solver, data)
+            self._warn_unless_converged(data)
         return self
 
-    def _fit_all(self, models: Sequence[LinearSVC], solver: Solver, labelled: Labelled) -> None:
-        """Fits models that differ from this one in C only, with one walk over all C."""
-        X, y, weights, classes, named = labelled
-        if isinstance(X, StoreRows) and isinstance(getattr(solver, "inner", solver), DCD):
+    def _fit_path(self, models: Sequence[LinearSVC], solver: Solver, data: TrainingData) -> None:
+        """Fits models that differ from this one in C only: a path over all C. Overwrites `data.weights`."""
+        if data.on_disk and isinstance(getattr(solver, "inner", solver), DCD):
             raise ValueError(
                 f"{solver!r} wants its rows in memory: use ocas, cpa, sifting, accpm or auto for rows on disk"
             )
-        validation.apply_class_weights(weights, self.class_weight, classes, y, named)
-        rows = X if isinstance(X, WholeRows) else as_rows(X, threads.count(self.n_jobs, X.size))
-        checkpoint = self._checkpoint_of(solver, rows, y, weights, classes)
+        validation.apply_class_weights(data.weights, self.class_weight, data.classes, data.y, data.class_names)
+        checkpoint = self._checkpoint_of(solver, data)
         if (task := self.__dict__.get("_fit_task")) is not None:
-            task.fitted = {"classes_": named}
+            task.fitted = {"classes_": data.class_names}
         Cs = [float(model.C) for model in models]
-        joint = len(classes) > 2 and self.multi_class == "crammer_singer"
+        joint = len(data.classes) > 2 and self.multi_class == "crammer_singer"
         with threads.one_blas_thread():
-            solved = (self._solve_jointly if joint else self._solve)(solver, rows, labelled, Cs, checkpoint)
+            solved = (self._solve_jointly if joint else self._solve)(solver, data.rows, data, Cs, checkpoint)
         for model, (results, coef, intercept) in zip(models, solved, strict=True):
-            model.classes_, model.coef_, model.intercept_ = named, coef, intercept
+            model.classes_, model.coef_, model.intercept_ = data.class_names, coef, intercept
             model._certify(results, checkpoint)
 
     def _check_params(self) -> Solver:
@@ -208,35 +205,27 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             memory.parse(self.memory_limit)
         return super()._check_params()
 
-    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
-        if not isinstance(data, StoredDataset) or data.loaded:
-            return None
+    def _memory_plan(self, store: Store) -> Plan | None:
         limit = None if self.memory_limit is None else memory.parse(self.memory_limit)
-        classes = len(data.store.labels)
+        classes = len(store.labels)
         outputs = classes if classes > 2 and self.multi_class == "crammer_singer" else 1
-        plan = memory.plan(data.store, limit, outputs)
-        logging.getLogger("cutsvm").info("%s: training %s", data.source, plan.words)
-        if not plan.streams:
-            return None
-        scratch = None if plan.held else TemporaryArrays(data.store.path)
-        return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room, scratch=scratch)
+        return memory.plan(store, limit, outputs)
 
-    def _checkpoint_of(
-        self, solver: Solver, rows: WholeRows, y: Array, weights: Vector, classes: Array
-    ) -> Checkpoint | None:
+    def _checkpoint_of(self, solver: Solver, data: TrainingData) -> Checkpoint | None:
         if self.checkpoint is None:
             return None
-        data = {"y": fingerprint.of_labels(y, classes), "weights": fingerprint.of_column(weights)}
+        hashes = {"y": fingerprint.of_labels(data.y, data.classes), "weights": fingerprint.of_column(data.weights)}
         settings: dict[str, Scalar] = {"intercept": self._intercept().value}
-        if len(classes) > 2:
+        if len(data.classes) > 2:
             settings["multi_class"] = self.multi_class
-        return self._open_checkpoint(solver, rows, data, **settings, classes=" ".join(map(str, classes.tolist())))
+        classes = " ".join(map(str, data.classes.tolist()))
+        return self._open_checkpoint(solver, data.rows, hashes, **settings, classes=classes)
 
     def _solve(
-        self, solver: Solver, rows: Rows, labelled: Labelled, Cs: Sequence[float], checkpoint: Checkpoint | None
+        self, solver: Solver, rows: Rows, data: TrainingData, Cs: Sequence[float], checkpoint: Checkpoint | None
     ) -> list[Solved]:
         """For each C one result per positive class: of two the second, of more each; their weights and intercepts."""
-        _, y, weights, classes, named = labelled
+        y, weights, classes, named = data.y, data.weights, data.classes, data.class_names
         n_threads = threads.count(self.n_jobs, rows.entries)
         two = len(classes) == 2
         positives, names = classes[int(two) :], [""] if two else [str(name) for name in named]
@@ -264,10 +253,10 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         return solved
 
     def _solve_jointly(
-        self, solver: Solver, rows: Rows, labelled: Labelled, Cs: Sequence[float], checkpoint: Checkpoint | None
+        self, solver: Solver, rows: Rows, data: TrainingData, Cs: Sequence[float], checkpoint: Checkpoint | None
     ) -> list[Solved]:
         """For each C the result for all classes in one problem, as a list of one; weights and intercepts."""
-        _, y, weights, classes, _ = labelled
+        y, weights, classes = data.y, data.weights, data.classes
         if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
             raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
         n_threads = threads.count(self.n_jobs, rows.entries)

@@ -10,16 +10,14 @@ import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
-from cutsvm._utils import validation
+from cutsvm._utils import threads, validation
 from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Record, Solver
-from cutsvm.estimators._base import Labelled
+from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._path_cv import Chooser, Fold, Limits, Outcome, accepted, score_all
 from cutsvm.estimators._sklearn_callbacks import observed
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.path import copies, grid
-from cutsvm.io.dataset import Dataset
-from cutsvm.matrix import StoreRows, as_rows
 
 
 class LinearSVCCV(Chooser, LinearSVC):
@@ -117,22 +115,21 @@ class LinearSVCCV(Chooser, LinearSVC):
         groups: for splitters that keep groups whole.
         """
         solver = self._check_params()
-        labelled = self._labelled(X, y, sample_weight)
-        X, y, weights = labelled[:3]
+        data = ingest(self, X, y, sample_weight)
+        X, y, weights = data.X, data.y, data.weights
         scorer = check_scoring(self, scoring=self.scoring)
         splits = check_cv(self.cv, y, classifier=True).split(X, y, groups)
-        Cs = grid(self.Cs, X, weights)
-        rows = as_rows(X)
+        Cs = grid(self.Cs, data.rows, weights)
+        on_one_thread = data.on_threads(1)
 
         def of_fold(fold: Fold, limits: Limits) -> Outcome:
             _, train, test = fold
-            own = weights[train]
-            found = validation.distinct(y[train], own)
+            found = validation.distinct(y[train], weights[train])
             if len(found) < 2:
                 raise ValueError(f"fold {fold.number}: all rows to train on are of one class, {found.tolist()[0]!r}")
             part = self._template(LinearSVC, limits)
             models = copies(part, Cs)
-            part._fit_all(models, solver, Labelled(rows.take(train), y[train], own.copy(), found, found))
+            part._fit_path(models, solver, on_one_thread.take(train, found))
             given, labels = None if sample_weight is None else weights[test], y[test]
 
             def score(model: LinearSVC, held_out: Any) -> float:
@@ -144,12 +141,9 @@ class LinearSVCCV(Chooser, LinearSVC):
 
         def of_all(template: LinearSVC) -> list[LinearSVC]:
             models = copies(template, Cs)
-            template._fit_all(models, solver, labelled._replace(weights=weights.copy()))
+            template._fit_path(models, solver, data.on_threads(threads.count(template.n_jobs, X.size)))
             return models
 
         self._choose(splits, Cs, X.size, of_fold, of_all, LinearSVC)
-        self._finish(X)
+        self._finish(data)
         return self
-
-    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
-        return None

@@ -31,6 +31,7 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm._utils.warn import warn
 from cutsvm.display.plotting.grid import written
 from cutsvm.display.progress import CountBar
+from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators.kernel import KernelSVC
 from cutsvm.kernel_machines.gram import ROWS, Kernel, Points, in_blocks
 from cutsvm.kernel_machines.one_vs_one import Problems, joined, pairwise
@@ -176,7 +177,8 @@ class _Search:
     def __init__(self, estimator: KernelSVC, X: Any, y: Any, grid: dict[str, list[Any]], random: Any) -> None:
         self.estimator = estimator
         estimator._check_params()
-        X, y, _, self.classes, self.named = estimator._labelled(X, y, None)
+        data = ingest(estimator, X, y)
+        X, y, self.classes, self.named = data.X, data.y, data.classes, data.class_names
         if estimator.kernel == "precomputed":
             validation.square(X)
         limit = estimator._limit()

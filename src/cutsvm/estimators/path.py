@@ -14,10 +14,11 @@ from cutsvm._utils.types import Vector
 from cutsvm._utils.validation import parts
 from cutsvm._utils.warn import ends_a_loop, warn
 from cutsvm.driver.run import Status
-from cutsvm.estimators._base import Certified, on_disk
+from cutsvm.estimators._base import Certified
+from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.ranking import RankingSVM
-from cutsvm.matrix import WholeRows, as_rows
+from cutsvm.matrix import WholeRows
 
 __all__ = ["grid", "linear_path", "ranking_path"]
 
@@ -57,11 +58,10 @@ def linear_path(X: Any, y: Any = None, *, Cs: Any, sample_weight: Any = None, **
     template = _template(LinearSVC, params)
     check(Cs)
     solver = template._check_params()
-    with on_disk(X, y, template.memory_limit) as source:
-        labelled = template._labelled(source, y, sample_weight)
-        models = copies(template, grid(Cs, labelled.X, labelled.weights))
-        template._fit_all(models, solver, labelled)
-    warn_of(models, labelled.X)
+    with ingest(template, X, y, sample_weight) as data:
+        models = copies(template, grid(Cs, data.rows, data.weights))
+        template._fit_path(models, solver, data)
+        warn_of(models, data)
     return models
 
 
@@ -75,11 +75,10 @@ def ranking_path(
     template = _template(RankingSVM, params)
     check(Cs)
     solver = template._check_params()
-    with on_disk(X, y, template.memory_limit) as source:
-        data = template._queries(source, y, qid, sample_weight)
-        models = copies(template, grid(Cs, data.X, data.weights / data.weights.sum()))
-        template._fit_queries(models, solver, data)
-    warn_of(models, data.X)
+    with ingest(template, X, y, sample_weight, qid=qid) as data:
+        models = copies(template, grid(Cs, data.rows, data.weights / data.weights.sum()))
+        template._fit_path(models, solver, data)
+        warn_of(models, data)
     return models
 
 
@@ -108,18 +107,17 @@ def check(Cs: Any) -> None:
             raise ValueError(f"Cs[{k}]={value!r}: {what}; expected each C once, in rising order")
 
 
-def grid(Cs: Any, X: Any, weights: Vector) -> list[float]:
+def grid(Cs: Any, rows: WholeRows, weights: Vector) -> list[float]:
     """The numbers themselves, or so many of them as suit the data."""
     if not isinstance(Cs, (int, np.integer)):
         return [float(value) for value in Cs]
     # To 6 digits, so that weights and repeated rows give the very same C.
-    unit = float(f"{mass(X, weights):.6g}") or 1.0
+    unit = float(f"{mass(rows, weights):.6g}") or 1.0
     return [float(f"{C:.6g}") for C in np.geomspace(EASIEST / unit, HARDEST / unit, int(Cs))]
 
 
-def mass(X: Any, weights: Vector) -> float:
+def mass(rows: WholeRows, weights: Vector) -> float:
     """The sum of weights_i |x_i|^2."""
-    rows = X if isinstance(X, WholeRows) else as_rows(X)
     return sum(float(weights[part] @ rows.squares_of(part.start, min(part.stop, rows.n))) for part in parts(rows.n))
 
 
@@ -134,7 +132,7 @@ def copies(template: Model, Cs: Sequence[float]) -> list[Model]:
     return models
 
 
-def warn_of(models: Sequence[Certified], X: Any) -> None:
+def warn_of(models: Sequence[Certified], data: TrainingData) -> None:
     """One warning for all that did not get there, about the worst of them."""
     late = [model for model in models if not model.converged_]
     if any(model.status_ is Status.INTERRUPTED for model in late) and ends_a_loop():
@@ -142,4 +140,4 @@ def warn_of(models: Sequence[Certified], X: Any) -> None:
     if late:
         worst = max(late, key=lambda model: model.gap_)
         many = f"{len(late)} of {len(models)} C are not at tol; the worst is C={worst.C:g}. "
-        warn(many + worst._advice(X), ConvergenceWarning)
+        warn(many + worst._advice(data), ConvergenceWarning)

@@ -9,10 +9,9 @@ where m is the sum of s_i s_j over these pairs: without weights, their number.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -24,19 +23,26 @@ from cutsvm.driver.checkpoint import Checkpoint
 from cutsvm.driver.path import walk
 from cutsvm.driver.run import Record, Solver, Stop
 from cutsvm.estimators import _queries as queries
-from cutsvm.estimators._base import Certified, is_source, on_disk, open_source
+from cutsvm.estimators._base import Certified
+from cutsvm.estimators._ingest import TrainingData, check_numeric, ingest
 from cutsvm.estimators._sklearn_callbacks import observed
 from cutsvm.estimators._thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
 from cutsvm.estimators._to_sklearn import as_linear_svc
-from cutsvm.io.dataset import Dataset, StoredDataset
-from cutsvm.matrix import StoreRows, WholeRows, as_rows
+from cutsvm.matrix import WholeRows
 from cutsvm.problem.losses import Pairwise
 from cutsvm.problem.oracle import PairOracle
 from cutsvm.solvers import ACCPM, DCD
 
+if TYPE_CHECKING:
+    from cutsvm._utils.memory import Plan
+    from cutsvm.io.store.store import Store
+
 
 class _PairwiseSVM(Certified):
     """What the three share: parameters, and the fit once rows stand query by query."""
+
+    _min_rows = 2
+    _trains_from_disk = True
 
     def __init__(
         self,
@@ -73,22 +79,14 @@ class _PairwiseSVM(Certified):
             raise ValueError(f'{solver!r} has no pairs of rows: use "auto", "ocas" or "cpa"')
         return solver
 
-    def _rows_on_disk(self, data: Dataset) -> StoreRows | None:
-        if self.memory_limit is None or not isinstance(data, StoredDataset) or data.loaded:
-            return None
-        plan = memory.plan_pairs(data.store, memory.parse(self.memory_limit))
-        logging.getLogger("cutsvm").info("%s: training %s", data.source, plan.words)
-        return StoreRows(data.store, threads.count(self.n_jobs), room=plan.room)
+    def _memory_plan(self, store: Store) -> Plan | None:
+        limit = None if self.memory_limit is None else memory.parse(self.memory_limit)
+        return memory.plan_pairs(store, limit)
 
-    def _fit_pairs(self, solver: Solver, X: Any, y: Array, starts: Ints, weights: Vector) -> Pairwise:
-        """The fit; `starts` says where queries start."""
-        return self._fit_all_pairs([self], solver, X, y, starts, weights)
-
-    def _fit_all_pairs(
-        self, models: Sequence[_PairwiseSVM], solver: Solver, X: Any, y: Array, starts: Ints, weights: Vector
+    def _fit_pairs(
+        self, models: Sequence[_PairwiseSVM], solver: Solver, rows: WholeRows, y: Array, starts: Ints, weights: Vector
     ) -> Pairwise:
-        """The fits of models that differ from this one in C only, with one walk over all C."""
-        rows = X if isinstance(X, WholeRows) else as_rows(X, threads.count(self.n_jobs, X.size))
+        """Fits models that differ from this one in C only; query q has the rows from starts[q] to starts[q + 1]."""
         n_threads = threads.count(self.n_jobs, rows.entries)
         loss = Pairwise(y, weights, starts, n_threads)
         if not loss.total > 0.0:
@@ -120,15 +118,6 @@ class _PairwiseSVM(Certified):
             return None
         data = {"y": fingerprint.of_labels(y, np.unique(y)), "weights": fingerprint.of_column(weights)}
         return self._open_checkpoint(solver, rows, {**data, "queries": fingerprint.of_column(starts)})
-
-
-class Queries(NamedTuple):
-    """Rows with what they are to be ordered by, ready for a fit; queries are numbers."""
-
-    X: Any
-    y: Array
-    codes: Ints
-    weights: Vector
 
 
 class RankingSVM(_PairwiseSVM):
@@ -174,6 +163,8 @@ class RankingSVM(_PairwiseSVM):
     True
     """
 
+    _targets = "numbers"
+
     @observed
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVM:
         """Fits the model to rows X with values y to be ordered by, within each query.
@@ -182,56 +173,32 @@ class RankingSVM(_PairwiseSVM):
         of a file with `qid:`. A query's rows are put side by side if they are not, which takes a copy of X.
         """
         solver = self._check_params()
-        with on_disk(X, y, self.memory_limit) as source:
-            return self._fit(solver, source, y, qid, sample_weight)
-
-    def _fit(self, solver: Solver, X: Any, y: Any, qid: Any, sample_weight: Any) -> RankingSVM:
-        data = self._queries(X, y, qid, sample_weight)
-        self._fit_queries([self], solver, data)
-        self._warn_unless_converged(data.X)
+        with ingest(self, X, y, sample_weight, qid=qid) as data:
+            self._fit_path([self], solver, data)
+            self._warn_unless_converged(data)
         return self
 
-    def _queries(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Queries:
-        """The checked rows."""
-        names: list[str] | None = None
-        if is_source(X):
-            data = open_source(X, y)
-            if qid is not None and data.qid is not None:
-                raise ValueError("the data set has its own queries: leave qid out")
-            rows, names = self._rows_on_disk(data), data.feature_names
-            X, y, qid = data.X if rows is None else rows, data.y, data.qid if qid is None else qid
-            sample_weight = data.weights if sample_weight is None else sample_weight
-        if isinstance(X, StoreRows):  # its values were checked when the store was made
-            self.n_features_in_ = X.d
-            self.__dict__.pop("feature_names_in_", None)
-        else:
-            X, y = self._check_data(X, y, y_numeric=True, ensure_min_samples=2)
-        self._name_features(names)
-        refuse_text(y)
-        weights = validation.sample_weights(sample_weight, len(y))
-        return Queries(X, y, queries.encode(qid, len(y)), weights)
-
-    def _fit_queries(self, models: Sequence[RankingSVM], solver: Solver, data: Queries) -> None:
+    def _fit_path(self, models: Sequence[RankingSVM], solver: Solver, data: TrainingData) -> None:
         """Fits models that differ from this one in C only."""
-        X, y, codes, weights = data
+        rows, y, weights, codes = data.rows, data.y, data.weights, data.query_codes
         kept = np.flatnonzero(weights > 0.0)
         order, starts = queries.query_by_query(codes)
-        if isinstance(X, StoreRows) and (order is not None or len(kept) < len(y)):
+        if data.on_disk and (order is not None or len(kept) < len(y)):
             raise ValueError(
                 "memory_limit: the rows of a query must stand side by side in the store, and none have weight 0: sort "
                 "them before they are converted, or leave memory_limit out"
             )
-        if len(kept) < len(y):  # a row without weight makes no pair, and no level either
+        if len(kept) < len(y):  # a row without weight is in no pair, and its y is no level
             order, starts = queries.query_by_query(codes[kept])
             order = kept if order is None else kept[order]
-        many, skipped = len(starts) - 1, 0
-        if not isinstance(X, StoreRows):
+        n_queries, skipped = len(starts) - 1, 0
+        if not data.on_disk:
             order, starts, skipped = queries.without_unpaired(y, order, starts)
         if order is not None:
-            X, y, weights = _taken(X, order), y[order], weights[order]
-        loss = self._fit_all_pairs(models, solver, X, y, starts, weights)
+            rows, y, weights = rows.take(order), y[order], weights[order]
+        loss = self._fit_pairs(models, solver, rows, y, starts, weights)
         for model in models:
-            model.n_queries_ = many
+            model.n_queries_ = n_queries
             model.n_skipped_queries_ = skipped + int(np.count_nonzero(loss.levels < 2))
 
     def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
@@ -295,22 +262,17 @@ class ROCAreaSVC(ClassifierMixin, _PairwiseSVM):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ROCAreaSVC:
         """Fits the model to rows X with labels y of two classes, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
-        with on_disk(X, y, self.memory_limit) as source:
-            return self._fit(solver, source, y, sample_weight)
-
-    def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> ROCAreaSVC:
-        X, y, weights, classes, named = self._labelled(X, y, sample_weight, ensure_min_samples=2)
-        if len(classes) > 2:
-            raise ValueError(
-                "Only binary classification is supported: ROCAreaSVC takes two classes, "
-                f"y has {len(classes)}; OrdinalSVC takes more, in order"
-            )
-        levels = (y == classes[1]).astype(np.int64)
-        self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)
-        self.classes_ = named
-        scores = self._scores_of_checked(X)
-        self.intercept_ = -best_thresholds(scores, levels, weights, 2, "zero_one")
-        self._warn_unless_converged(X)
+        with ingest(self, X, y, sample_weight) as data:
+            if len(data.classes) > 2:
+                raise ValueError(
+                    "Only binary classification is supported: ROCAreaSVC takes two classes, "
+                    f"y has {len(data.classes)}; OrdinalSVC takes more, in order"
+                )
+            levels = (data.y == data.classes[1]).astype(np.int64)
+            self._fit_pairs([self], solver, data.rows, levels, np.array([0, len(levels)]), data.weights)
+            self.classes_ = data.class_names
+            self.intercept_ = -best_thresholds(self._scores_of_rows(data.rows), levels, data.weights, 2, "zero_one")
+            self._warn_unless_converged(data)
         return self
 
     def decision_function(self, X: Any) -> Vector:
@@ -416,20 +378,16 @@ class OrdinalSVC(_PairwiseSVM):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrdinalSVC:
         """Fits the model to rows X with levels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
-        with on_disk(X, y, self.memory_limit) as source:
-            return self._fit(solver, source, y, sample_weight)
-
-    def _fit(self, solver: Solver, X: Any, y: Any, sample_weight: Any) -> OrdinalSVC:
         stated = stated_order(y) if self.levels is None else np.asarray(self.levels)
-        X, y, weights, classes, named = self._labelled(X, y, sample_weight, ensure_min_samples=2)
-        order = in_stated_order(named, stated)
-        levels = np.argsort(order)[np.minimum(np.searchsorted(classes, y), len(classes) - 1)]
-        self._fit_pairs(solver, X, levels, np.array([0, len(y)]), weights)
-        self.classes_ = named[order]
-        self.thresholds_ = best_thresholds(
-            self._scores_of_checked(X), levels, weights, len(classes), self.threshold_loss
-        )
-        self._warn_unless_converged(X)
+        with ingest(self, X, y, sample_weight) as data:
+            classes, weights = data.classes, data.weights
+            order = in_stated_order(data.class_names, stated)
+            levels = np.argsort(order)[np.minimum(np.searchsorted(classes, data.y), len(classes) - 1)]
+            self._fit_pairs([self], solver, data.rows, levels, np.array([0, len(levels)]), weights)
+            self.classes_ = data.class_names[order]
+            scores = self._scores_of_rows(data.rows)
+            self.thresholds_ = best_thresholds(scores, levels, weights, len(classes), self.threshold_loss)
+            self._warn_unless_converged(data)
         return self
 
     def decision_function(self, X: Any) -> Vector:
@@ -454,17 +412,13 @@ class OrdinalSVC(_PairwiseSVM):
         return pair_accuracy(scores, order[at], None, sample_weight)
 
 
-def _taken(X: Any, rows: Ints) -> Any:
-    return X.take(rows) if isinstance(X, WholeRows) else X[rows]
-
-
 def pair_accuracy(scores: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
     """The share of the pairs of one query with y_i > y_j whose scores are in that order; equal scores count half."""
     scores = np.ascontiguousarray(scores, dtype=np.float64)
     y = np.asarray(y)
     if y.shape != scores.shape:
         raise ValueError(f"y has the shape {y.shape}: expected one value for each of the {len(scores)} scores")
-    refuse_text(y)
+    check_numeric(y)
     weights = validation.sample_weights(sample_weight, len(y))
     order, starts = queries.query_by_query(queries.encode(qid, len(y)))
     if order is not None:
@@ -473,11 +427,3 @@ def pair_accuracy(scores: Any, y: Any, qid: Any = None, sample_weight: Any = Non
     if not loss.total > 0.0:
         raise ValueError("there is no pair to score: y is the same for all rows of a query, in all queries")
     return float(1.0 - loss.misordered(scores).sum() / loss.total)
-
-
-def refuse_text(y: Array) -> None:
-    """Values to order by are numbers: text would be put in order by its letters."""
-    if y.dtype.kind not in "iufb":
-        raise ValueError(f"y has dtype {y.dtype}: expected numbers, the higher the further up")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError(f"y[{int(np.argmin(np.isfinite(y)))}] is {y[np.argmin(np.isfinite(y))]}: expected numbers")

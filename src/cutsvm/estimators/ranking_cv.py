@@ -10,13 +10,14 @@ import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
+from cutsvm._utils import threads
 from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Record, Solver
+from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._path_cv import Chooser, Fold, Limits, Outcome, accepted, score_all
 from cutsvm.estimators._sklearn_callbacks import observed
 from cutsvm.estimators.path import copies, grid
-from cutsvm.estimators.ranking import Queries, RankingSVM
-from cutsvm.matrix import as_rows
+from cutsvm.estimators.ranking import RankingSVM
 
 
 class RankingSVMCV(Chooser, RankingSVM):
@@ -91,18 +92,18 @@ class RankingSVMCV(Chooser, RankingSVM):
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVMCV:
         """Chooses C and fits the model to rows X with values y to be ordered by, within each query."""
         solver = self._check_params()
-        data = self._queries(X, y, qid, sample_weight)
-        X, y, codes, weights = data
+        data = ingest(self, X, y, sample_weight, qid=qid)
+        X, y, codes, weights = data.X, data.y, data.query_codes, data.weights
         scorer = check_scoring(self, scoring=self.scoring)
-        Cs = grid(self.Cs, X, weights / weights.sum())
-        rows = as_rows(X)
+        Cs = grid(self.Cs, data.rows, weights / weights.sum())
+        on_one_thread = data.on_threads(1)
 
         def of_fold(fold: Fold, limits: Limits) -> Outcome:
             number, train, test = fold
             part = self._template(RankingSVM, limits)
             models = copies(part, Cs)
             try:
-                part._fit_queries(models, solver, Queries(rows.take(train), y[train], codes[train], weights[train]))
+                part._fit_path(models, solver, on_one_thread.take(train))
             except ValueError as error:
                 raise ValueError(f"fold {number}: {error}") from None
             given = {"qid": codes[test], "sample_weight": None if sample_weight is None else weights[test]}
@@ -119,11 +120,11 @@ class RankingSVMCV(Chooser, RankingSVM):
 
         def of_all(template: RankingSVM) -> list[RankingSVM]:
             models = copies(template, Cs)
-            template._fit_queries(models, solver, data)
+            template._fit_path(models, solver, data.on_threads(threads.count(template.n_jobs, X.size)))
             return models
 
         self._choose(self._splits(X, y, codes), Cs, X.size, of_fold, of_all, RankingSVM)
-        self._finish(X)
+        self._finish(data)
         return self
 
     def _splits(self, X: Any, y: Any, codes: Any) -> Iterable[tuple[Any, Any]]:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cutsvm._utils.types import Array, Vector
 from cutsvm.display.plotting.models import scores_of
-from cutsvm.estimators._base import is_source, open_source
+from cutsvm.estimators._ingest import is_data_set, open_data_set
 from cutsvm.estimators._thresholds import level_of
 from cutsvm.io.dataset import Dataset
 from cutsvm.io.models.model_file import ModelFileError, task_of
@@ -102,8 +102,8 @@ def build_context(
         plain: dict[str, Any] = {"source": source, "shape": origin.shape, "entries": origin.entries}
         return ReportContext(estimator, task, origin, **plain, feature_names=feature_names)
     looked_at = estimator
-    if is_source(X):
-        data = _in_order(open_source(X, y), estimator)
+    if is_data_set(X):
+        data = _in_order(open_data_set(X, y), estimator)
         source = data.source if source is None else source
         X, y, qid = data.X, data.y, data.qid if qid is None else qid
         looked_at = copy(estimator)  # the columns are in order, and an array has no names that could tell

@@ -1,0 +1,204 @@
+"""ingest: the input of `fit`, for every estimator and from any source, as checked `TrainingData`.
+
+Arrays, sparse matrices and frames are validated by scikit-learn and read in place. A file is loaded or, under a
+`memory_limit`, converted to a temporary store. The rows of a store are loaded or stay on disk, as the memory plan of
+the estimator says. Weights, queries and feature names come from the arguments of `fit` or from the data set.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from cutsvm._utils import threads, validation
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.estimators import _queries as queries
+from cutsvm.io.dataset import Dataset, StoredDataset, open_dataset
+from cutsvm.io.temporary_arrays import TemporaryArrays
+from cutsvm.matrix import StoreRows, WholeRows, as_rows
+
+if TYPE_CHECKING:
+    from cutsvm._utils.memory import Plan
+    from cutsvm.io.store.store import Store
+
+__all__ = ["Ingesting", "TrainingData", "check_matrix", "check_numeric", "ingest", "is_data_set", "open_data_set"]
+
+_EMPTY: Array = np.empty(0, dtype=np.int64)
+
+
+class Ingesting(Protocol):
+    """What `ingest` asks of an estimator."""
+
+    n_jobs: int | None
+    memory_limit: str | int | None
+    _targets: ClassVar[Literal["classes", "numbers"]]
+    _min_rows: ClassVar[int]
+    _trains_from_disk: ClassVar[bool]
+    n_features_in_: int
+    feature_names_in_: Array
+
+    def _memory_plan(self, store: Store) -> Plan | None:
+        """Whether to read the rows of a store from disk; None: to load them."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Checked rows with their labels and weights. As a context manager it removes its temporary store."""
+
+    X: Any  # an array or CSR matrix; for rows on disk the same as `rows`
+    rows: WholeRows
+    y: Array  # one label per row; for text labels on disk, the rank of the label
+    weights: Vector  # one weight per row; the fit may overwrite them
+    # Distinct y of rows with weight, ascending, and their labels; empty where y is a number to order by.
+    classes: Array = field(default_factory=lambda: _EMPTY)
+    class_names: Array = field(default_factory=lambda: _EMPTY)
+    # One per row, equal within a query; empty where y is a class.
+    query_codes: Ints = field(default_factory=lambda: _EMPTY)
+    resources: ExitStack = field(default_factory=ExitStack, repr=False)
+
+    def __enter__(self) -> TrainingData:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.resources.close()
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether rows are read from a store in every pass."""
+        return isinstance(self.rows, StoreRows)
+
+    def take(self, rows: Ints, classes: Array = _EMPTY) -> TrainingData:
+        """A copy of some rows, in this order; classes: the distinct labels among them."""
+        own, codes = self.rows.take(rows), self.query_codes
+        return TrainingData(
+            own, own, self.y[rows], self.weights[rows], classes, classes, codes[rows] if len(codes) else codes
+        )
+
+    def on_threads(self, count: int) -> TrainingData:
+        """The same data with weights of its own, for a fit on so many threads; not for rows on disk."""
+        return replace(self, rows=as_rows(self.X, count), weights=self.weights.copy())
+
+
+def ingest(estimator: Ingesting, X: Any, y: Any = None, sample_weight: Any = None, *, qid: Any = None) -> TrainingData:
+    """The data of `estimator.fit(X, y, sample_weight)`; sets `n_features_in_` and `feature_names_in_`."""
+    with ExitStack() as resources:
+        source = _open(estimator, X, y, resources) if is_data_set(X) else None
+        if source is not None:
+            if qid is not None and source.qid is not None:
+                raise ValueError("the data set has its own queries: leave qid out")
+            sample_weight = source.weights if sample_weight is None else sample_weight
+            qid = source.qid if qid is None else qid
+        X, rows, y, texts = _matrix(estimator, X, y, source)
+        if estimator._targets == "numbers":
+            check_numeric(y)
+            weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
+            codes = queries.encode(qid, len(y))
+            return TrainingData(X, rows, y, weights, query_codes=codes, resources=resources.pop_all())
+        _check_label_type(y)
+        weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
+        classes = _classes(estimator, rows, y, None if sample_weight is None else weights)
+        names = classes if texts is None else texts[classes.astype(np.int64)]
+        return TrainingData(X, rows, y, weights, classes, names, resources=resources.pop_all())
+
+
+def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
+    """X, or X and y, as validated by scikit-learn: a float array or CSR matrix without NaN or infinity."""
+    validation.refuse_lazy(X)
+    validation.check_sparse(X)
+    options = {"dtype": validation.float_type(X), "ensure_all_finite": False, **options}
+    labels = {} if y is None and "reset" in options else {"y": y}
+    checked = validate_data(estimator, X, **labels, accept_sparse="csr", accept_large_sparse=True, **options)
+    matrix = checked[0] if labels else checked
+    validation.refuse_non_finite(matrix, threads.count(estimator.n_jobs, matrix.size))
+    return checked
+
+
+def check_numeric(y: Array) -> None:
+    """Refuses labels that are not finite numbers: text would be ordered by its letters."""
+    if y.dtype.kind not in "iufb":
+        raise ValueError(f"y has dtype {y.dtype}: expected numbers, the higher the further up")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError(f"y[{int(np.argmin(np.isfinite(y)))}] is {y[np.argmin(np.isfinite(y))]}: expected numbers")
+
+
+def is_data_set(X: Any) -> bool:
+    """Whether X is a data set or the path of one, and not a matrix."""
+    return isinstance(X, (str, PathLike, Dataset))
+
+
+def open_data_set(X: Any, y: Any) -> Dataset:
+    """The data set X, or the one in the file X."""
+    if y is not None:
+        raise ValueError("a data set has its own labels: leave y out")
+    return X if isinstance(X, Dataset) else open_dataset(X)
+
+
+def _open(estimator: Ingesting, X: Any, y: Any, resources: ExitStack) -> Dataset:
+    """The data set X; under a memory limit a file becomes a temporary store."""
+    if estimator.memory_limit is None or not estimator._trains_from_disk or isinstance(X, Dataset):
+        return open_data_set(X, y)
+    from cutsvm.io.store.convert import as_store
+
+    return open_data_set(X if y is not None else resources.enter_context(as_store(X)), y)
+
+
+def _matrix(estimator: Any, X: Any, y: Any, source: Dataset | None) -> tuple[Any, WholeRows, Array, Array | None]:
+    """X, its rows, y, and the texts of labels that are ranks."""
+    texts: Array | None = None
+    rows: WholeRows | None = None if source is None else _rows_on_disk(estimator, source)
+    if rows is None:
+        X, y = (X, y) if source is None else (source.X, source.y)
+        numeric = estimator._targets == "numbers"
+        X, y = check_matrix(estimator, X, y, y_numeric=numeric, ensure_min_samples=estimator._min_rows)
+        rows = as_rows(X, threads.count(estimator.n_jobs, X.size))
+    else:  # convert has checked the values
+        assert isinstance(source, StoredDataset)
+        X = rows
+        y, texts = source.ranked_labels(rows.vector) if estimator._targets == "classes" else (source.y, None)
+        estimator.n_features_in_ = rows.d
+        vars(estimator).pop("feature_names_in_", None)
+    if source is not None and source.feature_names is not None:
+        estimator.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
+    return X, rows, y, texts
+
+
+def _rows_on_disk(estimator: Ingesting, source: Dataset) -> StoreRows | None:
+    """The rows of a store that the estimator reads from disk; None: they are to be loaded."""
+    if not isinstance(source, StoredDataset) or source.loaded:
+        return None
+    plan = estimator._memory_plan(source.store)
+    if plan is None:
+        return None
+    logging.getLogger("cutsvm").info("%s: training %s", source.source, plan.words)
+    if not plan.streams:
+        return None
+    scratch = None if plan.held else TemporaryArrays(source.store.path)
+    return StoreRows(source.store, threads.count(estimator.n_jobs), room=plan.room, scratch=scratch)
+
+
+def _check_label_type(y: Array) -> None:
+    if y.dtype == object and not all(isinstance(label, str) for label in y):
+        raise ValueError(
+            "Unknown label type: y has dtype object; make its labels numbers or strings first, "
+            "as in y.astype(int) or y.astype(str)"
+        )
+
+
+def _classes(estimator: Any, rows: WholeRows, y: Array, weights: Vector | None) -> Array:
+    """The distinct labels of rows with weight, at least two."""
+    classes = validation.distinct(y, weights)
+    if not validation.whole_numbers(classes):
+        check_classification_targets(y)
+    if isinstance(rows, StoreRows):
+        rows.store.check_intact()
+    if len(classes) < 2:
+        name, only = type(estimator).__name__, classes.tolist()[0]
+        raise ValueError(f"{name} needs rows of at least 2 classes; there is only one class with weight: {only!r}")
+    return classes
