@@ -1,0 +1,53 @@
+"""The bundle: its lower bound, and which planes it drops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cutsvm.problem.planes import Bundle, Planes
+from cutsvm.problem.rounding import Magnitudes, RowScale
+from tests.support.reduced_problems import class_planes, problem_of
+from tests.support.strategies import rng_of
+
+UNIT_SCALE = RowScale(Magnitudes.of_norm(1.0, 3), 1, 0, False, 0.0)
+
+
+def test_bundle_drops_only_idle_planes():
+    """A plane below the others is dropped; the minimum stays."""
+    rng = rng_of(1)
+    bundle = Bundle(3, 0, lambda: UNIT_SCALE)
+    for _ in range(4):
+        bundle.add(Planes(rng.normal(size=(2, 3)), 1 + rng.random(2), np.zeros((2, 2))))
+    bundle.add(Planes(np.zeros((2, 3)), np.full(2, 1e-9), np.zeros((2, 2))))
+    before = bundle.minimise(1.0, 1e-10)
+    for _ in range(3):
+        bundle._rising = True
+        bundle._idle[: len(bundle)] += 1
+        bundle._idle[: len(bundle)] *= bundle._weights[: len(bundle)] < 1e-3
+    bundle.drop_idle(2)
+    assert len(bundle) < 10
+    assert bundle.minimise(1.0, 1e-10).lower == pytest.approx(before.lower, rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [6, 60])
+def test_bundle_with_several_free_intercepts(size):
+    """The lower bound increases to the minimum of the reduced problem with all planes."""
+    slopes, offsets, _ = class_planes(rng_of(3), 40, size, 1, 3)
+    scale = RowScale(Magnitudes.of_norm(10.0, 3), 1, 3, False, 1e3)
+    bundle = Bundle(size + 3, 3, lambda: scale, reach=1e3)
+    assert bundle.reach == 1e3
+    whole = problem_of("features", slopes, offsets, np.arange(40) % 2, 3, 1e3).solve(1.0, 1e-9)
+    lower = 0.0
+    for start in range(0, 40, 2):
+        bundle.add(Planes(slopes[start : start + 2], offsets[start : start + 2], np.zeros((2, 2))))
+        now = bundle.minimise(1.0, 1e-9).lower
+        assert lower - 1e-8 <= now <= whole.value
+        lower = now
+    assert lower == pytest.approx(whole.value, rel=1e-7)
+
+
+def test_the_bound_of_an_empty_bundle_is_zero():
+    reduced = Bundle(3, 0, lambda: UNIT_SCALE).minimise(1.0, 1e-3)
+    assert reduced.lower == 0.0
+    assert not reduced.w.any()
