@@ -28,7 +28,7 @@ def test_the_same_command_goes_on(run: Run, hard: Path, words: list[str]) -> Non
     first = run(*command, "--max-time", "1e-9")
     while not file.exists():  # the first iteration alone leaves nothing to go on from
         first = run(*command, "--max-time", "0.01")
-    assert first.code == 0 and f"The same command goes on from {file}." in first.err
+    assert first.code == 0 and f"The same command resumes from {file}." in first.err
     before = load_model(f"{hard}.model").estimator
     second = run(*command)
     assert second.code == 0 and not file.exists()

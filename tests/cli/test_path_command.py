@@ -73,7 +73,7 @@ def test_picture(run, binary, tmp_path, ending):
         (["--task", "roc"], "invalid choice"),
         (["-v", "1"], "expected a whole number, 2 or more"),
         (["-v", "300"], "n_splits=300"),
-        (["--solver", "dcd", "--shards", "3"], "--shards belongs to"),
+        (["--solver", "dcd", "--shards", "3"], "--shards applies to"),
     ],
     ids=str,
 )

@@ -28,7 +28,7 @@ def test_every_task(run: Run, binary: Path, task: str) -> None:
     assert code == 0 and f"report: {target}" in err and "model:" in out
     page = target.read_text(encoding="utf-8")
     assert f"cutsvm train --task {task} --report {target} {binary}" in page
-    assert "that the model was trained on" in page and "<svg" in page
+    assert "Measured on the training rows" in page and "<svg" in page
     assert "binary.svm.model" in page and "120" in page
 
 
@@ -74,7 +74,7 @@ def test_a_report_that_cannot_be_written(run: Run, binary: Path, monkeypatch: py
     target = binary.parent / "r.html"
     monkeypatch.setattr(cutsvm.io.atomic, "write_atomically", full)
     code, _, err = run("train", "--report", target, binary)
-    assert code == 1 and f"there is no report: {target}: No space left on device" in err
+    assert code == 1 and f"no report was written: {target}: No space left on device" in err
     assert (binary.parent / "binary.svm.model").exists() and not target.exists()
 
 

@@ -247,7 +247,7 @@ def test_ctrl_c_while_reading_or_validating_writes_nothing(
 
     original = LinearSVC.fit
 
-    def fit(self: LinearSVC, X: Any, y: Any) -> LinearSVC:
+    def fit(self: LinearSVC, X: Any, y: Any = None) -> LinearSVC:
         original(self, X, y)
         self.status_ = Status.INTERRUPTED
         return self
@@ -308,7 +308,7 @@ def test_other_warnings_are_told_in_one_line(run: Run, binary: Path, monkeypatch
 
     original = LinearSVC.fit
 
-    def fit(self: LinearSVC, X: Any, y: Any) -> LinearSVC:
+    def fit(self: LinearSVC, X: Any, y: Any = None) -> LinearSVC:
         warnings.warn("look\nout", UserWarning, stacklevel=2)
         return original(self, X, y)
 
@@ -324,4 +324,4 @@ def test_more_than_two_classes(run: Run, three: Path) -> None:
         code, out, err = run("train", "--n-jobs", 1, "--multi-class", "ovr", "--solver", solver, three)
         assert code == 0 and "certified" in out
         code, out, err = run("train", "--solver", solver, three)
-        assert (code, out) == (2, "") and f"--solver {solver} knows two classes at a time, here are 3: add" in err
+        assert (code, out) == (2, "") and f"--solver {solver} takes two classes at a time, here are 3: add" in err

@@ -27,8 +27,7 @@ ESTABLISHED = {
 LEFT = {
     "_core": "LOOKS hinge_look hinge_strays multi_look multi_strays",
     "_utils": "SPARE _check_spare",
-    "cli": "_outcome _prepare_for_little_memory outcome side sources spare walk",
-    "display": "apart goal opening side sides",
+    "display": "apart opening side sides",
     "driver": "Trail Warm aim look prepare scout trail walk walk_in_parts warm",
     "estimators": "Outcome _is_observed _solve_apart observed outcome outcomes scratch side_by_side warm",
     "io": "_look_continuous side sides",

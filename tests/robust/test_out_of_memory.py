@@ -50,7 +50,7 @@ def test_a_library_that_cannot_be_loaded(monkeypatch, capsys):
         def refuse(text=text):
             raise ImportError(text)
 
-        monkeypatch.setattr(cutsvm.cli, "_prepare_for_little_memory", refuse)
+        monkeypatch.setattr(cutsvm.cli, "_check_address_space", refuse)
         assert cutsvm.cli.main(["--version"]) == 1
         assert capsys.readouterr().err == expected
 

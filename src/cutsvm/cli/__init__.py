@@ -12,17 +12,17 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cutsvm.cli.messages import CommandError, complain, no_room_for_library
+from cutsvm.cli.messages import CommandError, is_out_of_memory, print_error
 
 __all__ = ["main"]
 
-# Bytes: Python and the libraries take 500 MB, with pandas and PyArrow, which scikit-learn loads where they are there.
-# With less some of them crash while they are loaded or unloaded, which nobody can catch.
-LEAST_ADDRESS_SPACE = 640 << 20
+# Bytes: Python and the libraries take 500 MB, with pandas and PyArrow, which scikit-learn loads if they are installed.
+# With less some of them crash while they are loaded or unloaded, which cannot be caught.
+MIN_ADDRESS_SPACE = 640 << 20
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; bad input never ends in a traceback."""
+    """Run the command line and return its exit code; bad input never raises."""
     try:
         _replace_closed_streams()
         # A file name that is not valid text in the user's encoding must not stop a result from being shown.
@@ -32,17 +32,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        _abandon_stdout()
+        _redirect_stdout_to_null()
         return 1
-    except OSError as error:  # files are dealt with in the commands, so this is the standard output
-        _abandon_stdout()
-        return complain(f"cannot write the results: {error.strerror}", 1)
+    except OSError as error:  # the commands catch errors of files, so this is the standard output
+        _redirect_stdout_to_null()
+        return print_error(f"cannot write the results: {error.strerror}", 1)
 
 
 def _replace_closed_streams() -> None:
-    """Whoever closed a standard stream (`>&-`) gets the null device in its place.
+    """Replace standard streams that are closed (`>&-`) by the null device.
 
-    Python has None for it, and the next file that is opened would get its number: what other libraries print would go
+    Otherwise the next file that is opened would get the number of the stream, and what libraries print to it would go
     into the model.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
@@ -56,7 +56,7 @@ def _replace_closed_streams() -> None:
 
 def _run(argv: list[str]) -> int:
     try:
-        _prepare_for_little_memory()
+        _check_address_space()
         from cutsvm.cli.parser import parse  # takes a second, and Ctrl-C may come in it
 
         options = parse(argv)
@@ -66,19 +66,19 @@ def _run(argv: list[str]) -> int:
     except SystemExit as end:  # argparse: 0 after --help and --version, 2 after bad usage
         return end.code if isinstance(end.code, int) else 2
     except CommandError as error:
-        return complain(str(error), error.code)
+        return print_error(str(error), error.code)
     except KeyboardInterrupt:
-        return complain("interrupted, nothing was written", 1)
+        return print_error("interrupted, nothing was written", 1)
     except MemoryError:
-        return complain("not enough memory", 1)
+        return print_error("not enough memory", 1)
     except ImportError as error:  # a library of an incomplete installation, or one for which there is no memory
-        return complain("not enough memory" if no_room_for_library(error) else f"cannot load a library: {error}", 1)
+        return print_error("not enough memory" if is_out_of_memory(error) else f"cannot load a library: {error}", 1)
 
 
-def _prepare_for_little_memory() -> None:
-    """Under `ulimit -v`: refuses what would not do to load the libraries, and asks OpenBLAS to start no threads.
+def _check_address_space() -> None:
+    """Under `ulimit -v`: raise if the libraries do not fit, and have OpenBLAS start no threads.
 
-    It starts one per core when it is loaded, and hangs or ends the process where it cannot.
+    It starts one per core when it is loaded, and hangs or ends the process if it cannot.
     """
     try:
         import resource
@@ -87,16 +87,16 @@ def _prepare_for_little_memory() -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
         return
-    if limit < LEAST_ADDRESS_SPACE:
+    if limit < MIN_ADDRESS_SPACE:
         raise CommandError(
             f"not enough memory: the limit on the address space (ulimit -v) is {limit >> 20} MiB, expected at least "
-            f"{LEAST_ADDRESS_SPACE >> 20} MiB",
+            f"{MIN_ADDRESS_SPACE >> 20} MiB",
             1,
         )
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def _abandon_stdout() -> None:
-    """Nobody reads on: keep the interpreter from complaining when it flushes at its end."""
+def _redirect_stdout_to_null() -> None:
+    """The reader has gone: keep the interpreter from raising when it flushes at its end."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,24 +1,24 @@
-"""`cutsvm check`: what is in a data file, and what is wrong with it."""
+"""`cutsvm check`: the contents of a data file, and its bad lines."""
 
 from __future__ import annotations
 
 import argparse
 
-from cutsvm.cli.data import check_source
-from cutsvm.cli.messages import as_command_error, print_json, result
+from cutsvm.cli.data import check_input
+from cutsvm.cli.messages import as_command_error, print_json, print_result
 
 __all__ = ["check"]
 
 
 def check(options: argparse.Namespace) -> int:
-    """Print the report; exit code 2 if lines cannot be read, or none is there."""
+    """Print the report; exit code 2 if there are bad lines or no rows."""
     from cutsvm.io.inspect import inspect_file
 
-    check_source(options.data)
+    check_input(options.data)
     with as_command_error(options.data):
         report = inspect_file(options.data)
     if options.json:
         print_json(report.to_dict())
     else:
-        result(str(report))
+        print_result(str(report))
     return 2 if report.n_bad_lines or not report.rows else 0

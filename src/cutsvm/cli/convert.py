@@ -7,28 +7,28 @@ import os
 import time
 
 from cutsvm._utils.text import printable
-from cutsvm.cli.data import check_source, zero_based
-from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, result
+from cutsvm.cli.data import check_input, zero_based
+from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 
 __all__ = ["convert"]
 
 
 def convert(options: argparse.Namespace) -> int:
-    """Write the store, and say what is in it."""
+    """Write the store, and print its shape."""
     import numpy as np
 
     from cutsvm.display.progress import CopyBar
     from cutsvm.io.store.convert import convert as write_store
 
-    sources = [options.data, *options.also]
-    for source in sources:
-        check_source(source, folder=True)
+    inputs = [options.data, *options.also]
+    for source in inputs:
+        check_input(source, folder=True)
         if os.path.isdir(options.store) and os.path.samefile(source, options.store):
-            raise CommandError(f"{options.store}: is an input, it would be written over")
+            raise CommandError(f"{options.store}: is an input, it would be overwritten")
     began = time.perf_counter()
     with as_command_error(options.store), CopyBar() as bar:
         data = write_store(
-            sources,
+            inputs,
             options.store,
             format=options.format,
             label=options.label,
@@ -42,10 +42,10 @@ def convert(options: argparse.Namespace) -> int:
     (rows, features), entries = data.shape, data.entries
     if options.json:
         facts = {"rows": rows, "features": features, "entries": entries, "seconds": seconds}
-        print_json({"data": sources, "store": options.store, **facts})
+        print_json({"data": inputs, "store": options.store, **facts})
     else:
-        say = Messages(quiet=options.quiet)
-        say.note(f"{data.source}: {rows:,} rows, {features:,} features, {entries:,} values, {seconds:.2f} s")
+        messages = Messages(quiet=options.quiet)
+        messages.note(f"{data.source}: {rows:,} rows, {features:,} features, {entries:,} values, {seconds:.2f} s")
         if not options.quiet:
-            result(f"store: {printable(options.store)}")
+            print_result(f"store: {printable(options.store)}")
     return 0

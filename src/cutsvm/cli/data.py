@@ -1,4 +1,4 @@
-"""Reading data for the commands, and refusing to write over what is not ours."""
+"""Reading data for the commands, and checks of input and output paths."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from cutsvm.io.dataset import Dataset
     from cutsvm.io.models.model_file import SavedModel
 
-__all__ = ["as_labels", "check_source", "check_target", "read_like", "read_rows", "zero_based"]
+__all__ = ["as_labels", "check_input", "check_output", "read_for_model", "read_rows", "zero_based"]
 
 Base = bool | Literal["auto"]
 
 
 def zero_based(option: str) -> Base:
-    """`--zero-based` as the reader takes it."""
+    """The value of `--zero-based` for the reader."""
     return "auto" if option == "auto" else option == "1"
 
 
 def read_rows(paths: list[str], base: Base, label: str | None = None) -> Dataset:
-    """The rows of one or several files or of a store, to train on."""
+    """The training data in a store, in a file or in several."""
     from cutsvm.io import open_dataset, read_svmlight
 
     for path in paths:
-        check_source(path, folder=len(paths) == 1)
+        check_input(path, folder=len(paths) == 1)
     with as_command_error(paths[0]):
         if len(paths) == 1:
             return open_dataset(paths[0], zero_based=base, label=label)
@@ -39,17 +39,17 @@ def read_rows(paths: list[str], base: Base, label: str | None = None) -> Dataset
         return read_svmlight(paths, zero_based=base)
 
 
-def read_like(path: str, model: SavedModel, base: Base, label: str | None = None) -> Dataset:
-    """The rows of a file with the features, and the base, that the model was trained with."""
+def read_for_model(path: str, model: SavedModel, base: Base, label: str | None = None) -> Dataset:
+    """The data of a file, its columns those of the model, its indices counted as in training."""
     from cutsvm.io import open_dataset, read_svmlight
     from cutsvm.io.open import format_of
 
     if base == "auto" and model.zero_based is not None:
         base = model.zero_based
-    check_source(path, folder=True)
+    check_input(path, folder=True)
     with as_command_error(path):
         if label is not None or format_of(path) != "svmlight":
-            return _in_order(open_dataset(path, label=label), model.estimator)
+            return _reorder_columns(open_dataset(path, label=label), model.estimator)
         return read_svmlight(
             path,
             zero_based=base,
@@ -59,9 +59,9 @@ def read_like(path: str, model: SavedModel, base: Base, label: str | None = None
         )
 
 
-def _in_order(data: Dataset, estimator: Any) -> Dataset:
-    """The data with their columns in the order that the model knows, by their names if both have some."""
-    names = vars(estimator).pop("feature_names_in_", None)  # an array has none, and scikit-learn would ask for them
+def _reorder_columns(data: Dataset, estimator: Any) -> Dataset:
+    """The data with their columns in the order of training, by name if both the model and the data have names."""
+    names = vars(estimator).pop("feature_names_in_", None)  # arrays have no names, and scikit-learn would warn
     if names is None or data.feature_names is None or list(names) == data.feature_names:
         return data
     missing = [name for name in names if name not in data.feature_names]
@@ -71,8 +71,8 @@ def _in_order(data: Dataset, estimator: Any) -> Dataset:
     return data.with_columns(order)
 
 
-def check_source(path: str, *, folder: bool = False) -> None:
-    """A missing file or, where it cannot be a store, a folder, in the same words for every command."""
+def check_input(path: str, *, folder: bool = False) -> None:
+    """Raise if the path does not exist, or is a folder where no store is allowed."""
     with as_command_error(path):
         os.stat(path)
     if os.path.isdir(path) and not folder:
@@ -80,24 +80,24 @@ def check_source(path: str, *, folder: bool = False) -> None:
 
 
 def as_labels(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels as integers where they are whole numbers, so that 1 is shown and stored as 1 and not as 1.0."""
+    """Labels as integers if all are whole numbers, so that 1 is shown and stored as 1 and not as 1.0."""
     if y.dtype.kind not in "iuf":
         return y
     whole = bool(np.all(np.isfinite(y)) and np.all(y == np.rint(y)) and np.all(np.abs(y) < 2**53))
     return y.astype(np.int64) if whole else y
 
 
-def check_target(path: str, sources: list[str]) -> None:
-    """Refuse, before the work, a file that cannot be written or that is one of the inputs."""
+def check_output(path: str, inputs: list[str]) -> None:
+    """Raise if the path cannot be written or is one of the inputs."""
     target = Path(path)
     if target.is_dir():
         raise CommandError(f"{path}: is a folder, expected the name of a file to write")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise CommandError(f"{path}: there is no folder {str(folder)!r} to write to")
-    there = target.exists()
-    if there and any(os.path.exists(source) and target.samefile(source) for source in sources):
-        raise CommandError(f"{path}: is an input, it would be written over")
-    # A new file beside takes the place of a plain file; a pipe or a device is written to as it is.
-    if not os.access(target if there and not target.is_file() else folder, os.W_OK):
+    exists = target.exists()
+    if exists and any(os.path.exists(source) and target.samefile(source) for source in inputs):
+        raise CommandError(f"{path}: is an input, it would be overwritten")
+    # A plain file is replaced by a new one in its folder; a pipe or a device is written to.
+    if not os.access(target if exists and not target.is_file() else folder, os.W_OK):
         raise CommandError(f"{path}: no permission to write there", 1)

@@ -1,4 +1,4 @@
-"""`cutsvm demo`: a fit on data made here, its certificate, and a picture."""
+"""`cutsvm demo`: a fit on synthetic data, its certificate, and a picture."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cutsvm.cli.chart import gap_chart
-from cutsvm.cli.messages import CommandError, Messages, certificate, collected_warnings, result
+from cutsvm.cli.messages import CommandError, Messages, certificate, collected_warnings, print_result
 from cutsvm.cli.train import fit_with_progress
-from cutsvm.display.summary import passes
+from cutsvm.display.summary import total_passes
 
 __all__ = ["demo"]
 
@@ -25,30 +25,30 @@ _PICTURE = "cutsvm-demo.png"
 
 
 def demo(options: argparse.Namespace) -> int:
-    """Make data, train, show the certificate and how the gap fell, compare, draw."""
+    """Generate data, train, show the certificate and the gap over time, compare, draw."""
     from cutsvm.estimators.linear import LinearSVC
 
     X, y = make_data(options.rows)
-    result(f"Two overlapping classes: {len(X):,} rows, {_FEATURES} features, {X.nbytes / 1e6:.0f} MB.")
+    print_result(f"Two overlapping classes: {len(X):,} rows, {_FEATURES} features, {X.nbytes / 1e6:.0f} MB.")
     model = LinearSVC(n_jobs=-1)
-    seconds = fit_with_progress(model, X, y, Messages(quiet=False))
+    seconds = fit_with_progress(model, Messages(quiet=False), X, y)
     words = certificate(float(np.max(model.gap_)), model.tol)
-    result(f"{'certified' if model.converged_ else 'not converged'}: {words}")
-    result(f"           {passes(model):g} passes over the data, {seconds:.2f} s")
-    result(f"           {model.lower_bound_:.8g} <= best possible <= {model.objective_:.8g} = this model")
-    result(f"           accuracy on the training data {100 * model.score(X, y):.2f} %\n")
-    result("The gap, as it fell:")
+    print_result(f"{'certified' if model.converged_ else 'not converged'}: {words}")
+    print_result(f"           {total_passes(model):g} passes over the data, {seconds:.2f} s")
+    print_result(f"           {model.lower_bound_:.8g} <= best possible <= {model.objective_:.8g} = this model")
+    print_result(f"           accuracy on the training data {100 * model.score(X, y):.2f} %\n")
+    print_result("The gap over time:")
     for line in gap_chart(model.history_, encoding=getattr(sys.stdout, "encoding", None)):
-        result(line)
+        print_result(line)
     if not options.no_compare:
         _compare(X[:_COMPARED_ROWS], y[:_COMPARED_ROWS])
-    result("\n" + draw(model.history_, _PICTURE))
-    result("Next: cutsvm train --help, or in Python: from cutsvm import LinearSVC")
+    print_result("\n" + draw(model.history_, _PICTURE))
+    print_result("Next: cutsvm train --help, or in Python: from cutsvm import LinearSVC")
     return 0
 
 
 def make_data(rows: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Two classes that overlap, of correlated features; the same data on every call."""
+    """Two overlapping classes with correlated features; the same data on every call."""
     random = np.random.default_rng(20080707)
     independent = random.standard_normal((rows, _FEATURES), dtype=np.float32)
     mixing = np.eye(_FEATURES, dtype=np.float32)
@@ -57,8 +57,8 @@ def make_data(rows: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]
     direction = random.standard_normal(_FEATURES, dtype=np.float32)
     scores = X @ direction
     noise = random.standard_normal(rows, dtype=np.float32)
-    side = scores + np.float32(0.4) * scores.std() * noise - np.float32(0.3) * scores.std()
-    return X, np.where(side > 0, 1, -1).astype(np.int64)
+    decision = scores + np.float32(0.4) * scores.std() * noise - np.float32(0.3) * scores.std()
+    return X, np.where(decision > 0, 1, -1).astype(np.int64)
 
 
 def hinge_objective(w: npt.NDArray[Any], b: float, X: npt.NDArray[Any], y: npt.NDArray[np.int64], C: float) -> float:
@@ -68,35 +68,35 @@ def hinge_objective(w: npt.NDArray[Any], b: float, X: npt.NDArray[Any], y: npt.N
 
 
 def _compare(X: npt.NDArray[np.float32], y: npt.NDArray[np.int64]) -> None:
-    """The same problem solved by scikit-learn's LinearSVC, both measured against our lower bound."""
+    """Solve one problem by cutsvm and by scikit-learn's LinearSVC, and compare both with the lower bound."""
     from sklearn.svm import LinearSVC as Peer
 
     from cutsvm.estimators.linear import LinearSVC
 
-    result(f"\nThe same problem on {len(X):,} of the rows (hinge loss, C = 1, intercept regularised):")
-    result(f"  {'':24}{'seconds':>9}  {'objective':>12}  above the proven bound")
+    print_result(f"\nThe same problem on {len(X):,} of the rows (hinge loss, C = 1, intercept regularised):")
+    print_result(f"  {'':24}{'seconds':>9}  {'objective':>12}  above the proven bound")
     ours = LinearSVC(intercept="regularized", n_jobs=-1)
     peer = Peer(loss="hinge", dual=True, random_state=0)
     bound = 0.0
     for name, model in (("cutsvm", ours), ("scikit-learn LinearSVC", peer)):
-        with collected_warnings():  # scikit-learn's may say that it did not converge; the table shows it
+        with collected_warnings():  # scikit-learn's may warn that it did not converge; the table shows it
             began = time.perf_counter()
             model.fit(X, y)
             seconds = time.perf_counter() - began
         objective = hinge_objective(model.coef_[0], float(model.intercept_[0]), X, y, 1.0)
         bound = float(model.lower_bound_) if model is ours else bound
-        result(f"  {name:24}{seconds:9.3f}  {objective:12.6g}  {100 * (objective / bound - 1):.2g} %")
+        print_result(f"  {name:24}{seconds:9.3f}  {objective:12.6g}  {100 * (objective / bound - 1):.2g} %")
 
 
 def draw(history: Sequence[Mapping[str, Any]], path: str) -> str:
-    """Write the picture if matplotlib is there; returns what to say about it."""
+    """Write the picture if matplotlib is installed; returns what to print about it."""
     if importlib.util.find_spec("matplotlib") is None:
         return "For a picture: pip install 'cutsvm[plot]'"
     from matplotlib.figure import Figure
 
     from cutsvm.plotting import plot_convergence
 
-    # Without pyplot: no window system is asked for, and no state is left behind.
+    # Without pyplot: it needs no window system and leaves no state behind.
     figure = Figure(figsize=(7.2, 5.6), layout="constrained", dpi=150)
     axes = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     plot_convergence(history, axes)

@@ -1,21 +1,19 @@
-"""What `--task kernel` has of its own: options, which of them go together, and the estimator that they make."""
+"""The options that only `--task kernel` has, and a kernel machine described for `cutsvm info` and `--json`."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from cutsvm._utils import validation
 from cutsvm.cli.messages import CommandError, as_command_error
-from cutsvm.display.summary import stochastic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from cutsvm.estimators.kernel import KernelSVC
 
-__all__ = ["OPTIONS", "SOLVERS", "add_options", "check_options", "kernel_svc", "machine_facts", "machine_rows"]
+__all__ = ["OPTIONS", "add_options", "check_options", "machine_facts", "machine_rows", "parameters"]
 
-# Options that no other task has, and what in turn takes them: kernels, or solvers.
+# Options that no other task has, and the kernels or solvers that they apply to.
 OPTIONS = {
     "kernel": (),
     "gamma": ("rbf", "poly"),
@@ -26,12 +24,11 @@ OPTIONS = {
     "seed": ("sgd",),
 }
 _KERNELS = ("rbf", "poly", "linear")  # a precomputed one has no rows that a file could hold
-SOLVERS = ("auto", "sgd", "isda", "min_norm")
 _SHOWN = 8  # classes
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The group of options; what is a legal value the estimator says."""
+    """Add the group of options; the estimator checks their values."""
     group = parser.add_argument_group("kernel machines (--task kernel)")
     group.add_argument("--kernel", choices=_KERNELS, help="(default: rbf)")
     scale = "of rbf and poly: a number, scale or auto (default: scale, 1 / (features * variance))"
@@ -60,55 +57,37 @@ def _value(text: str) -> int | float | str:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Options that do not go together, and values that are not legal, before the data are read."""
-    kernel, solver = options.kernel or "rbf", _solver(options)
+    """Refuse options that the kernel or the solver does not have, and a seed out of range."""
+    kernel, solver = options.kernel or "rbf", "sgd" if options.solver == "auto" else options.solver
     for name, takers in OPTIONS.items():
         if takers and getattr(options, name) is not None and not {kernel, solver} & set(takers):
             kind, own = ("--solver", solver) if "sgd" in takers else ("--kernel", kernel)
-            raise CommandError(f"--{name} belongs to {kind} {' and '.join(takers)}, {own} has no use for it")
+            raise CommandError(f"--{name} applies to {kind} {' and '.join(takers)}, not to {own}")
     if options.tol is not None and solver == "sgd" and options.epochs not in (None, "auto"):
-        raise CommandError(f"-e has no use for it: with --epochs {options.epochs} sgd ends after them, at any gap")
-    with as_command_error():
-        from cutsvm._utils import validation
-
-        if options.seed is not None:
+        raise CommandError(f"-e and --epochs {options.epochs}: sgd ends after its epochs at any gap, leave one out")
+    if options.seed is not None:
+        with as_command_error():
             validation.whole("seed", options.seed, least=0)
-            if options.seed >= 2**32:
-                raise CommandError(f"seed={options.seed}: expected a whole number below 2^32")
-        kernel_svc(options, None)._check_params()
+        if options.seed >= 2**32:
+            raise CommandError(f"seed={options.seed}: expected a whole number below 2^32")
 
 
-def kernel_svc(options: argparse.Namespace, class_weight: Mapping[Any, float] | None) -> KernelSVC:
-    """The estimator."""
-    from cutsvm.estimators.kernel import KernelSVC
-
-    names = ("kernel", "gamma", "degree", "coef0", "epochs", "average", "tol")
-    return KernelSVC(
-        options.cost,
-        solver=_solver(options),
-        class_weight=class_weight,
-        max_time=options.max_time,
-        memory_limit=options.memory,
-        random_state=options.seed or 0,
-        n_jobs=options.n_jobs,
-        **{name: getattr(options, name) for name in names if getattr(options, name) is not None},
-    )
-
-
-def _solver(options: argparse.Namespace) -> str:
-    return "sgd" if options.solver == "auto" else str(options.solver)
+def parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of `KernelSVC` that its own options state; None for those that are not given."""
+    names = {name: "random_state" if name == "seed" else name for name in OPTIONS}
+    return {parameter: getattr(options, name, None) for name, parameter in names.items()}
 
 
 def machine_facts(estimator: KernelSVC) -> dict[str, Any]:
-    """What a fitted machine is made of, under the names that --json uses."""
+    """Kernel parameters and support vectors of a fitted machine, as fields of `--json`."""
     used = {"rbf": ("gamma_",), "poly": ("gamma_", "degree", "coef0")}.get(estimator.kernel, ())
-    of_steps = ("average", "random_state") if stochastic(estimator) else ()
-    numbers = {name.rstrip("_"): getattr(estimator, name) for name in (*used, *of_steps)}
+    sgd = ("average", "random_state") if estimator._trains_in_epochs else ()
+    numbers = {name.rstrip("_"): getattr(estimator, name) for name in (*used, *sgd)}
     return {"kernel": estimator.kernel, **numbers, "n_support": estimator.n_support_}
 
 
 def machine_rows(estimator: KernelSVC) -> list[tuple[str, str]]:
-    """The same for a reader: rows of two columns."""
+    """The same as rows of two columns."""
     facts = machine_facts(estimator)
     words = [f"{name} {facts[name]:.6g}" for name in ("gamma", "degree", "coef0") if name in facts]
     if "gamma" in facts and isinstance(estimator.gamma, str):

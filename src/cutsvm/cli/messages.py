@@ -1,4 +1,4 @@
-"""What the command line says, and where: results to standard output, the rest to standard error."""
+"""Output of the command line: results to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cutsvm._utils.text import printable
-from cutsvm.display.summary import within
+from cutsvm.display.summary import describe_gap
 
 __all__ = [
     "CommandError",
@@ -21,12 +21,12 @@ __all__ = [
     "as_command_error",
     "certificate",
     "collected_warnings",
-    "complain",
-    "no_room_for_library",
+    "first_values",
+    "is_out_of_memory",
     "one_line",
+    "print_error",
     "print_json",
-    "result",
-    "some",
+    "print_result",
 ]
 
 _SHOWN = 8
@@ -41,7 +41,7 @@ class CommandError(Exception):
 
 
 class Messages:
-    """Remarks on standard error, none at all when quiet."""
+    """Notes on standard error, none when quiet."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
@@ -54,9 +54,9 @@ class Messages:
         self.note(f"cutsvm: warning: {one_line(text)}")
 
     @contextlib.contextmanager
-    def repeating(self, logger: str) -> Iterator[None]:
-        """What a part of the package logs, as remarks."""
-        source, handler = logging.getLogger(logger), _Remark(self)
+    def forwarding(self, logger: str) -> Iterator[None]:
+        """Print what a logger of the package logs as notes."""
+        source, handler = logging.getLogger(logger), _NoteHandler(self)
         before = source.level
         source.addHandler(handler)
         source.setLevel(logging.INFO)
@@ -67,37 +67,37 @@ class Messages:
             source.setLevel(before)
 
 
-class _Remark(logging.Handler):
-    """Log lines to standard error, as remarks."""
+class _NoteHandler(logging.Handler):
+    """Print log records as notes."""
 
-    def __init__(self, say: Messages) -> None:
+    def __init__(self, messages: Messages) -> None:
         super().__init__()
-        self.say = say
+        self.messages = messages
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.say.note(one_line(record.getMessage()))
+        self.messages.note(one_line(record.getMessage()))
 
 
-def complain(text: str, code: int) -> int:
-    """Say what went wrong, also when quiet; returns the exit code."""
+def print_error(text: str, code: int) -> int:
+    """Print an error message, also when quiet, and return the exit code."""
     _to_stderr(f"cutsvm: {one_line(text)}")
     return code
 
 
 def _to_stderr(text: str) -> None:
-    # Whoever closed standard error does not want to hear it, and the exit code still tells.
+    # Standard error may be closed; the exit code still tells.
     with contextlib.suppress(OSError, ValueError):
         print(printable(text), file=sys.stderr, flush=True)
 
 
-def result(text: str) -> None:
-    """A result, to standard output; control characters that a file or its name brought along are spelt out."""
+def print_result(text: str) -> None:
+    """Print a result to standard output, its control characters escaped."""
     print("\n".join(map(printable, text.split("\n"))))
 
 
 def print_json(fields: Mapping[str, Any]) -> None:
-    """One JSON object on one line of standard output; what is not finite becomes null."""
-    result(json.dumps({key: _finite(value) for key, value in fields.items()}, allow_nan=False))
+    """Print one JSON object on one line of standard output; numbers that are not finite become null."""
+    print_result(json.dumps({key: _finite(value) for key, value in fields.items()}, allow_nan=False))
 
 
 def _finite(value: Any) -> Any:
@@ -111,19 +111,19 @@ def _finite(value: Any) -> Any:
 
 
 def one_line(text: str) -> str:
-    """Text without line breaks and without control characters."""
+    """Text with its line breaks replaced by blanks and its control characters escaped."""
     return printable(" ".join(text.split()))
 
 
-def some(values: list[Any]) -> str:
-    """The first few values; text in quotes, so that a label with a blank or a control sign is seen as one."""
+def first_values(values: list[Any]) -> str:
+    """The first few values, text in quotes."""
     shown = ", ".join(f"{v:.10g}" if isinstance(v, float) else repr(v) for v in values[:_SHOWN])
     return shown if len(values) <= _SHOWN else f"{shown}, ... ({len(values):,} in all)"
 
 
 @contextlib.contextmanager
 def collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """The warnings of a block, to be told in our own way."""
+    """Record the warnings of a block instead of showing them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
@@ -131,14 +131,14 @@ def collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
 
 @contextlib.contextmanager
 def as_command_error(name: str = "") -> Iterator[None]:
-    """Turn what reading a file or checking data may raise into one line and exit code 2."""
+    """Turn errors of reading a file or checking data into a `CommandError` with exit code 2; name: of the file."""
     try:
         yield
     except NotImplementedError as error:
         raise CommandError(str(error) or "not available yet") from error
     # DataError, ModelFileError and scikit-learn's are ValueErrors; ImportError: no decompressor.
     except (ValueError, FloatingPointError, ImportError) as error:
-        if no_room_for_library(error):
+        if is_out_of_memory(error):
             raise MemoryError from error
         raise CommandError(str(error)) from error
     except OSError as error:
@@ -147,13 +147,13 @@ def as_command_error(name: str = "") -> Iterator[None]:
         raise CommandError(f"{error.filename or name}: {error.strerror or error}") from error
 
 
-def no_room_for_library(error: Exception) -> bool:
-    """Whether a library could not be loaded for lack of memory, in the words of the system's loader."""
-    words = ("failed to map segment", "cannot allocate memory", "cannot create shared object descriptor")
-    return isinstance(error, ImportError) and any(word in str(error).lower() for word in words)
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether a library could not be loaded for lack of memory, by the message of the system's loader."""
+    causes = ("failed to map segment", "cannot allocate memory", "cannot create shared object descriptor")
+    return isinstance(error, ImportError) and any(cause in str(error).lower() for cause in causes)
 
 
 def certificate(gap: float, tol: float | None) -> str:
     """The gap in words, and as a number."""
     shown = f"gap {gap:.1e}" + ("" if tol is None else f", tol {tol:.0e}")
-    return f"{within(gap) or 'nothing is proven yet about the best possible objective'} ({shown})"
+    return f"{describe_gap(gap) or 'nothing is proven yet about the best possible objective'} ({shown})"

@@ -6,9 +6,11 @@ import argparse
 import math
 import re
 import sys
+from collections.abc import Iterable
 from typing import NoReturn
 
 from cutsvm._utils.text import printable
+from cutsvm.io.models.tasks import TASKS
 
 __all__ = ["parse"]
 
@@ -82,8 +84,11 @@ def parse(argv: list[str]) -> argparse.Namespace:
         return parser.parse_args(argv)
     command = commands.choices[argv[0]]
     words = _plain_spelling(command, argv[1:]) if argv[0] in ("train", "path") else argv[1:]
-    # Intermixed: options may stand between DATA and MODEL, too; but that way of parsing does not know `--`.
-    return command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
+    # Intermixed parsing allows options between DATA and MODEL, but not `--`.
+    options = command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
+    if "task" in options:
+        options.task = TASKS[options.task]
+    return options
 
 
 class _Version(argparse.Action):
@@ -151,7 +156,7 @@ def _add_path(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.set_defaults(run=path)
     parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
     add_own(parser)
-    _add_problem(parser, ("classify", "rank"), cost=False)
+    _add_problem(parser, [task.name for task in TASKS.values() if task.path is not None], cost=False)
     _add_solver(parser)
     group = parser.add_argument_group("limits and output")
     group.add_argument("--max-time", metavar="S", type=_positive, help="stop after S seconds, with what there is")
@@ -159,14 +164,11 @@ def _add_path(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_verbosity(group)
 
 
-_TASKS = ("classify", "rank", "roc", "ordinal", "kernel")
-
-
-def _add_problem(parser: _Parser, tasks: tuple[str, ...] = _TASKS, *, cost: bool = True) -> None:
+def _add_problem(parser: _Parser, tasks: Iterable[str] = tuple(TASKS), *, cost: bool = True) -> None:
     group = parser.add_argument_group("problem")
     group.add_argument(
         "--task",
-        choices=tasks,
+        choices=list(tasks),
         default="classify",
         help="what to learn (default: classify); rank goes by qid:",
     )
@@ -257,7 +259,7 @@ def _add_verbosity(group: argparse._ActionsContainer) -> None:
 def _add_predict(commands: argparse._SubParsersAction[_Parser]) -> None:
     from cutsvm.cli.predict import predict
 
-    parser = _command(commands, "predict", "predict with a model, and say how good that is", _PREDICT_EXAMPLES)
+    parser = _command(commands, "predict", "predict with a model, and measure how good that is", _PREDICT_EXAMPLES)
     parser.set_defaults(run=predict)
     parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
     parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")

@@ -1,4 +1,4 @@
-"""`cutsvm path`: one fit for each C, a table and a curve; with -v the C that predicts best."""
+"""`cutsvm path`: one fit for each C, as a table and a curve; with -v the best C by cross-validation."""
 
 from __future__ import annotations
 
@@ -11,20 +11,15 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from cutsvm._utils.types import Array
 from cutsvm.cli.chart import bar_chart
-from cutsvm.cli.data import as_labels, check_target, read_rows, zero_based
-from cutsvm.cli.messages import CommandError, Messages, as_command_error, collected_warnings, print_json, result
-from cutsvm.cli.train import (
-    check_format,
-    check_model_target,
-    estimator_of,
-    facts_of,
-    validate_options,
-    write_model,
-)
-from cutsvm.display.summary import passes
+from cutsvm.cli.data import as_labels, check_output, read_rows, zero_based
+from cutsvm.cli.messages import CommandError, Messages, as_command_error, collected_warnings, print_json, print_result
+from cutsvm.cli.tasks import build_estimator, class_weight, validate_options
+from cutsvm.cli.train import check_format, check_model_output, describe_data, write_model
+from cutsvm.display.summary import total_passes
+from cutsvm.io.models.tasks import load
 
 if TYPE_CHECKING:
     from cutsvm.estimators._path_cv import Chooser
@@ -34,37 +29,37 @@ __all__ = ["path"]
 
 
 def path(options: argparse.Namespace) -> int:
-    """Read, walk over C, show the table and the curve."""
-    say = Messages(quiet=options.quiet)
+    """Read the data, fit a path over C, show the table and the curve."""
+    messages = Messages(quiet=options.quiet)
     validate_options(options)
-    sources = [options.data, *options.also]
+    inputs = [options.data, *options.also]
     if options.plot is not None:
-        _check_plot(options.plot, sources)
+        _check_plot(options.plot, inputs)
     if options.model is not None:
         if options.folds is None:
             raise CommandError("--model writes the model with the best C, which -v FOLDS finds: add -v")
-        check_model_target(options.model, sources)
+        check_model_output(options.model, inputs)
     elif options.format is not None:
         raise CommandError("--format is of the file that --model writes: add --model")
     options.format = options.format or "cutsvm"
     if options.folds is None and options.scoring is not None:
         raise CommandError("--scoring is what -v FOLDS goes by: add -v")
-    data = read_rows(sources, zero_based(options.zero_based), options.label)
+    data = read_rows(inputs, zero_based(options.zero_based), options.label)
     y = as_labels(data.y)
     classes = np.unique(y)
     if len(classes) < 2:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two or more of them")
     check_format(options, data, classes)
-    say.note(f"{data.source}: {facts_of(options.task, data, classes)}")
+    messages.note(f"{data.source}: {describe_data(options.task, data, classes)}")
     with as_command_error(options.data), collected_warnings() as caught:
         models, chooser, seconds = _fit(options, data, y, classes)
     for text in dict.fromkeys(str(warning.message) for warning in caught):
-        say.warn(text)
+        messages.warn(text)
     if options.model is not None and chooser is not None:
         best = models[_place(models, chooser)]
-        say.note(f"model: {write_model(best, options.model, data, options)}")
+        messages.note(f"model: {write_model(best, options.model, data, options)}")
     if options.json:
-        print_json(_outcome(options, data, models, chooser, seconds))
+        print_json(_json_fields(options, data, models, chooser, seconds))
     elif not options.quiet:
         _show(options, models, chooser, seconds)
     if options.plot is not None:
@@ -73,35 +68,29 @@ def path(options: argparse.Namespace) -> int:
 
 
 def _fit(
-    options: argparse.Namespace, data: Dataset, y: npt.NDArray[Any], classes: npt.NDArray[Any]
+    options: argparse.Namespace, data: Dataset, y: Array, classes: Array
 ) -> tuple[list[Any], Chooser | None, float]:
-    """The models, with -v what has chosen one of them, and the seconds that it took."""
-    from cutsvm.estimators.linear_cv import LinearSVCCV
-    from cutsvm.estimators.path import linear_path, ranking_path
-    from cutsvm.estimators.ranking_cv import RankingSVMCV
-
-    params = estimator_of(options, classes).get_params(deep=False)
+    """The models, with -v the cross-validation that chose one of them, and the seconds it took."""
+    params = build_estimator(options, class_weight(options, classes)).get_params(deep=False)
     for name in ("C", "checkpoint"):
         del params[name]
-    ranks = options.task == "rank"
-    extra: dict[str, Any] = {"qid": data.qid} if ranks else {}
+    extra: dict[str, Any] = {"qid": data.qid} if options.task.has_queries else {}
     if data.weights is not None:
         extra["sample_weight"] = data.weights
     began = time.perf_counter()
     if options.folds is None:
-        walk = ranking_path if ranks else linear_path
-        return list(walk(data.X, y, Cs=options.Cs, **extra, **params)), None, time.perf_counter() - began
-    kind = RankingSVMCV if ranks else LinearSVCCV
-    chooser = kind(options.Cs, cv=_folds(options, data), scoring=options.scoring, **params)
+        models = load(options.task.path)(data.X, y, Cs=options.Cs, **extra, **params)
+        return list(models), None, time.perf_counter() - began
+    chooser = load(options.task.cv_estimator)(options.Cs, cv=_folds(options, data), scoring=options.scoring, **params)
     chooser.fit(data.X, y, **extra)
     return chooser.path_, chooser, time.perf_counter() - began
 
 
 def _folds(options: argparse.Namespace, data: Dataset) -> Any:
-    """As `train -v` makes them: shuffled, always alike; queries stay whole."""
+    """The folds of `train -v`: shuffled with a fixed seed; queries stay whole."""
     from sklearn.model_selection import StratifiedKFold
 
-    if options.task == "rank":
+    if options.task.has_queries:
         return options.folds
     return StratifiedKFold(n_splits=options.folds, shuffle=True, random_state=0)
 
@@ -113,24 +102,24 @@ def _norm(model: Any) -> float:
 def _show(options: argparse.Namespace, models: list[Any], chooser: Chooser | None, seconds: float) -> None:
     """A line for each C, then the curve."""
     score = "" if chooser is None else f"{_score_name(options):>18}"
-    result(f"  {'C':>10}{score}  {'gap':>8}  {'|w|':>10}  {'objective':>12}  {'passes':>6}")
+    print_result(f"  {'C':>10}{score}  {'gap':>8}  {'|w|':>10}  {'objective':>12}  {'passes':>6}")
     for k, model in enumerate(models):
         chosen = chooser is not None and model.C == chooser.C_
         mean = ""
         if chooser is not None:
             own = chooser.scores_[:, k]
             mean = f"{np.nanmean(own):10.4f} +-{np.nanstd(own):6.4f}"
-        numbers = f"{model.gap_:8.1e}  {_norm(model):10.4g}  {model.objective_:12.6g}  {passes(model):6g}"
-        result(f"{'*' if chosen else ' '} {model.C:10.4g}{mean}  {numbers}")
-    result("")
+        numbers = f"{model.gap_:8.1e}  {_norm(model):10.4g}  {model.objective_:12.6g}  {total_passes(model):6g}"
+        print_result(f"{'*' if chosen else ' '} {model.C:10.4g}{mean}  {numbers}")
+    print_result("")
     for line in _chart(models, chooser):
-        result(line)
+        print_result(line)
     worst = max(model.gap_ for model in models)
     what = f"{len(models)} C" + ("" if chooser is None else f" in {len(chooser.scores_)} folds and on all rows")
-    result(f"{what}: every gap at most {worst:.1e}, {seconds:.2f} s")
+    print_result(f"{what}: every gap at most {worst:.1e}, {seconds:.2f} s")
     if chooser is not None:
-        edge = " (at the end of the range: it may be worth going on)" if chooser.C_ in _ends(models) else ""
-        result(f"best: C = {chooser.C_:.6g}{edge}")
+        edge = " (at the end of the range: try a wider one)" if chooser.C_ in _ends(models) else ""
+        print_result(f"best: C = {chooser.C_:.6g}{edge}")
 
 
 def _ends(models: list[Any]) -> tuple[float, float]:
@@ -142,7 +131,7 @@ def _place(models: list[Any], chooser: Chooser) -> int:
 
 
 def _score_name(options: argparse.Namespace) -> str:
-    return str(options.scoring or ("pairs in order" if options.task == "rank" else "accuracy"))
+    return str(options.scoring or options.task.score_name)
 
 
 def _chart(models: list[Any], chooser: Chooser | None) -> list[str]:
@@ -158,11 +147,11 @@ def _chart(models: list[Any], chooser: Chooser | None) -> list[str]:
     return bar_chart(means, names, scale=lambda value: f"{value:.4f}", mark=marked, encoding=encoding)
 
 
-def _outcome(
+def _json_fields(
     options: argparse.Namespace, data: Dataset, models: list[Any], chooser: Chooser | None, seconds: float
 ) -> dict[str, Any]:
-    """The numbers, under the names that --json uses."""
-    facts = {"task": options.task, "data": [options.data, *options.also], "rows": data.shape[0]}
+    """The fields of `--json`."""
+    facts = {"task": options.task.name, "data": [options.data, *options.also], "rows": data.shape[0]}
     numbers = {name: [getattr(model, f"{name}_") for model in models] for name in ("objective", "lower_bound", "gap")}
     more = {"norm": [_norm(model) for model in models], "converged": [bool(model.converged_) for model in models]}
     chosen: dict[str, Any] = {}
@@ -172,13 +161,13 @@ def _outcome(
     return {**facts, "Cs": [model.C for model in models], **chosen, **numbers, **more, "seconds": seconds}
 
 
-def _check_plot(target: str, sources: list[str]) -> None:
-    """What cannot be drawn or written is better said before the work."""
+def _check_plot(target: str, inputs: list[str]) -> None:
+    """Refuse, before the work, a picture that cannot be drawn or written."""
     if importlib.util.find_spec("matplotlib") is None:
         raise CommandError("--plot needs matplotlib: pip install 'cutsvm[plot]'")
     if os.path.splitext(target)[1].lower() not in (".png", ".svg", ".pdf"):
         raise CommandError(f"--plot {target}: expected a name that ends in .png, .svg or .pdf")
-    check_target(target, sources)
+    check_output(target, inputs)
 
 
 def _draw(options: argparse.Namespace, models: list[Any], chooser: Chooser | None) -> None:
@@ -187,7 +176,7 @@ def _draw(options: argparse.Namespace, models: list[Any], chooser: Chooser | Non
     from cutsvm.io.atomic import write_atomically
     from cutsvm.plotting import PathDisplay
 
-    figure = Figure(figsize=(7.2, 6.4), layout="constrained", dpi=150)  # without pyplot: no window system is asked for
+    figure = Figure(figsize=(7.2, 6.4), layout="constrained", dpi=150)  # without pyplot: it needs no window system
     axes = figure.subplots(2 if chooser is None else 3, 1, sharex=True)
     PathDisplay.from_estimator(models if chooser is None else chooser, ax=axes, score_name=_score_name(options))
     buffer = io.BytesIO()

@@ -1,19 +1,21 @@
-"""`cutsvm predict`: a data file and a model in, predictions and how good they are out."""
+"""`cutsvm predict`: predictions of a model for a data file, and a measure of their quality."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cutsvm._utils.text import printable
-from cutsvm.cli.data import check_source, check_target, read_like, zero_based
-from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, result
-from cutsvm.cli.tasks import Measure, measure, predictions
+from cutsvm._utils.types import Array
+from cutsvm.cli.data import check_input, check_output, read_for_model, zero_based
+from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
+
+if TYPE_CHECKING:
+    from cutsvm.io.models.tasks import Evaluation
 
 __all__ = ["predict"]
 
@@ -21,24 +23,28 @@ _LINES_PER_PIECE = 8192
 
 
 def predict(options: argparse.Namespace) -> int:
-    """Read the model and the rows, predict, compare with the labels."""
+    """Read the model and the rows, predict, and compare with the labels."""
     from cutsvm.io.models.model_file import load_model
+    from cutsvm.io.models.tasks import TASKS
 
-    say = Messages(quiet=options.quiet)
+    messages = Messages(quiet=options.quiet)
     _check_output(options)
-    check_source(options.model)
+    check_input(options.model)
     with as_command_error(options.model):
         model = load_model(options.model)
-    data = read_like(options.data, model, zero_based(options.zero_based), options.label)
+    data = read_for_model(options.data, model, zero_based(options.zero_based), options.label)
     if data.ignored:
-        say.warn(f"{options.data}: {data.ignored} features that the model does not know were ignored")
+        messages.warn(f"{options.data}: {data.ignored} features that the model does not know were ignored")
     with as_command_error(options.data):
-        predicted = predictions(model.task, model.estimator, data.X, scores=options.scores)
-        as_scores = options.scores or model.task in ("rank", "roc")
-        good = measure(model.task, model.estimator, data, say, None if as_scores else predicted)
+        task = TASKS[model.task]
+        as_scores = options.scores or task.predicts_scores
+        predicted = task.scores(model.estimator, data.X) if as_scores else np.asarray(model.estimator.predict(data.X))
+        quality = task.measure.evaluate(model.estimator, data, None if as_scores else predicted)
+    for text in quality.warnings:
+        messages.warn(text)
     if options.out is not None:
         _write(options.out, _score_lines(predicted) if as_scores else _label_lines(predicted))
-    _report(options, good, len(data.y), data.ignored)
+    _print_quality(options, quality, len(data.y), data.ignored)
     return 0
 
 
@@ -48,22 +54,22 @@ def _check_output(options: argparse.Namespace) -> None:
     if options.out == "-" and options.json:
         raise CommandError("--json and predictions cannot both go to standard output")
     if options.out not in (None, "-"):
-        check_target(options.out, [options.data, options.model])
+        check_output(options.out, [options.data, options.model])
 
 
-def _label_lines(predicted: npt.NDArray[Any]) -> Iterator[bytes]:
-    """One label a line: 1 and not 1.0 where it is a whole number."""
+def _label_lines(predicted: Array) -> Iterator[bytes]:
+    """One label a line, whole numbers as 1 and not as 1.0."""
     for start in range(0, len(predicted), _LINES_PER_PIECE):
         part = predicted[start : start + _LINES_PER_PIECE].tolist()
         yield "".join(f"{_label(value)}\n" for value in part).encode("utf-8", "backslashreplace")
 
 
 def _label(value: Any) -> str:
-    # A text may hold a line break, which would make two lines of it, or an escape sequence for the terminal.
+    # A text may hold a line break or an escape sequence for the terminal.
     return str(int(value)) if isinstance(value, float) and value.is_integer() else printable(str(value))
 
 
-def _score_lines(scores: npt.NDArray[np.float64]) -> Iterator[bytes]:
+def _score_lines(scores: Array) -> Iterator[bytes]:
     """One line of decision values a row, exact to the last bit."""
     rows = scores.reshape(len(scores), -1)
     for start in range(0, len(rows), _LINES_PER_PIECE):
@@ -86,12 +92,12 @@ def _write(out: str, lines: Iterator[bytes]) -> None:
         raise CommandError(f"cannot write the predictions to {out}: {error.strerror}", 1) from error
 
 
-def _report(options: argparse.Namespace, good: Measure, total: int, ignored: int) -> None:
+def _print_quality(options: argparse.Namespace, quality: Evaluation, rows: int, ignored: int) -> None:
     if options.json:
         files = {"data": options.data, "model": options.model, "out": options.out}
-        print_json({**good.facts, "rows": total, "ignored": ignored, **files})
-    elif good.words is not None and not options.quiet:
+        print_json({**quality.fields, "rows": rows, "ignored": ignored, **files})
+    elif quality.text is not None and not options.quiet:
         if options.out == "-":
-            Messages(quiet=False).note(good.words)
+            Messages(quiet=False).note(quality.text)
         else:
-            result(good.words)
+            print_result(quality.text)

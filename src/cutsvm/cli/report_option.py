@@ -1,4 +1,4 @@
-"""`cutsvm train --report FILE.html`: the model as a page."""
+"""`cutsvm train --report FILE.html`: the model as an HTML page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from cutsvm.cli.data import as_labels, check_target
+from cutsvm.cli.data import as_labels, check_output
 from cutsvm.cli.messages import CommandError, Messages, as_command_error
 from cutsvm.io.dataset import StoredDataset
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 __all__ = ["check_report", "write_report"]
 
 _TRAINED_ON = (
-    "Measured on the rows that the model was trained on, on which it does better than on new ones: "
-    "cutsvm train -v 5 and cutsvm predict tell how well it does on those."
+    "Measured on the training rows, on which the model does better than on new ones: cutsvm train -v 5 and "
+    "cutsvm predict measure it on new rows."
 )
-_ON_DISK = "The rows stayed on disk, so nothing was measured on them: cutsvm predict does that."
+_ON_DISK = "The rows stayed on disk, so nothing was measured on them: use cutsvm predict."
 
 
-def check_report(options: argparse.Namespace, target: str, sources: list[str]) -> None:
-    """What cannot be drawn or written is better said before the work."""
+def check_report(options: argparse.Namespace, target: str, inputs: list[str]) -> None:
+    """Refuse, before the work, a report that cannot be drawn or written."""
     if options.folds is not None:
         raise CommandError("--report is of one model, -v writes none: leave one of them out")
     if importlib.util.find_spec("matplotlib") is None:
         raise CommandError("--report needs matplotlib: pip install 'cutsvm[plot]'")
-    # By its name, too: so it cannot be a data file that is written over.
+    # The suffix keeps a data file from being overwritten.
     if os.path.splitext(options.report)[1].lower() not in (".html", ".htm"):
         raise CommandError(f"--report {options.report}: expected a name that ends in .html")
     for name, other in (("MODEL", target), ("--checkpoint", options.checkpoint)):
         if other is not None and os.path.realpath(options.report) == os.path.realpath(other):
             raise CommandError(f"{options.report}: {name} and --report are one file, expected two")
-    check_target(options.report, sources)
+    check_output(options.report, inputs)
 
 
 def write_report(options: argparse.Namespace, estimator: Certified, data: Dataset, model: str, seconds: float) -> bool:
-    """Write the page; whether that went well. The model is safe by then, so it is said and no more."""
+    """Write the page and return whether that succeeded. A failure is only reported: the model is already written."""
     from cutsvm.display.report import written
     from cutsvm.display.report.context import Origin
 
@@ -62,13 +62,13 @@ def write_report(options: argparse.Namespace, estimator: Certified, data: Datase
         with as_command_error(options.report):
             written(estimator, X, None, file=options.report, **given)
     except (CommandError, KeyboardInterrupt) as error:
-        Messages(quiet=False).note(f"cutsvm: there is no report: {str(error) or 'interrupted'}")
+        Messages(quiet=False).note(f"cutsvm: no report was written: {str(error) or 'interrupted'}")
         return False
     return True
 
 
 def _feature_names(data: Dataset) -> Sequence[Any] | None:
-    """What the file calls its features: by name, or by index."""
+    """The names of the features in the file, or their indices."""
     if data.feature_ids is not None:
         ids: list[int] = data.feature_ids.tolist()
         return ids

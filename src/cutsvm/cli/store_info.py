@@ -1,17 +1,17 @@
-"""`cutsvm info STORE`: what is in a store."""
+"""`cutsvm info STORE`: the contents of a store."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from cutsvm._utils.memory import shown
-from cutsvm.cli.messages import as_command_error, one_line, print_json, result, some
+from cutsvm.cli.messages import as_command_error, first_values, one_line, print_json, print_result
 
 __all__ = ["store_info"]
 
 
 def store_info(path: str, *, json: bool) -> int:
-    """Print the facts as a table, or as JSON; every file is looked at, so that damage shows."""
+    """Print a table, or JSON; reads and checks every file of the store."""
     with as_command_error(path):
         facts = _facts(path)
     if json:
@@ -25,14 +25,14 @@ def store_info(path: str, *, json: bool) -> int:
         ("rows", f"{facts['rows']:,}"),
         ("features", f"{facts['features']:,}" + ("" if base is None else f", counted from {0 if base else 1}")),
         ("values", f"{facts['entries']:,} {facts['dtype']}, {facts['layout']}"),
-        ("labels", some(facts["classes"])),
+        ("labels", first_values(facts["classes"])),
         ("also", ", ".join(facts["also"]) or "no weights, no queries"),
-        *([("names", some(facts["feature_names"]))] if facts["feature_names"] else []),
+        *([("names", first_values(facts["feature_names"]))] if facts["feature_names"] else []),
         ("checked", "every block has its length and checksum"),
     ]
     width = max(len(key) for key, _ in rows)
     for key, value in rows:
-        result(f"{key:<{width}}  {one_line(value)}")
+        print_result(f"{key:<{width}}  {one_line(value)}")
     return 0
 
 

@@ -1,63 +1,51 @@
-"""What a fit has come to, for people: the certificate in words, how it ended, and what it took."""
+"""A fit summarised for people: its certificate in words, its tolerance, and the work that it took."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-NOTHING = 0.995  # a gap that is shown as 1: the best objective may be a hundredth of this one, or any part of it
+# From this gap on the lower bound is below half a percent of the objective, and says next to nothing.
+_UNINFORMATIVE_GAP = 0.995
 
-__all__ = ["earlier", "ending", "goal", "passes", "rounds", "stochastic", "within"]
+__all__ = ["describe_gap", "iteration_unit", "requested_tol", "seconds_before_resume", "total_passes"]
 
 
-def within(gap: float) -> str | None:
-    """The gap in words, None if it proves next to nothing. It is a share of the objective, in words one of the best."""
-    if not (math.isfinite(gap) and gap < NOTHING):
+def describe_gap(gap: float) -> str | None:
+    """The relative gap g in words, as the excess g / (1 - g) over the optimum; None if it is uninformative."""
+    if not (math.isfinite(gap) and gap < _UNINFORMATIVE_GAP):
         return None
     percent = float(f"{100 * gap / (1 - gap):.2g}")
     return f"within {percent:g} % of the best possible objective"
 
 
-def stochastic(estimator: Any) -> bool:
-    """Whether it was trained by stochastic gradient steps, in epochs."""
-    from cutsvm.io.models.model_file import task_of
-    from cutsvm.kernel_machines import SGD
-
-    return task_of(estimator) == "kernel" and (estimator.solver == "sgd" or isinstance(estimator.solver, SGD))
+def requested_tol(estimator: Any) -> float | None:
+    """The gap at which the fit stops; None if it runs a fixed number of epochs."""
+    fixed = estimator._trains_in_epochs and (estimator.epochs != "auto" or not estimator.certify)
+    return None if fixed else float(estimator.tol)
 
 
-def goal(estimator: Any) -> float | None:
-    """The gap that a fit is to reach; None: it is to do a number of epochs."""
-    only_epochs = stochastic(estimator) and (estimator.epochs != "auto" or not estimator.certify)
-    return None if only_epochs else float(estimator.tol)
-
-
-def ending(estimator: Any) -> str:
-    """How the fit ended."""
-    return str(estimator.status_.value)
-
-
-def rounds(estimator: Any) -> str:
+def iteration_unit(estimator: Any) -> str:
     """What `n_iter_` of the estimator counts."""
-    import numpy as np  # not above: the command line is to answer Ctrl-C at once
+    import numpy as np  # not above: the command line must answer Ctrl-C while it loads
 
-    kind = "iteration"
-    if hasattr(estimator, "dual_coef_"):
-        kind = "epoch" if stochastic(estimator) else "round"
-    return kind if np.array_equal(estimator.n_iter_, 1) else f"{kind}s"
+    from cutsvm.io.models.tasks import task_of
+
+    unit = "epoch" if estimator._trains_in_epochs else task_of(estimator).iteration_unit
+    return unit if np.array_equal(estimator.n_iter_, 1) else f"{unit}s"
 
 
-def passes(estimator: Any) -> float:
-    """Passes over the data, of all one-vs-rest problems together."""
+def total_passes(estimator: Any) -> float:
+    """Passes over the data, summed over the one-vs-rest problems."""
     last: dict[str, float] = {}
     for record in estimator.history_:
         last[str(record.get("label", ""))] = record["passes"]
     return sum(last.values())
 
 
-def earlier(estimator: Any) -> float:
-    """Seconds of the runs that this one has gone on from; kernel machines have no checkpoints."""
-    if hasattr(estimator, "dual_coef_"):
+def seconds_before_resume(estimator: Any) -> float:
+    """Seconds of the earlier runs whose checkpoint the fit resumed from."""
+    if estimator.checkpoint is None:
         return 0.0
     first: dict[str, dict[str, Any]] = {}
     for record in estimator.history_:

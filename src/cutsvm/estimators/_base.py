@@ -17,7 +17,7 @@ from cutsvm._utils import threads, validation
 from cutsvm._utils.types import Array, Vector
 from cutsvm._utils.warn import ends_a_loop, warn
 from cutsvm.display.callbacks import Log, ensure_log_handler
-from cutsvm.display.summary import within
+from cutsvm.display.summary import describe_gap
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint, check_path
 from cutsvm.driver.fingerprint import Fingerprint, Scalar
@@ -61,6 +61,11 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    @property
+    def _trains_in_epochs(self) -> bool:
+        """Whether iterations are epochs of stochastic gradient steps."""
+        return False
 
     @property
     def status_(self) -> Status:
@@ -144,7 +149,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
             scale = f"scale the features (the largest is {spread:.0e} times the smallest)"
             advice = f"{advice}, or {scale}" if advice else scale
         later = "" if self.checkpoint is None else f" The same call goes on from {os.fspath(self.checkpoint)}."
-        share = within(self.gap_)
+        share = describe_gap(self.gap_)
         proven = f"The model is {share}" if share else "So far nothing is proven of the objective"
         return (
             f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. {proven}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn.utils.validation import validate_data
 from cutsvm._utils import threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.estimators import _queries as queries
-from cutsvm.io.dataset import Dataset, StoredDataset, open_dataset
+from cutsvm.io.dataset import Dataset, StoredDataset, is_data_set, open_data_set
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import StoreRows, WholeRows, as_rows
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from cutsvm._utils.memory import Plan
     from cutsvm.io.store.store import Store
 
-__all__ = ["Ingesting", "TrainingData", "check_matrix", "check_numeric", "ingest", "is_data_set", "open_data_set"]
+__all__ = ["Ingesting", "TrainingData", "check_matrix", "check_numeric", "ingest"]
 
 _EMPTY: Array = np.empty(0, dtype=np.int64)
 
@@ -126,18 +125,6 @@ def check_numeric(y: Array) -> None:
         raise ValueError(f"y has dtype {y.dtype}: expected numbers, the higher the further up")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"y[{int(np.argmin(np.isfinite(y)))}] is {y[np.argmin(np.isfinite(y))]}: expected numbers")
-
-
-def is_data_set(X: Any) -> bool:
-    """Whether X is a data set or the path of one, and not a matrix."""
-    return isinstance(X, (str, PathLike, Dataset))
-
-
-def open_data_set(X: Any, y: Any) -> Dataset:
-    """The data set X, or the one in the file X."""
-    if y is not None:
-        raise ValueError("a data set has its own labels: leave y out")
-    return X if isinstance(X, Dataset) else open_dataset(X)
 
 
 def _open(estimator: Ingesting, X: Any, y: Any, resources: ExitStack) -> Dataset:

@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.display import summary as outcome
 from cutsvm.display.callbacks import ensure_log_handler
+from cutsvm.display.summary import describe_gap
 from cutsvm.driver.run import Iterate, Record, Result, Status, Stop, run
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, check_matrix, ingest
 from cutsvm.estimators._sklearn_callbacks import observed
-from cutsvm.kernel_machines import KernelSolver, resolve
+from cutsvm.kernel_machines import SGD, KernelSolver, resolve
 from cutsvm.kernel_machines.driver import drive
 from cutsvm.kernel_machines.gram import (
     EPS,
@@ -185,6 +185,11 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.callbacks = callbacks
         self.verbose = verbose
+
+    @property
+    def _trains_in_epochs(self) -> bool:
+        """Whether the solver is NL-SGD, whose iterations are epochs."""
+        return isinstance(resolve(self.solver), SGD)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -417,7 +422,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             return super()._advice(data) + (
                 " For the linear kernel LinearSVC gets there in less time." if other else ""
             )
-        proven = outcome.within(self.gap_)
+        proven = describe_gap(self.gap_)
         known = "Nothing is proven about the best objective" if proven is None else f"It is {proven}"
         need = memory.shown(4.0 * data.rows.n**2)
         remedy = (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cutsvm.io.store.batches import Source
     from cutsvm.io.store.store import Store
 
-__all__ = ["Dataset", "StoredDataset", "open_dataset"]
+__all__ = ["Dataset", "StoredDataset", "is_data_set", "open_data_set", "open_dataset"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +182,18 @@ def open_dataset(
 
         raise DataError(f"{os.fspath(path)}: {data.shape[1]} features, expected n_features={n_features}")
     return data
+
+
+def is_data_set(X: Any) -> bool:
+    """Whether X is a data set or the path of one, and not a matrix."""
+    return isinstance(X, (str, os.PathLike, Dataset))
+
+
+def open_data_set(X: Any, y: Any) -> Dataset:
+    """The data set X, or the one in the file X."""
+    if y is not None:
+        raise ValueError("a data set has its own labels: leave y out")
+    return X if isinstance(X, Dataset) else open_dataset(X)
 
 
 def _gather(source: Source) -> Dataset:

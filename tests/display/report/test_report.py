@@ -187,7 +187,7 @@ def test_levels(rows: Any) -> None:
     y = np.array(["low", "mid", "top"])[np.digitize(score, [-1.0, 1.0])]
     model = OrdinalSVC(C=10.0, levels=["low", "mid", "top"]).fit(X, y)
     parsed = checked(report(model, X, y))
-    assert "levels away" in parsed.said and f"{100 * model.score(X, y):.5g} %" in parsed.said
+    assert "mean absolute error" in parsed.said and f"{100 * model.score(X, y):.5g} %" in parsed.said
     assert "low" in parsed.said and "roc" not in pictures(parsed)
 
 

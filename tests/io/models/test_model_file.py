@@ -243,14 +243,14 @@ def test_thresholds_that_do_not_rise(tmp_path: Path, thresholds: list[float]) ->
     model = ordinal()
     model.thresholds_ = np.array(thresholds)
     save_model(model, tmp_path / "m")
-    with pytest.raises(ModelFileError, match="rising thresholds"):
+    with pytest.raises(ModelFileError, match="thresholds in ascending order"):
         load_model(tmp_path / "m")
 
 
 def test_estimators_of_others_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="LinearRegression cannot be written; expected one of LinearSVC"):
         save_model(LinearRegression(), tmp_path / "m")
-    with pytest.raises(ModelFileError, match="a LIBLINEAR model holds classes"):
+    with pytest.raises(ModelFileError, match="LIBLINEAR's format holds linear classifiers"):
         save_model(ordinal(), tmp_path / "m", format="liblinear")
 
 

@@ -9,20 +9,18 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from cutsvm.estimators.model_selection import NestedResult
-
 __all__ = ["plot_grid", "written"]
 
 _CHOSEN = "#D55E00"  # vermillion, as everywhere in our pictures
 
 
-def plot_grid(result: NestedResult, ax: Axes | None = None) -> Axes:
+def plot_grid(result: Any, ax: Axes | None = None) -> Axes:
     """The grid of a nested cross-validation: mean accuracy over all inner folds, and what each outer fold chose.
 
     Parameters
     ----------
-    result : what `cutsvm.nested_cross_validate` gives. Two of its parameters must have several values; of others the
-        best one counts at each point.
+    result : the `NestedResult` of `cutsvm.nested_cross_validate`. Two of its parameters must have several values; the
+        score of a point is the best over the other parameters.
     ax : matplotlib axes. By default a new figure.
 
     Returns

@@ -11,11 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cutsvm._utils.types import Array, Vector
-from cutsvm.display.plotting.models import scores_of
-from cutsvm.estimators._ingest import is_data_set, open_data_set
-from cutsvm.estimators._thresholds import level_of
-from cutsvm.io.dataset import Dataset
-from cutsvm.io.models.model_file import ModelFileError, task_of
+from cutsvm.io.dataset import Dataset, is_data_set, open_data_set
+from cutsvm.io.models.model_format import ModelFileError
+from cutsvm.io.models.tasks import Task, task_of
 
 __all__ = ["Origin", "ReportContext", "build_context"]
 
@@ -37,7 +35,7 @@ class ReportContext:
     """An estimator with its task, and, if there are rows, their labels and scores."""
 
     estimator: Any
-    task: str
+    task: Task
     origin: Origin
     source: str | None = None  # what the rows are called
     shape: tuple[int, int] | None = None
@@ -65,8 +63,8 @@ class ReportContext:
     def predicted(self) -> Array:
         """The classes that the scores stand for."""
         assert self.scores is not None and self.classes is not None
-        if self.task == "ordinal":
-            places: Array = np.asarray(level_of(self.scores, self.estimator.thresholds_))
+        if self.task.has_thresholds:
+            places: Array = np.searchsorted(self.estimator.thresholds_, self.scores, side="left")
         else:
             places = (self.scores > 0.0).astype(int) if self.scores.ndim == 1 else self.scores.argmax(axis=1)
         labels: Array = self.classes[places]
@@ -115,7 +113,7 @@ def build_context(
         return ReportContext(estimator, task, origin, **found)
     labels = _labels(estimator, y, shape[0])
     queries = None if qid is None else np.asarray(qid)
-    return ReportContext(estimator, task, origin, **found, y=labels, qid=queries, scores=scores_of(looked_at, X))
+    return ReportContext(estimator, task, origin, **found, y=labels, qid=queries, scores=task.scores(looked_at, X))
 
 
 def _in_order(data: Dataset, estimator: Any) -> Dataset:

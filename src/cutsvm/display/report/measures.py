@@ -37,7 +37,7 @@ class Measured:
     confusion: Confusion | None = None
     area: float | None = None
     pairs: float | None = None  # share in order
-    away: float | None = None  # levels, in the mean
+    level_error: float | None = None  # mean absolute error, in levels
 
 
 def measure(context: ReportContext) -> Measured | None:
@@ -57,10 +57,10 @@ def measure(context: ReportContext) -> Measured | None:
     np.add.at(counts, (codes[0][known], codes[1][known]), 1)
     confusion = Confusion(classes, counts, int(np.sum(~known)))
     there = np.count_nonzero(counts.sum(axis=1))
-    if context.task == "ordinal":
-        away = float(np.abs(codes[0] - codes[1])[known].mean()) if known.any() else None
+    if context.task.has_thresholds:
+        error = float(np.abs(codes[0] - codes[1])[known].mean()) if known.any() else None
         pairs = pair_accuracy(scores[known], codes[0][known]) if there > 1 else None
-        return Measured(confusion, pairs=pairs, away=away)
+        return Measured(confusion, pairs=pairs, level_error=error)
     if len(classes) == 2 and there == 2:
         return Measured(confusion, area=pair_accuracy(scores[known], codes[0][known]))
     return Measured(confusion)

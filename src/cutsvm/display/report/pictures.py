@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cutsvm import plotting
-from cutsvm.display.plotting.models import margins
+from cutsvm.display.plotting.convergence import PathDisplay, plot_convergence, plot_time_breakdown
+from cutsvm.display.plotting.models import WeightsDisplay, margins
 from cutsvm.display.plotting.style import INK, SERIES
 from cutsvm.display.report.context import ReportContext
 from cutsvm.display.report.markup import Markup, tag, text
@@ -74,7 +74,7 @@ def pictures_of_fit(context: ReportContext) -> list[Picture]:
     if history[-1]["passes"] > history[0]["passes"]:
         found.append(_convergence(history, "passes"))
     layers = "Seconds so far, and what they were spent on."
-    draw = lambda figure: plotting.plot_time_breakdown(history, _one(figure))  # noqa: E731
+    draw = lambda figure: plot_time_breakdown(history, _one(figure))  # noqa: E731
     return [*found, Picture("time", 3.2, draw, "Time spent in each part of the fit", layers)]
 
 
@@ -88,7 +88,7 @@ def pictures_of_model(context: ReportContext, measured: Measured | None) -> list
     return found
 
 
-def weights_picture(display: plotting.WeightsDisplay) -> Picture:
+def weights_picture(display: WeightsDisplay) -> Picture:
     """The largest weights."""
     words = "The largest weights. A feature with a wide range of values matters more than its weight says."
     height = 1.2 + 0.21 * max(4, len(display.names))
@@ -97,15 +97,15 @@ def weights_picture(display: plotting.WeightsDisplay) -> Picture:
 
 def _path(context: ReportContext) -> Picture:
     estimator = context.estimator
-    plain = "pairs in order" if context.task == "rank" else "accuracy"
-    name = estimator.scoring if isinstance(estimator.scoring, str) else plain if estimator.scoring is None else "score"
+    name = context.task.score_name if estimator.scoring is None else "score"
+    name = estimator.scoring if isinstance(estimator.scoring, str) else name
     words = (
         "Every C that was tried: the mean score of the folds with one standard deviation to either side, the length of "
         "the weights, and the gap of the fit to all rows."
     )
 
     def draw(figure: Figure) -> None:
-        plotting.PathDisplay.from_estimator(estimator, ax=figure.subplots(3, 1, sharex=True), score_name=name)
+        PathDisplay.from_estimator(estimator, ax=figure.subplots(3, 1, sharex=True), score_name=name)
         figure.axes[0].set_title("", loc="left")
 
     return Picture("path", 5.2, draw, f"Score, length of the weights and gap against C; C = {estimator.C_:g}", words)
@@ -120,7 +120,7 @@ def _convergence(history: list[dict[str, Any]], against: Any) -> Picture:
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        plotting.plot_convergence(history, axes, against=against)
+        plot_convergence(history, axes, against=against)
         axes[0].set_title("", loc="left")
 
     return Picture(against, 4.4, draw, f"Objective, lower bound and gap against {against}", words[against])
@@ -129,15 +129,10 @@ def _convergence(history: list[dict[str, Any]], against: Any) -> Picture:
 def _margins(context: ReportContext) -> Picture:
     assert context.y is not None and context.scores is not None
     display = margins(context.estimator, context.scores, context.y, context.qid)
-    words = {
-        "ordinal": "The scores of the rows of each level. The lines are the thresholds between levels.",
-        "rank": "Score differences of pairs of rows, drawn at random, that belong in one order: below 0 they are in "
-        "the wrong one, below 1 they cost something.",
-        "roc": "How far each row is on the right side of the threshold; below 0 it is on the wrong one.",
-    }
-    plain = "How clearly each row is decided: below 0 it is decided wrongly"
-    plain += ", below 1 it costs something." if len(display.lines) > 1 else "."
-    caption = words.get(context.task, plain)
+    caption = context.task.margin_caption
+    if caption is None:
+        loss = ", below 1 it has a loss" if len(display.lines) > 1 else ""
+        caption = f"The margin of each row: below 0 it is misclassified{loss}."
     return Picture("margins", 3.2, lambda figure: display.plot(_one(figure)), "Distribution of margins", caption)
 
 

@@ -49,7 +49,7 @@ def call(context: ReportContext) -> str:
     name = type(estimator).__name__
     imports = [f"from cutsvm import {name}", *_imports(words)]
     # Of which rows that was the estimator does not know: a report may be made with others.
-    data = "X, y, qid=qid" if context.task == "rank" else "X, y"
+    data = "X, y, qid=qid" if context.task.has_queries else "X, y"
     return "\n".join([*imports, "", f"model = {name}({words}).fit({data})"])
 
 

@@ -7,25 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from cutsvm.display.plotting.models import WeightsDisplay
 from cutsvm.display.report import reproduce
 from cutsvm.display.report.context import ReportContext
 from cutsvm.display.report.markup import Markup, join, table, tag
 from cutsvm.display.report.measures import Confusion, Measured, measure
 from cutsvm.display.report.pictures import FEATURES, pictures, pictures_of_fit, pictures_of_model, weights_picture
-from cutsvm.display.summary import earlier, ending, goal, passes, rounds, within
-from cutsvm.plotting import WeightsDisplay
+from cutsvm.display.summary import describe_gap, iteration_unit, requested_tol, seconds_before_resume, total_passes
 
 __all__ = ["certificate", "sections"]
 
 CLASSES = 16  # of more than these a table of all against all is not shown, but the most frequent mistakes
-
-_TASKS = {
-    "classify": "a linear support vector machine",
-    "rank": "a ranking support vector machine: it puts the rows of each query in order",
-    "roc": "a linear machine trained for the area under the ROC curve",
-    "ordinal": "a linear machine for classes that have an order, with thresholds between them",
-    "kernel": "a support vector machine with a kernel",
-}
 
 
 def sections(context: ReportContext) -> Markup:
@@ -53,21 +45,21 @@ def certificate(context: ReportContext) -> Markup:
     """The one thing to know about a fit, in words, and the numbers that prove it."""
     estimator = context.estimator
     objective, lower, gap = (_number(estimator, name) for name in ("objective_", "lower_bound_", "gap_"))
-    said = within(gap)
+    said = describe_gap(gap)
     if said is None:
         why = "There is no bound for this model: it was not computed, or the file that it was read from has none."
         if np.isfinite(gap):
             why = f"The fit was stopped before its bound was of use: {lower:.6g}, and the objective is {objective:.6g}."
         return tag("div", tag("p", "Nothing is proven", class_="claim"), tag("p", why), class_="certificate open")
     done = bool(estimator.converged_)
-    tol = goal(estimator)
-    why = ending(estimator) if hasattr(estimator, "status_") else "the file that it was read from does not say why"
+    tol = requested_tol(estimator)
+    why = estimator.status_.value if hasattr(estimator, "status_") else "status unknown"
     early = "Stopped" if tol is None else "Stopped early"
     head = tag("p", "Certified" if done else f"{early}: {why}", class_="badge")
     claim = tag("p", said[0].upper() + said[1:], class_="claim")
     proof = tag(
         "p",
-        f"No {'machine with this kernel' if context.task == 'kernel' else 'weights'} can bring the objective below "
+        f"No {'machine with this kernel' if context.task.has_kernel else 'weights'} can bring the objective below "
         f"{lower:.6g} on the rows it was trained on, with these parameters; this model has {objective:.6g}. "
         "That is proven, and it is about the training: how it does on new rows is another question.",
     )
@@ -86,7 +78,7 @@ def _number(estimator: Any, name: str) -> float:
 def _facts(context: ReportContext) -> list[tuple[str, object]]:
     """What was trained, on what, and what it took."""
     estimator, origin = context.estimator, context.origin
-    rows: list[tuple[str, object]] = [("model", f"{type(estimator).__name__}, {_TASKS[context.task]}")]
+    rows: list[tuple[str, object]] = [("model", f"{type(estimator).__name__}, {context.task.description}")]
     rows += _data(context)
     rows.append(("features", f"{estimator.n_features_in_:,}"))
     rows += _labels(context)
@@ -120,14 +112,13 @@ def _data(context: ReportContext) -> list[tuple[str, object]]:
 def _labels(context: ReportContext) -> list[tuple[str, object]]:
     if context.classes is None:
         return []
-    kind = "levels" if context.task == "ordinal" else "classes"
     counts: Callable[[Any], str] = lambda label: ""  # noqa: E731
     if context.y is not None and len(context.classes) <= CLASSES:
         y = context.y
         counts = lambda label: f" ({np.count_nonzero(y == label):,} rows)"  # noqa: E731
     names = [f"{label}{counts(label)}" for label in context.classes[:CLASSES].tolist()]
     more = len(context.classes) - CLASSES
-    return [(kind, ", ".join(names) + (f" and {more:,} more" if more > 0 else ""))]
+    return [(context.task.label_noun, ", ".join(names) + (f" and {more:,} more" if more > 0 else ""))]
 
 
 def _work(context: ReportContext) -> list[tuple[str, object]]:
@@ -136,16 +127,16 @@ def _work(context: ReportContext) -> list[tuple[str, object]]:
     note = str(history[-1].get("note", "")) if history else ""
     rows: list[tuple[str, object]] = [("solver", note or str(estimator.solver))]
     if getattr(estimator, "n_iter_", None) is not None:
-        rows.append((rounds(estimator), f"{int(np.max(estimator.n_iter_)):,}"))
+        rows.append((iteration_unit(estimator), f"{int(np.max(estimator.n_iter_)):,}"))
     if not history:
         return rows
-    if passes(estimator):
-        rows.append(("passes over the data", f"{passes(estimator):g}"))
+    if total_passes(estimator):
+        rows.append(("passes over the data", f"{total_passes(estimator):g}"))
     seconds = context.origin.seconds
     if seconds is None:
         last: dict[str, float] = {str(record.get("label", "")): record["seconds"] for record in history}
         seconds = sum(last.values())
-    before = earlier(estimator)
+    before = seconds_before_resume(estimator)
     return [*rows, ("seconds", f"{seconds:.3g}" + (f", after {before:.3g} in earlier runs" if before else ""))]
 
 
@@ -163,11 +154,11 @@ def _quality(context: ReportContext, measured: Measured | None) -> Markup:
             rows.append(("unknown labels", f"{confusion.unknown:,} rows; they count as mistakes"))
     if measured.area is not None:
         rows.append(("ROC area", f"{100 * measured.area:.5g} %"))
-    if measured.away is not None:
-        rows.append(("levels away, in the mean", f"{measured.away:.4g}"))
+    if measured.level_error is not None:
+        rows.append(("mean absolute error", f"{measured.level_error:.4g} levels"))
     if measured.pairs is not None:
         rows.append(("pairs in order", f"{100 * measured.pairs:.5g} %"))
-    elif context.task == "rank":
+    elif context.task.has_queries:
         rows.append(("pairs in order", "the rows make no pair"))
     where = context.origin.remark or "Measured on the rows that this report was given."
     parts = [table(rows), tag("p", where, class_="remark"), pictures(pictures_of_model(context, measured))]

@@ -12,7 +12,7 @@ it asks for, it is of no use.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,10 @@ from cutsvm._utils import validation
 from cutsvm.io.models.model_format import Expect, ModelFileError
 from cutsvm.io.store.batches import is_sparse
 
-__all__ = ["parts", "restore"]
+if TYPE_CHECKING:
+    from cutsvm.io.models.tasks import Task
+
+__all__ = ["pack", "restore"]
 
 Array = npt.NDArray[Any]
 
@@ -32,8 +35,8 @@ _WIDEST = 1 << 62
 _LARGEST_DEGREE = 1 << 16  # a power takes time, and none above this is of any use
 
 
-def parts(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-    """What is added to the header, and the arrays."""
+def pack(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Fields to add to the header, and the arrays."""
     if not hasattr(estimator, "dual_coef_"):
         raise ModelFileError("the estimator is not fitted: there is no model to write")
     if estimator.kernel == "precomputed":
@@ -57,8 +60,8 @@ def parts(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     return {"gamma": float(estimator.gamma_)}, arrays
 
 
-def restore(expect: Expect, estimator: Any, header: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Gives the estimator, which has its parameters and classes, its machines; every claim is checked."""
+def restore(expect: Expect, estimator: Any, task: Task, header: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Set the support vectors of an estimator that has its parameters and classes, after checking them."""
     classes, width = len(estimator.classes_), header.get("n_features")
     expect.that(type(width) is int and 0 <= width < _WIDEST, "a number of features")
     assert isinstance(width, int)

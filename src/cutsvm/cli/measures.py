@@ -1,0 +1,130 @@
+"""How good the predictions of a model are: accuracy, pairs in order, ROC area, level error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutsvm._utils.types import Array
+from cutsvm.estimators._thresholds import level_of
+from cutsvm.estimators.ranking import pair_accuracy
+from cutsvm.io.models.tasks import Evaluation
+
+if TYPE_CHECKING:
+    from cutsvm.io.dataset import Dataset
+
+__all__ = ["Accuracy", "LevelAccuracy", "PairsInOrder", "ROCArea"]
+
+
+class Accuracy:
+    """The share of rows whose predicted label is theirs."""
+
+    uses_labels = True
+
+    def evaluate(self, estimator: Any, data: Dataset, predicted: Array | None = None) -> Evaluation:
+        comparable, warnings = _compare_labels(estimator, data)
+        if not comparable:
+            return Evaluation(None, {"accuracy": None, "correct": None}, warnings)
+        if predicted is None:
+            predicted = np.asarray(estimator.predict(data.X))
+        if data.y.dtype.kind in "biuf":
+            predicted = predicted.astype(np.float64)
+        correct, total = int(np.sum(predicted == data.y)), len(data.y)
+        text = f"Accuracy = {100 * correct / total:g}% ({correct}/{total})"
+        return Evaluation(text, {"accuracy": correct / total, "correct": correct}, warnings)
+
+    def cross_validated(self, folds: Sequence[Evaluation], predicted: Array, y: Array) -> Evaluation:
+        correct = int(np.sum(predicted == y))
+        text = f"Cross Validation Accuracy = {100 * correct / len(y):g}%"
+        return Evaluation(text, {"cross_validation_accuracy": correct / len(y), "correct": correct})
+
+
+class LevelAccuracy(Accuracy):
+    """Accuracy, and the mean absolute error in levels over the rows whose label the model knows."""
+
+    def evaluate(self, estimator: Any, data: Dataset, predicted: Array | None = None) -> Evaluation:
+        accuracy = super().evaluate(estimator, data)
+        levels = np.sort(estimator.classes_.astype(np.float64))
+        known = np.isin(data.y, levels)
+        if accuracy.text is None or not known.any():
+            return Evaluation(accuracy.text, {**accuracy.fields, "mean_absolute_error": None}, accuracy.warnings)
+        found = level_of(estimator.decision_function(data.X), estimator.thresholds_)
+        error = float(np.abs(found - np.searchsorted(levels, data.y))[known].mean())
+        return _with_level_error(accuracy, error)
+
+    def cross_validated(self, folds: Sequence[Evaluation], predicted: Array, y: Array) -> Evaluation:
+        levels = np.unique(y)
+        error = float(np.abs(np.searchsorted(levels, predicted) - np.searchsorted(levels, y)).mean())
+        return _with_level_error(super().cross_validated(folds, predicted, y), error)
+
+
+class _Share:
+    """A share of pairs, computed from scores; over folds its mean."""
+
+    uses_labels = False
+    key: str
+    title: str
+
+    def evaluate(self, estimator: Any, data: Dataset, predicted: Array | None = None) -> Evaluation:
+        raise NotImplementedError
+
+    def cross_validated(self, folds: Sequence[Evaluation], predicted: Array, y: Array) -> Evaluation:
+        shares = [fold.fields[self.key] for fold in folds]
+        known = [share for share in shares if share is not None]
+        if not known:
+            raise ValueError("no fold has a pair to measure")
+        mean = float(np.mean(known))
+        fields = {f"cross_validation_{self.key}": mean, "of_folds": shares}
+        return Evaluation(f"Cross Validation {self.title} = {100 * mean:g}%", fields)
+
+    def _found(self, share: float, warnings: tuple[str, ...] = ()) -> Evaluation:
+        return Evaluation(f"{self.title} = {100 * share:.6g}%", {self.key: share}, warnings)
+
+    def _undefined(self, *warnings: str) -> Evaluation:
+        return Evaluation(None, {self.key: None}, warnings)
+
+
+class PairsInOrder(_Share):
+    """The share of pairs of one query whose scores are in the order of their labels."""
+
+    key, title = "pairs_in_order", "Pairs in order"
+
+    def evaluate(self, estimator: Any, data: Dataset, predicted: Array | None = None) -> Evaluation:
+        try:
+            return self._found(pair_accuracy(estimator.predict(data.X), data.y, data.qid))
+        except ValueError as error:  # no pair
+            return self._undefined(str(error))
+
+
+class ROCArea(_Share):
+    """The area under the ROC curve of two classes."""
+
+    key, title = "roc_area", "ROC area"
+
+    def evaluate(self, estimator: Any, data: Dataset, predicted: Array | None = None) -> Evaluation:
+        comparable, warnings = _compare_labels(estimator, data)
+        if not comparable:
+            return self._undefined(*warnings)
+        positive = data.y == float(estimator.classes_[1])
+        if positive.all() or not positive.any():
+            return self._undefined(*warnings, "all rows are of one class: the ROC area is undefined")
+        return self._found(pair_accuracy(estimator.decision_function(data.X), positive), warnings)
+
+
+def _with_level_error(accuracy: Evaluation, error: float) -> Evaluation:
+    text = f"{accuracy.text}, mean absolute error {error:.4g} levels"
+    return Evaluation(text, {**accuracy.fields, "mean_absolute_error": error}, accuracy.warnings)
+
+
+def _compare_labels(estimator: Any, data: Dataset) -> tuple[bool, tuple[str, ...]]:
+    """Whether the labels of the model and of the file are both numbers or both text, and what to warn of."""
+    classes = estimator.classes_
+    kinds = ["numbers" if labels.dtype.kind in "biuf" else "text" for labels in (classes, data.y)]
+    if kinds[0] != kinds[1]:
+        return False, (f"the model's labels are {kinds[0]} and those of the file are {kinds[1]}: no accuracy",)
+    unknown = int(np.sum(~np.isin(data.y, classes.astype(np.float64) if kinds[0] == "numbers" else classes)))
+    if unknown:
+        return True, (f"{unknown} of {len(data.y)} rows have a label that the model does not know",)
+    return True, ()

@@ -1,0 +1,196 @@
+"""The tasks that models are trained for: classify, rank, roc, ordinal and kernel.
+
+A `Task` says all that differs between them, for model files, the command line and reports. `TASKS` resolves the names
+that `--task` and model files use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from cutsvm._utils.types import Array
+from cutsvm.io.models.model_format import ModelFileError
+
+if TYPE_CHECKING:
+    from cutsvm.io.dataset import Dataset
+
+__all__ = ["TASKS", "Evaluation", "Measure", "Task", "load", "task_of"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A measure as text, None if the data do not determine it, as fields of `--json`, and warnings about the data."""
+
+    text: str | None
+    fields: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+class Measure(Protocol):
+    """How the predictions of a task are evaluated."""
+
+    uses_labels: bool  # evaluates predicted labels, not scores
+
+    def evaluate(self, estimator: Any, data: Dataset, predicted: Array | None = None) -> Evaluation:
+        """The measure on labelled data; predicted: the labels that the estimator predicts, if they are known."""
+
+    def cross_validated(self, folds: Sequence[Evaluation], predicted: Array, y: Array) -> Evaluation:
+        """The measure of all folds: predicted[i] is the label of row i by the model that was not trained on it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a model is trained for. Classes and functions are named "module:name", and imported when they are used."""
+
+    name: str
+    estimator: str
+    measured_by: str  # a `Measure`
+    description: str  # of the model, in reports
+    # Labels, rows and weights
+    label_noun: str = "classes"
+    has_classes: bool = True
+    max_classes: int | None = None
+    has_queries: bool = False
+    has_kernel: bool = False  # the model is its support vectors, otherwise rows of weights
+    has_thresholds: bool = False  # classes in any order, a threshold between every two
+    weights_per_class: bool = False  # with more than two classes a row of weights for each
+    # Training
+    fits_dataset: bool = False  # `fit` takes a data set in memory, its weights included
+    fits_store: bool = False  # `fit` decides itself whether to load a store
+    memory_limits_rows: bool = True  # with `--memory` the rows stay on disk
+    iteration_unit: str = "iteration"
+    path: str | None = None
+    cv_estimator: str | None = None
+    # Predictions
+    predicts_scores: bool = False  # `cutsvm predict` writes scores, not labels
+    score_method: str = "decision_function"
+    writes_liblinear: bool = False
+    # Options of the command line that not every task has, by their names in the namespace
+    options: frozenset[str] = frozenset()
+    solvers: tuple[str, ...] = ("auto", "ocas", "cpa")
+    solvers_module: str = "cutsvm.solvers"
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # of the estimator, other than its defaults
+    # Reports
+    margin_caption: str | None = None
+    score_name: str = "accuracy"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def estimator_name(self) -> str:
+        return self.estimator.partition(":")[2]
+
+    @property
+    def measure(self) -> Measure:
+        measure: Measure = load(self.measured_by)()
+        return measure
+
+    def make_estimator(self, *args: Any, **params: Any) -> Any:
+        return load(self.estimator)(*args, **params)
+
+    def scores(self, estimator: Any, X: Any) -> Array:
+        """f(x) of each row; of several classes one for each."""
+        return np.asarray(getattr(estimator, self.score_method)(X))
+
+    def fit_arguments(self, data: Any, y: Array) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments of `fit` for a data set in memory with these labels."""
+        if self.fits_dataset:
+            return (data.with_labels(y),), {}
+        extra = {"qid": data.qid} if self.has_queries else {}
+        if data.weights is not None:
+            extra["sample_weight"] = data.weights
+        return (data.X, y), extra
+
+
+def load(reference: str) -> Any:
+    """The class or function called "module:name"."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+_LINEAR_OPTIONS = frozenset({"line_search", "shards", "checkpoint", "memory"})
+_KERNEL_OPTIONS = frozenset({"kernel", "gamma", "degree", "coef0", "epochs", "average", "seed"})
+
+_CLASSIFY = Task(
+    "classify",
+    "cutsvm.estimators.linear:LinearSVC",
+    "cutsvm.cli.measures:Accuracy",
+    "a linear support vector machine",
+    weights_per_class=True,
+    fits_dataset=True,
+    fits_store=True,
+    path="cutsvm.estimators.path:linear_path",
+    cv_estimator="cutsvm.estimators.linear_cv:LinearSVCCV",
+    writes_liblinear=True,
+    options=_LINEAR_OPTIONS | {"bias", "weights", "multi_class"},
+    solvers=("auto", "ocas", "sifting", "dcd", "cpa", "accpm"),
+)
+_RANK = Task(
+    "rank",
+    "cutsvm.estimators.ranking:RankingSVM",
+    "cutsvm.cli.measures:PairsInOrder",
+    "a ranking support vector machine: it orders the rows of each query",
+    label_noun="levels",
+    has_classes=False,
+    has_queries=True,
+    path="cutsvm.estimators.path:ranking_path",
+    cv_estimator="cutsvm.estimators.ranking_cv:RankingSVMCV",
+    predicts_scores=True,
+    score_method="predict",
+    options=_LINEAR_OPTIONS,
+    margin_caption="Score differences of random pairs of rows of one query, the row with the higher label first: below "
+    "0 the pair is in the wrong order, below 1 it has a loss.",
+    score_name="pairs in order",
+)
+_ROC = Task(
+    "roc",
+    "cutsvm.estimators.ranking:ROCAreaSVC",
+    "cutsvm.cli.measures:ROCArea",
+    "a linear model trained for the area under the ROC curve",
+    max_classes=2,
+    predicts_scores=True,
+    writes_liblinear=True,
+    options=_LINEAR_OPTIONS,
+    margin_caption="How far each row is on its side of the threshold; below 0 it is on the wrong side.",
+)
+_ORDINAL = Task(
+    "ordinal",
+    "cutsvm.estimators.ranking:OrdinalSVC",
+    "cutsvm.cli.measures:LevelAccuracy",
+    "a linear model for ordered classes, with a threshold between every two",
+    label_noun="levels",
+    has_thresholds=True,
+    options=_LINEAR_OPTIONS,
+    margin_caption="The scores of the rows of each level. The lines are the thresholds between levels.",
+)
+_KERNEL = Task(
+    "kernel",
+    "cutsvm.estimators.kernel:KernelSVC",
+    "cutsvm.cli.measures:Accuracy",
+    "a support vector machine with a kernel",
+    has_kernel=True,
+    fits_dataset=True,
+    memory_limits_rows=False,
+    iteration_unit="round",
+    options=_KERNEL_OPTIONS | {"weights", "memory"},
+    solvers=("auto", "sgd", "isda", "min_norm"),
+    solvers_module="cutsvm.kernel_machines",
+    parameters={"random_state": 0},
+)
+TASKS = {task.name: task for task in (_CLASSIFY, _RANK, _ROC, _ORDINAL, _KERNEL)}
+
+
+def task_of(estimator: Any) -> Task:
+    """The task that an estimator is for, by its class or a base class of it."""
+    names = [kind.__name__ for kind in type(estimator).__mro__]
+    for task in TASKS.values():
+        if task.estimator_name in names:
+            return task
+    known = ", ".join(task.estimator_name for task in TASKS.values())
+    raise ModelFileError(f"{names[0]} cannot be written; expected one of {known}")
