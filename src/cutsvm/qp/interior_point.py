@@ -23,7 +23,7 @@ import numpy as np
 
 from cutsvm._utils.types import Vector
 from cutsvm.qp.balance import balanced, compensated_sums, projected
-from cutsvm.qp.newton import Form, Newton, Pairs
+from cutsvm.qp.newton import Form, Newton
 from cutsvm.qp.settings import InteriorPointSettings
 from cutsvm.qp.sorted_planes import ReducedSolution, SortedPlanes
 
@@ -122,7 +122,7 @@ class InteriorPoint:
         """One step; False when rounding leaves nothing to gain."""
         with np.errstate(all="ignore"):  # overflow close to the boundary is noticed below
             box_curvature = self.y_up / self.above + self.y_down / self.below
-            newton = self.form.newton(Pairs(self.x, self.t, self.z, self.u, box_curvature))
+            newton = self.form.newton(self.x, self.t, self.z, self.u, box_curvature)
             if newton is None:
                 return False
             step, step_length = self._predictor_corrector(newton)

@@ -8,7 +8,6 @@ where E says which plane belongs to which shard, and box_curvature is that of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -28,17 +27,6 @@ class Direction(NamedTuple):
 
 
 Newton = Callable[[Vector, Vector], Direction]  # the direction for right sides r, s
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Multipliers (x, t) and slacks (z, u) of the constraints, with the curvature that the box adds for b."""
-
-    x: Vector
-    t: Vector
-    z: Vector
-    u: Vector
-    box_curvature: Vector
 
 
 class Form(Protocol):
@@ -67,7 +55,7 @@ class Form(Protocol):
     def exact_quadratic(self, x: Vector, w: Any, coefficients: Vector) -> float:
         """|C A'x|^2 to the last digit, as the bound needs it."""
 
-    def newton(self, pairs: Pairs) -> Newton | None:
+    def newton(self, x: Vector, t: Vector, z: Vector, u: Vector, box_curvature: Vector) -> Newton | None:
         """Newton's equations, factorised; None where rounding makes their matrix indefinite."""
 
 
@@ -141,17 +129,17 @@ class ByPlanes:
         combined = coefficients if x is w[0] else self.coefficients((x, x))
         return float(combined @ combined)
 
-    def newton(self, pairs: Pairs) -> Newton | None:
+    def newton(self, x: Vector, t: Vector, z: Vector, u: Vector, box_curvature: Vector) -> Newton | None:
         p = self.planes
         M = self.C * self.gram
-        M[np.diag_indices_from(M)] += pairs.z / pairs.x
-        for start, size, ratio in zip(p.starts, p.sizes, pairs.u / pairs.t, strict=True):
+        M[np.diag_indices_from(M)] += z / x
+        for start, size, ratio in zip(p.starts, p.sizes, u / t, strict=True):
             M[start : start + size, start : start + size] += ratio
         factor = cholesky(M)
         if factor is None:
             return None
         if p.boxed:
-            return self._boxed(factor, pairs.box_curvature)
+            return self._boxed(factor, box_curvature)
         f = p.c.shape[1]
         M_inverse_c = factor.solve(p.c) if f else p.c
 
@@ -223,11 +211,11 @@ class ByFeatures:
     def exact_quadratic(self, x: Vector, w: Vector, coefficients: Vector) -> float:
         return self.quadratic(x)
 
-    def newton(self, pairs: Pairs) -> Newton | None:
+    def newton(self, x: Vector, t: Vector, z: Vector, u: Vector, box_curvature: Vector) -> Newton | None:
         p, B, d = self.planes, self.B, self.planes.features
-        k = pairs.x / pairs.z
+        k = x / z
         total = p.per_shard(k)
-        remainder = pairs.t / pairs.u / (pairs.t / pairs.u + total)  # r/(r + s)
+        remainder = t / u / (t / u + total)  # r/(r + s)
 
         def solve_K(v: Vector) -> tuple[Vector, Vector]:
             """(1/K) v, and its sums over the shards without cancellation."""
@@ -236,7 +224,7 @@ class ByFeatures:
             out = k * (v - mean[p.shard])
             return out + k * ((sums - p.per_shard(out)) / total)[p.shard], sums
 
-        factor, added = self._factorise(k, total, remainder, pairs.box_curvature)
+        factor, added = self._factorise(k, total, remainder, box_curvature)
         if factor is None:
             return None
 
