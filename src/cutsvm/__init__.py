@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from cutsvm.estimators.linear import LinearSVC
     from cutsvm.estimators.linear_cv import LinearSVCCV
     from cutsvm.estimators.model_selection import NestedResult, nested_cross_validate
+    from cutsvm.estimators.ordinal import OrdinalSVC, ROCAreaSVC
     from cutsvm.estimators.path import linear_path, ranking_path
-    from cutsvm.estimators.ranking import OrdinalSVC, RankingSVM, ROCAreaSVC
+    from cutsvm.estimators.ranking import RankingSVM, pair_accuracy
     from cutsvm.estimators.ranking_cv import RankingSVMCV
     from cutsvm.io.dataset import Dataset, open_dataset
     from cutsvm.io.models.model_file import load_model, save_model
@@ -43,6 +44,7 @@ __all__ = [
     "load_model",
     "nested_cross_validate",
     "open_dataset",
+    "pair_accuracy",
     "ranking_path",
     "report",
     "save_model",
@@ -58,8 +60,8 @@ _HOMES = {
     "LinearSVC": "cutsvm.estimators.linear",
     "LinearSVCCV": "cutsvm.estimators.linear_cv",
     "NestedResult": "cutsvm.estimators.model_selection",
-    "OrdinalSVC": "cutsvm.estimators.ranking",
-    "ROCAreaSVC": "cutsvm.estimators.ranking",
+    "OrdinalSVC": "cutsvm.estimators.ordinal",
+    "ROCAreaSVC": "cutsvm.estimators.ordinal",
     "RankingSVM": "cutsvm.estimators.ranking",
     "RankingSVMCV": "cutsvm.estimators.ranking_cv",
     "Record": "cutsvm.driver.run",
@@ -69,6 +71,7 @@ _HOMES = {
     "load_model": "cutsvm.io.models.model_file",
     "nested_cross_validate": "cutsvm.estimators.model_selection",
     "open_dataset": "cutsvm.io.dataset",
+    "pair_accuracy": "cutsvm.estimators.ranking",
     "ranking_path": "cutsvm.estimators.path",
     "report": "cutsvm.display.report",
     "save_model": "cutsvm.io.models.model_file",

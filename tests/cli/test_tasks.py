@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cutsvm import load_model
-from cutsvm.estimators.ranking import pair_accuracy
+from cutsvm import load_model, pair_accuracy
 from tests.support.cli import Run, blobs, write_svmlight
 
 

@@ -11,6 +11,7 @@ import cutsvm.display.report
 import cutsvm.estimators.kernel
 import cutsvm.estimators.linear
 import cutsvm.estimators.linear_cv
+import cutsvm.estimators.ordinal
 import cutsvm.estimators.path
 import cutsvm.estimators.ranking
 import cutsvm.estimators.ranking_cv
@@ -34,6 +35,7 @@ def test_example(example, tmp_path, monkeypatch):
         cutsvm.estimators.linear,
         cutsvm.estimators.linear_cv,
         cutsvm.estimators.path,
+        cutsvm.estimators.ordinal,
         cutsvm.estimators.ranking,
         cutsvm.estimators.ranking_cv,
         cutsvm.display.report,

@@ -21,8 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cutsvm
-from cutsvm import OrdinalSVC, RankingSVM, ROCAreaSVC, load_model, save_model
-from cutsvm.estimators.ranking import pair_accuracy
+from cutsvm import OrdinalSVC, RankingSVM, ROCAreaSVC, load_model, pair_accuracy, save_model
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Sifting
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import pairwise

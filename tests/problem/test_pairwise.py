@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
+from cutsvm import pair_accuracy
 from cutsvm._native import core
-from cutsvm.estimators import _queries as queries
+from cutsvm._utils import queries
 from cutsvm.estimators._thresholds import best_thresholds, level_of
-from cutsvm.estimators.ranking import pair_accuracy
 from cutsvm.matrix import as_rows
 from cutsvm.problem.line_search import Exact, by_tangents, tangents
 from cutsvm.problem.losses import Pairwise

@@ -16,9 +16,8 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from cutsvm._utils import threads, validation
+from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.estimators import _queries as queries
 from cutsvm.io.dataset import Dataset, StoredDataset, is_data_set, open_data_set
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import StoreRows, WholeRows, as_rows

@@ -14,7 +14,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from cutsvm.estimators.linear import LinearSVC
-from cutsvm.estimators.ranking import OrdinalSVC
+from cutsvm.estimators.ordinal import OrdinalSVC
 from cutsvm.io import atomic
 from cutsvm.io.atomic import write_atomically
 from cutsvm.io.models import model_file

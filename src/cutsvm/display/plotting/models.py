@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cutsvm._utils import queries
 from cutsvm._utils.types import Array, Vector
 from cutsvm.display.plotting.style import ABOVE, BELOW, INK, SERIES, new_axes, shown, tidy
-from cutsvm.estimators import _queries as queries
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

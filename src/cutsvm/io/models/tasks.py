@@ -150,7 +150,7 @@ _RANK = Task(
 )
 _ROC = Task(
     "roc",
-    "cutsvm.estimators.ranking:ROCAreaSVC",
+    "cutsvm.estimators.ordinal:ROCAreaSVC",
     "cutsvm.cli.measures:ROCArea",
     "a linear model trained for the area under the ROC curve",
     max_classes=2,
@@ -161,7 +161,7 @@ _ROC = Task(
 )
 _ORDINAL = Task(
     "ordinal",
-    "cutsvm.estimators.ranking:OrdinalSVC",
+    "cutsvm.estimators.ordinal:OrdinalSVC",
     "cutsvm.cli.measures:LevelAccuracy",
     "a linear model for ordered classes, with a threshold between every two",
     label_noun="levels",
