@@ -1,24 +1,14 @@
-"""ruff, mypy and the promises that the tree makes about itself."""
+"""Rules of the tree that linters do not check."""
 
 import re
-import subprocess
-import sys
-
-import pytest
 
 from tests.support import ROOT
-
-
-@pytest.mark.parametrize("tool", [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]], ids=" ".join)
-def test_tool(tool):
-    done = subprocess.run([sys.executable, "-m", *tool], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_readme_and_ci_run_the_same_command():
     command = re.search(r"^\s*(python3 -m venv .*pytest.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert command, "README.md does not show how to run the tests"
-    assert command[1].strip() in (ROOT / ".ci" / "run").read_text()
+    assert command[1].strip() in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
 def test_only_the_bindings_know_nanobind():
