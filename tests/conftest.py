@@ -9,12 +9,26 @@ from hypothesis import HealthCheck, settings
 from cutsvm._utils import threads
 from cutsvm.solvers.sifting import solver as sifting
 
-# The default tries the same examples every time, so that a failure is the change's; "thorough" tries new ones.
+# The default runs the same examples every time, so that a failure comes from the change; "thorough" runs new ones.
 settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60, derandomize=True
 )
+settings.register_profile("fast", parent=settings.get_profile("default"), max_examples=10)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=1000, derandomize=False)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_configure(config):
+    default = "fast" if config.option.markexpr == "fast" else "default"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", default))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """What is not slow is fast. Slow tests come first, so that no worker is left with one in the end."""
+    for item in items:
+        if item.get_closest_marker("slow") is None:
+            item.add_marker("fast")
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(autouse=True, scope="session")

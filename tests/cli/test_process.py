@@ -13,6 +13,8 @@ import pytest
 from cutsvm import load_model
 from cutsvm.cli import main
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "cutsvm.cli"]
 
 

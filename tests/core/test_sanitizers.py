@@ -7,6 +7,8 @@ import pytest
 
 from tests.support import ROOT
 
+pytestmark = pytest.mark.slow
+
 # The last warning: vectors wider than a register are taken apart number by number, and are slow (core/lanes.hpp).
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wvector-operation-performance"]
 # -g1: lines in the reports, without the tables of variables that take half of the time to compile.

@@ -12,6 +12,8 @@ from sklearn.model_selection import GridSearchCV
 
 from cutsvm import KernelSVC, LinearSVC, Status
 
+pytestmark = pytest.mark.slow
+
 SOON = 20.0  # seconds; on an idle machine it is a fraction of one
 
 PRELUDE = """

@@ -232,6 +232,7 @@ def test_losses_of_scores_in_twice_the_digits(kind, seed, n, decades):
     assert loss.precise(f, rest, 1e-20) >= exact
 
 
+@pytest.mark.slow
 def test_rows_on_the_margin_up_to_rounding_have_no_loss():
     """A hard margin: with C = 1e15 a loss of one last digit for each row would be a tenth of the objective."""
     X, y = np.array([[0.1, 0.3], [-0.2, 0.7], [0.3, -0.1], [1.1, 0.9]]), np.array([0, 0, 1, 1])

@@ -45,6 +45,7 @@ def test_scikit_learn_conventions_without_a_kernel_matrix(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @may_stop_early
 @parametrize_with_checks([KernelSVC(kernel="linear"), KernelSVC(kernel="poly"), KernelSVC(kernel="precomputed")])
 def test_scikit_learn_conventions_of_other_kernels(estimator, check):
@@ -53,6 +54,7 @@ def test_scikit_learn_conventions_of_other_kernels(estimator, check):
         check(estimator)
 
 
+@pytest.mark.slow
 def test_array_api_check_runs():
     """scikit-learn skips this one unless SciPy was told beforehand."""
     code = (

@@ -244,6 +244,7 @@ def test_progress_is_shown(two, monkeypatch, caplog):
         assert words in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_matrix_of_low_rank_and_large_values(solver):
     """In float32 it is not positive semi-definite: the coefficients stay at 0 or above, and the bounds hold."""

@@ -42,6 +42,7 @@ def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 def test_array_api_check_runs():
     """scikit-learn skips this one unless SciPy was told beforehand."""
     code = (

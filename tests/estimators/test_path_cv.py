@@ -22,6 +22,7 @@ from tests.support.bad_values import BAD_CS
 CS = [0.01, 0.1, 1.0]
 
 
+@pytest.mark.slow
 @parametrize_with_checks([LinearSVCCV(), LinearSVCCV(Cs=[0.1, 1.0], cv=3, intercept="regularized")])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

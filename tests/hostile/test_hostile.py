@@ -7,6 +7,8 @@ from .fits import fits
 from .problems import problem
 from .run import attempt
 
+pytestmark = pytest.mark.slow
+
 SEED, MANY = 18, 150
 
 

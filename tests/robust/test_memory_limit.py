@@ -8,6 +8,8 @@ import pytest
 from cutsvm import convert
 from tests.robust.memory_peak import watch
 
+pytestmark = pytest.mark.slow
+
 ROWS = 2_500_000
 SPARE = 17_000_000  # bytes that a fit may use in this test: less than one number (20 MB) of each row
 

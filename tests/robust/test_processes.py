@@ -15,6 +15,8 @@ from cutsvm import LinearSVC
 from cutsvm._utils import threads
 from tests.robust import kills
 
+pytestmark = pytest.mark.slow
+
 FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as on Linux")
 COMMAND = [sys.executable, "-m", "cutsvm.cli"]

@@ -115,6 +115,7 @@ def test_two_classes_are_the_binary_problem(intercept):
         assert b[1] - b[0] == pytest.approx(binary.w[3], abs=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["ocas", "auto"])
 def test_a_hundred_and_five_classes_some_with_one_row(solver):
     rng = np.random.default_rng(0)

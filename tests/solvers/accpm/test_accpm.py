@@ -107,6 +107,7 @@ def everything(X, a, w):
     return hinge.value(f, a), f
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("both_sides", [False, True])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @given(
@@ -163,6 +164,7 @@ def test_near_the_last_dispatch_few_rows_are_read(intercept):
     assert reads[True] < 0.1 * len(a)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @given(seed=seeds, n=st.integers(2, 40), d=st.integers(1, 6), layout=st.sampled_from(["float64", "fortran32", "csr"]))
@@ -304,6 +306,7 @@ def test_early_return_reads_fewer_rows():
 # The solver
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("form", ["I1", "I2", "E"])
 @pytest.mark.parametrize("layout", ["float64", "csr"])
@@ -319,6 +322,7 @@ def test_all_forms_have_one_solution(form, intercept, layout):
         assert low * (1 - 1e-5) <= result.lower <= high * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("form", ["I1", "I2"])
 @pytest.mark.parametrize("kind", ["weights", "unbalanced", "sorted", "huge C", "tiny C"])
@@ -424,6 +428,7 @@ def test_history_counts_rows_read_and_written(overlapping):
     assert model.objective_ == pytest.approx(LinearSVC(0.01, tol=1e-4).fit(X, y).objective_, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("form", ["I1", "I2"])
 def test_buckets_do_not_change_the_answer(form, intercept, overlapping):

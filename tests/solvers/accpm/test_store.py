@@ -52,6 +52,7 @@ def folders(store_rows):
     return sorted(path.name for path in store_rows.store.path.parent.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("whiten", "runs"), [(False, True), (True, False)])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_the_same_sums(both, intercept, whiten, runs):
@@ -101,6 +102,7 @@ def test_near_the_last_dispatch_few_rows_are_read(both):
     assert reads[True] < 0.1 * N < reads[False] < 0.7 * N
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "intercept"), [("I1", "none"), ("I1", "free"), ("I2", "regularized")])
 def test_the_same_answer(both, form, intercept):
     """Cut for cut the same but for rounding, with dispatches and without."""
@@ -153,6 +155,7 @@ def test_oracles_name_the_same_row(both):
     theirs.buckets.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["stopped", "error", "let go"])
 def test_files_do_not_stay(both, when):
     _, disk = both("free")

@@ -1,0 +1,136 @@
+"""Numbers of an algorithm are fields of its settings, not constants of a module; tests pass settings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support import ROOT
+from tests.support.imports import modules, package_of
+
+ALGORITHMS = {"driver", "estimators", "kernel_machines", "matrix", "problem", "qp", "solvers"}
+# Constants of modules that have not become settings yet. The lists may only shrink.
+CONSTANTS = {
+    "driver.checkpoint": "EVERY FIRST LARGEST SHARE SQUARABLE",
+    "driver.path": "SHARE",
+    "driver.split_path": "GROWTH LARGE LITTLE MANY NARROW",
+    "estimators._ingest": "_EMPTY",
+    "estimators._thresholds": "SPREAD",
+    "estimators.kernel": "LIMIT",
+    "estimators.model_selection": "TOGETHER",
+    "estimators.path": "EASIEST HARDEST",
+    "kernel_machines.ascent": "CYCLES SHARES WORK",
+    "kernel_machines.gram": "BASE_LOSS COLUMNS LOSS NEGLIGIBLE ROWS",
+    "kernel_machines.l2": "LITTLE MOST PATIENCE SHARES STEPS",
+    "kernel_machines.semidefinite": "FACTORED STEPS TINY TOLERANCE",
+    "kernel_machines.sgd": "BLOCK STEPS",
+    "kernel_machines.task": "GRACE HURRY LARGE SMALL",
+    "kernel_machines.watch": "EVERY",
+    "matrix.array": "BLOCK FAR MEMORY NARROW SAMPLE SPARSE_BELOW",
+    "matrix.store": "FEW PIECE",
+    "problem.line_search.approximate": "BETA GAMMA T1 T2",
+    "problem.line_search.breakpoints": "FLAT FURTHEST LIGHT _AHEAD _AROUND _BEYOND _FEW _INSIDE _MOST _ROUNDS",
+    "problem.line_search.tangents": "FLAT INSIDE MOST SHARE",
+    "problem.losses.hinge": "_NOWHERE",
+    "problem.losses.pairwise": "PAYS SAMPLE TIE _ABOVE_ZERO _EVERY_PAIR _HEAVY _LONG _SUMS",
+    "problem.oracle": "BLOCK FEW_MORE IMPRECISE LAST_DIGITS PIECES PRECISE ROUND_OFF STALE _FAR",
+    "problem.planes": "OVERFLOW",
+    "problem.rounding": "SLIGHTLY TINY UNIT",
+    "qp.problem": "_NO_GRAM _NO_START",
+    "solvers._common": "PATIENCE QP_SHARE",
+    "solvers.accpm.analytic_center": "FACTOR FLAT NEAR RIDGE STEPS TRIES",
+    "solvers.accpm.oracles": "FAR",
+    "solvers.accpm.solver": "FRESH OWN",
+    "solvers.auto": "DENSE EASY HARD LONG MEDIUM SHORT THIN THINNER THINNEST WIDE",
+    "solvers.batched": "FAR HOPELESS MIX MOST NEW PATIENCE TINY",
+    "solvers.bucketing.bucket_files": "PENDING PIECE SAMPLE",
+    "solvers.bucketing.buckets": "K LONG SAFE SHORT",
+    "solvers.bucketing.near_rows": "SHRINK",
+    "solvers.bucketing.score_bounds": "BLOCK RIDGE SHARE WIDE",
+    "solvers.dcd": "ALL EPOCHS HEAVY LARGE MARGIN MATTERS MOST PASSES RUN SAMPLE STALL SURE",
+    "solvers.ocas": "ASIDE STALL STALL_OF_MANY",
+    "solvers.shards": "CALL ENTRY FEW FLOP MEMORY MOST PLANE ROW ROWS STEP STEPS",
+    "solvers.sifting.full_pass": "LOOK NARROWER NOTHING PLACES SCORES",
+    "solvers.sifting.solver": (
+        "CROWDED FEW FEW_SHARDS FIRST_ROOM HELPS IDLE INNER LAST_ROOM LEAST_SHARE LEFT MANY OF_EACH SAMPLE_LEAST "
+        "SAMPLE_ROOM SAMPLE_STEPS SAMPLE_TOL SHARDS SPREAD STILL STRIDE TOGETHER WALKED WALK_TOL WIDER WIDEST"
+    ),
+    "solvers.sifting.working_set": "EMPTY",
+}
+# Constants that tests still replace, by file.
+REPLACED = {
+    "cli/test_checkpoint_option.py": "FIRST",
+    "cli/test_kernel_task.py": "EVERY ROWS",
+    "conftest.py": "FEW MANY OF_EACH",
+    "driver/test_checkpoint.py": "EVERY FIRST SHARE",
+    "estimators/test_kernel.py": "BLOCK",
+    "estimators/test_kernel_certificate.py": "EVERY FACTORED ROWS WORK",
+    "estimators/test_kernel_limits.py": "BLOCK STEPS",
+    "estimators/test_model_selection.py": "TOGETHER",
+    "estimators/test_path.py": "LARGE",
+    "hostile/fits.py": "FEW",
+    "hostile/test_hostile.py": "PATIENCE",
+    "io/formats/test_svmlight.py": "BLOCK_BYTES _SLICE",
+    "io/store/test_convert.py": "CHUNK ROWS _CHANGED _TEXT",
+    "io/test_damaged_files.py": "BLOCK_BYTES CHUNK",
+    "io/test_inspect.py": "BLOCK_BYTES _ROWS",
+    "kernel_machines/test_gram.py": "COLUMNS ROWS",
+    "kernel_machines/test_kernel_machines.py": "BLOCK STEPS",
+    "matrix/test_matrix.py": "_CONTAINER",
+    "matrix/test_store.py": "FEW FIXED",
+    "problem/test_pairwise.py": "FLAT",
+    "robust/kills.py": "EVERY FIRST SHARE",
+    "robust/low_memory.py": "FEW",
+    "robust/test_reproducible.py": "_MOST",
+    "solvers/test_batched.py": "FAR",
+    "utils/test_threads.py": "FEW",
+}
+
+
+def numbers_of(path: Path) -> Iterator[str]:
+    """Names in capital letters that a module binds to numbers."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            constants = [part.value for part in ast.walk(node.value) if isinstance(part, ast.Constant)]
+            if constants and all(isinstance(value, int | float) for value in constants):
+                names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+                yield from (name for name in names if name.isupper())
+
+
+def replaced_in(path: Path) -> Iterator[str]:
+    """Names in capital letters that a test sets in another module: by setattr, or by an assignment."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setattr":
+            words = [word.value for word in node.args if isinstance(word, ast.Constant) and isinstance(word.value, str)]
+            yield from (name for word in words if (name := word.rpartition(".")[2]).isupper())
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr.isupper():
+            if len(node.attr) > 1:  # single letters are the papers': X, C
+                yield node.attr
+
+
+def compare(found: dict[str, set[str]], listed: dict[str, str]) -> None:
+    for place in sorted(found.keys() | listed.keys()):
+        now, then = found.get(place, set()), set(listed.get(place, "").split())
+        assert not now - then, f"{place}: make these fields of a settings class"
+        assert not then - now, f"{place}: remove these from the list, they are gone"
+
+
+def constants() -> dict[str, set[str]]:
+    found = {name: set(numbers_of(path)) for name, path in modules().items() if package_of(name) in ALGORITHMS}
+    return {name: names for name, names in found.items() if names}
+
+
+def replaced() -> dict[str, set[str]]:
+    tests = ROOT / "tests"
+    found = {path.relative_to(tests).as_posix(): set(replaced_in(path)) for path in tests.rglob("*.py")}
+    return {name: names for name, names in found.items() if names}
+
+
+def test_modules_bind_no_numbers():
+    compare(constants(), CONSTANTS)
+
+
+def test_tests_replace_no_constants():
+    compare(replaced(), REPLACED)
