@@ -244,11 +244,12 @@ def test_a_store_is_loaded_where_it_fits(both, monkeypatch):
     monkeypatch.setattr("cutsvm.io.store.store.Store.load", lambda store: loads.append(1) or load(store))
     fitted(path, solver="ocas")
     assert len(loads) == 1
-    most = both[1].store.manifest.size + 64 * N - 1
-    monkeypatch.setattr(memory, "total", lambda: most / memory.USED)
-    monkeypatch.setattr(memory, "FIXED", -(10**9))
-    fitted(path, solver="ocas")
-    assert len(loads) == 1
+    size = both[1].store.manifest.size
+    need = size + 64 * N
+    settings = memory.MemorySettings(fixed=-(10**9))
+    for most, on_disk in ((need - 1, True), (need + 1, False)):
+        monkeypatch.setattr(memory, "total", lambda most=most: most / settings.machine_share)
+        assert memory.plan(N, size, None, settings=settings).on_disk == on_disk
 
 
 def test_a_limit_that_is_too_small_says_what_is_needed(both, caplog):
@@ -265,13 +266,13 @@ def test_a_limit_that_is_too_small_says_what_is_needed(both, caplog):
     [(5, 5), ("5", 5), ("300MB", 3 * 10**8), ("2 GB", 2 * 10**9), ("1.5k", 1500), ("1GiB", 2**30), ("7b", 7)],
 )
 def test_sizes(text, size):
-    assert memory.parse(text) == size
+    assert memory.parse_limit(text) == size
 
 
 @pytest.mark.parametrize("text", [0, -1, True, 1.5, "", "GB", "x", "-1GB", "1ZB", "0MB", "1 0MB", None])
 def test_bad_sizes(text):
     with pytest.raises(ValueError, match=r"memory_limit=.*expected bytes"):
-        memory.parse(text)
+        memory.parse_limit(text)
     if text is not None:
         with pytest.raises(ValueError, match="memory_limit="):
             LinearSVC(memory_limit=text).fit([[0.0], [1.0]], [0, 1])
@@ -280,7 +281,7 @@ def test_bad_sizes(text):
 def test_memory_is_known_or_not(monkeypatch):
     assert memory.private() > 0 and memory.total() > 0
     assert memory._status("/no/such/file", "x") == 0
-    assert [memory.shown(size) for size in (5, 1500, 2e6, 3.2e9)] == ["5 bytes", "1.5 kB", "2 MB", "3.2 GB"]
+    assert [memory.format_bytes(size) for size in (5, 1500, 2e6, 3.2e9)] == ["5 bytes", "1.5 kB", "2 MB", "3.2 GB"]
 
 
 @pytest.mark.parametrize("limit", [None, "1GB"])

@@ -78,7 +78,7 @@ REPLACED = {
     "kernel_machines/test_gram.py": "COLUMNS ROWS",
     "kernel_machines/test_kernel_machines.py": "BLOCK STEPS",
     "matrix/test_matrix.py": "_CONTAINER",
-    "matrix/test_store.py": "FEW FIXED",
+    "matrix/test_store.py": "FEW",
     "problem/test_pairwise.py": "FLAT",
     "robust/kills.py": "EVERY FIRST SHARE",
     "robust/low_memory.py": "FEW",

@@ -18,6 +18,7 @@ import sys, warnings
 import numpy as np
 from cutsvm import LinearSVC
 from cutsvm._utils import memory
+from cutsvm._utils.memory import MemorySettings
 from cutsvm.problem.line_search import breakpoints
 from cutsvm.solvers import ACCPM, OCAS
 from cutsvm.solvers.bucketing import bucket_files
@@ -26,15 +27,22 @@ store, classes, spare = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 fits = [("ocas", "free"), ("cpa", "regularized"), ("auto", "free")]
 if classes == 2:
     fits += [(ACCPM(buckets=2), "free"), (OCAS(buckets=2), "free")]
-memory.FIXED, breakpoints._MOST, bucket_files.PENDING, bucket_files.PIECE = spare, 1 << 16, 1 << 20, 1 << 20
+breakpoints._MOST, bucket_files.PENDING, bucket_files.PIECE = 1 << 16, 1 << 20, 1 << 20
+settings = MemorySettings(fixed=spare)
+
+class Limited(LinearSVC):
+    def _memory_plan(self, store):
+        outputs = classes if classes > 2 else 1
+        return memory.plan(store.shape[0], store.manifest.size, self.memory_limit, outputs, settings)
+
 rng = np.random.default_rng(0)
 for solver, intercept in fits:  # libraries and threads are there then
     model = LinearSVC(solver=solver, intercept=intercept, n_jobs=2)
     model.fit(rng.normal(size=(5000, 2)), rng.integers(0, classes, 5000))
 print(memory.private() + spare, flush=True)
 for solver, intercept in fits:
-    limit = memory.in_use() + memory.STEP + spare
-    LinearSVC(C=1e-5, memory_limit=limit, intercept=intercept, solver=solver, max_iter=2, n_jobs=2).fit(store)
+    limit = memory.in_use(settings.step) + settings.step + spare
+    Limited(C=1e-5, memory_limit=limit, intercept=intercept, solver=solver, max_iter=2, n_jobs=2).fit(store)
 """
 
 

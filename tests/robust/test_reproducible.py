@@ -35,8 +35,9 @@ def bits(model):
 
 def test_memory_that_other_programs_use_changes_nothing(store, monkeypatch):
     """Free memory comes and goes; what a process holds differs by some pages from run to run."""
-    limit = 5 * memory.STEP + memory.FIXED + 12_000_000  # a few thousand rows can be held: the plan matters
-    held = 4 * memory.STEP + 1_000_000
+    settings = memory.MemorySettings()
+    limit = 5 * settings.step + settings.fixed + 12_000_000  # a few thousand rows can be held: the plan matters
+    held = 4 * settings.step + 1_000_000
     found = []
     for more, free in ((0, 10**6), (200_000, 10**9), (7_000_000, 10**12)):
         monkeypatch.setattr(memory, "private", lambda more=more: held + more)

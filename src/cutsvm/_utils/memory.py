@@ -1,4 +1,4 @@
-"""How much memory there is, and how much a fit needs: `memory_limit` becomes a plan here."""
+"""How much memory there is and how much a fit needs: turns `memory_limit` into a `Plan`."""
 
 from __future__ import annotations
 
@@ -6,41 +6,43 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from cutsvm.io.store.store import Store
-
-__all__ = ["Plan", "parse", "plan", "shown"]
+__all__ = ["MemorySettings", "Plan", "format_bytes", "parse_limit", "plan", "plan_pairs"]
 
 _UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-# Where Linux says how much memory a container may have: control groups of version 2 and of version 1.
-_CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-# Numbers per row that a fit holds besides X: labels, weights, scores of three points, slopes now and before, a group;
-# with K classes the scores are K each.
-_VECTORS, _SCORES = 5, 3
-# A row that sifting holds: itself, twice for a moment or in part, and what its own small problem keeps of it.
-_COPY, _OWN = 1.2, 72
-_PER_PAIRED_ROW = 200  # bytes that the loss over pairs and its solvers keep for each row, most of them to sort it
-FIXED = 50_000_000  # bytes for planes, the scores of a block, and whatever the interpreter needs
-HELD = 0.3  # of what is left may be numbers of all rows
-LEAST = 2000  # rows that a fit must be able to hold
-USED = 0.6  # of the machine's memory may be taken without a limit
-STEP = 32 << 20  # bytes: what the process holds already is rounded up to multiples of this
+# Where Linux states the memory of a container: control groups of version 2 and of version 1.
+_CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+@dataclass(frozen=True)
+class MemorySettings:
+    """How the memory of a fit from a store is estimated; sizes are in bytes."""
+
+    fixed: int = 50_000_000  # planes, the scores of a block, and whatever the interpreter needs
+    vectors: int = 5  # float64 numbers per row: label, weight, slopes now and before, a group
+    scores: int = 3  # points whose scores are kept, a float64 number per row and output
+    row_copies: float = 1.2  # how often a row of the working set is held: some twice, for a moment or in part
+    row_overhead: int = 72  # of the working set's own problem, per row and output
+    paired_row: int = 200  # of the pairwise loss and its solvers per row, most of it to sort
+    vector_share: float = 0.3  # of the memory that is left may hold numbers of all rows
+    min_rows: int = 2000  # that the working set must be able to hold
+    machine_share: float = 0.6  # of the machine's memory that a fit without a limit may take
+    step: int = 32 << 20  # what the process already uses is rounded up to a multiple of this
 
 
 @dataclass(frozen=True)
 class Plan:
     """Whether to train from the store, and how many of its rows may be held in memory."""
 
-    streams: bool
+    on_disk: bool
     room: int | None
-    words: str
-    held: bool = True  # a few numbers of each row are in memory too
+    description: str
+    vectors_in_memory: bool = True  # a few numbers of each row are in memory too
 
 
-def parse(limit: Any) -> int:
+def parse_limit(limit: Any) -> int:
     """Bytes: a whole number, or text as "300MB", "2GB", "1.5 GiB"."""
     expected = 'expected bytes as a whole number, or text as "300MB" or "2GB"'
     if isinstance(limit, int) and not isinstance(limit, bool):
@@ -56,54 +58,55 @@ def parse(limit: Any) -> int:
     return size
 
 
-def plan(store: Store, limit: int | None, outputs: int = 1) -> Plan:
-    """How to train from a store: under a limit from the disk, else from memory if the machine has enough.
+def plan(rows: int, size: int, limit: int | None, outputs: int = 1, settings: MemorySettings | None = None) -> Plan:
+    """How to train from a store of so many rows and bytes: with a limit from disk, else in memory if that suffices.
 
-    How many rows are held decides which rows a solver looks at, so the plan must be the same whenever the same call is
-    made: it knows the machine's memory and not how much of it is free, and what the process holds in coarse steps.
+    The number of rows held decides which rows a solver sees. It must be the same for the same call, so it depends on
+    the memory of the machine, not on what is free, and on the memory of the process in coarse steps only.
 
-    Raises ValueError if the limit does not even hold what is kept per row.
+    Raises ValueError if the limit does not even hold the numbers kept per row.
     """
-    rows = store.shape[0]
-    vectors = 8 * rows * (_VECTORS + _SCORES * outputs)
+    use = MemorySettings() if settings is None else settings
+    vectors = 8 * rows * (use.vectors + use.scores * outputs)
     if limit is None:
-        need, most = store.manifest.size + vectors, USED * total()
-        if most == 0 or need <= most:
-            return Plan(False, None, f"{shown(need)} in memory")
-        limit = int(most)
-        why = f"{shown(need)} would be too much for memory"
+        need, limit = size + vectors, int(use.machine_share * total())
+        if limit == 0 or need <= limit:
+            return Plan(False, None, f"{format_bytes(need)} in memory")
+        why = f"{format_bytes(need)} would be too much for memory"
     else:
-        why = f"memory_limit is {shown(limit)}"
-    row = _COPY * store.manifest.size / rows + _OWN * outputs
-    left = limit - in_use() - FIXED
-    held = vectors <= HELD * left
-    if held:
+        why = f"memory_limit is {format_bytes(limit)}"
+    row = use.row_copies * size / rows + use.row_overhead * outputs
+    left = limit - in_use(use.step) - use.fixed
+    in_memory = vectors <= use.vector_share * left
+    if in_memory:
         left -= vectors
     room = min(rows, max(0, int(left / row)))
-    if room < min(rows, LEAST):
-        raise ValueError(f"{why}: too little for a fit; expected at least {shown(limit - left + row * LEAST)}")
-    where = "in memory" if held else "in a file beside it"
-    words = f"from disk: {why}; scores and labels ({shown(vectors)}) {where}, up to {room:,} rows held"
-    return Plan(True, room, words, held)
+    if room < min(rows, use.min_rows):
+        least = format_bytes(limit - left + row * use.min_rows)
+        raise ValueError(f"{why}: too little for a fit; expected at least {least}")
+    where = "in memory" if in_memory else "in a file beside it"
+    text = f"from disk: {why}; scores and labels ({format_bytes(vectors)}) {where}, up to {room:,} rows held"
+    return Plan(True, room, text, in_memory)
 
 
-def plan_pairs(store: Store, limit: int | None) -> Plan:
+def plan_pairs(rows: int, size: int, limit: int | None, settings: MemorySettings | None = None) -> Plan:
     """How to train on the pairs of a store's queries: rows in memory or on disk, what is kept of each in memory."""
-    numbers = _PER_PAIRED_ROW * store.shape[0]
+    use = MemorySettings() if settings is None else settings
+    vectors = use.paired_row * rows
     why = "memory_limit is"
     if limit is None:
-        need, most = store.manifest.size + numbers, USED * total()
-        if most == 0 or need <= most:
-            return Plan(False, None, f"{shown(need)} in memory")
-        limit, why = int(most), f"{shown(need)} would be too much for memory: the limit is"
-    need = in_use() + FIXED + numbers
+        need, limit = size + vectors, int(use.machine_share * total())
+        if limit == 0 or need <= limit:
+            return Plan(False, None, f"{format_bytes(need)} in memory")
+        why = f"{format_bytes(need)} would be too much for memory: the limit is"
+    need = in_use(use.step) + use.fixed + vectors
     if need > limit:
-        raise ValueError(f"{why} {shown(limit)}: too little for a fit; expected at least {shown(need)}")
-    return Plan(True, 0, f"from disk: {why} {shown(limit)}; numbers of each row in memory")
+        raise ValueError(f"{why} {format_bytes(limit)}: too little for a fit; expected at least {format_bytes(need)}")
+    return Plan(True, 0, f"from disk: {why} {format_bytes(limit)}; numbers of each row in memory")
 
 
-def shown(size: float) -> str:
-    """Bytes in words."""
+def format_bytes(size: float) -> str:
+    """A size with its unit."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"
@@ -111,18 +114,18 @@ def shown(size: float) -> str:
 
 
 def private() -> int:
-    """Bytes of memory that are this process's own (RssAnon); 0 where the system does not say."""
+    """Bytes of private memory of this process (RssAnon); 0 if the system does not tell."""
     return _status("/proc/self/status", "RssAnon")
 
 
-def in_use() -> int:
-    """The same, rounded up to a multiple of STEP: two runs of one program differ by some pages."""
-    return -(-private() // STEP) * STEP
+def in_use(step: int) -> int:
+    """The same, rounded up to a multiple of `step`: two runs of one program differ by some pages."""
+    return -(-private() // step) * step
 
 
 @cache
 def total() -> int:
-    """Bytes of memory of the machine, or of the container if that has less; 0 where the system does not say."""
+    """Bytes of memory of the machine, or of the container if that has less; 0 if the system does not tell."""
     try:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -131,7 +134,7 @@ def total() -> int:
 
 
 def _number(file: str) -> int:
-    """The number in a file; 0 if there is none, or the word max."""
+    """The number in a file; 0 if the file does not exist or holds no number."""
     try:
         with open(file) as stream:
             return int(stream.read())

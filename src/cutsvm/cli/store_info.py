@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cutsvm._utils.memory import shown
+from cutsvm._utils.memory import format_bytes
 from cutsvm.cli.messages import as_command_error, first_values, one_line, print_json, print_result
 
 __all__ = ["store_info"]
@@ -59,7 +59,7 @@ def _facts(path: str) -> dict[str, Any]:
         "dtype": str(np.dtype(manifest.dtype)),
         "bytes": manifest.size,
         "blocks": len(manifest.blocks),
-        "block_bytes": shown(manifest.size / len(manifest.blocks)),
+        "block_bytes": format_bytes(manifest.size / len(manifest.blocks)),
         "zero_based": manifest.zero_based,
         "classes": distinct(store.y).tolist(),
         "also": [name for name in ("weights", "qid") if name in manifest.parts],

@@ -70,10 +70,12 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
         from cutsvm.cli.validate import cross_validate
 
         return cross_validate(options, estimator, data, y)
-    if y is None and task.fits_store:
-        messages.note(f"training {_memory_plan(options, data, classes)}")
-    args, extra = ((data,), {}) if y is None else task.fit_arguments(data, y)
-    seconds = fit_with_progress(estimator, messages, *args, **extra)
+    if isinstance(data, StoredDataset):
+        with as_command_error(data.source):
+            plan = estimator._memory_plan(data.store)
+        if plan is not None:
+            messages.note(f"training {plan.description}")
+    seconds = fit_with_progress(estimator, messages, data if y is None else data.with_labels(y))
     if task.has_classes:
         estimator.classes_ = as_labels(estimator.classes_)  # a store holds numbers as float64
     written = write_model(estimator, target, data, options)
@@ -93,30 +95,25 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
 
 def _read(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> Dataset:
     """The data; if `--memory` limits the rows in memory, a file becomes a temporary store."""
-    if not _limits_rows(options):
+    if options.memory is None or not options.task.memory_limits_rows:
         return read_rows(inputs, zero_based(options.zero_based), options.label)
     if options.folds is not None:
         raise CommandError("--memory is for training, -v has all rows in memory: leave one of them out")
     if len(inputs) > 1:
         raise CommandError("--memory takes one file or store: make a store of several with cutsvm convert --also")
-    from cutsvm._utils.memory import parse
+    from cutsvm._utils.memory import parse_limit
     from cutsvm.io.store.convert import as_store
 
     check_input(inputs[0], folder=True)
     with as_command_error(inputs[0]):
-        parse(options.memory)
+        parse_limit(options.memory)
         base = zero_based(options.zero_based)
         return stack.enter_context(as_store(inputs[0], label=options.label, zero_based=base))
 
 
-def _limits_rows(options: argparse.Namespace) -> bool:
-    return options.memory is not None and bool(options.task.memory_limits_rows)
-
-
 def _labels(options: argparse.Namespace, data: Dataset) -> tuple[Array | None, Array]:
     """The labels of all rows, None if the fit reads them from a store, and the distinct ones."""
-    from_store = options.task.fits_store or _limits_rows(options)
-    if isinstance(data, StoredDataset) and from_store and options.folds is None:
+    if isinstance(data, StoredDataset) and options.folds is None:
         return None, as_labels(data.store.labels)
     y = as_labels(data.y)
     return y, np.unique(y)
@@ -134,16 +131,6 @@ def _check_classes(options: argparse.Namespace, data: Dataset, classes: Array) -
         raise CommandError(
             f"--solver {options.solver} takes two classes at a time, here are {len(classes)}: add --multi-class ovr"
         )
-
-
-def _memory_plan(options: argparse.Namespace, data: Dataset, classes: Array) -> str:
-    """Whether the fit loads the store, in words."""
-    from cutsvm._utils.memory import parse, plan
-
-    assert isinstance(data, StoredDataset)
-    outputs = len(classes) if len(classes) > 2 and options.multi_class != "ovr" else 1
-    with as_command_error(data.source):
-        return plan(data.store, None if options.memory is None else parse(options.memory), outputs).words
 
 
 def check_model_output(target: str, inputs: list[str]) -> None:
@@ -192,8 +179,8 @@ def describe_data(task: Task, data: Dataset, classes: Array) -> str:
     return f"{rows:,} rows, {features:,} features{base}, {data.entries:,} nonzeros, {labels}"
 
 
-def fit_with_progress(estimator: Certified, messages: Messages, *args: Any, **extra: Any) -> float:
-    """Fit with a progress bar of the gap, and return the seconds it took; args, extra: of `fit`."""
+def fit_with_progress(estimator: Certified, messages: Messages, X: Any, y: Array | None = None) -> float:
+    """Fit with a progress bar of the gap, and return the seconds it took."""
     from sklearn.exceptions import ConvergenceWarning
 
     from cutsvm.display.callbacks import ProgressBar
@@ -202,7 +189,7 @@ def fit_with_progress(estimator: Certified, messages: Messages, *args: Any, **ex
     with as_command_error(), collected_warnings() as caught, _forwarded_logs(messages), ProgressBar() as bar:
         # The bar shows the gap on its way to the tolerance, which a fixed number of epochs has not.
         shown = not messages.quiet and requested_tol(estimator) is not None
-        estimator.set_params(callbacks=[bar] if shown else None).fit(*args, **extra)
+        estimator.set_params(callbacks=[bar] if shown else None).fit(X, y)
     for warning in caught:
         # The certificate says that it did not converge.
         if not issubclass(warning.category, ConvergenceWarning):

@@ -35,8 +35,7 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
     predicted, gaps, folds = np.empty_like(y), [], []
     with as_command_error(options.data), collected_warnings() as caught:
         for number, (train, test) in enumerate(_folds(options, data, y), start=1):
-            args, extra = task.fit_arguments(_subset(data, train), y[train])
-            model = clone(estimator).fit(*args, **extra)
+            model = clone(estimator).fit(_subset(data, train).with_labels(y[train]))
             if model.status_.name == "INTERRUPTED":
                 # A fit keeps its best model on Ctrl-C, but the whole cross-validation must end.
                 raise KeyboardInterrupt

@@ -162,10 +162,10 @@ def _rows_on_disk(estimator: Ingesting, source: Dataset) -> StoreRows | None:
     plan = estimator._memory_plan(source.store)
     if plan is None:
         return None
-    logging.getLogger("cutsvm").info("%s: training %s", source.source, plan.words)
-    if not plan.streams:
+    logging.getLogger("cutsvm").info("%s: training %s", source.source, plan.description)
+    if not plan.on_disk:
         return None
-    scratch = None if plan.held else TemporaryArrays(source.store.path)
+    scratch = None if plan.vectors_in_memory else TemporaryArrays(source.store.path)
     return StoreRows(source.store, threads.count(estimator.n_jobs), room=plan.room, scratch=scratch)
 
 

@@ -280,7 +280,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if self.max_time is not None:
             validation.positive("max_time", self.max_time)
         if self.memory_limit is not None:
-            memory.parse(self.memory_limit)
+            memory.parse_limit(self.memory_limit)
         return resolve(self.solver)
 
     def _gamma(self, X: Any) -> float:
@@ -312,7 +312,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
     def _limit(self) -> int:
         """Bytes that kernel values may take."""
-        return LIMIT if self.memory_limit is None else memory.parse(self.memory_limit)
+        return LIMIT if self.memory_limit is None else memory.parse_limit(self.memory_limit)
 
     def _settings(self, n: int, n_threads: int, watch: Watch | None = None) -> Settings:
         auto = self.epochs == "auto"
@@ -360,7 +360,8 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if not self._fits(largest):
             raise ValueError(
                 f"solver={self.solver!r} keeps the kernel values of two classes, {largest:,} rows, in "
-                f'{memory.shown(4.0 * largest**2)}: raise memory_limit, or use solver="sgd", which keeps a part of them'
+                f'{memory.format_bytes(4.0 * largest**2)}: raise memory_limit, or use solver="sgd", which keeps a '
+                "part of them"
             )
         results, alpha = list[Result](), np.zeros(len(problems.rows))
         watch, cut_short = settings.watch, False
@@ -424,7 +425,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             )
         proven = describe_gap(self.gap_)
         known = "Nothing is proven about the best objective" if proven is None else f"It is {proven}"
-        need = memory.shown(4.0 * data.rows.n**2)
+        need = memory.format_bytes(4.0 * data.rows.n**2)
         remedy = (
             f'memory_limit="{need}" holds the kernel matrix, with which the fit goes on until the gap is within tol'
             if self.epochs == "auto"

@@ -202,14 +202,14 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         validation.one_of("intercept", self.intercept, ("free", "regularized"))
         validation.one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
         if self.memory_limit is not None:
-            memory.parse(self.memory_limit)
+            memory.parse_limit(self.memory_limit)
         return super()._check_params()
 
     def _memory_plan(self, store: Store) -> Plan | None:
-        limit = None if self.memory_limit is None else memory.parse(self.memory_limit)
+        limit = None if self.memory_limit is None else memory.parse_limit(self.memory_limit)
         classes = len(store.labels)
         outputs = classes if classes > 2 and self.multi_class == "crammer_singer" else 1
-        return memory.plan(store, limit, outputs)
+        return memory.plan(store.shape[0], store.manifest.size, limit, outputs)
 
     def _checkpoint_of(self, solver: Solver, data: TrainingData) -> Checkpoint | None:
         if self.checkpoint is None:

@@ -184,8 +184,8 @@ class _Search:
         limit = estimator._limit()
         if 8 * len(y) ** 2 > limit:
             raise ValueError(
-                f"the kernel values of {len(y):,} rows take {memory.shown(8.0 * len(y) ** 2)}, and memory_limit is "
-                f"{memory.shown(limit)}: raise the estimator's memory_limit, or take fewer rows"
+                f"the kernel values of {len(y):,} rows take {memory.format_bytes(8.0 * len(y) ** 2)}, and memory_limit "
+                f"is {memory.format_bytes(limit)}: raise the estimator's memory_limit, or take fewer rows"
             )
         self.labels = np.searchsorted(self.classes, y)
         self.sort = np.argsort(self.labels, kind="stable")

@@ -69,15 +69,15 @@ class PairwiseSVM(Certified):
 
     def _check_params(self) -> Solver:
         if self.memory_limit is not None:
-            memory.parse(self.memory_limit)
+            memory.parse_limit(self.memory_limit)
         solver = super()._check_params()
         if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
             raise ValueError(f'{solver!r} has no pairs of rows: use "auto", "ocas" or "cpa"')
         return solver
 
     def _memory_plan(self, store: Store) -> Plan | None:
-        limit = None if self.memory_limit is None else memory.parse(self.memory_limit)
-        return memory.plan_pairs(store, limit)
+        limit = None if self.memory_limit is None else memory.parse_limit(self.memory_limit)
+        return memory.plan_pairs(store.shape[0], store.manifest.size, limit)
 
     def _fit_pairs(
         self, models: Sequence[PairwiseSVM], solver: Solver, rows: WholeRows, y: Array, starts: Ints, weights: Vector

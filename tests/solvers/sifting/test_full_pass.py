@@ -70,15 +70,20 @@ def store(tmp_path_factory):
     return path
 
 
-def fit_without_memory(store, monkeypatch, **settings):
+class WithoutMemory(LinearSVC):
     """As if the limit left no memory for a number of each row, and for so few rows."""
-    monkeypatch.setattr(memory, "plan", lambda *_: memory.Plan(True, 2000, "from disk", held=False))
-    return LinearSVC(C=0.01, memory_limit="1GB", **settings).fit(store)
+
+    def _memory_plan(self, store):
+        return memory.Plan(True, 2000, "from disk", vectors_in_memory=False)
+
+
+def fit_without_memory(store, **settings):
+    return WithoutMemory(C=0.01, memory_limit="1GB", **settings).fit(store)
 
 
 @pytest.mark.parametrize("solver", ["ocas", "cpa"])
-def test_scores_in_files_change_no_bit(solver, store, monkeypatch):
-    ours = fit_without_memory(store, monkeypatch, solver=solver)
+def test_scores_in_files_change_no_bit(solver, store):
+    ours = fit_without_memory(store, solver=solver)
     X, a = long_data()
     held = LinearSVC(C=0.01, solver=solver).fit(X.astype(np.float32), np.where(a > 0, "yes", "no"))
     assert_array_equal(ours.coef_, held.coef_)
@@ -87,8 +92,8 @@ def test_scores_in_files_change_no_bit(solver, store, monkeypatch):
     assert [name for name in os.listdir(store.parent) if name.startswith(".cutsvm")] == []
 
 
-def test_auto_sifts(store, monkeypatch):
-    model = fit_without_memory(store, monkeypatch, tol=1e-9, class_weight={"yes": 2.0}, max_iter=100_000)
+def test_auto_sifts(store):
+    model = fit_without_memory(store, tol=1e-9, class_weight={"yes": 2.0}, max_iter=100_000)
     assert model.history_[0]["note"].startswith("sifting")
     X, a = long_data()
     held = LinearSVC(C=0.01, tol=1e-9, class_weight={"yes": 2.0}, solver="ocas", max_iter=100_000)
@@ -97,12 +102,12 @@ def test_auto_sifts(store, monkeypatch):
     assert list(model.classes_) == ["no", "yes"]
 
 
-def test_one_against_the_rest_from_disk(tmp_path, monkeypatch):
+def test_one_against_the_rest_from_disk(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30_000, 4)).astype(np.float32)
     y = np.argmax(X[:, :3] + 0.5 * rng.normal(size=(30_000, 3)), axis=1)
     cutsvm.convert((X, y), tmp_path / "store", block_bytes=100_000)
-    ours = fit_without_memory(tmp_path / "store", monkeypatch, multi_class="ovr", solver="ocas")
+    ours = fit_without_memory(tmp_path / "store", multi_class="ovr", solver="ocas")
     held = LinearSVC(C=0.01, multi_class="ovr", solver="ocas").fit(X, y)
     assert_allclose(ours.coef_, held.coef_, rtol=0, atol=0)
 
@@ -113,7 +118,7 @@ def test_no_room_on_the_disk(store, monkeypatch):
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(DataError, match=r"no room for 240,000 bytes of temporary arrays: the disk is full; free some"):
-        fit_without_memory(store, monkeypatch)
+        fit_without_memory(store)
 
 
 def test_temporary_arrays(tmp_path):

@@ -60,8 +60,6 @@ class Task:
     has_thresholds: bool = False  # classes in any order, a threshold between every two
     weights_per_class: bool = False  # with more than two classes a row of weights for each
     # Training
-    fits_dataset: bool = False  # `fit` takes a data set in memory, its weights included
-    fits_store: bool = False  # `fit` decides itself whether to load a store
     memory_limits_rows: bool = True  # with `--memory` the rows stay on disk
     iteration_unit: str = "iteration"
     path: str | None = None
@@ -98,15 +96,6 @@ class Task:
         """f(x) of each row; of several classes one for each."""
         return np.asarray(getattr(estimator, self.score_method)(X))
 
-    def fit_arguments(self, data: Any, y: Array) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments of `fit` for a data set in memory with these labels."""
-        if self.fits_dataset:
-            return (data.with_labels(y),), {}
-        extra = {"qid": data.qid} if self.has_queries else {}
-        if data.weights is not None:
-            extra["sample_weight"] = data.weights
-        return (data.X, y), extra
-
 
 def load(reference: str) -> Any:
     """The class or function called "module:name"."""
@@ -123,8 +112,6 @@ _CLASSIFY = Task(
     "cutsvm.cli.measures:Accuracy",
     "a linear support vector machine",
     weights_per_class=True,
-    fits_dataset=True,
-    fits_store=True,
     path="cutsvm.estimators.path:linear_path",
     cv_estimator="cutsvm.estimators.linear_cv:LinearSVCCV",
     writes_liblinear=True,
@@ -175,7 +162,6 @@ _KERNEL = Task(
     "cutsvm.cli.measures:Accuracy",
     "a support vector machine with a kernel",
     has_kernel=True,
-    fits_dataset=True,
     memory_limits_rows=False,
     iteration_unit="round",
     options=_KERNEL_OPTIONS | {"weights", "memory"},
