@@ -191,7 +191,7 @@ def test_bad_usage(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch, word
     assert sorted(os.listdir()) == before
 
 
-def test_a_file_that_must_not_be_read(run: Run, binary: Path) -> None:
+def test_unreadable_file(run: Run, binary: Path) -> None:
     binary.chmod(0)
     if os.access(binary, os.R_OK):
         pytest.skip("this user may read everything")
@@ -199,7 +199,7 @@ def test_a_file_that_must_not_be_read(run: Run, binary: Path) -> None:
     assert code == 2 and err == f"cutsvm: {binary}: Permission denied\n"
 
 
-def test_a_folder_that_must_not_be_written(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_folder(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     code, out, err = run("train", binary)
     assert (code, out) == (1, "")
@@ -216,7 +216,7 @@ def test_strange_file_names(run: Run, binary: Path, name: str) -> None:
     assert code == 2 and err.count("\n") == 1 and "\x1b" not in err
 
 
-def test_not_enough_memory(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_memory(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def large(*_: object, **__: object) -> None:
         raise MemoryError
 
@@ -224,7 +224,7 @@ def test_not_enough_memory(run: Run, binary: Path, monkeypatch: pytest.MonkeyPat
     assert run("train", binary) == (1, "", "cutsvm: not enough memory\n")
 
 
-def test_numbers_that_overflow(run: Run, tmp_path: Path) -> None:
+def test_overflow(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "d"
     path.write_text("1 1:1e300\n-1 1:-1e300\n" * 5)
     code, out, err = run("train", "-c", "1e300", "--n-jobs", 1, path)

@@ -29,7 +29,7 @@ def test_check(run: Run, binary: Path, tmp_path: Path) -> None:
     assert run("check", bad).code == 2
 
 
-def test_queries_that_are_words(run: Run, tmp_path: Path) -> None:
+def test_text_query_ids(run: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.write_text("1 qid:cats 1:1\n-1 qid:cats 1:-1\n1 qid:3 1:2\n")
     code, out, err = run("check", data)
@@ -93,7 +93,7 @@ def test_demo(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compare
     assert (tmp_path / "cutsvm-demo.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_demo_without_matplotlib_or_a_place_to_write(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_demo_without_matplotlib_or_write_access(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     history = [{"seconds": 0.1, "primal": 2.0, "lower": 1.0, "gap": 0.5, "tol": 1e-3}]
     with pytest.raises(demo.CommandError, match="cannot write"):
         demo.draw(history, str(tmp_path / "none" / "x.png"))
@@ -101,7 +101,7 @@ def test_demo_without_matplotlib_or_a_place_to_write(monkeypatch: pytest.MonkeyP
     assert "pip install" in demo.draw(history, "x.png")
 
 
-def test_demo_data_are_the_same_every_time() -> None:
+def test_demo_data_are_reproducible() -> None:
     (X, y), (again, _) = demo.make_data(1000), demo.make_data(1000)
     np.testing.assert_array_equal(X, again)
     assert X.dtype == np.float32 and set(y.tolist()) == {-1, 1}
@@ -119,7 +119,7 @@ def test_chart() -> None:
     assert gap_chart([{"seconds": 0.0, "gap": 0.0, "tol": 1.0}], encoding=None)
 
 
-def test_certificate_in_words() -> None:
+def test_certificate_message() -> None:
     assert certificate(8e-4, 1e-3) == "within 0.08 % of the best possible objective (gap 8.0e-04, tol 1e-03)"
     assert certificate(0.5, 1e-3).startswith("within 100 %")
     assert certificate(0.26, None) == "within 35 % of the best possible objective (gap 2.6e-01)"

@@ -22,7 +22,7 @@ def hard(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("words", [[], ["--task", "roc"]], ids=str)
-def test_the_same_command_goes_on(run: Run, hard: Path, words: list[str]) -> None:
+def test_same_command_resumes(run: Run, hard: Path, words: list[str]) -> None:
     file = hard.parent / "file"
     command = ["train", "-c", 100, "-e", "1e-7", "--solver", "cpa", "--n-jobs", 1, "--checkpoint", file, hard, *words]
     first = run(*command, "--max-time", "1e-9")
@@ -49,7 +49,7 @@ def test_quiet_and_json(run: Run, hard: Path) -> None:
     assert code == 0 and json.loads(out)["converged"]
 
 
-def test_another_fit_and_a_damaged_file_take_one_line(run: Run, hard: Path) -> None:
+def test_errors_are_one_line(run: Run, hard: Path) -> None:
     file = hard.parent / "file"
     command = ["train", "-e", "1e-9", "--solver", "cpa", "--n-jobs", 1, "-q", "--checkpoint", file, hard]
     while not file.exists():
@@ -65,7 +65,7 @@ def test_another_fit_and_a_damaged_file_take_one_line(run: Run, hard: Path) -> N
     assert (code, out) == (2, "") and err.startswith(f"cutsvm: {file}: truncated: 500 of ") and err.count("\n") == 1
 
 
-def test_a_folder_that_cannot_be_written_to(run: Run, hard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_folder(run: Run, hard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model is there all the same, and what was not written is told at the end."""
 
     def refuse(*_: object, **__: object) -> None:

@@ -13,7 +13,7 @@ from cutsvm import KernelSVC, load_model, open_dataset
 from tests.support.cli import Run, blobs, write_svmlight
 
 
-def test_the_model_is_the_estimators(run: Run, three: Path, tmp_path: Path) -> None:
+def test_same_model_as_the_estimator(run: Run, three: Path, tmp_path: Path) -> None:
     code, out, err = run("train", "--task", "kernel", "-c", 4, "--gamma", 0.5, "--seed", 3, three)
     assert code == 0 and "120 rows, 5 features (counted from 1), 600 nonzeros, 3 classes" in err
     saved = load_model(f"{three}.model")
@@ -36,7 +36,7 @@ def test_the_model_is_the_estimators(run: Run, three: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("solver", ["isda", "min_norm"])
-def test_solvers_that_stop_at_a_gap(run: Run, binary: Path, solver: str) -> None:
+def test_solvers_stop_at_the_requested_gap(run: Run, binary: Path, solver: str) -> None:
     code, out, _ = run("train", "--task", "kernel", "--solver", solver, "-e", 1e-2, binary)
     assert code == 0 and "tol 1e-02), " in out and " support vectors, 1 round, " in out
     shown = run("info", f"{binary}.model").out
@@ -79,7 +79,7 @@ def built(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (["--seed", "12", "--n-jobs", "2"], {"random_state": 12, "n_jobs": 2}),
     ],
 )
-def test_options_reach_the_estimator(built: Any, words: list[object], params: dict[str, Any]) -> None:
+def test_options_are_passed_to_the_estimator(built: Any, words: list[object], params: dict[str, Any]) -> None:
     assert {name: value for name, value in built(*words).items() if name in params} == params
 
 
@@ -139,7 +139,7 @@ def test_tables_and_stores(run: Run, binary: Path, tmp_path: Path) -> None:
         assert code == 0 and out.startswith("Cross Validation Accuracy = ")
 
 
-def test_weights_of_a_table_count(run: Run, tmp_path: Path) -> None:
+def test_weights_of_a_table_are_used(run: Run, tmp_path: Path) -> None:
     X, y = blobs([0, 1])
     for name, weight in (("even", 1.0), ("odd", 50.0)):
         columns = [
@@ -156,7 +156,7 @@ def test_weights_of_a_table_count(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("task", ["classify", "kernel", "roc", "ordinal"])
-def test_weights_count_in_cross_validation_too(run: Run, tmp_path: Path, task: str) -> None:
+def test_weights_are_used_in_cross_validation(run: Run, tmp_path: Path, task: str) -> None:
     """Rows with wrong labels and next to no weight, against the same rows with full weight."""
     X, y = blobs([0, 1], rows=200)
     wrong = np.arange(200) % 5 == 0
@@ -171,7 +171,7 @@ def test_weights_count_in_cross_validation_too(run: Run, tmp_path: Path, task: s
     assert json.loads(said[0])["gaps"] != json.loads(said[1])["gaps"]
 
 
-def test_the_time_limit(run: Run, three: Path) -> None:
+def test_max_time(run: Run, three: Path) -> None:
     code, out, err = run("train", "--task", "kernel", "--solver", "isda", "--max-time", 1e-9, three)
     assert code == 0 and out.startswith("not converged: gap 1.0e+00, tol 1e-03\n")
     assert "warning: not converged (the time limit was reached)" in err and "a larger --max-time" in err
@@ -196,7 +196,7 @@ def test_quiet(run: Run, binary: Path) -> None:
     assert run("train", "-q", "--task", "kernel", binary) == (0, "", "")
 
 
-def test_a_model_cut_short(run: Run, binary: Path) -> None:
+def test_unconverged_model(run: Run, binary: Path) -> None:
     run("train", "-q", "--task", "kernel", binary)
     model = Path(f"{binary}.model")
     model.write_bytes(model.read_bytes()[:-5])

@@ -34,7 +34,7 @@ def test_liblinear_predicts_with_our_model(
 
 @pytest.mark.parametrize("n_classes", LABELS)
 @pytest.mark.parametrize("options", ["-s 3", "-s 3 -B 1", "-s 4 -B 1", "-s 1 -B 0.5", "-s 2 -B 1 -R", "-s 5"])
-def test_we_predict_with_their_model(run: Run, tmp_path: Path, n_classes: int, options: str) -> None:
+def test_cutsvm_predicts_with_liblinear_model(run: Run, tmp_path: Path, n_classes: int, options: str) -> None:
     X, y = blobs(LABELS[n_classes])
     X, y = X[::-1], y[::-1]  # their first label is that of the first row
     data, model, out = write_svmlight(tmp_path / "d", X, y), tmp_path / "m", tmp_path / "out"
@@ -47,7 +47,7 @@ def test_we_predict_with_their_model(run: Run, tmp_path: Path, n_classes: int, o
     assert facts["format"] == "liblinear"
 
 
-def test_path_writes_their_format(run: Run, tmp_path: Path) -> None:
+def test_path_writes_liblinear_format(run: Run, tmp_path: Path) -> None:
     X, y = blobs(LABELS[3])
     data, model = write_svmlight(tmp_path / "d", X, y), tmp_path / "m"
     common = ["path", data, "--Cs", "0.1,1", "--n-jobs", 1, "-q"]

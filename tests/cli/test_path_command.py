@@ -19,7 +19,7 @@ def test_table_and_curve(run, binary):
     assert "|w|" in done.out and "5 C: every gap at most" in done.out and "best" not in done.out
 
 
-def test_the_best_by_folds_and_its_model(run, binary, tmp_path):
+def test_cross_validation_chooses_C_and_saves_the_model(run, binary, tmp_path):
     target = tmp_path / "best.model"
     done = run("path", binary, "--Cs", "0.01,0.1,1", "-v", 4, "--model", target)
     assert done.code == 0 and "accuracy" in done.out and "5 folds" not in done.out
@@ -77,24 +77,24 @@ def test_picture(run, binary, tmp_path, ending):
     ],
     ids=str,
 )
-def test_refusals(run, binary, words, message):
+def test_invalid_options(run, binary, words, message):
     done = run("path", binary, *words)
     assert done.code == 2 and message in done.err and done.out == ""
 
 
-def test_one_class_and_no_file(run, tmp_path):
+def test_one_class_and_missing_file(run, tmp_path):
     X, _ = blobs([1, 2])
     done = run("path", write_svmlight(tmp_path / "one.svm", X, np.ones(len(X))))
     assert done.code == 2 and "all labels are 1" in done.err
     assert run("path", tmp_path / "missing.svm").code == 2
 
 
-def test_little_time_is_told(run, binary):
+def test_max_time_is_reported(run, binary):
     done = run("path", binary, "--Cs", "3", "--max-time", "1e-9")
     assert done.code == 0 and "C are not at tol" in done.err
 
 
-def test_bars_can_be_plain_and_equal():
+def test_bar_chart_in_ascii_and_of_one_value():
     lines = bar_chart([1.0, 2.0, float("nan")], ["a", "b", "c"], scale=str, mark=1, encoding="ascii")
     assert any("#" in line for line in lines) and "^ C = b" in "\n".join(lines)
     assert bar_chart([1.0], ["a"], scale=str)[-1].strip() == "a"

@@ -65,7 +65,7 @@ def test_unseen_features_are_counted_once(run: Run, model: Path, tmp_path: Path)
     assert run("predict", "-q", wide, model).err == ""
 
 
-def test_the_base_of_the_model_applies(run: Run, model: Path, tmp_path: Path) -> None:
+def test_index_base_of_the_model_is_used(run: Run, model: Path, tmp_path: Path) -> None:
     X, y = blobs([-1, 1])
     zero = write_svmlight(tmp_path / "zero", X, y, first=0)
     code, out, err = run("predict", zero, model)
@@ -81,7 +81,7 @@ def test_the_base_of_the_model_applies(run: Run, model: Path, tmp_path: Path) ->
     assert run("predict", "--zero-based", "1", zero, model).code == 0
 
 
-def test_a_model_trained_on_arrays(run: Run, tmp_path: Path) -> None:
+def test_model_trained_on_arrays(run: Run, tmp_path: Path) -> None:
     X, y = blobs([-1, 1])
     names = np.where(y > 0, "yes", "no")
     save_model(LinearSVC().fit(X, names), tmp_path / "m")
@@ -92,7 +92,7 @@ def test_a_model_trained_on_arrays(run: Run, tmp_path: Path) -> None:
     assert json.loads(run("predict", "--json", data, tmp_path / "m").out)["accuracy"] is None
 
 
-def test_labels_that_are_not_known(run: Run, model: Path, tmp_path: Path) -> None:
+def test_unknown_labels(run: Run, model: Path, tmp_path: Path) -> None:
     X, _ = blobs([-1, 1])
     data = write_svmlight(tmp_path / "d", X, np.zeros(120))
     code, out, err = run("predict", data, model)
@@ -100,7 +100,7 @@ def test_labels_that_are_not_known(run: Run, model: Path, tmp_path: Path) -> Non
     assert "120 of 120 rows have a label that the model does not know" in err
 
 
-def test_labels_that_are_floats(run: Run, tmp_path: Path) -> None:
+def test_float_labels(run: Run, tmp_path: Path) -> None:
     X, y = blobs([0.5, 2])
     estimator = LinearSVC().fit(X, (y > 1).astype(int))
     estimator.classes_ = np.array([0.5, 2.0])
@@ -110,7 +110,7 @@ def test_labels_that_are_floats(run: Run, tmp_path: Path) -> None:
     assert set((tmp_path / "out").read_text().split()) == {"0.5", "2"}
 
 
-def test_what_is_refused(run: Run, binary: Path, model: Path, tmp_path: Path) -> None:
+def test_invalid_options(run: Run, binary: Path, model: Path, tmp_path: Path) -> None:
     before = binary.read_bytes()
     for words, says in (
         (["--scores", binary, model], "--scores needs OUT"),
@@ -130,7 +130,7 @@ def test_what_is_refused(run: Run, binary: Path, model: Path, tmp_path: Path) ->
     assert binary.read_bytes() == before
 
 
-def test_the_disk_is_full(run: Run, binary: Path, model: Path) -> None:
+def test_full_disk(run: Run, binary: Path, model: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     code, out, err = run("predict", binary, model, "/dev/full")

@@ -25,7 +25,7 @@ def test_exit_codes_and_streams(binary: Path, tmp_path: Path) -> None:
     assert bad.returncode == 2 and bad.stdout == "" and bad.stderr.count("\n") == 1
 
 
-def test_ctrl_c_while_starting(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_during_startup(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     class Interrupted:
         def find_spec(self, name: str, *_: object) -> None:
             if name == "cutsvm.cli.parser":
@@ -37,13 +37,13 @@ def test_ctrl_c_while_starting(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert "interrupted" in capsys.readouterr().err
 
 
-def test_starting_imports_little() -> None:
+def test_startup_imports_few_modules() -> None:
     words = "import sys, cutsvm.cli; print('sklearn' in sys.modules, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
 
 
-def test_a_reader_that_stops(binary: Path) -> None:
+def test_closed_pipe(binary: Path) -> None:
     subprocess.run([*COMMAND, "train", "-q", binary], check=True)
     process = subprocess.Popen(
         [*COMMAND, "predict", binary, f"{binary}.model", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -57,7 +57,7 @@ def test_a_reader_that_stops(binary: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
-def test_a_full_disk_behind_standard_output(binary: Path) -> None:
+def test_full_disk_at_standard_output(binary: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([*COMMAND, "check", binary], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
@@ -99,7 +99,7 @@ def test_ctrl_c_keeps_the_best_model(binary: Path) -> None:
     assert not load_model(f"{binary}.model").estimator.converged_
 
 
-def test_file_names_that_are_not_text(binary: Path) -> None:
+def test_file_names_that_are_not_utf8(binary: Path) -> None:
     folder = os.fsencode(binary.parent)
     name = folder + b"/\xff\xfe.svm"
     try:

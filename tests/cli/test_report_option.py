@@ -32,7 +32,7 @@ def test_every_task(run: Run, binary: Path, task: str) -> None:
     assert "binary.svm.model" in page and "120" in page
 
 
-def test_features_go_by_their_index(run: Run, tmp_path: Path) -> None:
+def test_features_are_named_by_index(run: Run, tmp_path: Path) -> None:
     X, y = blobs([-1, 1], width=2)
     for first in (0, 1):
         data = write_svmlight(tmp_path / f"from{first}.svm", X, y, first)
@@ -49,14 +49,14 @@ def test_json_and_quiet(run: Run, binary: Path) -> None:
     assert "report" not in json.loads(run("train", "--json", "-q", binary).out)
 
 
-def test_names_of_files_are_not_markup(run: Run, tmp_path: Path) -> None:
+def test_file_names_are_escaped(run: Run, tmp_path: Path) -> None:
     data = write_svmlight(tmp_path / "<script>'&.svm", *blobs([1, 2, 5]))
     assert run("train", "--report", tmp_path / "<b>.html", data).code == 0
     page = (tmp_path / "<b>.html").read_text(encoding="utf-8")
     assert "<script" not in page and "<b>" not in page and "&lt;script&gt;" in page
 
 
-def test_an_old_report_is_replaced_and_nothing_else(run: Run, binary: Path) -> None:
+def test_old_report_is_overwritten(run: Run, binary: Path) -> None:
     target = binary.parent / "r.html"
     target.write_text("old")
     assert run("train", "--report", target, binary).code == 0
@@ -64,7 +64,7 @@ def test_an_old_report_is_replaced_and_nothing_else(run: Run, binary: Path) -> N
     assert sorted(path.name for path in binary.parent.iterdir()) == ["binary.svm", "binary.svm.model", "r.html"]
 
 
-def test_a_report_that_cannot_be_written(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_report(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import cutsvm.io.atomic
     import cutsvm.io.models.model_file  # it has the real one
 
@@ -86,7 +86,7 @@ def test_without_matplotlib(run: Run, binary: Path, monkeypatch: pytest.MonkeyPa
     assert code == 2 and "--report needs matplotlib: pip install 'cutsvm[plot]'" in err
 
 
-def test_rows_on_disk(run: Run, tmp_path: Path) -> None:
+def test_report_of_a_store(run: Run, tmp_path: Path) -> None:
     data = write_svmlight(tmp_path / "d.svm", *blobs([-1, 1], rows=400))
     target = tmp_path / "r.html"
     code, _, err = run("train", "--memory", "1GB", "--report", target, data)
@@ -95,7 +95,7 @@ def test_rows_on_disk(run: Run, tmp_path: Path) -> None:
     assert "400" in page and ("stayed on disk" in page or "What is taken for what" in page)
 
 
-def test_the_words_of_a_table(run: Run, tmp_path: Path) -> None:
+def test_report_of_a_table(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     X, y = blobs([-1, 1])
     names = np.array(["spam", "ham"])[(y > 0).astype(int)]

@@ -67,7 +67,7 @@ def test_queries_without_a_pair_are_counted(run: Run, tmp_path: Path) -> None:
     assert code == 0 and "1 of 2 queries have one level, and make no pair" in err
 
 
-def test_no_pair_at_all(run: Run, tmp_path: Path) -> None:
+def test_data_without_pairs(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "none.svm"
     path.write_text("1 qid:1 1:1\n2 qid:2 1:2\n")
     code, out, err = run("train", "--task", "rank", path)

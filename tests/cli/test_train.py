@@ -114,7 +114,7 @@ def built(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (["--memory", "2GB", "--checkpoint", "f"], {"memory_limit": "2GB", "checkpoint": "f"}),
     ],
 )
-def test_options_reach_the_estimator(built: Any, words: list[object], params: dict[str, Any]) -> None:
+def test_options_are_passed_to_the_estimator(built: Any, words: list[object], params: dict[str, Any]) -> None:
     found = built(*words)
     assert {key: found[key] for key in params} == params
 
@@ -124,7 +124,7 @@ def test_options_between_the_files(run: Run, binary: Path, tmp_path: Path) -> No
     assert code == 0 and out.endswith(f"model: {tmp_path / 'm'}\n")
 
 
-def test_data_whose_name_starts_with_a_dash(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_name_with_a_leading_dash(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(binary.parent)
     os.rename(binary, "-w1.svm")
     assert run("train", "-q", "--n-jobs", 1, "--", "-w1.svm", "m").code == 0
@@ -139,7 +139,7 @@ def test_three_classes_with_weights(run: Run, three: Path) -> None:
     np.testing.assert_array_equal(saved.classes_, [1, 2, 5])
 
 
-def test_several_files_are_one(run: Run, tmp_path: Path) -> None:
+def test_several_files_are_concatenated(run: Run, tmp_path: Path) -> None:
     X, y = blobs([-1, 1])
     parts = [write_svmlight(tmp_path / f"p{k}", X[k::3], y[k::3]) for k in range(3)]
     whole = write_svmlight(
@@ -160,7 +160,7 @@ def test_several_files_are_one(run: Run, tmp_path: Path) -> None:
         (1, "0", False, 5),
     ],
 )
-def test_the_base_is_kept(run: Run, tmp_path: Path, first: int, option: str, zero_based: bool, width: int) -> None:
+def test_index_base_is_saved(run: Run, tmp_path: Path, first: int, option: str, zero_based: bool, width: int) -> None:
     path = write_svmlight(tmp_path / "d", *blobs([-1, 1]), first=first)
     assert run("train", "-q", "--zero-based", option, "--n-jobs", 1, path).code == 0
     saved = load_model(f"{path}.model")
@@ -209,7 +209,7 @@ def test_cross_validation(run: Run, binary: Path) -> None:
     assert facts["folds"] == 4 and len(facts["gaps"]) == 4
 
 
-def test_not_converged_is_said_and_is_no_failure(run: Run, binary: Path) -> None:
+def test_unconverged_fit_warns_and_exits_with_0(run: Run, binary: Path) -> None:
     code, out, err = run("train", "-e", 1e-9, "--max-time", 1e-9, "--n-jobs", 1, binary)
     assert code == 0
     assert out.startswith("not converged: gap ") and "model: " in out
@@ -263,7 +263,7 @@ def test_ctrl_c_while_reading_or_validating_writes_nothing(
     assert run("train", binary).code == 1
 
 
-def test_disk_full_keeps_the_model_elsewhere(
+def test_full_disk_saves_the_model_elsewhere(
     run: Run, binary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spare = tmp_path / "spare"
@@ -290,7 +290,7 @@ def test_disk_full_keeps_the_model_elsewhere(
     assert sorted(os.listdir(tmp_path)) == ["binary.svm", "spare"]
 
 
-def test_disk_full_everywhere(run: Run, binary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_everywhere(run: Run, binary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -303,7 +303,7 @@ def test_disk_full_everywhere(run: Run, binary: Path, tmp_path: Path, monkeypatc
     assert err == f"cutsvm: cannot write the model to {binary}.model: No space left on device\n"
 
 
-def test_other_warnings_are_told_in_one_line(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_warnings_are_one_line(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import warnings
 
     original = LinearSVC.fit

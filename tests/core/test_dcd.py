@@ -78,7 +78,7 @@ def test_epoch(layout, seed, n, d, unit, run, turn):
         p.order = p.order[: seen[3]].copy()
 
 
-def test_a_row_of_zeros_goes_all_the_way():
+def test_zero_row_reaches_its_upper_bound():
     """Without intercept its loss is 1 whatever w is: alpha = C s_i, or the gap would stay open."""
     X, alpha, w = np.array([[0.0], [2.0]]), np.zeros(2), np.zeros(2)
     order = np.array([0, 1], dtype=np.int32)
@@ -106,7 +106,7 @@ def test_the_gap_is_primal_minus_dual(seed, n, d, unit):
 
 
 @given(seed=seeds, n=st.integers(1, 30), run=st.integers(1, 5), threads=st.integers(2, 4))
-def test_threads_that_share_no_feature_agree_with_one(seed, n, run, threads):
+def test_threads_without_shared_features_agree_with_one_thread(seed, n, run, threads):
     for layout in ("float64", "fortran", "csr", "csr32"):
         p = Problem(seed, n, n, 0.0, rows=lambda rng: np.diag(rng.normal(size=n)))
         expected = p.twin(run, seed)
@@ -116,7 +116,7 @@ def test_threads_that_share_no_feature_agree_with_one(seed, n, run, threads):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(seed=seeds, n=st.integers(1, 400), unit=units, run=st.integers(1, 9), threads=st.integers(2, 3))
-def test_threads_that_share_features_stay_in_bounds(layout, seed, n, unit, run, threads):
+def test_threads_with_shared_features_stay_within_the_box(layout, seed, n, unit, run, threads):
     p = Problem(seed, n, 3, unit)
     order = p.order.copy()
     gap, steepest, flattest, active = as_rows(LAYOUTS[layout](p.X)).descend(p.args(), p.order, p.w, run, seed, threads)
@@ -134,7 +134,7 @@ def test_a_permutation_has_every_row_once():
     assert dcd.permutation(50, 1, 5) != dcd.permutation(50, 1, 6)
 
 
-def test_wrong_arguments_are_refused():
+def test_invalid_arguments_raise():
     X, sparse = np.ones((2, 3)), (np.ones(2), np.array([0, 2]), np.array([0, 1, 2]))
     two, w, order = np.ones(2), np.zeros(4), np.array([0, 1], dtype=np.int32)
     good = {"a": two, "q": two, "alpha": np.zeros(2), "order": order, "w": w, "run": 1}

@@ -111,7 +111,7 @@ def test_tangents(layout, seed, n, d, points, pieces, threads):
     threads=st.integers(1, 3),
     cuts=st.integers(0, 4),
 )
-def test_sums_that_go_on_over_blocks(layout, seed, n, d, shards, threads, cuts):
+def test_sums_continue_across_blocks(layout, seed, n, d, shards, threads, cuts):
     """Block by block they are those of all rows at once, to the last bit."""
     rng = rng_of(seed)
     X, noise = some_rows(rng, n, d) * 0.1, rng.normal(size=n)
@@ -292,7 +292,7 @@ def test_hinge_crossing(seed, n, threads, curved):
     assert_allclose(found, hinge.crossing(at, jumps, *args), rtol=1e-12, atol=1e-12)
 
 
-def test_wrong_shapes_are_refused():
+def test_wrong_shapes_raise():
     """A caller's mistake is an error, not a read beyond the end."""
     one, two = np.ones(1), np.ones(2)
     bounds = np.array([0, 2], dtype=np.int64)
@@ -376,7 +376,7 @@ def test_arrays_are_never_converted():
         core.dense_scores(np.ones((2, 1), dtype=np.int64), np.ones(1), 0.0, np.ones(2), 1)
 
 
-def test_malformed_csr_is_refused():
+def test_malformed_csr_raises():
     X = LAYOUTS["csr"](np.eye(3))
     X.indices[1] = 7
     with pytest.raises(ValueError, match="column index"):

@@ -99,7 +99,7 @@ def test_look(seed, n, K, threads):
     curvature=st.sampled_from([0.0, 1e-6, 0.3, 20.0]),
     still=st.booleans(),
 )
-def test_exact_search_against_every_knot(seed, n, K, tilt, curvature, still):
+def test_exact_search_against_every_breakpoint(seed, n, K, tilt, curvature, still):
     """Thousands of segments, with ties and lines of slope 0: no knot is better than the step that is found."""
     rng = rng_of(seed)
     (f, y, s), to = problem(rng, n, K), some_scores(rng, n, K)
@@ -147,7 +147,7 @@ def test_sift_and_strays(seed, n, K, band, threads):
     assert len(loss.violators(f, group)) == 0
 
 
-def test_wrong_shapes_are_refused():
+def test_wrong_shapes_raise():
     f, y, s, two = np.ones((2, 3)), np.zeros(2, dtype=np.int32), np.ones(2), np.array([0, 2])
     X, csr = np.ones((2, 4)), (np.ones(2), np.array([0, 2]), np.array([0, 1, 2]))
     calls = [

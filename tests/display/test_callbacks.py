@@ -91,7 +91,7 @@ def test_decades() -> None:
     assert decades(0.0, 0.0, 1e-3)[1] == 0
 
 
-def test_plain_lines_only_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_output_is_throttled(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("cutsvm.display.progress.time.monotonic", lambda: now[0])
     stream = io.StringIO()
@@ -138,7 +138,7 @@ def test_bar_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.out == "" and captured.err == describe(Line()) + "\n"
 
 
-def test_without_a_context_every_problem_has_its_bar() -> None:
+def test_one_bar_per_problem_without_a_context() -> None:
     stream = io.StringIO()
     bar = ProgressBar(stream=stream)
     for label in "ab":
@@ -159,7 +159,7 @@ def test_a_bar_can_be_copied_while_it_is_shown(monkeypatch: pytest.MonkeyPatch) 
     assert clone(LinearSVC(callbacks=[bar])).callbacks[0].every == 7
 
 
-def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     stream = Terminal()
     with ProgressBar(stream=stream) as bar:

@@ -29,7 +29,7 @@ def test_every_block_is_run_or_listed() -> None:
     assert found.keys() == {"script", "session", "cutsvm", "options", "not run", "no code"}
 
 
-def test_every_entry_of_the_lists_is_needed() -> None:
+def test_lists_have_no_unused_entries() -> None:
     shown = [block for page in pages() for block in blocks(page)]
     used = [" ".join(command.words) for block in shown if block.language in SHELL for command in commands(block)]
     for prefix in NOT_RUN:
@@ -53,7 +53,7 @@ def test_commands_within_a_line_have_the_options(capsys: pytest.CaptureFixture[s
 NOT_OUR_WORDS = re.compile("Unknown label type|Found array|contains NaN|is expecting|not valid JSON")
 
 
-def test_bad_input_gets_the_answers_of_its_page() -> None:
+def test_bad_input_page_is_up_to_date() -> None:
     made = runpy.run_path(str(ROOT / "tools/bad_input_table.py"))["page"]()
     shown = (ROOT / "docs/bad-input.md").read_text()
     for now, then in zip(made.splitlines(), shown.splitlines(), strict=True):
@@ -109,7 +109,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_found(case: str, scratch: Path) -> None:
+def test_errors_are_detected(case: str, scratch: Path) -> None:
     text, says = WRONG[case]
     page = scratch / "page.md"
     page.write_text(text)

@@ -50,7 +50,7 @@ def test_docstrings(module):
 @pytest.mark.parametrize(
     "page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks/README.md"], ids=str
 )
-def test_links_lead_somewhere(page):
+def test_links_are_valid(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), f"{page}: {target}"

@@ -84,7 +84,7 @@ def check_bounds(results, low, high, C):
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
 @pytest.mark.parametrize("name", SOLVERS)
 @pytest.mark.parametrize(("seed", "steps"), [(0, 3), (3, 2), (460, 7)])
-def test_bounds_hold_through_kills(name, intercept, seed, steps, sift_anything, tmp_path):
+def test_bounds_hold_after_interruptions(name, intercept, seed, steps, sift_anything, tmp_path):
     X, a = long_data(n=60, d=3, seed=seed)
     C, path = 0.1, tmp_path / "file"
     low, high = svm.optimum(X, a, C, intercept)
@@ -98,7 +98,7 @@ def test_bounds_hold_through_kills(name, intercept, seed, steps, sift_anything, 
 
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
 @pytest.mark.parametrize("solver", [OCAS(shards=3), CPA(shards=2), Sifting(sample=0.3, band=0.2)], ids=repr)
-def test_bounds_hold_for_several_classes(solver, intercept, sift_anything, tmp_path):
+def test_bounds_hold_for_multiclass(solver, intercept, sift_anything, tmp_path):
     X, y = many_classes(n=60, K=3)
     path = tmp_path / "file"
     low, high = svm.joint_optimum(X, y, np.ones(60), 0.5, intercept)
@@ -165,20 +165,20 @@ def test_two_classes(solver, intercept, tmp_path):
         assert len(model.history_) < 0.75 * len(full.history_) + 4
 
 
-def test_nothing_is_done_twice_that_planes_tell(tmp_path):
+def test_resumed_fit_repeats_no_iterations(tmp_path):
     X, y = long_data(n=3000, d=30)
     full, model = goes_on(lambda: LinearSVC(1.0, tol=1e-6, solver=OCAS(shards=4)), tmp_path / "file", X, y)
     assert model.n_iter_ <= full.n_iter_ + 3
 
 
-def test_the_paper_s_problem_of_separation(tmp_path):
+def test_separation_problem_of_accpm(tmp_path):
     X, y = long_data(n=300, d=4)
     X += y[:, None] * 3.0
     goes_on(lambda: LinearSVC(1e3, tol=1e-4, solver=ACCPM(formulation="E")), tmp_path / "file", X, y)
 
 
 @pytest.mark.parametrize("solver", ["ocas", "cpa", "dcd", "accpm", "auto"])
-def test_each_against_the_rest(solver, tmp_path):
+def test_one_vs_rest(solver, tmp_path):
     X, y = many_classes(n=2000, K=4)
     full, model = goes_on(lambda: LinearSVC(tol=1e-3, solver=solver, multi_class="ovr"), tmp_path / "file", X, y)
     # The problems that were solved take one look.
@@ -200,7 +200,7 @@ def test_pairs(make, solver, tmp_path):
     goes_on(lambda: make(100.0, tol=1e-5, solver=solver), tmp_path / "file", X, y, **more)
 
 
-def test_on_disk_and_in_memory_are_one_problem(tmp_path):
+def test_data_on_disk_and_in_memory_share_a_checkpoint(tmp_path):
     """memory_limit and n_jobs may change between two calls, and with them where the rows are."""
     X, y = long_data(n=4000, d=10)
     convert((X, y), tmp_path / "store")
@@ -215,7 +215,7 @@ def test_on_disk_and_in_memory_are_one_problem(tmp_path):
     assert model.converged_ and model.n_iter_ > third.iteration
 
 
-def test_limits_are_for_each_call_and_say_that_the_file_is_kept(tmp_path):
+def test_limits_apply_to_each_call(tmp_path):
     X, y = long_data(n=3000, d=20)
     path = tmp_path / "file"
     model = LinearSVC(tol=1e-6, solver="cpa", checkpoint=path, max_iter=4)
@@ -232,7 +232,7 @@ def test_limits_are_for_each_call_and_say_that_the_file_is_kept(tmp_path):
     assert model.status_ is Status.CONVERGED and model.n_iter_ == 12 and not path.exists()
 
 
-def test_nothing_is_written_of_which_nothing_is_known(sift_anything, tmp_path):
+def test_nothing_is_written_before_the_first_bound(sift_anything, tmp_path):
     """Sifting solves a sample first; until then there is nothing to go on from."""
     X, y = long_data(n=3000, d=4)
     path, there = tmp_path / "file", []
@@ -241,7 +241,7 @@ def test_nothing_is_written_of_which_nothing_is_known(sift_anything, tmp_path):
     assert there == known and True in known and False in known[1:]
 
 
-def test_what_ends_one_problem_keeps_its_planes(tmp_path):
+def test_interrupted_problem_keeps_its_planes(tmp_path):
     X, y = many_classes(n=2000, K=3)
     model = LinearSVC(tol=1e-5, solver="ocas", multi_class="ovr", checkpoint=tmp_path / "file")
     model.set_params(callbacks=[lambda record: record.label == "1" and record.iteration == 5])
@@ -253,7 +253,7 @@ def test_what_ends_one_problem_keeps_its_planes(tmp_path):
     assert mine[0]["iteration"] == 5 and mine[1]["planes"] >= planes
 
 
-def test_a_solver_of_one_s_own(tmp_path):
+def test_custom_solver(tmp_path):
     def mine(oracle, C, bundle=None, *, start=None, aim=0.0):
         return OCAS(shards=2)(oracle, C, bundle, start=start, aim=aim)
 
@@ -274,7 +274,7 @@ def test_ctrl_c_keeps_the_file(tmp_path):
     assert model.history_[0]["iteration"] == 5 and model.converged_
 
 
-def test_it_says_that_it_goes_on(tmp_path, caplog):
+def test_resuming_is_logged(tmp_path, caplog):
     X, y = long_data(n=2000, d=10)
     path = tmp_path / "file"
     model = LinearSVC(tol=1e-6, solver="ocas", checkpoint=path)
@@ -346,7 +346,7 @@ def test_other_weights_queries_and_estimators(saved, tmp_path):
     refused(rank, X, y, "the queries are others", qid=np.arange(len(y)) // 50)
 
 
-def test_what_does_not_change_the_problem_may_change(saved):
+def test_parameters_outside_the_problem_may_change(saved):
     X, y, model = saved
     model.set_params(tol=1e-4, max_iter=500, max_time=60.0, n_jobs=2, memory_limit="1GB", warm_start=True)
     assert model.fit(X, y).history_[0]["iteration"] == 4
@@ -363,13 +363,13 @@ def test_what_does_not_change_the_problem_may_change(saved):
         (lambda data: b"1 1:1 2:0.5\n-1 1:2\n", "not a checkpoint, so it is left alone"),
     ],
 )
-def test_a_damaged_file_is_named_and_left_alone(saved, damage, says):
+def test_damaged_file_is_named_and_kept(saved, damage, says):
     X, y, model = saved
     model.checkpoint.write_bytes(damage(model.checkpoint.read_bytes()))
     refused(model, X, y, says)
 
 
-def test_a_file_whose_parts_do_not_fit(saved):
+def test_inconsistent_file_raises(saved):
     """One that was made by hand: the checksum is right, and what it says cannot be."""
     from cutsvm.io.models.model_format import pack, unpack
 
@@ -399,7 +399,7 @@ def test_a_file_whose_parts_do_not_fit(saved):
     refused(model, X, y, "does not say of what it is")
 
 
-def test_an_empty_file_is_a_beginning(tmp_path):
+def test_empty_file_starts_a_new_fit(tmp_path):
     path = tmp_path / "file"
     path.touch()
     assert LinearSVC(checkpoint=path).fit(*long_data(n=300, d=3)).converged_
@@ -416,13 +416,13 @@ def test_an_empty_file_is_a_beginning(tmp_path):
         (lambda folder: folder / "store" / "file", "is a store"),
     ],
 )
-def test_names_that_cannot_be_are_refused_before_the_data_are_looked_at(make, says, tmp_path):
+def test_invalid_paths_raise_before_data_are_read(make, says, tmp_path):
     convert(long_data(n=30, d=2), tmp_path / "store")
     with pytest.raises(ValueError, match=says):
         LinearSVC(checkpoint=make(tmp_path)).fit("no such data")
 
 
-def test_a_file_that_cannot_be_written_does_not_end_the_fit(tmp_path, monkeypatch):
+def test_unwritable_file_does_not_end_the_fit(tmp_path, monkeypatch):
     def full(path, pieces, **more):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -460,7 +460,7 @@ def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
     assert np.diff(times).min() >= 20.0
 
 
-def test_a_kill_leaves_one_passing_file_at_most_which_goes_in_the_end(saved):
+def test_temporary_file_of_a_killed_fit_is_removed(saved):
     X, y, model = saved
     temp_path(model.checkpoint).write_text("half of")
     model.fit(X, y)
@@ -482,7 +482,7 @@ print(model.history_[0]["iteration"], model.converged_, model.objective_, model.
 """
 
 
-def test_kill_minus_nine(tmp_path):
+def test_sigkill(tmp_path):
     """At any moment: what is there is a whole checkpoint, and the next process goes on from it."""
     path = tmp_path / "file"
     words = [sys.executable, "-c", FIT, str(path), str(ROOT)]
@@ -502,7 +502,7 @@ def test_kill_minus_nine(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_planes_with_huge_offsets_are_taken_up_again(tmp_path):
+def test_planes_with_huge_offsets_are_read_back(tmp_path):
     """Weights over many decades: what one fit wrote the next one reads."""
     X, y = np.array([[-0.6], [0.0], [0.5], [0.2]]), [0, 0, 0, 1]
     model = LinearSVC(C=1e3, solver="dcd", fit_intercept=False, max_iter=2, checkpoint=tmp_path / "checkpoint")

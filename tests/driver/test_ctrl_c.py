@@ -56,7 +56,7 @@ def run(code, seconds=120):
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_a_signal_ends_a_fit_and_keeps_the_model(name):
+def test_signal_ends_a_fit_and_keeps_the_model(name):
     done = run(WORK[name] + KEPT.format(moment=1.5))
     assert done.returncode == 0, done.stderr
     status, seconds, rows, proven = done.stdout.split()
@@ -64,7 +64,7 @@ def test_a_signal_ends_a_fit_and_keeps_the_model(name):
     assert proven == "True" or name == "one native call"
 
 
-def test_a_signal_ends_a_native_call():
+def test_signal_ends_a_native_call():
     """The call itself: seconds of coordinate ascent, without a look at Python's signals of its own."""
     code = """
 from cutsvm._native import core
@@ -82,7 +82,7 @@ except KeyboardInterrupt:
     assert run(code).stdout == "ended\n"
 
 
-def test_a_time_limit_of_a_native_call():
+def test_max_time_ends_a_native_call():
     from cutsvm._native import core
 
     rng = np.random.default_rng(0)
@@ -113,7 +113,7 @@ def test_the_command_line_keeps_the_model(tmp_path):
     assert out.startswith("not converged: gap") and (tmp_path / "d.npz.model").exists()
 
 
-def test_a_search_ends_with_its_fit():
+def test_signal_ends_a_grid_search():
     """The fit keeps its model, and would let the search go on with the next."""
     fits = []
 

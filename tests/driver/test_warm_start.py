@@ -70,7 +70,7 @@ def test_bounds_hold_after_any_change(solver, intercept, seed, n, d, what):
 
 
 @pytest.mark.parametrize("solver", ["ocas", "dcd", "sifting"])
-def test_planes_are_used_again(solver):
+def test_planes_are_reused(solver):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30_000, 6))
     y = X @ rng.normal(size=6) + rng.normal(size=30_000) > 0
@@ -97,7 +97,7 @@ def test_more_rows_keep_the_planes():
     assert model.fit(spoilt, y).history_[0]["lower"] == 0.0
 
 
-def test_sifted_planes_bound_the_next_fit():
+def test_planes_of_sifting_bound_the_next_fit():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(30_000, 4))
     y = X[:, 0] + rng.normal(size=30_000) > 0
@@ -129,7 +129,7 @@ def test_pairs():
         assert warm.lower_bound_ <= cold.objective_ * (1 + 1e-9) and cold.lower_bound_ <= warm.objective_ * (1 + 1e-9)
 
 
-def test_nothing_is_kept_without_it():
+def test_nothing_is_kept_without_warm_start():
     X, y = load_iris(return_X_y=True)
     model = LinearSVC(warm_start=True).fit(X, y)
     assert "_warm" in vars(model)

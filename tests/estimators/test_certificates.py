@@ -86,7 +86,7 @@ def test_the_bound_is_below_every_objective(seed, n, d, decades, intercept):
 
 
 @given(seed=seeds, n=st.integers(1, 30), d=st.integers(1, 4), decades=st.integers(0, 12))
-def test_errors_of_planes_cover_what_rounding_cost(seed, n, d, decades):
+def test_plane_errors_cover_rounding(seed, n, d, decades):
     """The exact plane differs by sum_i theta_i (x_i, 1) with sum |theta_i| <= e: checked feature by feature."""
     rng = rng_of(seed)
     X = rng.normal(size=(n, d)) * 10.0**decades
@@ -125,7 +125,7 @@ def test_errors_of_the_slopes_of_pairs(levels, seed, n, decades):
     assert off <= Fraction(float(loss.slope_errors(offsets)[0]))
 
 
-def test_weights_that_are_not_allowed_prove_no_more():
+def test_infeasible_weights_do_not_raise_the_bound():
     """Weights above 1 in a shard, or below 0, are brought back before anything is claimed."""
     X, a = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
     oracle = Oracle(as_rows(X), Hinge(a))
@@ -144,7 +144,7 @@ def test_weights_that_are_not_allowed_prove_no_more():
     assert gamma(2.0**52) == np.inf or gamma(2.0**52) >= 1.0
 
 
-def test_errors_too_large_to_square_prove_nothing():
+def test_overflowing_errors_give_no_bound():
     """The bound is 0, and neither the power of a float that overflows nor the file of a checkpoint is an error."""
     scale = RowScale(Magnitudes.of_columns(np.array([-1e100]), np.array([1e100])), 1, 0, False, 0.0)
     planes = np.array([[1.0]]), np.array([1.0]), np.array([[1e100, 0.0]])
@@ -291,7 +291,7 @@ def test_weights_over_many_decades():
 
 @pytest.mark.parametrize("offset", [2e9, 7e11])
 @pytest.mark.parametrize("make", [LinearSVC, ROCAreaSVC, RankingSVM, OrdinalSVC])
-def test_a_constant_added_to_a_feature_changes_no_optimum(make, offset):
+def test_shifting_a_feature_keeps_the_optimum(make, offset):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] + 0.7 * rng.normal(size=60) > 0).astype(int)
@@ -305,7 +305,7 @@ def test_a_constant_added_to_a_feature_changes_no_optimum(make, offset):
         assert near.lower_bound_ <= model.objective_ * (1.0 + 1e-9)
 
 
-def test_centring_is_the_solver_s_own_business():
+def test_centring_does_not_show_in_the_model():
     """Several classes, one against the rest, a warm start, a path: the model is for the data as they were given."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
@@ -335,7 +335,7 @@ def test_the_objective_at_every_point_of_a_path():
         assert abs(Fraction(model.objective_) - exact) <= Fraction(1e-12) * exact
 
 
-def test_the_warning_says_how_far_the_best_may_be():
+def test_warning_states_the_gap():
     """The gap is a share of the objective reached; the words are a share of the best."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
@@ -351,7 +351,7 @@ def test_the_warning_says_how_far_the_best_may_be():
             assert "nothing is proven" in text
 
 
-def test_bounds_that_creep_are_no_progress():
+def test_slowly_rising_bounds_count_as_stalled():
     progress = Progress()
     assert progress.stalled(1.0, 0.0) == 0
     assert [progress.stalled(1.0, 1e-9 * k) for k in range(1, 4)] == [1, 2, 3]

@@ -121,7 +121,7 @@ def test_as_accurate_as_svc(solver, digits):
     assert model.dual_coef_.shape == (9, len(model.support_)) and model.n_support_.sum() == len(model.support_)
 
 
-def test_two_classes_come_near_svc(digits):
+def test_two_classes_are_close_to_svc(digits):
     """SVC has an intercept, which a kernel of this kind hardly needs."""
     X, y, test, _ = digits
     two = y % 2
@@ -224,7 +224,7 @@ def test_layouts_agree(layout, kernel, three):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
-def test_rows_of_another_kind_than_those_of_fit(kernel, three):
+def test_predict_on_another_layout_than_fit(kernel, three):
     X, y = three
     for first, second in ((np.asarray, sparse.csr_matrix), (sparse.csr_array, np.asarray)):
         model = KernelSVC(kernel=kernel, random_state=0).fit(first(X), y)
@@ -288,7 +288,7 @@ def test_pickle_and_clone(solver, kernel, three):
     assert clone(model).get_params() == model.get_params()
 
 
-def test_a_second_fit_forgets_the_first(three):
+def test_refit_discards_the_previous_fit(three):
     X, y = three
     model = KernelSVC(kernel="linear", random_state=0).fit(X, y)
     assert hasattr(model, "coef_")

@@ -38,7 +38,7 @@ def test_converged_means_that_the_gap_is_within_tol(C, kernel, solver, two):
             assert model.converged_
 
 
-def test_a_number_of_epochs_ends_after_them_and_says_what_has_come_of_it(two):
+def test_fixed_epochs_end_with_a_certificate(two):
     X, y = two
     with pytest.warns(ConvergenceWarning) as caught:
         model = KernelSVC(10.0, epochs=3).fit(X, y)
@@ -65,7 +65,7 @@ def test_max_iter_is_a_limit_on_cycles(two):
     assert some.n_iter_ <= 50 and some.status_ is Status.MAX_ITER
 
 
-def test_without_room_for_the_matrix_the_epochs_are_all(two):
+def test_without_memory_for_the_matrix_only_epochs_run(two):
     X, y = two
     with pytest.warns(ConvergenceWarning, match='memory_limit="57.6 kB" holds the kernel matrix'):
         model = KernelSVC(memory_limit="1kB").fit(X, y)
@@ -81,7 +81,7 @@ def test_the_same_call_gives_the_same_model(two):
 
 @pytest.mark.parametrize("offset", [0.0, 1e6, 1e8, 1e10])
 @pytest.mark.parametrize("gamma", [0.4, "scale"])
-def test_sparse_rows_far_from_the_origin_are_as_dense_ones(offset, gamma, two):
+def test_sparse_and_dense_rows_far_from_the_origin_agree(offset, gamma, two):
     X, y = two[0] + offset, two[1]
     dense, thin = (KernelSVC(gamma=gamma).fit(kind(X), y) for kind in (np.asarray, sparse.csr_matrix))
     assert thin.gamma_ == pytest.approx(dense.gamma_, rel=1e-12)
@@ -113,7 +113,7 @@ def test_two_far_clusters_of_sparse_and_dense_rows(two):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("scale", [1e-150, 1e-3, 1.0, 1e3, 1e12])
-def test_the_bound_holds_where_rounding_is_all_there_is(scale, solver):
+def test_bound_holds_where_rounding_dominates(scale, solver):
     """Duplicates, weights and C over decades; the optimum of an independent solver lies between the bounds."""
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(12, 2)) * scale, 2, axis=0)
@@ -152,7 +152,7 @@ NOT_KERNELS = [
 
 
 @pytest.mark.parametrize(("K", "why"), NOT_KERNELS, ids=["minor", "diagonal", "zeros", "asymmetric", "eigenvalue"])
-def test_a_matrix_that_is_no_kernel(K, why):
+def test_indefinite_matrix_raises(K, why):
     """Refused with the evidence, or trained as SVC does it: with a warning, and no bound."""
     y = np.arange(len(K)) % 2
     for solver in ("isda", "min_norm"):
@@ -164,7 +164,7 @@ def test_a_matrix_that_is_no_kernel(K, why):
     assert set(model.predict(K)) <= {0, 1}
 
 
-def test_many_rows_that_are_no_kernel(monkeypatch):
+def test_large_indefinite_matrix_raises(monkeypatch):
     monkeypatch.setattr(semidefinite, "FACTORED", 10)
     rng = np.random.default_rng(0)
     Q = np.linalg.qr(rng.normal(size=(60, 60)))[0]
@@ -185,14 +185,14 @@ def test_rounded_kernel_matrices_are_kernels(two):
         assert check_kernel_matrix(sparse.csr_matrix(K.astype(np.float64))) < 1e-4
 
 
-def test_a_polynomial_that_is_no_kernel(two):
+def test_indefinite_polynomial_raises(two):
     with pytest.raises(ValueError, match=r"coef0=-1: expected at least 0.*not positive semi-definite"):
         KernelSVC(kernel="poly", coef0=-1).fit(*two)
     assert KernelSVC(kernel="rbf", coef0=-1).fit(*two).converged_  # it has no use for it
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_certificate_that_is_interrupted_leaves_the_model(solver, two, monkeypatch):
+def test_interrupted_certificate_keeps_the_model(solver, two, monkeypatch):
     from cutsvm.kernel_machines.task import Task
 
     X, y = two

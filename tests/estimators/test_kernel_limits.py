@@ -44,7 +44,7 @@ def test_max_time_of_sgd(limit, kernel, three, monkeypatch):
     assert usable(model, X, y) or kernel == "linear"  # that one had begun with one pair only
 
 
-def test_time_that_is_up_after_the_last_step_cuts_nothing_short(three):
+def test_max_time_after_the_last_step_is_no_interruption(three):
     X, y = three
     plain, late = (KernelSVC(epochs=1, certify=False, max_time=limit).fit(X, y) for limit in (None, 1e-9))
     assert late.status_ is Status.EPOCHS  # all its steps are in one block
@@ -155,7 +155,7 @@ def test_without_a_certificate(three):
     assert KernelSVC(certify=False, solver="isda").fit(X, y).gap_ <= 1e-3  # it knows anyway
 
 
-def test_kernel_values_that_float32_cannot_tell_apart(three):
+def test_kernel_values_equal_in_float32(three):
     """The proof is in float64: where the values that were kept do not allow tol, the fit says so."""
     X, y = three
     with pytest.warns(ConvergenceWarning, match="rounding errors do not allow a smaller gap.*raise tol"):
@@ -175,7 +175,7 @@ def test_bounds_hold_where_float32_is_too_coarse(solver):
     assert all(record["primal"] >= model.lower_bound_ for record in model.history_)
 
 
-def test_degenerate_data_are_fine():
+def test_degenerate_data_converge():
     """All-zero rows, one feature, repeated rows: a model, with its certificate."""
     for X in (np.zeros((6, 2)), np.ones((6, 1)), np.repeat([[1.0], [2.0]], 3, axis=0), np.eye(6)):
         for solver in SOLVERS:
@@ -186,7 +186,7 @@ def test_degenerate_data_are_fine():
                 assert np.isfinite(model.decision_function(X)).all()
 
 
-def test_overflow_is_an_error_not_an_answer():
+def test_overflow_raises():
     X = np.array([[1e200, 1.0], [-1e200, 2.0], [1e200, 3.0], [-1e200, 4.0]])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -254,7 +254,7 @@ def test_bad_data(params, data, message):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
-def test_rows_that_do_not_fit_the_model(kernel):
+def test_rows_of_the_wrong_width_raise(kernel):
     with pytest.raises(NotFittedError):
         KernelSVC(kernel=kernel).predict(X0)
     model = KernelSVC(kernel=kernel).fit(X0 @ X0.T, Y0)
@@ -264,6 +264,6 @@ def test_rows_that_do_not_fit_the_model(kernel):
         model.decision_function(np.full((1, 4), np.nan))
 
 
-def test_a_class_of_one_row():
+def test_class_with_one_row():
     model = KernelSVC(random_state=0).fit(X0, [0, 0, 1, 2])
     assert model.dual_coef_.shape[0] == 2 and set(model.predict(X0)) <= {0, 1, 2}

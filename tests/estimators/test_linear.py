@@ -328,18 +328,18 @@ BAD_DATA = [
 
 
 @pytest.mark.parametrize(("data", "message"), [row[1:] for row in BAD_DATA], ids=[row[0] for row in BAD_DATA])
-def test_bad_data_is_refused(data, message):
+def test_bad_data_raises(data, message):
     with pytest.raises(ValueError, match=message):
         LinearSVC().fit(*data)
 
 
-def test_overflow_is_an_error_not_an_answer():
+def test_overflow_raises():
     X = np.array([[1e200, 1.0], [-1e200, 2.0], [1e200, 3.0], [-1e200, 4.0]])
     with pytest.raises(FloatingPointError, match="scale the features"):
         LinearSVC(C=1e150).fit(X, Y0)
 
 
-def test_degenerate_data_are_fine():
+def test_degenerate_data_converge():
     """All-zero rows, an all-zero matrix, one feature, repeated rows: a model, with its certificate."""
     for X in (np.zeros((6, 2)), np.ones((6, 1)), np.repeat([[1.0], [2.0]], 3, axis=0), np.eye(6)):
         model = LinearSVC().fit(X, [0, 1, 0, 1, 1, 1])
@@ -354,7 +354,7 @@ def test_read_only_memory_map(tmp_path, overlapping):
     assert LinearSVC(C=0.01).fit(mapped, y).converged_
 
 
-def test_a_forked_child_does_not_hang(overlapping):
+def test_forked_child_does_not_hang(overlapping):
     """OpenMP threads do not survive a fork: the child falls back to one."""
     X, y = overlapping
     LinearSVC(C=0.01, n_jobs=2).fit(X, y)
@@ -376,7 +376,7 @@ def test_fit_from_a_file(tmp_path):
 
 @pytest.mark.parametrize("tol", [1.0, 5.0])
 @pytest.mark.parametrize("solver", ["ocas", "sifting", "dcd", "accpm", "auto"])
-def test_a_large_tol_is_no_trouble(tol, solver, overlapping):
+def test_large_tol_converges(tol, solver, overlapping):
     X, y = overlapping
     assert LinearSVC(tol=tol, solver=solver).fit(X, y).converged_
 

@@ -40,7 +40,7 @@ def by_hand(X, y, grid, estimator, outer, inner):
 
 
 @pytest.mark.parametrize("solver", ["isda", "min_norm"])
-def test_equals_fits_of_their_own(iris, solver):
+def test_equals_separate_fits(iris, solver):
     # These solvers have one answer, whatever the order of rows is.
     X, y = iris
     outer, inner = (StratifiedKFold(3, shuffle=True, random_state=seed) for seed in (0, 1))
@@ -51,7 +51,7 @@ def test_equals_fits_of_their_own(iris, solver):
     np.testing.assert_allclose(found.accuracy, accuracy, atol=1e-12)
 
 
-def test_sgd_in_a_fold_is_a_fit_in_the_same_order(iris, monkeypatch):
+def test_sgd_in_a_fold_equals_a_fit_in_the_same_order(iris, monkeypatch):
     # With rows in the order of the data, in a fold as in a fit.
     X, y = iris
     order = np.random.default_rng(0).permutation(len(y))
@@ -107,7 +107,7 @@ class Given:
 
 
 @pytest.mark.parametrize("solver", ["sgd", "isda"])
-def test_does_not_depend_on_threads_or_on_what_is_trained_together(iris, solver, monkeypatch):
+def test_result_does_not_depend_on_threads_or_batches(iris, solver, monkeypatch):
     X, y = iris
     arguments = {"param_grid": GRID, "estimator": KernelSVC(solver=solver), "random_state": 3}
     one = nested_cross_validate(X, y, n_jobs=1, **arguments)
@@ -119,7 +119,7 @@ def test_does_not_depend_on_threads_or_on_what_is_trained_together(iris, solver,
         np.testing.assert_array_equal(one.accuracy, other.accuracy)
 
 
-def test_more_values_of_C_than_are_trained_together(iris):
+def test_more_values_of_C_than_one_batch(iris):
     X, y = iris
     Cs = [2.0**k for k in range(-4, 7)][::-1]
     many = nested_cross_validate(X, y, param_grid={"C": Cs, "gamma": [1.0]}, random_state=0)
@@ -169,7 +169,7 @@ def test_the_result_as_table_frame_and_picture(iris, tmp_path):
         one.plot_grid()
 
 
-def test_a_bar_with_the_time_left(iris, capsys):
+def test_progress_bar_shows_the_remaining_time(iris, capsys):
     X, y = iris
     nested_cross_validate(X, y, param_grid=GRID, outer=2, inner=2, verbose=1)
     assert "nested cross-validation: 100 %" in capsys.readouterr().err
@@ -211,14 +211,14 @@ def test_bad_input(iris, change, message):
         nested_cross_validate(iris[0], **arguments)
 
 
-def test_training_parts_with_one_class_are_named():
+def test_folds_with_one_class_raise():
     X, y = make_classification(40, random_state=0)
     y = np.sort(y)  # sorted rows in unshuffled folds
     with pytest.raises(ValueError, match="outer fold 0, inner fold 0: its training part has rows of one class only"):
         nested_cross_validate(X, y, param_grid=GRID, outer=KFold(2), inner=KFold(2))
 
 
-def test_other_estimators_are_sent_to_scikit_learn(iris):
+def test_other_estimators_raise(iris):
     from sklearn.svm import SVC
 
     with pytest.raises(TypeError, match="GridSearchCV inside"):

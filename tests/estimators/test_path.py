@@ -54,7 +54,7 @@ def test_bounds_hold_at_every_C(solver, intercept, seed, n, d):
 @pytest.mark.parametrize("intercept", ["free", "regularized", None])
 @settings(max_examples=15)
 @given(seed=seeds, n=st.integers(20, 120), d=st.integers(1, 4))
-def test_bounds_hold_when_few_rows_stand_for_all(sift_anything, intercept, seed, n, d):
+def test_bounds_hold_with_a_working_set(sift_anything, intercept, seed, n, d):
     rng = rng_of(seed)
     X = rng.normal(size=(n, d))
     y = np.where(X[:, 0] + rng.normal(size=n) > 0.0, 1.0, -1.0)
@@ -92,7 +92,7 @@ def long_data():
 
 @pytest.mark.parametrize("intercept", ["free", "regularized"])
 @pytest.mark.parametrize("solver", ["sifting", "ocas", "dcd"])
-def test_points_are_fits_of_their_own(solver, intercept, long_data):
+def test_points_equal_separate_fits(solver, intercept, long_data):
     X, y = long_data
     Cs = np.geomspace(1e-6, 1.0, 9)
     models, passes = linear_path(X, y, Cs=Cs, solver=solver, intercept=intercept), 0
@@ -156,7 +156,7 @@ def test_one_C_is_a_fit(overlapping):
     assert model.lower_bound_ == alone.lower_bound_
 
 
-def test_a_number_of_C_suits_the_data():
+def test_grid_is_scaled_to_the_data():
     X = np.array([[3.0, 4.0], [0.0, 5.0]])
     assert_allclose(grid(3, as_rows(X), np.array([1.0, 3.0])), [0.01, 10.0, 1e4])
     assert_allclose(grid(3, as_rows(sparse.csr_matrix(X)), np.array([1.0, 3.0])), [0.01, 10.0, 1e4])
@@ -182,7 +182,7 @@ def test_bad_parameters(overlapping):
         linear_path(overlapping[0], np.ones(5000), Cs=CS)
 
 
-def test_no_time_leaves_the_best_that_is_known(overlapping):
+def test_max_time_keeps_the_best_known_point(overlapping):
     with pytest.warns(ConvergenceWarning, match=r"\d of 7 C are not at tol; the worst is C="):
         models = linear_path(*overlapping, Cs=CS, max_time=1e-9)
     for model in models:
@@ -190,7 +190,7 @@ def test_no_time_leaves_the_best_that_is_known(overlapping):
         assert model.status_ in (Status.MAX_TIME, Status.CONVERGED)
 
 
-def test_ctrl_c_keeps_what_there_is(overlapping):
+def test_ctrl_c_keeps_finished_points(overlapping):
     calls = []
 
     def interrupt(record):
@@ -232,7 +232,7 @@ def apart(monkeypatch):
 
 
 @pytest.mark.parametrize("solver", ["auto", "sifting", "dcd"])
-def test_two_parts_side_by_side(solver, apart, long_data):
+def test_path_in_two_parallel_parts(solver, apart, long_data):
     X, y = long_data
     Cs = np.geomspace(1e-6, 0.1, 9)
     one, two = (linear_path(X, y, Cs=Cs, solver=solver, n_jobs=k) for k in (1, 2))
@@ -246,7 +246,7 @@ def test_two_parts_side_by_side(solver, apart, long_data):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("how", ["interrupt", "stop", "fail"])
-def test_what_ends_one_part_ends_both(how, n_jobs, apart, long_data):
+def test_interruption_ends_both_parts(how, n_jobs, apart, long_data):
     calls = []
 
     def callback(record):

@@ -45,7 +45,7 @@ def test_chooses_what_a_grid_search_chooses(scoring, data):
     assert ours.C == ours.C_ and ours.Cs_.tolist() == CS
 
 
-def test_the_model_is_the_one_of_the_path(data):
+def test_model_equals_the_point_of_the_path(data):
     X, y = data
     model = LinearSVCCV(CS, cv=3).fit(X, y)
     alone = linear_path(X, y, Cs=CS)
@@ -165,14 +165,14 @@ def test_bad_input(data):
         LinearSVCCV(CS).fit(X, np.ones(600))
 
 
-def test_no_time(data):
+def test_max_time(data):
     with pytest.warns(ConvergenceWarning):
         model = LinearSVCCV(CS, cv=3, max_time=1e-9).fit(*data)
     assert model.lower_bound_ <= model.objective_ and model.scores_.shape == (3, 3)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_keeps_what_there_is(n_jobs, data):
+def test_ctrl_c_keeps_finished_points(n_jobs, data):
     calls = []
 
     def interrupt(record):

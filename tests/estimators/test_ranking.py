@@ -99,7 +99,7 @@ def test_queries_in_any_order_and_of_any_kind(ranked):
     assert RankingSVM().fit(sparse.csr_array(X[mixed]), y[mixed], qid=qid[mixed]).converged_
 
 
-def test_only_the_order_of_y_counts(ranked):
+def test_only_the_order_of_y_matters(ranked):
     X, y, qid = ranked
     a, b = RankingSVM().fit(X, y, qid=qid), RankingSVM().fit(X, np.exp(3.0 * y) - 100.0, qid=qid)
     assert_array_equal(a.coef_, b.coef_)
@@ -144,7 +144,7 @@ def test_a_query_without_a_pair_has_no_influence(solver, weight, ranked):
 
 @pytest.mark.parametrize("weight", [1e-200, 1e200])
 @pytest.mark.parametrize("kind", [RankingSVM, ROCAreaSVC, OrdinalSVC])
-def test_a_factor_of_all_weights_changes_nothing(kind, weight, ranked):
+def test_scaling_all_weights_changes_nothing(kind, weight, ranked):
     X, y = ranked[0][:60], ranked[1][:60]
     y = y // 2 if kind is ROCAreaSVC else y
     one, other = (kind().fit(X, y, sample_weight=np.full(60, s)) for s in (1.0, weight))
@@ -152,7 +152,7 @@ def test_a_factor_of_all_weights_changes_nothing(kind, weight, ranked):
     assert_allclose(other.coef_, one.coef_, rtol=1e-6, atol=1e-9)
 
 
-def test_a_query_whose_rows_have_no_weight_is_none(ranked):
+def test_query_with_zero_weights_is_ignored(ranked):
     X, y, qid = ranked
     weights = (qid > 0).astype(float)
     model = RankingSVM().fit(X, y, qid=qid, sample_weight=weights)
@@ -188,7 +188,7 @@ def test_bad_parameters(bad, ranked):
 
 
 @pytest.mark.parametrize("solver", ["dcd", DCD(), Sifting(inner=DCD()), "accpm", ACCPM()])
-def test_solvers_without_pairs_are_refused(solver, ranked):
+def test_solvers_without_pairwise_loss_raise(solver, ranked):
     with pytest.raises(ValueError, match='has no pairs of rows: use "auto", "ocas" or "cpa"'):
         RankingSVM(solver=solver).fit(*ranked)
 
@@ -234,7 +234,7 @@ def test_bad_data_for_the_score(ranked):
         pair_accuracy([1.0, 2.0], [np.nan, 1.0])
 
 
-def test_stops_in_time_and_says_so(ranked):
+def test_max_time_stops_and_warns(ranked):
     X, y, qid = ranked
     with pytest.warns(ConvergenceWarning, match=r"Stopped at a gap of .* raise max_iter"):
         model = RankingSVM(C=1e6, tol=1e-9, max_iter=2).fit(X, y, qid=qid)
@@ -275,7 +275,7 @@ def cancer():
     return StandardScaler().fit_transform(X), y
 
 
-def test_roc_area_is_what_is_learned(cancer):
+def test_roc_area_is_maximized(cancer):
     X, y = cancer
     model = ROCAreaSVC(C=1.0).fit(X, y)
     assert model.gap_ <= 1e-3
@@ -288,7 +288,7 @@ def test_roc_area_is_what_is_learned(cancer):
     assert model.n_pairs_ == (y == 1).sum() * (y == 0).sum()
 
 
-def test_the_intercept_is_where_the_training_error_is_lowest(cancer):
+def test_intercept_minimizes_the_training_error(cancer):
     X, y = cancer
     model = ROCAreaSVC(C=0.01).fit(X, y)
     f = X @ model.coef_[0]
@@ -351,7 +351,7 @@ def test_levels_and_thresholds(graded):
         model.score(X, np.where(y == 2, 9, y))
 
 
-def test_each_threshold_loss_is_best_at_its_own(graded):
+def test_each_threshold_loss_is_minimal_at_its_thresholds(graded):
     X, y = graded
     absolute, zero_one = (OrdinalSVC(threshold_loss=loss).fit(X, y) for loss in ("absolute", "zero_one"))
     assert_array_equal(absolute.coef_, zero_one.coef_)
@@ -362,7 +362,7 @@ def test_each_threshold_loss_is_best_at_its_own(graded):
         OrdinalSVC(threshold_loss="squared").fit(X, y)
 
 
-def test_text_needs_an_order(graded):
+def test_text_labels_need_an_order(graded):
     X, y = graded
     words = np.array(["awful", "bad", "fair", "good", "best"])
     with pytest.warns(UserWarning, match="alphabetical order, 'awful' < 'bad' < 'best' < 'fair' < 'good'; levels="):
@@ -399,7 +399,7 @@ def test_grid_search_by_absolute_error(graded):
 
 
 @pytest.mark.parametrize("kind", [RankingSVM, ROCAreaSVC, OrdinalSVC])
-def test_models_come_back(kind, graded, tmp_path):
+def test_models_survive_saving(kind, graded, tmp_path):
     X, y = graded
     y = y > 2 if kind is ROCAreaSVC else y
     model = kind(C=2.0).fit(X, y)
@@ -411,7 +411,7 @@ def test_models_come_back(kind, graded, tmp_path):
     assert saved.task == {RankingSVM: "rank", ROCAreaSVC: "roc", OrdinalSVC: "ordinal"}[kind]
 
 
-def test_an_order_of_text_comes_back(graded, tmp_path):
+def test_order_of_text_labels_survives_saving(graded, tmp_path):
     X, y = graded
     words = np.array(["z", "y", "x", "b", "a"])
     model = OrdinalSVC(levels=words.tolist()).fit(X, words[y - 1])
@@ -450,7 +450,7 @@ def ranked_store(tmp_path_factory):
 
 
 @pytest.mark.parametrize("solver", ["auto", "ocas", "cpa"])
-def test_from_disk_to_the_last_bit(solver, ranked_store, caplog):
+def test_fit_from_disk_equals_fit_in_memory(solver, ranked_store, caplog):
     path, X, y, qid = ranked_store
     with caplog.at_level("INFO", logger="cutsvm"):
         disk = RankingSVM(C=10.0, solver=solver, memory_limit="4GB").fit(path)
@@ -469,7 +469,7 @@ def test_a_file_under_a_limit_stays_on_disk(tmp_path, caplog):
     assert_array_equal(disk.coef_, RankingSVM().fit(tmp_path / "train.svm").coef_)
 
 
-def test_from_disk_wants_queries_side_by_side(ranked_store, tmp_path):
+def test_queries_on_disk_must_be_contiguous(ranked_store, tmp_path):
     path, X, y, qid = ranked_store
     cutsvm.convert((X, y), tmp_path / "mixed", qid=qid[::7].repeat(7)[:3000] % 5)
     with pytest.raises(ValueError, match="must stand side by side in the store"):
@@ -481,7 +481,7 @@ def test_from_disk_wants_queries_side_by_side(ranked_store, tmp_path):
 
 
 @pytest.mark.parametrize("estimator", [ROCAreaSVC(), OrdinalSVC()], ids=lambda estimator: type(estimator).__name__)
-def test_names_of_columns_are_no_reason_to_warn(estimator):
+def test_column_names_do_not_warn(estimator):
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     X = pandas.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
@@ -491,7 +491,7 @@ def test_names_of_columns_are_no_reason_to_warn(estimator):
 
 @pytest.mark.parametrize("labels", ["numbers", "text"])
 @pytest.mark.parametrize("kind", [ROCAreaSVC, OrdinalSVC])
-def test_labelled_pairs_from_disk_to_the_last_bit(kind, labels, ranked_store, tmp_path, caplog):
+def test_labelled_pairs_from_disk_equal_those_in_memory(kind, labels, ranked_store, tmp_path, caplog):
     """ROC area and levels: the same model from a store whose rows stay on disk, thresholds included."""
     _, X, y, _ = ranked_store
     y = (y > 0) if kind is ROCAreaSVC else np.clip(y, -2, 2)
@@ -509,7 +509,7 @@ def test_labelled_pairs_from_disk_to_the_last_bit(kind, labels, ranked_store, tm
 
 
 @pytest.mark.parametrize("kind", [ROCAreaSVC, OrdinalSVC])
-def test_labelled_pairs_go_on_from_a_checkpoint(kind, ranked_store, tmp_path):
+def test_labelled_pairs_resume_from_a_checkpoint(kind, ranked_store, tmp_path):
     _, X, y, _ = ranked_store
     y = (y > 0).astype(int)
     params = {"C": 1e3, "solver": "cpa", "tol": 1e-6, "checkpoint": tmp_path / "fit.ck"}

@@ -83,7 +83,7 @@ def test_every_iteration_has_its_model(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["one-vs-rest", "roc", "ordinal", "kernel"])
-def test_where_w_is_not_all_of_a_model_there_is_none(name: str) -> None:
+def test_no_model_where_w_is_part_of_it(name: str) -> None:
     estimator, y = CASES[name]
     witness = Witness()
     clone(estimator).set_callbacks(witness).fit(X, y)
@@ -96,7 +96,7 @@ def test_a_callback_can_end_a_fit() -> None:
     assert model.status_ is run.Status.CALLBACK and len(model.history_) == 3
 
 
-def test_scores_while_it_trains() -> None:
+def test_scoring_during_training() -> None:
     monitor = callback.ScoringMonitor(scoring="accuracy")
     model = LinearSVC().set_callbacks(monitor).fit(X, TWO, sample_weight=np.ones(80))
     lines = [line for line in monitor.get_logs().data if line["task_name"] == "iteration"]
@@ -107,13 +107,13 @@ def test_scores_while_it_trains() -> None:
 @pytest.mark.parametrize(
     "chooser", [LinearSVCCV(Cs=[0.1, 1.0], cv=2), RankingSVMCV(Cs=[0.1, 1.0], cv=2)], ids=lambda c: type(c).__name__
 )
-def test_choosing_C_is_one_task(chooser: Any) -> None:
+def test_cross_validation_is_one_task(chooser: Any) -> None:
     witness = Witness()
     clone(chooser).set_callbacks(witness).fit(X, Y)
     assert witness.calls == ["setup", "begin fit", "end fit", "teardown"]
 
 
-def test_a_fit_from_a_file_and_one_that_fails(tmp_path: Any) -> None:
+def test_fit_from_a_file_and_failing_fit(tmp_path: Any) -> None:
     path = tmp_path / "train.svm"
     path.write_text("1 1:1\n-1 1:-1\n" * 5)
     monitor = callback.ScoringMonitor(scoring="accuracy")

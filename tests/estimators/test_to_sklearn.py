@@ -62,7 +62,7 @@ def test_to_sklearn_predicts_the_same(name: str) -> None:
     assert twin.score(X, y) == model.score(X, y)
 
 
-def test_the_twin_is_of_the_same_problem_where_there_is_one() -> None:
+def test_equivalent_estimator_has_the_same_objective() -> None:
     X, y = rows(2)
     twin = LinearSVC(C=0.3, class_weight="balanced", fit_intercept=False).fit(X, y).to_sklearn()
     assert (twin.loss, twin.C, twin.class_weight, twin.fit_intercept) == ("hinge", 0.3, "balanced", False)
@@ -73,7 +73,7 @@ def test_the_twin_is_of_the_same_problem_where_there_is_one() -> None:
     assert ROCAreaSVC(C=0.3).fit(X, y).to_sklearn().C == sklearn.svm.LinearSVC().C
 
 
-def test_the_twin_is_a_scikit_learn_model_of_its_own() -> None:
+def test_result_is_an_independent_scikit_learn_model() -> None:
     X, y = rows(3)
     table = pd.DataFrame(X, columns=list("abcd"))
     model = LinearSVC().fit(table, y)
@@ -85,14 +85,14 @@ def test_the_twin_is_a_scikit_learn_model_of_its_own() -> None:
     np.testing.assert_array_equal(twin.predict(table), model.predict(table))
 
 
-def test_only_fitted_models_have_one() -> None:
+def test_unfitted_models_raise() -> None:
     for estimator in (LinearSVC(), ROCAreaSVC(), LinearSVCCV(Cs=[0.1], cv=2, refit=False).fit(*rows(2))):
         with pytest.raises(NotFittedError):
             estimator.to_sklearn()
     assert not hasattr(KernelSVC(), "to_sklearn")
 
 
-def test_a_model_from_a_file_has_one(tmp_path: Any) -> None:
+def test_loaded_models_convert(tmp_path: Any) -> None:
     X, y = rows(3)
     labels = np.unique(y, return_inverse=True)[1]
     model = LinearSVC().fit(X, labels)
@@ -165,7 +165,7 @@ def test_skops_with_a_solver_object_and_with_warm_start() -> None:
     np.testing.assert_array_equal(again.fit(X, y).coef_, model.fit(X, y).coef_)
 
 
-def test_an_estimator_that_is_not_fitted_has_no_status() -> None:
+def test_unfitted_estimator_has_no_status() -> None:
     assert not hasattr(LinearSVC(), "status_")
     with pytest.raises(AttributeError, match="it is not fitted"):
         _ = KernelSVC().status_

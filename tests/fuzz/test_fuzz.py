@@ -17,7 +17,7 @@ NAMES = [
 ]
 
 
-def test_there_is_a_target_for_every_way_in():
+def test_every_reader_has_a_target():
     assert sorted(run.targets()) == NAMES
 
 

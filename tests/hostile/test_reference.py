@@ -28,7 +28,7 @@ def test_two_rows_in_closed_form(distance, C, weight):
     assert part.optimum.high - part.optimum.low <= exact(1e-19) * expected
 
 
-def test_an_offset_changes_nothing_with_a_free_intercept():
+def test_shift_keeps_the_optimum_with_a_free_intercept():
     near, far = (parts(two_rows(2.0, 1.0, offset=offset), 1.0)[0].optimum for offset in (0.0, 2.0**40))
     assert abs(near.high - far.high) <= exact(1e-19) * near.high
 
@@ -56,7 +56,7 @@ def test_both_methods_agree(kind, monkeypatch):
     assert tight >= 0.8 * len(programs)
 
 
-def test_equal_rows_are_merged_and_rows_without_cost_left_out():
+def test_equal_rows_are_merged_and_zero_costs_dropped():
     one, other = [[fmpq(1), fmpq(2)]], [[fmpq(3), fmpq(4)]]
     program = merged([one, other, one, other], [fmpq(1), fmpq(0), fmpq(5), fmpq(0)])
     assert program.pieces == [one]
@@ -64,7 +64,7 @@ def test_equal_rows_are_merged_and_rows_without_cost_left_out():
     assert methods(program)
 
 
-def test_problems_are_made_of_their_number_alone():
+def test_problems_depend_on_their_number_only():
     for number in range(20):
         one, other = problem(3, number), problem(3, number)
         assert str(one) == str(other)

@@ -72,7 +72,7 @@ BAD_CSR = {
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "compressed"])
 @pytest.mark.parametrize("case", BAD_CSR)
-def test_parts_that_are_no_csr_are_refused(case, packed, tmp_path):
+def test_invalid_csr_parts_raise(case, packed, tmp_path):
     path = tmp_path / "bad.npz"
     (np.savez_compressed if packed else np.savez)(path, **csr_parts(**BAD_CSR[case]))
     with pytest.raises(DataError, match=r"bad.npz"):
@@ -81,7 +81,7 @@ def test_parts_that_are_no_csr_are_refused(case, packed, tmp_path):
         cutsvm.convert(path, tmp_path / "store")
 
 
-def test_an_archive_with_something_in_front(tmp_path):
+def test_archive_with_a_prefix(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, **csr_parts())
     assert open_dataset(path).shape == (3, 4)
@@ -341,7 +341,7 @@ def test_truncation_during_cutsvm_train_is_a_message(tmp_path):
     assert "truncated" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_other_bus_errors_still_end_the_process(tmp_path):
+def test_other_bus_errors_end_the_process(tmp_path):
     """The handler is for our mappings only: elsewhere the signal does what it did before."""
     make_store(tmp_path / "store", kind="dense")
     script = (
@@ -445,7 +445,7 @@ def test_a_block_that_was_replaced_is_checked_again(tmp_path):
 
 
 @pytest.mark.parametrize("text", [b"[" * 100_000, b"[" * 100 + b"]" * 100, b'"\xff"', b"[NaN]"])
-def test_names_in_a_store_that_are_no_json(text, tmp_path):
+def test_store_names_that_are_no_json(text, tmp_path):
     store = make_store(tmp_path / "store", kind="dense")
     (store.path / store.manifest.data / "feature_names.json").write_bytes(text)
     parts = json.loads((store.path / manifest.NAME).read_bytes())["parts"]
@@ -455,7 +455,7 @@ def test_names_in_a_store_that_are_no_json(text, tmp_path):
         open_dataset(store.path)
 
 
-def test_json_may_be_nested_only_so_far():
+def test_deeply_nested_json_raises():
     assert parse_json(b"[" * DEEPEST + b"]" * DEEPEST)
     with pytest.raises(ValueError, match="nested too deeply"):
         parse_json(b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1))

@@ -100,7 +100,7 @@ def test_empty_file_is_reported(tmp_path: Path) -> None:
     assert "rows         0" in str(report)
 
 
-def test_many_classes_are_cut(tmp_path: Path) -> None:
+def test_many_classes_are_abbreviated(tmp_path: Path) -> None:
     report = inspect_file(write(tmp_path, "".join(f"{i % 25} 1:{i}\n" for i in range(200))))
     assert (report.n_classes, len(report.classes)) == (25, 20)
     assert not report.continuous_labels
@@ -137,7 +137,7 @@ def test_counts_are_those_of_numpy(tmp_path: Path, seed: int) -> None:
     assert dict(report.classes) == dict(zip(*np.unique(y, return_counts=True), strict=True))
 
 
-def test_blocks_of_rows_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_does_not_depend_on_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, "".join(f"{i % 2} {i % 5 + 1}:{i % 3} 9:1\n" for i in range(40)))
     whole = inspect_file(path)
     monkeypatch.setattr(doctor, "_ROWS", 7)

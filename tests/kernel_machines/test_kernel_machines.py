@@ -126,7 +126,7 @@ def test_sgd_answer(seed, n, K, epochs, average, rule, C):
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @given(seed=seeds, layout=layouts, n=st.integers(6, 40), K=classes, block=st.integers(1, 17), threads=st.integers(1, 3))
-def test_streamed_blocks_are_the_whole_matrix(kernel, seed, layout, n, K, block, threads):
+def test_streamed_blocks_equal_the_whole_matrix(kernel, seed, layout, n, K, block, threads):
     data = Data(seed, n, K, kernel, LAYOUTS[layout])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sgd, "BLOCK", block)
@@ -279,7 +279,7 @@ def test_any_alpha_is_bounded(seed, n, C, loss):
     assert 0.0 <= lower <= high * (1.0 + 1e-9) and primal >= low * (1.0 - 1e-9)
 
 
-def test_bounds_of_rows_that_are_nothing():
+def test_bounds_of_zero_rows():
     """Where all kernel values are 0 the loss is 1 whatever w is, and alpha = C s proves it."""
     problems = pairwise(np.array([0, 1, 0]), np.array([1.0, 2.0, 1.0]), np.arange(3))
     primal, lower = bounds(problems, np.array([1.0, 2.0, 1.0]), np.zeros(3), 1.0, "hinge")
@@ -312,7 +312,7 @@ def test_votes(seed, rows, K, whole):
         assert_allclose(found[i], twin.votes(scores[i], low, high, K), rtol=1e-12)
 
 
-def test_a_circle_of_votes_goes_to_the_largest_sum():
+def test_cyclic_votes_go_to_the_largest_sum():
     low, high = np.array([0, 0, 1], dtype=np.int32), np.array([1, 2, 2], dtype=np.int32)
     # 0 beats 1, 1 beats 2, 2 beats 0: one vote each.
     assert decisions(np.array([[-0.1, 0.1, -5.0]]), low, high, 3).argmax() == 1
@@ -358,7 +358,7 @@ def test_coefficients_of_classes_are_those_of_pairs(seed, n, K):
 
 
 @pytest.mark.parametrize("solver", [SGD(), ISDA()], ids=repr)
-def test_groups_of_problems_are_as_each_on_its_own(solver):
+def test_grouped_problems_equal_separate_ones(solver):
     """Problems on several parts of the rows, one without a class, trained in one go."""
     data, settings = Data(2, 60, 3), Settings(2, 0.5, 1e-3, 2)
     parts = [data.order[:40], data.order[20:], np.flatnonzero(data.labels != 1)]
@@ -384,7 +384,7 @@ def test_solver_objects():
         resolve("smo")
 
 
-def test_wrong_arguments_are_refused():
+def test_invalid_arguments_raise():
     data = Data(0, 6)
     p, steps = data.problems, sgd._Steps("1/t", data.problems, np.array([1.0]), 1, 0.5)
     good = {

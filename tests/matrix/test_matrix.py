@@ -61,7 +61,7 @@ def test_stacked_rows_agree_with_one_matrix(seed, parts, d, shards, extra):
 
 
 @given(seed=seeds, parts=st.integers(1, 5), d=st.integers(1, 6), run=st.integers(1, 4))
-def test_stacked_rows_descend_part_by_part(seed, parts, d, run):
+def test_dcd_on_stacked_rows_visits_part_by_part(seed, parts, d, run):
     rng = rng_of(seed)
     stacked, X = stack(rng, parts, d)
     n, C, unit, above, below = len(X), 0.7, 1.0, 0.3141, -0.2718
@@ -87,7 +87,7 @@ def test_stacked_rows_descend_part_by_part(seed, parts, d, run):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(seed=seeds, n=st.integers(1, 50), threads=st.integers(1, 2))
-def test_fast_rows_have_the_same_scores(layout, seed, n, threads):
+def test_compressed_rows_have_the_same_scores(layout, seed, n, threads):
     rng = rng_of(seed)
     X = some_rows(rng, n, array.NARROW) * (rng.random((n, array.NARROW)) < 0.3)
     rows = as_rows(LAYOUTS[layout](X), threads)
@@ -114,7 +114,7 @@ def test_dense_rows_stay_dense_where_csr_does_not_pay(monkeypatch):
         assert type(rows.fast()) is kind
 
 
-def test_a_few_rows_stand_for_all():
+def test_density_is_estimated_from_a_sample():
     """Only some rows are looked at: these are empty, and the others are copied all the same."""
     step = 3
     X = np.ones((step * array.SAMPLE, array.NARROW))
@@ -125,7 +125,7 @@ def test_a_few_rows_stand_for_all():
 
 
 @pytest.mark.parametrize("kind", [AttributeError, OSError, ValueError])
-def test_the_memory_of_the_machine_may_be_unknown(monkeypatch, kind):
+def test_unknown_machine_memory(monkeypatch, kind):
     assert memory.total() > 0
 
     def refuse(_):
@@ -136,7 +136,7 @@ def test_the_memory_of_the_machine_may_be_unknown(monkeypatch, kind):
     assert memory.total.__wrapped__() == 0
 
 
-def test_a_column_twice_is_added_up_before_rows_are_squared():
+def test_duplicate_columns_are_summed_before_squaring():
     X = LAYOUTS["csr"](np.eye(3))
     X.indices[1] = 0
     X.indptr[1], X.indptr[2] = 2, 2

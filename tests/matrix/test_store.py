@@ -46,7 +46,7 @@ def both(request, tmp_path_factory):
     return as_rows(X, 2), StoreRows(data.store, 2)
 
 
-def test_facts(both):
+def test_shape_and_attributes(both):
     ours, disk = both
     assert (disk.n, disk.d, disk.entries) == (ours.n, ours.d, ours.entries)
 
@@ -138,7 +138,7 @@ def test_take_and_squares(both, step):
         assert_array_equal(mine, theirs)
 
 
-def test_take_wants_rising_rows(both):
+def test_take_needs_increasing_rows(both):
     for rows in ([2, 1], [-1, 1], [0, N]):
         with pytest.raises(ValueError, match="rising numbers"):
             both[1].take(np.array(rows))
@@ -196,7 +196,7 @@ def test_auto_sifts_rows_on_disk(both, monkeypatch):
 
 
 @pytest.mark.parametrize("room", [2_000, 4_000, 9_000])
-def test_little_room(both, room):
+def test_little_memory(both, room):
     """U outgrows the room, and the answer is as good as ever."""
     rows = StoreRows(both[1].store, 2, room=room)
     data = open_dataset(both[1].store.path)
@@ -214,7 +214,7 @@ def test_little_room(both, room):
     assert max(taken) <= room
 
 
-def test_weights_in_the_store_count(tmp_path):
+def test_weights_in_the_store_are_used(tmp_path):
     X, y = problem()
     weights = np.random.default_rng(5).random(N)
     path = tmp_path / "store"
@@ -230,7 +230,7 @@ def test_a_file_under_a_limit(tmp_path):
     same(model, fitted(X, y, solver="ocas"))
 
 
-def test_descent_wants_memory(both):
+def test_dcd_needs_memory(both):
     path = both[1].store.path
     for solver in ("dcd", DCD(), Sifting(inner=DCD())):
         with pytest.raises(ValueError, match="use ocas, cpa, sifting, accpm or auto for rows on disk"):
@@ -278,7 +278,7 @@ def test_bad_sizes(text):
             LinearSVC(memory_limit=text).fit([[0.0], [1.0]], [0, 1])
 
 
-def test_memory_is_known_or_not(monkeypatch):
+def test_known_and_unknown_memory(monkeypatch):
     assert memory.private() > 0 and memory.total() > 0
     assert memory._status("/no/such/file", "x") == 0
     assert [memory.format_bytes(size) for size in (5, 1500, 2e6, 3.2e9)] == ["5 bytes", "1.5 kB", "2 MB", "3.2 GB"]

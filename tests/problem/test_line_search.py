@@ -71,7 +71,7 @@ def test_best_intercept_counts_light_rows_beside_heavy_ones(seed, n, decades):
     assert loss(found) <= best * Fraction(1 + 1e-11)
 
 
-def test_lowest_takes_the_middle_of_a_plateau():
+def test_lowest_returns_the_middle_of_a_plateau():
     """Two rows, one of each class, that no b can put on the wrong side between -1 and 1."""
     line = Hinge(np.array([1.0, -1.0])).line(np.array([2.0, -2.0]))
     assert lowest(line, 1e-12) == 0.0
@@ -158,7 +158,7 @@ def test_gca_is_the_papers(seed, kind, n):
 
 @pytest.mark.parametrize(("search", "same"), [(GCA2, paper.gca2), (TCA, paper.tca)])
 @given(seed=seeds, kind=kinds, n=st.integers(1, 200), runs=st.integers(1, 12))
-def test_searches_with_a_memory_are_the_papers(search, same, seed, kind, n, runs):
+def test_stateful_searches_are_the_papers(search, same, seed, kind, n, runs):
     rng, find = rng_of(seed), search()
     mu, uncertainty = 1.0, 1.0
     line, *penalty = some_line(rng, kind, n)
@@ -172,7 +172,7 @@ def test_searches_with_a_memory_are_the_papers(search, same, seed, kind, n, runs
 
 @pytest.mark.parametrize("name", ["gca", "gca2", "tca"])
 @given(seed=seeds, n=st.integers(50, 300), minimum=st.floats(0.0, 1.9))
-def test_finds_a_minimum_that_is_there(name, seed, n, minimum):
+def test_finds_an_interior_minimum(name, seed, n, minimum):
     """Within beta^2 of the true one, or gamma; on a line that is steep enough for its floats to tell."""
     find, line = SEARCHES[name](), CountedLine(Hinge(np.ones(n)).line(np.full(n, 5.0), np.full(n, 5.0)))
     found = find(line, -minimum * n, float(n), float(2 * n))
@@ -180,7 +180,7 @@ def test_finds_a_minimum_that_is_there(name, seed, n, minimum):
 
 
 @pytest.mark.parametrize(("name", "most"), [("gca", 4), ("gca2", 2), ("tca", 2)])
-def test_few_sweeps_once_mu_has_settled(name, most):
+def test_few_sweeps_once_mu_is_stable(name, most):
     rng = rng_of(5)
     line, *penalty = some_line(rng, "any", 300)
     find = SEARCHES[name]()
@@ -190,7 +190,7 @@ def test_few_sweeps_once_mu_has_settled(name, most):
     assert line.sweeps <= most
 
 
-def test_a_window_that_moves():
+def test_moving_window():
     """The minimum is 3 to the right of the first window, then 3 to the left of where it was."""
     line = CountedLine(Hinge(np.ones(1)).line(np.full(1, 5.0), np.full(1, 5.0)))
     find = TCA()

@@ -89,7 +89,7 @@ def test_many_rows_and_levels(levels):
     assert results[0].losses[0] == pytest.approx(loss)
 
 
-def test_what_is_kept_is_for_the_same_scores_only():
+def test_cache_is_used_for_the_same_scores_only():
     """Arrays of scores are used again and again by solvers, with other numbers in them."""
     f, y, s, starts = problem(np.random.default_rng(3), 30, 4, 2)
     loss = Pairwise(y, s, starts)
@@ -119,7 +119,7 @@ def test_scores_far_from_zero():
 @pytest.mark.parametrize("n", [40, 300])  # every pair looked at, and sorted
 @pytest.mark.parametrize("levels", [2, 5, 40])
 @pytest.mark.parametrize("heavy", ["lowest", "highest", "middle"])
-def test_a_heavy_level_does_not_swallow_the_others(n, levels, heavy):
+def test_heavy_level_does_not_absorb_the_others(n, levels, heavy):
     """Slopes are sums of what is asked for, never the difference of two sums over all levels."""
     rng = np.random.default_rng(n + levels)
     f, y, s = rng.normal(size=n), rng.integers(0, levels, size=n), rng.integers(1, 9, size=n) / 4.0
@@ -132,7 +132,7 @@ def test_a_heavy_level_does_not_swallow_the_others(n, levels, heavy):
     assert found.weights[0] == pytest.approx(fsum(s * above), rel=1e-13)
 
 
-def test_a_heavy_query_does_not_swallow_the_others():
+def test_heavy_query_does_not_absorb_the_others():
     """Totals and the offsets of planes are sums over queries of their own."""
     rng = np.random.default_rng(0)
     y, f, starts = np.tile([0, 1, 2, 1], 5), rng.normal(size=20), np.arange(0, 21, 4)
@@ -162,7 +162,7 @@ def test_scores_that_are_not_finite(bad):
     assert np.isnan(Pairwise(np.array([0, 1, 2]), np.ones(3), np.array([0, 3])).value(f))
 
 
-def test_arrays_that_do_not_fit_are_refused():
+def test_arrays_of_the_wrong_size_raise():
     y, s, starts, levels = np.zeros(3, np.int32), np.ones(3), np.array([0, 3]), np.array([1])
     f, g, one, memory = np.zeros(3), np.empty(3), np.empty(1), core.PairMemory()
     with pytest.raises(ValueError, match="one entry per row"):
@@ -221,7 +221,7 @@ def test_line_with_one_score_for_all():
 
 
 @given(**problems)
-def test_share_in_order(seed, n, levels, n_queries):
+def test_pair_accuracy(seed, n, levels, n_queries):
     f, y, s, starts = problem(rng_of(seed), n, levels, n_queries)
     qid = np.repeat(np.arange(n_queries), np.diff(starts))
     if not any(s[i] * s[j] for query in pairwise.pairs(y, starts) for i, j in query):
@@ -233,7 +233,7 @@ def test_share_in_order(seed, n, levels, n_queries):
     assert found == pytest.approx(pairwise.in_order(f, y, s, starts))
 
 
-def test_share_in_order_of_two_levels_is_the_roc_area():
+def test_pair_accuracy_of_two_levels_is_the_roc_area():
     rng = np.random.default_rng(0)
     f, y, s = np.round(rng.normal(size=500), 1), rng.integers(0, 2, 500), rng.random(500)
     assert pair_accuracy(f, y, None, s) == pytest.approx(roc_auc_score(y, f, sample_weight=s))
@@ -301,7 +301,7 @@ def test_ids_that_cannot_be_compared():
         queries.encode(np.array([[1], {}, 2], dtype=object), 3)
 
 
-def test_rows_of_a_query_side_by_side():
+def test_rows_of_a_query_become_contiguous():
     order, starts = queries.query_by_query(np.array([2, 2, 0, 1, 1]))
     assert order is None and starts.tolist() == [0, 2, 3, 5]
     order, starts = queries.query_by_query(np.array([1, 0, 1, 0]))
@@ -309,7 +309,7 @@ def test_rows_of_a_query_side_by_side():
 
 
 @pytest.mark.parametrize("queries", [1, 3, 4000])
-def test_a_sample_is_about_the_whole(queries):
+def test_sample_approximates_all_pairs(queries):
     """The loss along a line of scores from few of the rows: whole queries where those are many."""
     rng, n = np.random.default_rng(queries), 40_000
     starts = np.linspace(0, n, queries + 1).astype(np.int64)
@@ -336,7 +336,7 @@ def test_no_sample_of_few_rows_or_without_pairs():
     assert Pairwise(rare, np.ones(n), np.array([0, n])).line(np.zeros(n)).sample() is None
 
 
-def test_a_step_of_nothing_is_not_where_the_next_search_begins():
+def test_zero_step_is_no_start_of_the_next_search():
     """The next search would double its way up from there."""
     y, f = np.array([0.0, 1.0]), np.array([0.0, 0.5])
     search, looks = Exact(), []

@@ -11,14 +11,14 @@ def test_readme_and_ci_run_the_same_command():
     assert command[1].strip() in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
-def test_only_the_bindings_know_nanobind():
+def test_only_the_bindings_include_nanobind():
     for path in (ROOT / "src" / "core").rglob("*.hpp"):
         text = path.read_text()
         assert "nanobind" not in text, path
         assert "Python.h" not in text, path
 
 
-def test_solvers_know_nothing_of_printing_timing_and_files():
+def test_solvers_do_not_print_time_or_open_files():
     for path in (ROOT / "src" / "cutsvm" / "solvers").glob("*.py"):
         text = path.read_text()
         for word in ("print(", "perf_counter", "open(", "issparse", "verbose", "isinstance(X"):

@@ -61,7 +61,7 @@ def store(request, tmp_path_factory):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RssAnon is Linux's")
-def test_no_solver_keeps_a_number_of_each_row_in_memory(store):
+def test_no_solver_allocates_memory_per_row(store):
     classes, path = store
     peak = watch([sys.executable, "-c", FITS, str(path), str(classes), str(SPARE)])
     assert peak.returncode == 0, peak.output

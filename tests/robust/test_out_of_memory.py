@@ -41,7 +41,7 @@ def test_a_command_under_a_limit_on_the_address_space(megabytes):
     assert done.stderr.startswith("cutsvm: not enough memory") and done.stderr.count("\n") == 1, done.stderr
 
 
-def test_a_library_that_cannot_be_loaded(monkeypatch, capsys):
+def test_library_that_fails_to_load(monkeypatch, capsys):
     import cutsvm.cli
 
     for text, expected in (

@@ -34,7 +34,7 @@ def fit(C=0.01):
 
 
 @FORK
-def test_a_child_that_is_forked_after_a_fit_fits_without_hanging():
+def test_child_forked_after_a_fit_does_not_hang():
     """GNU OpenMP hangs in such a child if it is asked for threads."""
     expected = fit()  # has started OpenMP's threads
     read, write = os.pipe()
@@ -53,7 +53,7 @@ def test_a_child_that_is_forked_after_a_fit_fits_without_hanging():
 
 
 @FORK
-def test_a_child_that_is_forked_while_another_thread_fits():
+def test_child_forked_during_a_fit_does_not_hang():
     """A lock that the other thread held at that moment must not stop the child."""
     with threads.one_blas_thread(), threads._blas.lock, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

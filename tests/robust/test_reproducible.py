@@ -61,7 +61,7 @@ def test_the_layout_of_rows_does_not_depend_on_free_memory(monkeypatch):
     assert kinds == [cutsvm.matrix.SparseRows] * 2
 
 
-def test_no_module_asks_for_what_changes_from_moment_to_moment():
+def test_no_module_reads_free_memory_or_addresses():
     """Free memory, load, and orders that depend on hashes or addresses; a seed that is not given is the user's wish."""
     asked = re.compile(r"AVPHYS|MemAvailable|MemFree|getloadavg|virtual_memory|cpu_percent|\bhash\(|\bid\(")
     found = [f"{path}: {line}" for path in PACKAGE.rglob("*.py") for line in path.read_text().splitlines()
@@ -97,7 +97,7 @@ def _problem(features):
     return X, np.where(X @ rng.normal(size=features) + rng.normal(size=3000) > 0.0, 1, -1)
 
 
-def test_two_fits_at_once_give_the_bits_of_one_alone():
+def test_concurrent_fits_give_the_same_bits():
     """The reduced problem's matrix products are large enough here for BLAS to use several threads if it may."""
     X, y = _problem(300)
     jobs = [

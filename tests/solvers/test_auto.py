@@ -54,7 +54,7 @@ def test_heavy_rows_count_as_a_larger_C():
     assert type(choose(risk_of(X, 1000 * a), 0.5)[0]) is OCAS
 
 
-def test_mostly_zeros_are_swept_as_sparse():
+def test_mostly_zero_dense_data_become_sparse():
     X, a = long_data(6000, 100)
     X[:, 10:] = 0.0
     oracle = risk_of(X, a)
@@ -77,7 +77,7 @@ def test_history_and_log_say_what_was_chosen(caplog):
 
 
 @pytest.mark.parametrize("solver", ["ocas", "sifting", "dcd", "cpa", "accpm", "auto"])
-def test_every_name_fits(solver):
+def test_every_solver_name_converges(solver):
     X, y = long_data(6000)
     model = LinearSVC(C=0.001, solver=solver, n_jobs=2).fit(X, y)
     assert model.converged_

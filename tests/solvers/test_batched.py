@@ -57,7 +57,7 @@ def test_bounds_hold_after_every_pass(intercept, seed, n, d, shards):
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_one_pass_serves_all(intercept):
+def test_one_pass_evaluates_all_C(intercept):
     """Twelve C in as many passes as the hardest of them takes."""
     X, a = long_data()
     Cs = (np.geomspace(1e-2, 1e3, 12) / len(a)).tolist()
@@ -73,7 +73,7 @@ def test_one_pass_serves_all(intercept):
 
 
 @pytest.mark.parametrize(("name", "value", "most"), [("FAR", 0.0, 1), ("MOST", 0.0, 3)])
-def test_what_is_too_slow_is_left(monkeypatch, from_anywhere, name, value, most):
+def test_limits_on_slow_progress(monkeypatch, from_anywhere, name, value, most):
     monkeypatch.setattr(abreast, name, value)
     X, a = long_data(2000)
     oracle = risk_of(X, a)
@@ -81,7 +81,7 @@ def test_what_is_too_slow_is_left(monkeypatch, from_anywhere, name, value, most)
     assert passes(oracle, {1.0: np.zeros(oracle.size)}) == most
 
 
-def test_a_gap_of_0_ends(from_anywhere):
+def test_zero_gap_ends(from_anywhere):
     X, a = long_data(500)
     oracle = risk_of(X, a)
     set_out(oracle, [0.01, 1.0])
@@ -98,7 +98,7 @@ def test_more_points_than_one_pass_takes():
     assert len(trail.points) == 1 + (2 * oracle.abreast + 1) // 3
 
 
-def test_several_classes_go_one_by_one():
+def test_multiclass_values_of_C_are_solved_in_turn():
     X, y = many_classes()
     oracle = joint_risk(X, y, intercept="free")
     trail = set_out(oracle, [1e-4, 1e-3, 1.0])
@@ -107,7 +107,7 @@ def test_several_classes_go_one_by_one():
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_sifting_goes_on_with_what_is_left(monkeypatch, intercept):
+def test_sifting_continues_with_the_remaining_C(monkeypatch, intercept):
     """All of it, if the planes never help."""
     monkeypatch.setattr(abreast, "FAR", 0.0)
     X, a = long_data()
@@ -120,7 +120,7 @@ def test_sifting_goes_on_with_what_is_left(monkeypatch, intercept):
 
 
 @given(seed=seeds, shards=st.integers(1, 4), planes=st.integers(0, 5))
-def test_height_of_a_bundle(seed, shards, planes):
+def test_value_of_a_bundle(seed, shards, planes):
     rng = rng_of(seed)
     X, a = rng.normal(size=(12, 2)), rng.choice([-1.0, 1.0], size=12)
     oracle, w = risk_of(X, a, "none"), rng.normal(size=2)

@@ -175,7 +175,7 @@ def test_epsilon_is_the_papers(overlapping):
     assert loose.status.converged
 
 
-def test_a_bundle_serves_another_C(overlapping):
+def test_bundle_is_valid_for_another_C(overlapping):
     """Planes do not depend on C: bounds from a bundle made at another C hold, and need fewer passes."""
     X, y = overlapping
     oracle = risk_of(X, y.astype(float), "regularized")

@@ -39,7 +39,7 @@ def test_threads_do_not_change_a_bit(solver, intercept):
     assert one.lower == two.lower == three.lower
 
 
-def test_columns_that_occur_twice_in_a_row_are_added_up():
+def test_duplicate_columns_are_summed():
     """A squared length that took them one by one would be too small, and steps too long."""
     X, a = long_data(n=500, d=3)
     twice = sparse.csr_matrix(
@@ -52,7 +52,7 @@ def test_columns_that_occur_twice_in_a_row_are_added_up():
     assert twice.nnz == 3000  # the user's matrix is left alone
 
 
-def test_goes_on_from_a_dual_vector():
+def test_resumes_from_a_dual_vector():
     """A risk keeps the dual vector of the last run on it."""
     X, a = long_data(n=8000)
     oracle = risk_of(X, a)
@@ -68,7 +68,7 @@ def test_rows_of_zeros_without_intercept():
     assert result.status is Status.CONVERGED
 
 
-def test_wants_a_hinge_loss_in_memory():
+def test_needs_a_hinge_loss_in_memory():
     X, a = long_data(n=50)
     oracle = risk_of(X, a)
     oracle.loss = object()

@@ -117,7 +117,7 @@ def test_two_classes_are_the_binary_problem(intercept):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["ocas", "auto"])
-def test_a_hundred_and_five_classes_some_with_one_row(solver):
+def test_many_classes_some_with_one_row(solver):
     rng = np.random.default_rng(0)
     y = np.concatenate([np.arange(105), rng.integers(0, 60, size=900)])
     X = 3.0 * rng.normal(size=(105, 12))[y] + rng.normal(size=(len(y), 12))
@@ -172,7 +172,7 @@ def test_sifting_and_no_sifting_agree(kind, intercept):
 @given(
     seed=seeds, n=st.integers(6, 60), d=st.integers(1, 4), K=st.integers(2, 5), band=st.sampled_from([0.0, 0.3, 2.0])
 )
-def test_sifted_risk_is_below_the_risk(intercept, seed, n, d, K, band):
+def test_working_set_risk_is_below_the_risk(intercept, seed, n, d, K, band):
     rng = rng_of(seed)
     X, y, s = some_problem(rng, n, d, K)
     full = joint_risk(X, y, s, intercept)
@@ -218,7 +218,7 @@ def test_planes_touch_and_stay_below(intercept, seed, n, d, K, shards):
 @given(
     seed=seeds, n=st.integers(5, 30), d=st.integers(1, 3), K=st.integers(2, 4), C=st.sampled_from([0.01, 1.0, 100.0])
 )
-def test_free_intercepts_lie_within_reach(seed, n, d, K, C):
+def test_free_intercepts_stay_within_their_bound(seed, n, d, K, C):
     X, y, s = some_problem(rng_of(seed), n, d, K)
     oracle = joint_risk(X, y, s, "free")
     result = run(OCAS(), oracle, C, Stop(tol=1e-6, max_iter=500))
@@ -240,7 +240,7 @@ def test_labels_predictions_and_warm_start():
     assert model.history_[0]["primal"] < 1.1 * model.objective_
 
 
-def test_a_class_without_weight_is_no_class():
+def test_zero_weight_class_is_dropped():
     X, y = many_classes(300)
     model = LinearSVC(0.05).fit(X, y, sample_weight=(y != 3).astype(float))
     assert_array_equal(model.classes_, [0, 1, 2])
@@ -248,14 +248,14 @@ def test_a_class_without_weight_is_no_class():
     assert model.objective_ == pytest.approx(alone.objective_, rel=1e-3)
 
 
-def test_one_against_the_rest_is_still_there():
+def test_one_vs_rest_is_available():
     X, y = many_classes(300)
     model = LinearSVC(0.05, multi_class="ovr").fit(X, y)
     assert {record["label"] for record in model.history_} == {"0", "1", "2", "3"}
 
 
 @pytest.mark.parametrize("solver", ["dcd", DCD(), Sifting(inner=DCD()), "accpm", ACCPM(formulation="I2")])
-def test_solvers_of_two_classes_say_what_to_use(solver):
+def test_binary_solvers_name_alternatives(solver):
     with pytest.raises(ValueError, match='multi_class="ovr"'):
         LinearSVC(0.05, solver=solver).fit(*many_classes(300))
 
@@ -267,7 +267,7 @@ def test_auto_chooses_by_rows_and_coordinates():
     assert type(many[0]) is Sifting and "3 classes" in many[1]
 
 
-def test_ties_at_zero_go_round():
+def test_ties_at_zero_rotate():
     """At zero scores every other class is as good: the next one is chosen, so that no class is chosen by all."""
     y = np.array([0, 1, 2, 2], dtype=np.int32)
     choice, offsets, _ = CrammerSinger(y, np.ones(4), 3).choices(np.zeros((4, 3)), np.array([0, 4]))

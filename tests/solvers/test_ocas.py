@@ -28,7 +28,7 @@ def stalled(monkeypatch):
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularized"])
-def test_without_a_nudge_it_stays(stalled, intercept):
+def test_stalls_without_a_nudge(stalled, intercept):
     oracle = risk_of(*long_data(2000), intercept)
     iterates = list(islice(OCAS(shards=1, nudge=0.0)(oracle, C), 40))
     assert {iterate.primal for iterate in iterates} == {C * oracle.loss.total}
@@ -88,7 +88,7 @@ def test_every_search_reaches_the_tolerance(name, shards):
     assert result.primal == pytest.approx(exact.primal, rel=1e-4)
 
 
-def test_a_free_intercept_that_planes_leave_open():
+def test_free_intercept_undetermined_by_planes():
     """A reduced problem whose planes say nothing about b gives any b, even 1e16; scores must keep their digits."""
     X, a = long_data(n=60, d=3, seed=3)
     for iterate in islice(OCAS(shards=3)(risk_of(X, a, "free"), 0.1), 9):

@@ -16,7 +16,7 @@ def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
-def test_none_is_one_and_all_is_at_least_one():
+def test_n_jobs_none_is_one_thread():
     assert threads.count(None) == threads.count(1) == 1
     assert threads.count(-1) >= 1
 
@@ -25,7 +25,7 @@ def _count(pipe):
     pipe.send([threads.count(jobs) for jobs in (None, 1, 2, -1)])
 
 
-def test_a_daemon_has_its_threads():
+def test_daemon_process_has_threads():
     """joblib gives a daemonic process one job, since it may not start processes; threads are another matter."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
@@ -35,7 +35,7 @@ def test_a_daemon_has_its_threads():
     process.join()
 
 
-def test_blas_gets_its_threads_back():
+def test_blas_threads_are_restored():
     """Also when fits overlap, and when one of them fails."""
     before = blas_threads()
     X = np.random.default_rng(0).normal(size=(3000, 5))
@@ -58,7 +58,7 @@ def test_fits_in_threads_do_not_disturb_each_other(overlapping):
             assert_allclose(model.coef_, alone, rtol=1e-9, atol=1e-12)
 
 
-def test_little_data_take_one_thread(monkeypatch):
+def test_little_data_use_one_thread(monkeypatch):
     monkeypatch.setattr(threads, "FEW", 1000)
     monkeypatch.setattr(threads.core, "max_threads", lambda: 4)
     assert threads.count(2, 999) == 1

@@ -51,7 +51,7 @@ def test_bounds_and_gap(figure: Any) -> None:
     figure.savefig(io.BytesIO())
 
 
-def test_one_axes_gets_the_bounds(figure: Any) -> None:
+def test_single_axes_shows_the_bounds(figure: Any) -> None:
     ax = figure.subplots()
     assert plot_convergence(history(), ax) == (ax,)
     assert len(ax.get_lines()) == 2 and ax.get_xlabel() == "seconds"
@@ -75,7 +75,7 @@ def test_several_problems_and_many_points(figure: Any) -> None:
     assert [line.get_marker() for line in gaps] == ["None", "o"]
 
 
-def test_odd_histories(figure: Any) -> None:
+def test_unusual_histories(figure: Any) -> None:
     axes = figure.subplots(2, 1)
     solved = {"seconds": 0.0, "primal": 0.0, "lower": 0.0, "gap": 0.0}
     plot_convergence([solved], axes)
@@ -119,7 +119,7 @@ def test_time_of_one_model(figure: Any, model: LinearSVC) -> None:
     figure.savefig(io.BytesIO())
 
 
-def test_time_of_problems_one_after_the_other(figure: Any) -> None:
+def test_time_of_consecutive_problems(figure: Any) -> None:
     ax = figure.subplots()
     plot_time_breakdown(history("a", 5) + history("b", 4), ax)
     layers = [collection.get_paths()[0].vertices for collection in ax.collections]

@@ -131,7 +131,7 @@ def test_without_rows(rows: Any) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_who_was_watching_is_not_told(rows: Any) -> None:
+def test_callbacks_are_not_in_the_report(rows: Any) -> None:
     X, score = rows
     model = LinearSVC(callbacks=[lambda record: None]).fit(X, score > 0)
     page = report(model)
@@ -203,7 +203,7 @@ def test_kernels(rows: Any, kernel: str) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_nothing_proven(rows: Any) -> None:
+def test_report_without_a_certificate(rows: Any) -> None:
     X, score = rows
     model = KernelSVC(certify=False, random_state=0).fit(X, score > 0)
     parsed = checked(report(model, X, score > 0))
@@ -250,7 +250,7 @@ def test_a_model_from_a_file(rows: Any, tmp_path: Path) -> None:
     assert "Nothing is proven" in parsed.said
 
 
-def test_names_are_not_markup(rows: Any) -> None:
+def test_names_are_escaped(rows: Any) -> None:
     pd = pytest.importorskip("pandas")
     X, score = rows
     frame = pd.DataFrame(X, columns=[EVIL, "$a$", "_hidden", "日本"])
@@ -288,7 +288,7 @@ def test_from_files(rows: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_wrong_use(rows: Any, tmp_path: Path) -> None:
+def test_invalid_arguments(rows: Any, tmp_path: Path) -> None:
     X, score = rows
     model = LinearSVC().fit(X, score > 0)
     with pytest.raises(ValueError, match="y without X"):
@@ -332,7 +332,7 @@ def test_no_weights_and_one_pass() -> None:
     assert "All weights are 0" in parsed.said
 
 
-def test_the_call_can_be_made(rows: Any) -> None:
+def test_reproducing_call_runs(rows: Any) -> None:
     from sklearn.model_selection import GroupKFold
 
     X, score = rows

@@ -200,7 +200,7 @@ def assert_text(qid: np.ndarray, expected: list[str]) -> None:
     assert qid.tolist() == expected
 
 
-def test_one_query_that_is_no_integer_makes_all_text(tmp_path: Path) -> None:
+def test_one_text_query_makes_all_text(tmp_path: Path) -> None:
     text = "1 qid:007 1:1\n1 qid:7 1:1\n1 qid:q-1 1:1\n1 qid:+7\n1 qid:q-1#x\n1 qid:-0\n1 qid:a:b 1:1\n"
     data = read_svmlight(write(tmp_path, text))
     assert_text(data.qid, ["7", "7", "q-1", "7", "q-1", "0", "a:b"])
@@ -232,7 +232,7 @@ def test_one_rule_for_queries_of_all_files(tmp_path: Path, monkeypatch: pytest.M
     assert read_svmlight(first).qid.dtype == np.int64
 
 
-def test_a_query_of_a_bad_line_is_none_of_the_data(tmp_path: Path) -> None:
+def test_query_of_a_bad_line_is_ignored(tmp_path: Path) -> None:
     path = write(tmp_path, "1 qid:1 1:1\n1 qid:a 1:x\n1 qid:2 1:1\n")
     raw = svmlight.load(path, keep_bad=5)
     assert (raw.n_bad, raw.qid.dtype, raw.qid.tolist()) == (1, np.int64, [1, 2])
@@ -271,7 +271,7 @@ def test_value_beyond_float32(tmp_path: Path) -> None:
         read_svmlight(path, dtype=np.float32)
 
 
-def test_threads_and_chunks_do_not_matter(tmp_path: Path) -> None:
+def test_result_does_not_depend_on_threads_or_chunks(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     X = csr_matrix(rng.normal(size=(500, 40)) * (rng.random((500, 40)) < 0.3))
     buffer = io.BytesIO()
@@ -476,7 +476,7 @@ def test_pipe(tmp_path: Path) -> None:
     assert data.y.size == 2000
 
 
-def test_several_files_are_one(tmp_path: Path) -> None:
+def test_several_files_are_concatenated(tmp_path: Path) -> None:
     first = write(tmp_path, "1 1:1\n-1 4:2", "a.svm")
     second = write(tmp_path, gzip.compress(b"# c\n1 0:3\n"), "b.svm.gz")
     data = read_svmlight([first, second])
@@ -612,7 +612,7 @@ def test_open_dataset(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.csv", "x.CSV.gz", "x.parquet", "x.arrow", "x.feather", "."])
-def test_other_formats_go_by_the_name(tmp_path: Path, name: str) -> None:
+def test_format_follows_the_suffix(tmp_path: Path, name: str) -> None:
     with pytest.raises(FileNotFoundError if name != "." else DataError, match=r"No such file|not a store"):
         open_dataset(tmp_path / name)
 

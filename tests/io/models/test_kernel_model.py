@@ -72,7 +72,7 @@ def test_solvers_by_name_and_as_objects(tmp_path: Path, solver: Any) -> None:
     assert load_model(tmp_path / "m").estimator.solver == solver
 
 
-def test_solvers_of_linear_models_are_not_reached(tmp_path: Path) -> None:
+def test_solvers_of_linear_models_are_ignored(tmp_path: Path) -> None:
     for name in ("OCAS", "KernelSolver", "resolve"):
         path = tamper(
             tmp_path, lambda h, n=name: h["params"].update(solver={"solver": n, "options": {}}), model=fitted()
@@ -80,7 +80,7 @@ def test_solvers_of_linear_models_are_not_reached(tmp_path: Path) -> None:
         assert load_model(path).estimator.solver == "sgd"
 
 
-def test_without_a_proof_and_without_support(tmp_path: Path) -> None:
+def test_models_without_certificate_or_support_vectors(tmp_path: Path) -> None:
     save_model(fitted(certify=False), tmp_path / "m")
     loaded = load_model(tmp_path / "m").estimator
     assert loaded.gap_ is None and loaded.certify is False
@@ -92,7 +92,7 @@ def test_without_a_proof_and_without_support(tmp_path: Path) -> None:
     np.testing.assert_array_equal(load_model(tmp_path / "m").estimator.predict(X), empty.predict(X))
 
 
-def test_what_cannot_be_written(tmp_path: Path) -> None:
+def test_invalid_models_raise(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="not fitted"):
         save_model(KernelSVC(), tmp_path / "m")
     X, y = data()
@@ -191,7 +191,7 @@ def test_hostile_headers(tmp_path: Path, models: dict[str, KernelSVC], kind: str
         (lambda m: m.support_.__setitem__(0, -1), "rows of the training data"),
     ],
 )
-def test_numbers_that_do_not_fit(tmp_path: Path, change: Any, says: str) -> None:
+def test_inconsistent_numbers_raise(tmp_path: Path, change: Any, says: str) -> None:
     X, y = data()
     model = KernelSVC(epochs=1, random_state=0).fit(sparse.csr_matrix(X), y)
     change(model)

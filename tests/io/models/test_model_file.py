@@ -95,7 +95,7 @@ def test_an_unknown_solver_does_not_stop_a_prediction(tmp_path: Path) -> None:
     assert load_model(path).estimator.solver == "auto"
 
 
-def test_solver_names_reach_nothing_but_solvers(tmp_path: Path) -> None:
+def test_solver_names_resolve_to_solvers_only(tmp_path: Path) -> None:
     for name in ("annotations", "REGISTRY", "resolve", "Solver", "__builtins__"):
         path = tamper(tmp_path, lambda h, n=name: h["params"].update(solver={"solver": n, "options": {}}))
         assert load_model(path).estimator.solver == "auto"
@@ -114,7 +114,7 @@ def test_feature_names_and_sparse_weights(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.coef_, dense)
 
 
-def test_results_that_are_lists_or_unknown(tmp_path: Path) -> None:
+def test_results_as_lists_or_unknown(tmp_path: Path) -> None:
     model = fitted([0, 1, 2])
     model.gap_, model.lower_bound_ = np.array([0.1, 0.2, np.inf]), float("-inf")
     save_model(model, tmp_path / "m")
@@ -123,7 +123,7 @@ def test_results_that_are_lists_or_unknown(tmp_path: Path) -> None:
     assert loaded.lower_bound_ is None
 
 
-def test_what_cannot_be_written(tmp_path: Path) -> None:
+def test_invalid_models_raise(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="not fitted"):
         save_model(LinearSVC(), tmp_path / "m")
     with pytest.raises(ValueError, match="format"):
@@ -155,7 +155,7 @@ def test_truncation_at_every_byte_and_trailing_bytes(tmp_path: Path) -> None:
         load_model(path)
 
 
-def test_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
+def test_every_flipped_bit_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "m"
     save_model(fitted([-1, 1], 3), path)
     whole = path.read_bytes()
@@ -239,7 +239,7 @@ def test_hostile_headers_of_thresholds(tmp_path: Path, case: str) -> None:
 
 
 @pytest.mark.parametrize("thresholds", [[2.0, 1.0], [np.nan, 1.0]])
-def test_thresholds_that_do_not_rise(tmp_path: Path, thresholds: list[float]) -> None:
+def test_decreasing_thresholds_raise(tmp_path: Path, thresholds: list[float]) -> None:
     model = ordinal()
     model.thresholds_ = np.array(thresholds)
     save_model(model, tmp_path / "m")
@@ -247,7 +247,7 @@ def test_thresholds_that_do_not_rise(tmp_path: Path, thresholds: list[float]) ->
         load_model(tmp_path / "m")
 
 
-def test_estimators_of_others_are_refused(tmp_path: Path) -> None:
+def test_other_estimators_raise(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="LinearRegression cannot be written; expected one of LinearSVC"):
         save_model(LinearRegression(), tmp_path / "m")
     with pytest.raises(ModelFileError, match="LIBLINEAR's format holds linear classifiers"):
@@ -328,7 +328,7 @@ def test_a_model_through_a_pipe(tmp_path: Path) -> None:
 # ---- writing
 
 
-def test_nothing_is_lost_when_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "m"
     save_model(fitted([0, 1]), path)
     before = path.read_bytes()
@@ -344,7 +344,7 @@ def test_nothing_is_lost_when_the_disk_is_full(tmp_path: Path, monkeypatch: pyte
     assert os.listdir(tmp_path) == ["m"]
 
 
-def test_an_error_in_the_pieces_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_file(tmp_path: Path) -> None:
     def pieces() -> Any:
         yield b"first"
         raise RuntimeError("second")
@@ -372,7 +372,7 @@ def test_devices_are_written_to_and_not_replaced() -> None:
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         save_model(fitted([0, 1]), tmp_path / "none" / "m")
 
@@ -430,7 +430,7 @@ def test_liblinear_fills_the_features_never_seen(tmp_path: Path) -> None:
         ([0, 1], {"feature_ids": [1, 2, 3, 4, 10**9]}, "line per feature"),
     ],
 )
-def test_what_liblinear_cannot_hold(tmp_path: Path, classes: Any, options: Any, says: str) -> None:
+def test_models_that_liblinear_cannot_represent(tmp_path: Path, classes: Any, options: Any, says: str) -> None:
     with pytest.raises(ModelFileError, match=says):
         save_model(fitted(classes), tmp_path / "m", format="liblinear", **options)
     assert list(tmp_path.iterdir()) == []
@@ -514,7 +514,7 @@ def test_liblinear_predicts_the_same(tmp_path: Path, n_classes: int, intercept: 
 
 @pytest.mark.parametrize("options", ["-s 3 -B 1", "-s 3", "-s 4 -B 1", "-s 4", "-s 0 -B 2"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_we_predict_as_liblinear_does(tmp_path: Path, n_classes: int, options: str) -> None:
+def test_predictions_equal_liblinear(tmp_path: Path, n_classes: int, options: str) -> None:
     theirs = pytest.importorskip("liblinear.liblinearutil")
     random = np.random.default_rng(4)
     X = random.standard_normal((90, 4))
@@ -527,7 +527,7 @@ def test_we_predict_as_liblinear_does(tmp_path: Path, n_classes: int, options: s
     np.testing.assert_array_equal(loaded.predict(X), np.array(labels, dtype=int))
 
 
-def test_the_version_is_known_or_said_to_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_is_stated_or_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: str) -> str:
         raise model_file.PackageNotFoundError
 

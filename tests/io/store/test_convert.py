@@ -135,7 +135,7 @@ def test_one_query_of_svmlight_is_text(rows, tmp_path, place, monkeypatch):
     assert_array_equal(cutsvm.convert(data.store.path, tmp_path / "again").qid, expected.qid)
 
 
-def test_index_0_in_the_last_line_moves_all_columns(rows, tmp_path):
+def test_index_0_in_the_last_line_shifts_all_columns(rows, tmp_path):
     X, y, *_ = rows
     path = svmlight(tmp_path / "late.svm", X, y)
     with open(path, "a") as file:
@@ -348,7 +348,7 @@ def test_wide_rows_are_cut_into_smaller_blocks(tmp_path):
     assert [block.rows for block in data.store.manifest.blocks] == [10, 10, 10, 10]
 
 
-def test_progress_is_told(rows, tmp_path):
+def test_progress_is_reported(rows, tmp_path):
     X, y, *_ = rows
     path, again = svmlight(tmp_path / "a.svm", X, y), tmp_path / "again"
     np.savez(tmp_path / "a.npz", X=X, y=y)

@@ -100,7 +100,7 @@ def _part(path, name):
 
 
 @pytest.mark.parametrize("case", DAMAGE)
-def test_damage_is_named(case, store):
+def test_damaged_parts_are_named(case, store):
     spoil, says = DAMAGE[case]
     spoil(store)
     with pytest.raises(DataError) as error:
@@ -159,7 +159,7 @@ def test_hostile_columns(tmp_path):
         read_all(path)
 
 
-def test_a_folder_that_is_no_store_is_left_alone(made, tmp_path):
+def test_other_folders_are_not_overwritten(made, tmp_path):
     _, X, y = made
     cases = {"photos": {"a.jpg": "x"}, "app": {"manifest.json": '{"name": "app"}'}, "mixed": {"data-1": "x"}}
     for name, files in cases.items():
@@ -176,7 +176,7 @@ def test_a_folder_that_is_no_store_is_left_alone(made, tmp_path):
     assert cutsvm.convert((X, y), tmp_path / "empty").shape == (N, D)
 
 
-def test_a_store_is_replaced_only_by_a_complete_one(store):
+def test_store_is_replaced_atomically(store):
     def broken():
         yield np.ones((5000, 2)), np.arange(5000) % 2
         raise RuntimeError("the source broke off")
@@ -191,7 +191,7 @@ def test_a_store_is_replaced_only_by_a_complete_one(store):
     assert len(list(store.iterdir())) == 2
 
 
-def test_two_converts_at_once(made, store):
+def test_concurrent_converts(made, store):
     _, X, y = made
 
     def blocks():
@@ -230,7 +230,7 @@ class FullDisk:
 
 @pytest.mark.parametrize("left", [0, 200_000, 400_000])
 @pytest.mark.parametrize("fresh", [False, True])
-def test_disk_full(made, store, tmp_path, monkeypatch, left, fresh):
+def test_full_disk(made, store, tmp_path, monkeypatch, left, fresh):
     _, X, y = made
     target = tmp_path / "new" if fresh else store
     monkeypatch.setattr("cutsvm.io.store.writer.open", lambda *a: FullDisk(open(*a)), raising=False)
@@ -243,7 +243,7 @@ def test_disk_full(made, store, tmp_path, monkeypatch, left, fresh):
     assert_array_equal(open_dataset(store).X, X)
 
 
-def test_disk_really_full(made, tmp_path):
+def test_full_disk_on_a_real_device(made, tmp_path):
     """On a file system of 256 kB, where one may be mounted."""
     _, X, y = made
     disk = tmp_path / "disk"

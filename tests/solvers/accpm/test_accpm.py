@@ -70,7 +70,7 @@ def test_centre_is_the_minimum_of_the_potential(seed, size, cuts, radius):
 
 
 @pytest.mark.parametrize("normal", [np.zeros(3), np.array([np.nan, 0, 0]), np.array([np.inf, 0, 0])])
-def test_a_cut_without_direction_is_none(normal):
+def test_zero_cut_is_ignored(normal):
     centre = Centre(3, 1.0)
     assert not centre.cut(normal)
     assert not centre.x.any()
@@ -118,7 +118,7 @@ def everything(X, a, w):
     count=st.integers(2, 20),
     layout=st.sampled_from(["float64", "fortran", "csr", "csr_long", "strided"]),
 )
-def test_rows_that_are_skipped_do_not_matter(intercept, both_sides, whiten, seed, n, d, count, layout):
+def test_skipped_rows_do_not_change_the_oracle(intercept, both_sides, whiten, seed, n, d, count, layout):
     rng = rng_of(seed)
     X, a = some_problem(rng, n, d)
     oracle = risk_of(X, a, intercept, layout)
@@ -143,7 +143,7 @@ def test_rows_that_are_skipped_do_not_matter(intercept, both_sides, whiten, seed
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_near_the_last_dispatch_few_rows_are_read(intercept):
+def test_few_rows_are_read_near_the_last_dispatch(intercept):
     X, a = long_data(4000)
     oracle = risk_of(X, a, intercept)
     at = run(OCAS(), oracle, 0.01, Stop(tol=1e-3)).w
@@ -168,7 +168,7 @@ def test_near_the_last_dispatch_few_rows_are_read(intercept):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @given(seed=seeds, n=st.integers(2, 40), d=st.integers(1, 6), layout=st.sampled_from(["float64", "fortran32", "csr"]))
-def test_no_score_moves_further(kind, intercept, seed, n, d, layout):
+def test_scores_stay_within_their_bounds(kind, intercept, seed, n, d, layout):
     rng = rng_of(seed)
     X = some_rows(rng, n, d) * 10.0 ** rng.integers(-3, 4, size=d) + rng.integers(-2, 3)
     X[:, rng.random(d) < 0.3] = 7.0  # features that are the same for all rows
@@ -182,7 +182,7 @@ def test_no_score_moves_further(kind, intercept, seed, n, d, layout):
         assert (moved <= moves.move(change) * moves.lengths * (1 + 1e-9) + 1e-9 * scale).all()
 
 
-def test_whitened_moves_see_that_rows_hardly_differ():
+def test_whitened_bounds_are_tight_for_similar_rows():
     """A move across the rows' plane changes no score by much."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
@@ -195,7 +195,7 @@ def test_whitened_moves_see_that_rows_hardly_differ():
     assert (whitened < 0.01 * plain).all()
 
 
-def test_a_dispatch_that_does_not_pay_is_put_off():
+def test_unprofitable_dispatch_is_postponed():
     X, a = long_data(1000)
     kept = Buckets(risk_of(X, a), count=8)
     rng, when = np.random.default_rng(0), []
@@ -224,7 +224,7 @@ def test_rows_are_dispatched_by_the_rule_of_remark_1():
     assert kept.place is not None
 
 
-def test_rows_with_long_features_or_none_are_in_their_places():
+def test_long_and_zero_rows_are_in_their_buckets():
     """A row without features and without b keeps its loss wherever w goes."""
     X, a = np.array([[0.0], [3.0], [-0.1], [0.0]]), np.array([1.0, 1.0, -1.0, 0.0])
     kept = Buckets(risk_of(X, a, "none"), count=4, both_sides=True)
@@ -248,7 +248,7 @@ def test_runs_are_short_at_first(n):
 @pytest.mark.parametrize("form", ["I1", "I2", "E"])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @given(seed=seeds, n=st.integers(2, 40), d=st.integers(1, 5), dispatched=st.booleans(), early=st.booleans())
-def test_a_cut_leaves_the_solution(intercept, form, dispatched, early, seed, n, d):
+def test_cuts_keep_the_solution(intercept, form, dispatched, early, seed, n, d):
     rng = rng_of(seed)
     X, a = some_problem(rng, n, d)
     oracle, C = risk_of(X, a, intercept), 10.0 ** rng.uniform(-2, 2)
@@ -284,7 +284,7 @@ def test_a_cut_leaves_the_solution(intercept, form, dispatched, early, seed, n, 
         assert (match & (slacks > 0.0)).any()
 
 
-def test_z_below_zero_is_cut_off():
+def test_cut_at_z_below_zero():
     """Where nothing is lost, R - z <= 0 still says z >= 0."""
     X, a = separable()
     oracle = risk_of(X, a, "none")
@@ -310,7 +310,7 @@ def test_early_return_reads_fewer_rows():
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("form", ["I1", "I2", "E"])
 @pytest.mark.parametrize("layout", ["float64", "csr"])
-def test_all_forms_have_one_solution(form, intercept, layout):
+def test_all_formulations_have_the_same_solution(form, intercept, layout):
     """On rows that can be separated, with a C that asks for it, (E) is the problem too."""
     X, a = separable()
     low, high = svm.optimum(X, a, 10.0, intercept)
@@ -360,20 +360,20 @@ def test_classes_that_overlap_cannot_be_separated(C, intercept):
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_one_row_too_many_cannot_be_separated(intercept):
+def test_one_inseparable_row(intercept):
     X, a = separable(400)
     X, a = np.vstack([X, X[7]]), np.append(a, -a[7])
     with pytest.raises(ValueError, match="no plane that separates the classes is a solution"):
         run(ACCPM(formulation="E"), risk_of(X, a, intercept), 100.0, Stop(tol=1e-6))
 
 
-def test_a_small_C_does_not_ask_to_separate():
+def test_small_C_skips_separation():
     X, a = separable()
     with pytest.raises(ValueError, match=r"C=0\.0001 is too small"):
         run(ACCPM(formulation="E"), risk_of(X, a, "regularized"), 1e-4, Stop(tol=1e-6))
 
 
-def test_separating_begins_without_planes():
+def test_separation_starts_without_planes():
     X, a = separable()
     oracle, bundle = risk_of(X, a), None
     with pytest.raises(ValueError, match="begins without planes"):
@@ -454,14 +454,14 @@ def test_a_start_near_the_solution_is_kept(form, overlapping):
     assert iterate.gap < 0.02
 
 
-def test_nothing_left_to_gain_ends():
+def test_zero_gap_ends_the_solver():
     X, a = separable(20, 2)
     result = run(ACCPM(), risk_of(X, a, "none"), 1.0, Stop(tol=1e-300))
     assert result.status is Status.PRECISION
     assert result.gap < 1e-9
 
 
-def test_within_sifting(sift_anything):
+def test_inside_sifting(sift_anything):
     X, a = long_data(3000)
     result = run(Sifting(inner=ACCPM(buckets=1)), risk_of(X, a, "free"), 0.01, Stop(tol=1e-3))
     assert result.status is Status.CONVERGED
@@ -482,7 +482,7 @@ def test_bad_settings_are_named(bad, message):
         ACCPM(**bad)
 
 
-def test_losses_of_many_scores_are_refused():
+def test_multiclass_losses_raise():
     from tests.support.problems import joint_risk, many_classes
 
     with pytest.raises(TypeError, match="a hinge loss expected"):

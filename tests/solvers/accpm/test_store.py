@@ -88,7 +88,7 @@ def test_the_same_sums(both, intercept, whiten, runs):
     assert folders(disk.rows) == ["rows.store"]
 
 
-def test_near_the_last_dispatch_few_rows_are_read(both):
+def test_few_rows_are_read_near_the_last_dispatch(both):
     memory, disk = both("free")
     at = run(OCAS(), memory, 0.01, Stop(tol=1e-3)).w
     reads = {}
@@ -129,7 +129,7 @@ def test_the_same_iterates(both):
         assert b.lower == pytest.approx(a.lower, rel=1e-9, abs=1e-9)
 
 
-def test_separating(tmp_path):
+def test_separation(tmp_path):
     rng = np.random.default_rng(0)
     X, a = rng.normal(size=(3000, 4)), np.tile([1.0, -1.0], 1500)
     X[:, 0] += 6.0 * a
@@ -157,7 +157,7 @@ def test_oracles_name_the_same_row(both):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["stopped", "error", "let go"])
-def test_files_do_not_stay(both, when):
+def test_files_are_removed(both, when):
     _, disk = both("free")
     solver, before = ACCPM(), folders(disk.rows)
     if when == "error":
@@ -179,7 +179,7 @@ def test_files_do_not_stay(both, when):
     assert folders(disk.rows) == before
 
 
-def test_buckets_go_elsewhere_if_they_cannot_be_beside_the_store(both, monkeypatch, tmp_path):
+def test_buckets_fall_back_to_the_temporary_folder(both, monkeypatch, tmp_path):
     _, disk = both("none")
     make = temporary_stores.tempfile.TemporaryDirectory
 
@@ -196,7 +196,7 @@ def test_buckets_go_elsewhere_if_they_cannot_be_beside_the_store(both, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_is_said(both, monkeypatch):
+def test_full_disk_raises(both, monkeypatch):
     _, disk = both("none")
 
     def full(self, batch):

@@ -24,7 +24,7 @@ INTERCEPTS = ["none", "regularized", "free"]
 @pytest.mark.parametrize("both_sides", [False, True])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @given(seed=seeds, n=st.integers(2, 60), d=st.integers(1, 5), layout=st.sampled_from(["float64", "fortran", "csr"]))
-def test_the_same_risk(intercept, both_sides, whiten, seed, n, d, layout):
+def test_same_values_and_planes(intercept, both_sides, whiten, seed, n, d, layout):
     rng = rng_of(seed)
     X, a = some_problem(rng, n, d)
     a[:2] = 1.0, -1.0  # without one of the labels a free b has no place
@@ -54,7 +54,7 @@ def test_the_same_risk(intercept, both_sides, whiten, seed, n, d, layout):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @given(seed=seeds, n=st.integers(2, 60), short=st.sampled_from([1.0, 1e-2, 1e-4]))
-def test_a_line_is_searched_beyond_what_was_near(intercept, seed, n, short):
+def test_line_search_leaves_the_near_rows(intercept, seed, n, short):
     """The end may be next to the start, and the lowest point far beyond both."""
     rng = rng_of(seed)
     X, a = some_problem(rng, n, 3)
@@ -108,7 +108,7 @@ def test_from_a_store(solver, tmp_path):
 
 
 @pytest.mark.parametrize("solver", [CPA, OCAS])
-def test_within_sifting(solver, sift_anything):
+def test_inside_sifting(solver, sift_anything):
     X, a = long_data(3000)
     result = run(Sifting(inner=solver(buckets=8)), risk_of(X, a, "free"), 0.01, Stop(tol=1e-4))
     assert result.status is Status.CONVERGED
@@ -116,7 +116,7 @@ def test_within_sifting(solver, sift_anything):
 
 
 @pytest.mark.parametrize("solver", [CPA, OCAS])
-def test_what_is_refused(solver):
+def test_invalid_arguments_raise(solver):
     with pytest.raises(ValueError, match="shards=4, buckets=8: with buckets there is one shard"):
         solver(shards=4, buckets=8)
     with pytest.raises(ValueError, match="buckets=0"):
@@ -125,7 +125,7 @@ def test_what_is_refused(solver):
         next(solver(buckets=8)(joint_risk(*many_classes(50)), 1.0))
 
 
-def test_points_are_as_exact_as_ever():
+def test_points_keep_their_precision():
     """Scores that are blended again and again do not drift from those of the rows."""
     X, a = long_data(2000, 4)
     whole = risk_of(X, a, "free")

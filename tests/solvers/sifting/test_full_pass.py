@@ -24,7 +24,7 @@ INTERCEPTS = ["none", "regularized", "free"]
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("layout", ["float32", "csr"])
 @pytest.mark.parametrize("room", [None, 1500])
-def test_same_answer_as_with_scores_held(intercept, layout, room):
+def test_same_answer_as_with_scores_in_memory(intercept, layout, room):
     X, a = long_data()
     results = [
         run(Sifting(), oracle, 100.0 / len(a), Stop(tol=1e-6))
@@ -36,7 +36,7 @@ def test_same_answer_as_with_scores_held(intercept, layout, room):
     assert ours.lower <= held.primal and held.lower <= ours.primal
 
 
-def test_little_room_takes_few_passes():
+def test_little_memory_takes_few_passes():
     """One to thin, one to sift, one or two to verify."""
     X, a = long_data()
     result = run(Sifting(), from_disk(risk_of(X, a), 1500), 100.0 / len(a), Stop(tol=1e-3))
@@ -56,7 +56,7 @@ def test_several_classes():
     assert results[0].primal == pytest.approx(results[1].primal, rel=2e-4)
 
 
-def test_who_is_held():
+def test_scores_are_held_or_streamed():
     X, a = long_data()
     assert isinstance(full_pass(risk_of(X, a), 1.0), HeldPass)
     assert isinstance(full_pass(from_disk(risk_of(X, a)), 1.0), StreamedPass)
@@ -92,7 +92,7 @@ def test_scores_in_files_change_no_bit(solver, store):
     assert [name for name in os.listdir(store.parent) if name.startswith(".cutsvm")] == []
 
 
-def test_auto_sifts(store):
+def test_auto_chooses_sifting(store):
     model = fit_without_memory(store, tol=1e-9, class_weight={"yes": 2.0}, max_iter=100_000)
     assert model.history_[0]["note"].startswith("sifting")
     X, a = long_data()
@@ -102,7 +102,7 @@ def test_auto_sifts(store):
     assert list(model.classes_) == ["no", "yes"]
 
 
-def test_one_against_the_rest_from_disk(tmp_path):
+def test_one_vs_rest_from_disk(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30_000, 4)).astype(np.float32)
     y = np.argmax(X[:, :3] + 0.5 * rng.normal(size=(30_000, 3)), axis=1)
@@ -112,7 +112,7 @@ def test_one_against_the_rest_from_disk(tmp_path):
     assert_allclose(ours.coef_, held.coef_, rtol=0, atol=0)
 
 
-def test_no_room_on_the_disk(store, monkeypatch):
+def test_full_disk(store, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -26,7 +26,7 @@ def value(oracle, w):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @given(seed=seeds, n=st.integers(4, 60), d=st.integers(1, 5), band=st.sampled_from([0.0, 0.1, 0.5, 2.0]))
-def test_sifted_risk_is_below_the_risk(intercept, seed, n, d, band):
+def test_working_set_risk_is_below_the_risk(intercept, seed, n, d, band):
     rng = rng_of(seed)
     X, a = rng.normal(size=(n, d)), rng.choice([-2.0, -1.0, 0.0, 0.5, 1.0], size=n)
     a[:2] = 1.0, -1.0
@@ -94,7 +94,7 @@ def test_tangents_touch_the_risk_and_stay_below(intercept, seed, n, shards, poin
 @pytest.mark.parametrize("layout", ["float32", "fortran", "csr"])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("kind", ["plain", "weights", "rare", "sorted"])
-def test_same_objective_as_without(kind, intercept, layout):
+def test_same_objective_as_the_inner_solver(kind, intercept, layout):
     X, a = long_data(positives=0.009 if kind == "rare" else 0.4)
     if kind == "weights":
         a = a * np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], size=len(a))
@@ -110,7 +110,7 @@ def test_same_objective_as_without(kind, intercept, layout):
     assert working_set.history[-1]["passes"] <= 4
 
 
-def test_a_rare_class_is_in_the_sample():
+def test_sample_contains_rare_classes():
     X, a = long_data(positives=0.002)
     oracle = risk_of(X, a)
     sample = sifting.draw(oracle, 500, np.random.default_rng(0))
@@ -121,7 +121,7 @@ def test_a_rare_class_is_in_the_sample():
 
 
 @pytest.mark.parametrize(("n", "d"), [(1000, 3), (25_000, 2000)])
-def test_steps_aside_where_it_does_not_pay(n, d):
+def test_falls_back_to_the_inner_solver(n, d):
     rng = np.random.default_rng(0)
     X = np.zeros((n, d), dtype=np.float32)
     X[:, :3] = rng.normal(size=(n, 3))
@@ -131,13 +131,13 @@ def test_steps_aside_where_it_does_not_pay(n, d):
         assert np.array_equal(one.w, other.w)
 
 
-def test_a_long_sample_is_not_taken_for_a_standstill():
+def test_long_sample_is_not_a_stall():
     X, a = long_data()
     result = run(Sifting(inner=OCAS(shards=1)), risk_of(X, a), 10.0, Stop(tol=1e-3, patience=3))
     assert result.status is Status.CONVERGED
 
 
-def test_start_takes_the_place_of_the_sample():
+def test_start_replaces_the_sample():
     X, a = long_data()
     first = run(Sifting(), risk_of(X, a), 0.01, Stop(tol=1e-4))
     again = run(Sifting(), risk_of(X, a), 0.01, Stop(tol=1e-4), start=first.w)
