@@ -99,7 +99,7 @@ def test_bad_usage(run: Run, store: Path, binary: Path, tmp_path: Path) -> None:
         (["convert", bad, store], "bad.svm:121: expected a number as value, found '1:x'"),
         (["convert", tmp_path / "x.npy", store], "where are the labels?"),
         (["convert", "--label", "a", binary, store], "svmlight files have their labels in front"),
-        (["convert", binary, store, "--also", tmp_path / "x.npy"], "several files are taken in svmlight format only"),
+        (["convert", binary, store, "--also", tmp_path / "x.npy"], "several files must be svmlight files"),
         (["train", tmp_path / "photos"], "photos: not a store: it has no manifest.json"),
         (["info", tmp_path / "photos"], "photos: not a store: it has no manifest.json"),
         (["train", "--memory", "1GB", "--also", binary, binary], "cutsvm convert --also"),

@@ -21,12 +21,12 @@ from cutsvm.cli import main
 from cutsvm.display.callbacks import ProgressBar
 from cutsvm.io import open_dataset
 from cutsvm.io.columns import ColumnSpec
-from cutsvm.io.formats import arrays, svmlight
-from cutsvm.io.formats.arrays import NpySource
+from cutsvm.io.formats.npy import NpySource
+from cutsvm.io.formats.text import text_blocks
 from cutsvm.io.models import model_format
 from cutsvm.io.store import manifest
 from cutsvm.io.store.store import Store
-from cutsvm.io.strict_json import DEEPEST, parse_json
+from cutsvm.io.strict_json import _MAX_DEPTH, parse_json
 from cutsvm.matrix import StoreRows
 
 N, D = 40, 4
@@ -220,8 +220,8 @@ def test_damaged_npy_files(case, tmp_path):
 
 @pytest.mark.parametrize("order", "CF")
 @pytest.mark.parametrize("dtype", ["<f8", ">f4", "<i2", "|b1"])
-def test_npy_is_read_as_numpy_does(order, dtype, tmp_path, monkeypatch):
-    monkeypatch.setattr(arrays, "CHUNK", 100)
+def test_npy_is_read_as_numpy_does(order, dtype, tmp_path, read_with):
+    read_with(batch_bytes=100)
     X = np.array(np.random.default_rng(0).integers(0, 2, size=(50, 3)), dtype=dtype, order=order)
     np.save(tmp_path / "a.npy", X)
     np.save(tmp_path / "y.npy", np.arange(50))
@@ -246,11 +246,11 @@ def test_labels_beyond_64_bits(tmp_path):
 # ---- files that change while they are read
 
 
-def test_svmlight_file_that_is_truncated_while_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(svmlight, "BLOCK_BYTES", 1000)
+def test_svmlight_file_that_is_truncated_while_it_is_read(tmp_path, read_with):
+    read_with(text_bytes=1000)
     path = tmp_path / "a.svm"
     path.write_text("1 1:0.5\n" * 1000)
-    blocks = svmlight.text_blocks(str(path))
+    blocks = text_blocks(str(path))
     next(blocks)
     os.truncate(path, 3000)
     with pytest.raises(DataError, match="truncated while it was read: 3000 bytes, at first 8000"):
@@ -258,11 +258,11 @@ def test_svmlight_file_that_is_truncated_while_it_is_read(tmp_path, monkeypatch)
             pass
 
 
-def test_svmlight_file_that_is_written_to_while_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(svmlight, "BLOCK_BYTES", 1000)
+def test_svmlight_file_that_is_written_to_while_it_is_read(tmp_path, read_with):
+    read_with(text_bytes=1000)
     path = tmp_path / "a.svm"
     path.write_text("1 1:0.5\n" * 1000)
-    blocks = svmlight.text_blocks(str(path))
+    blocks = text_blocks(str(path))
     next(blocks)
     path.write_text("0 2:0.7\n" * 1000)
     os.utime(path, ns=(0, 0))
@@ -271,8 +271,8 @@ def test_svmlight_file_that_is_written_to_while_it_is_read(tmp_path, monkeypatch
             pass
 
 
-def test_npy_file_that_is_truncated_while_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(arrays, "CHUNK", 1000)
+def test_npy_file_that_is_truncated_while_it_is_read(tmp_path, read_with):
+    read_with(batch_bytes=1000)
     path = tmp_path / "a.npy"
     np.save(path, np.ones((1000, 4)))
     batches = iter(NpySource(str(path), ColumnSpec(0)))
@@ -456,9 +456,9 @@ def test_store_names_that_are_no_json(text, tmp_path):
 
 
 def test_deeply_nested_json_raises():
-    assert parse_json(b"[" * DEEPEST + b"]" * DEEPEST)
+    assert parse_json(b"[" * _MAX_DEPTH + b"]" * _MAX_DEPTH)
     with pytest.raises(ValueError, match="nested too deeply"):
-        parse_json(b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1))
+        parse_json(b"[" * (_MAX_DEPTH + 1) + b"]" * (_MAX_DEPTH + 1))
 
 
 def test_features_over_more_decades_than_a_float(tmp_path):

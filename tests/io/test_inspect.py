@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
-import cutsvm.io.inspect as doctor
 from cutsvm.io.inspect import inspect_file
 
 
@@ -54,8 +54,8 @@ def test_text_and_dict(tmp_path: Path) -> None:
     assert json.loads(json.dumps(report.to_dict()))["rows"] == 2
 
 
-def test_bad_lines_are_listed_and_the_rest_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cutsvm.io.formats.svmlight.BLOCK_BYTES", 64)
+def test_bad_lines_are_listed_and_the_rest_is_reported(tmp_path: Path, read_with: Callable[..., None]) -> None:
+    read_with(text_bytes=64)
     lines = [f"1 {i + 1}:x" if i % 2 else f"{i % 4} 1:{i}" for i in range(100)]
     path = write(tmp_path, "\n".join(lines))
     report = inspect_file(path)
@@ -137,8 +137,8 @@ def test_counts_are_those_of_numpy(tmp_path: Path, seed: int) -> None:
     assert dict(report.classes) == dict(zip(*np.unique(y, return_counts=True), strict=True))
 
 
-def test_result_does_not_depend_on_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_does_not_depend_on_blocks(tmp_path: Path, read_with: Callable[..., None]) -> None:
     path = write(tmp_path, "".join(f"{i % 2} {i % 5 + 1}:{i % 3} 9:1\n" for i in range(40)))
     whole = inspect_file(path)
-    monkeypatch.setattr(doctor, "_ROWS", 7)
+    read_with(slice_rows=7)
     assert inspect_file(path) == whole

@@ -30,7 +30,6 @@ LEFT = {
     "display": "apart opening side sides",
     "driver": "Trail Warm aim look prepare scout trail walk walk_in_parts warm",
     "estimators": "Outcome _is_observed _solve_apart observed outcome outcomes scratch side_by_side warm",
-    "io": "_look_continuous side sides",
     "kernel_machines": "_linear_walk _walk reach",
     "matrix": "scratch",
     "problem": "_Looks _look _walk _within_reach abreast apart knots knots_low look over reach side spare trail",

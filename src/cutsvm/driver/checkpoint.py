@@ -175,7 +175,7 @@ class Checkpoint:
             "running": None if running is None else running.label,
         }
         try:
-            write_atomically(self._target, pack(header, arrays, "checkpoint"), again=True)
+            write_atomically(self._target, pack(header, arrays, "checkpoint"), repeated=True)
         except OSError as error:
             self._warn(
                 f"the checkpoint {self.name} cannot be written: {error.strerror}. The fit goes on "

@@ -1,4 +1,4 @@
-"""A data set in memory or in a store, and the one door through which files become data sets."""
+"""Data sets in memory or in a store: `Dataset`, and `open_dataset`, which reads files."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Dataset:
     y
         One label per sample.
     qid
-        The query of each sample, if the file has queries: int64, or text if any id is no 64-bit integer.
+        The query of each sample, if the file has queries: int64, or text if any id is not a 64-bit integer.
     zero_based
-        Whether index 0 of the file is the first column; else index 1 is. None: the file has columns, no indices.
+        Whether indices of the file count from 0, else from 1. None: the file has columns and no indices.
     feature_ids
-        The file's index of each column, increasing, if the columns are only those seen; else None.
+        The file's index of each column, increasing, if the columns are only the features seen; else None.
     source
-        Where the data are from, for messages.
+        The name of the data, for messages.
     ignored
-        How many distinct features of the file were dropped because the model does not know them.
+        How many distinct features of the file were dropped because the model has not seen them.
     weights
         The weight of each sample, if the file has weights.
     feature_names
@@ -62,32 +62,32 @@ class Dataset:
 
     def with_labels(self, y: NDArray[Any]) -> Dataset:
         """The same samples with other labels."""
-        twin = copy(self)
-        twin.__dict__["y"] = y  # the dataclass is frozen
-        return twin
+        other = copy(self)
+        other.__dict__["y"] = y  # the dataclass is frozen
+        return other
 
     def with_columns(self, columns: list[int]) -> Dataset:
         """The same samples with these columns alone, in memory, in this order."""
-        twin = copy(self)
+        other = copy(self)
         names = None if self.feature_names is None else [self.feature_names[column] for column in columns]
-        twin.__dict__.update(X=self.X[:, columns], feature_names=names)
-        return twin
+        other.__dict__.update(X=self.X[:, columns], feature_names=names)
+        return other
 
     @property
     def entries(self) -> int:
-        """Values that are stored."""
+        """Number of stored values."""
         return int(self.X.nnz if hasattr(self.X, "nnz") else self.X.size)
 
     @property
     def spread(self) -> float:
-        """The largest feature over the smallest, by their largest absolute values."""
+        """max over features of max_i |x_ij| over the smallest that is not 0."""
         from cutsvm._utils.validation import scale_spread
 
         return scale_spread(self.X)
 
 
 class StoredDataset(Dataset):
-    """A data set in a store. Labels, weights and queries are mapped; X is read when it is first asked for."""
+    """A data set in a store. Labels, weights and queries are mapped; X is read at its first use."""
 
     store: Store
 
@@ -105,9 +105,9 @@ class StoredDataset(Dataset):
         return found
 
     def ranked_labels(self, vector: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        """One number per row for its label, in the order of the labels, and what they stand for if those are texts.
+        """The labels as numbers; texts as their ranks in sorted order, and the sorted texts.
 
-        vector: gives memory for the numbers, where some are to be written.
+        vector: allocates the ranks.
         """
         names = self.store.texts("label_names")
         if names is None or "y" in self.__dict__:
@@ -127,7 +127,7 @@ class StoredDataset(Dataset):
 
     @property
     def loaded(self) -> bool:
-        """Whether X is in memory by now."""
+        """Whether X is in memory."""
         return "X" in self.__dict__
 
     @property
@@ -157,9 +157,9 @@ def open_dataset(
     ----------
     path
         A file: svmlight, plain or compressed (gzip, bzip2, xz, zstd), .npy, .npz, or with pyarrow CSV, TSV, Parquet,
-        Arrow, Feather; or a store that `cutsvm.convert` has made.
+        Arrow, Feather; or a store written by `cutsvm.convert`.
     format
-        "svmlight", "npy", "npz", "csv", "parquet", "arrow" or "store"; None goes by the name of the file.
+        "svmlight", "npy", "npz", "csv", "parquet", "arrow" or "store"; None: by the name of the file.
     label
         Of a table the column of labels: its name or its number (-1 is the last); by default the one called label, y,
         target or class. Columns called sample_weight and qid are weights and queries. Of an .npy file the number of the
@@ -197,7 +197,7 @@ def open_data_set(X: Any, y: Any) -> Dataset:
 
 
 def _gather(source: Source) -> Dataset:
-    """All rows of a source in memory."""
+    """All rows of a source, in memory."""
     import numpy as np
 
     from cutsvm._utils.errors import DataError

@@ -1,4 +1,4 @@
-"""Files that are read while others may write to them: reads are checked, and a change is an error, not wrong data."""
+"""Files that other processes may write to while they are read: a change is detected and raises."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["SourceFile", "Version"]
 
 
 class Version:
-    """The state of an open file by its length and times, to see later whether somebody has written to it."""
+    """The length and times of an open file, to detect later that it has changed."""
 
     def __init__(self, name: str, descriptor: int) -> None:
         self._name, self._descriptor = name, descriptor
@@ -25,7 +25,7 @@ class Version:
         return self._status.st_size if stat.S_ISREG(self._status.st_mode) else None
 
     def check(self) -> None:
-        """Raises DataError if the file has changed since."""
+        """Raise DataError if the file has changed since."""
         before, now = self._status, os.fstat(self._descriptor)
         if not stat.S_ISREG(before.st_mode):
             return
@@ -35,27 +35,27 @@ class Version:
                 "read it again when it is complete"
             )
         if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-            raise DataError(f"{self._name}: changed while it was read; read it again when nobody writes to it")
+            raise DataError(f"{self._name}: changed while it was read; read it again when no process writes to it")
 
 
 class SourceFile(io.FileIO):
-    """A file for libraries that read what its headers ask for.
+    """A file for libraries that trust the lengths in its headers.
 
-    A read never allocates more than the file holds: a length in a damaged header cannot exhaust the memory. Nothing is
-    mapped into memory, so that a file that is truncated meanwhile gives short reads and no SIGBUS.
+    A read never allocates more than the file holds: a length in a damaged header cannot exhaust the memory. The file
+    is not mapped, so that truncating it meanwhile gives short reads and no SIGBUS.
     """
 
     def __init__(self, path: str, descriptor: int | None = None) -> None:
         super().__init__(path if descriptor is None else descriptor, "rb")
         self.path, self.version = path, Version(path, self.fileno())
 
-    def lend(self) -> SourceFile:
-        """The same open file, from its beginning, for somebody who will close it; the place is a common one."""
+    def duplicate(self) -> SourceFile:
+        """A duplicate of the open file, at its beginning, for a caller that closes it; both share the file position."""
         self.seek(0)
         return SourceFile(self.path, os.dup(self.fileno()))
 
     def __del__(self) -> None:
-        """A source may be left in the middle; its file goes with it, without a warning."""
+        """Close the file of a source that was not read to its end, without a ResourceWarning."""
         self.close()
 
     def read(self, size: int | None = -1, /) -> Any:

@@ -1,4 +1,4 @@
-"""What a data file holds and what is odd about it, for `cutsvm check`."""
+"""A description of a data file, its bad lines and what is unusual about it, for `cutsvm check`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from cutsvm._utils.text import printable
 from cutsvm.io.formats.svmlight import Paths, RawSamples, ZeroBased, load
+from cutsvm.io.settings import read_settings
 
 __all__ = ["FileReport", "inspect_file"]
 
-MOST_BAD_LINES = 20
-MOST_CLASSES = 20
-SCALE_LIMIT = 1e4  # beyond this ratio of column sizes, scaling the features pays
-_ROWS = 1 << 16  # rows looked at in one go
+_MAX_BAD_LINES = 20
+_MAX_CLASSES = 20
+_SCALE_LIMIT = 1e4  # ratio of column sizes from which scaling the features pays
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class FileReport:
     scale_ratio
         Largest over smallest of the columns' greatest absolute values, over columns that are not all zero.
     hints
-        What deserves a look, one sentence each.
+        What may be a mistake, one sentence each.
     """
 
     source: str
@@ -84,7 +84,7 @@ class FileReport:
 
 def inspect_file(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_threads: int | None = None) -> FileReport:
     """Read one or more svmlight files and report on them; bad lines are listed, not raised."""
-    raw = load(path_or_paths, zero_based=zero_based, n_threads=n_threads, keep_bad=MOST_BAD_LINES)
+    raw = load(path_or_paths, zero_based=zero_based, n_threads=n_threads, keep_bad=_MAX_BAD_LINES)
     first = 0 if raw.zero_based else 1
     sizes = _column_sizes(raw)
     queries = _query_numbers(raw)
@@ -102,8 +102,8 @@ def inspect_file(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_thre
         "density": entries.nonzeros / max(raw.y.size * sizes.size, 1),
         "value_range": (float(raw.values.min()), float(raw.values.max())) if raw.values.size else None,
         "n_classes": labels.size,
-        "classes": tuple(zip(labels.tolist()[:MOST_CLASSES], counts.tolist()[:MOST_CLASSES], strict=True)),
-        "continuous_labels": _look_continuous(labels, raw.y.size),
+        "classes": tuple(zip(labels.tolist()[:_MAX_CLASSES], counts.tolist()[:_MAX_CLASSES], strict=True)),
+        "continuous_labels": _are_continuous(labels, raw.y.size),
         "queries": None if queries is None else np.unique(queries).size,
         "zero_rows": entries.zero_rows,
         "duplicate_rows": raw.y.size - np.unique(entries.hashes).size,
@@ -114,9 +114,6 @@ def inspect_file(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_thre
     return FileReport(**facts, hints=tuple(_hints(facts)))
 
 
-# ---- facts
-
-
 @dataclass(frozen=True)
 class _EntryFacts:
     nonzeros: int
@@ -125,19 +122,20 @@ class _EntryFacts:
 
 
 def _row_blocks(rows: int) -> Iterator[slice]:
-    for start in range(0, rows, _ROWS):
-        yield slice(start, min(start + _ROWS, rows))
+    step = read_settings().slice_rows
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
 
 
 def _query_numbers(raw: RawSamples) -> NDArray[Any] | None:
-    """A 64-bit integer for each row, the same for the same query; None if there are no queries."""
+    """A 64-bit integer for the query of each row; None if there are no queries."""
     if raw.qid is None or raw.qid.dtype == np.int64:
         return raw.qid
     return np.unique(raw.qid, return_inverse=True)[1].astype(np.int64, copy=False)
 
 
 def _entry_facts(raw: RawSamples, queries: NDArray[Any] | None) -> _EntryFacts:
-    """Counts of values that are not zero, and a hash of each row, block by block."""
+    """Counts of nonzeros, and a hash of each row, computed in blocks."""
     hashes = np.empty(raw.y.size, dtype=np.uint64)
     nonzeros = zero_rows = 0
     for block in _row_blocks(raw.y.size):
@@ -150,7 +148,7 @@ def _entry_facts(raw: RawSamples, queries: NDArray[Any] | None) -> _EntryFacts:
         nonzeros += int(before[-1])
         zero_rows += int(np.count_nonzero(per_row == 0))
         mixed = _mix(_mix(raw.indices[entries].astype(np.uint64)) ^ raw.values[entries].view(np.uint64))
-        # Unsigned sums wrap around, so differences of running sums are exact. Stored zeros count for nothing.
+        # Unsigned sums wrap around, so differences of running sums are exact. Stored zeros are left out.
         running = np.concatenate((np.zeros(1, np.uint64), np.cumsum(np.where(filled, mixed, np.uint64(0)))))
         hashes[block] = np.diff(running[bounds])
         hashes[block] += _mix((raw.y[block] + 0.0).view(np.uint64))
@@ -160,7 +158,7 @@ def _entry_facts(raw: RawSamples, queries: NDArray[Any] | None) -> _EntryFacts:
 
 
 def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Bits spread so that a change of the input changes about half of the output: fold and multiply."""
+    """A hash of 64 bits: a change of one bit changes about half of the result."""
     mixed = bits + np.uint64(0x9E3779B97F4A7C15)
     for factor in (np.uint64(0xD6E8FEB86659FD93), np.uint64(0xA0761D6478BD642F)):
         mixed ^= mixed >> np.uint64(32)
@@ -191,8 +189,8 @@ def _scale_ratio(sizes: NDArray[np.float64]) -> float | None:
         return float(filled.max() / filled.min())
 
 
-def _look_continuous(labels: NDArray[np.float64], rows: int) -> bool:
-    """Labels that are no whole numbers, or more different ones than classes ever are."""
+def _are_continuous(labels: NDArray[np.float64], rows: int) -> bool:
+    """Whether there are more than 20 labels, and fractions among them or one for every two rows."""
     fractions = bool(np.any(labels != np.floor(labels)))
     return labels.size > 20 and (fractions or labels.size > rows / 2)
 
@@ -201,9 +199,6 @@ def _base_reason(raw: RawSamples, zero_based: ZeroBased) -> str:
     if zero_based != "auto":
         return "as asked for"
     return "index 0 occurs" if raw.has_zero else "index 0 does not occur"
-
-
-# ---- words
 
 
 def _many(count: int, noun: str) -> str:
@@ -218,7 +213,7 @@ def _hints(facts: dict[str, Any]) -> Iterator[str]:
         yield f"all labels are {facts['classes'][0][0]:g}; a classifier needs at least two classes"
     if facts["continuous_labels"]:
         yield "the labels look continuous; a classifier takes each value for a class"
-    if facts["scale_ratio"] is not None and facts["scale_ratio"] > SCALE_LIMIT:
+    if facts["scale_ratio"] is not None and facts["scale_ratio"] > _SCALE_LIMIT:
         yield f"features differ in size by a factor of {facts['scale_ratio']:.3g}; scaling them helps"
     if facts["features"] > 2**31:
         yield f"indices go beyond 32 bits; the columns will be the {facts['features_seen']:,} features seen"

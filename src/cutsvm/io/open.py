@@ -1,4 +1,4 @@
-"""From what the user names (files, arrays, an iterator, a store) to a source of batches of rows."""
+"""Opens what the user names (files, arrays, an iterator, a store) as a source of batches of rows."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from cutsvm._native import core
 from cutsvm._utils import threads
 from cutsvm._utils.errors import DataError
 from cutsvm.io.columns import ColumnSpec
-from cutsvm.io.formats.arrays import ArraySource, BlockSource, NpySource, NpzSource
-from cutsvm.io.formats.svmlight import ZeroBased, query_ids, text_blocks
+from cutsvm.io.formats.arrays import ArraySource, BlockSource
+from cutsvm.io.formats.npy import NpySource, NpzSource
+from cutsvm.io.formats.svmlight import ZeroBased, query_ids
 from cutsvm.io.formats.tables import TableSource
+from cutsvm.io.formats.text import text_blocks
+from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import INT32_MAX, Batch, Source, too_wide
 from cutsvm.io.store.store import Store
 
 __all__ = ["FORMATS", "as_source", "file_source", "format_of"]
 
-# What the suffix of a file says of its format; anything else is taken for svmlight text.
+# Formats by the suffix of the file; files with other suffixes are read as svmlight text.
 _SUFFIXES = {
     ".npy": "npy",
     ".npz": "npz",
@@ -36,7 +39,6 @@ _SUFFIXES = {
 }
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 FORMATS = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")
-_TEXT = 8 << 20  # bytes of svmlight text that are parsed at a time
 
 
 def as_source(source: Any, format: str | None, columns: ColumnSpec, zero_based: ZeroBased) -> Source:
@@ -51,7 +53,7 @@ def as_source(source: Any, format: str | None, columns: ColumnSpec, zero_based: 
             return file_source(paths[0], format, columns, zero_based)
         others = [path for path in paths if (format or format_of(path)) != "svmlight"]
         if others:
-            raise DataError(f"{others[0]}: several files are taken in svmlight format only")
+            raise DataError(f"{others[0]}: several files must be svmlight files")
         return SvmlightSource(paths, zero_based)
     if hasattr(source, "__iter__") and not hasattr(source, "shape"):
         return BlockSource(source)
@@ -66,7 +68,7 @@ def file_source(path: str, format: str | None, columns: ColumnSpec, zero_based: 
     kind = format_of(path) if format is None else format
     if kind not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
-    os.stat(path)  # a file that is not there is the same error for every format
+    os.stat(path)  # a missing file is the same error for every format
     given = [f"{column}=" for column, value in vars(columns).items() if value is not None]
     if kind in ("svmlight", "store") and given:
         name = "names a column" if len(given) == 1 else "name columns"
@@ -82,7 +84,7 @@ def file_source(path: str, format: str | None, columns: ColumnSpec, zero_based: 
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """The format that the name of a file or folder stands for."""
+    """The format by the name of a file; a folder is a store."""
     file = Path(path)
     if file.is_dir():
         return "store"
@@ -93,7 +95,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 
 class SvmlightSource:
-    """svmlight files, one after the other, some lines at a time; columns are indices as written."""
+    """svmlight files, read some lines at a time; columns are indices as written."""
 
     feature_names: list[str] | None = None
 
@@ -110,7 +112,7 @@ class SvmlightSource:
         has_qid: bool | None = None
         for file, path in enumerate(self._paths):
             self._file, self._text, line = file, 0, 0
-            for text in _cut(text_blocks(path)):
+            for text in _split(text_blocks(path)):
                 batch, lines = self._parse(path, text, line)
                 self._text += len(text)
                 if batch is not None and batch.X.shape[0]:
@@ -124,8 +126,8 @@ class SvmlightSource:
                 line += lines
 
     def _parse(self, path: str, text: NDArray[np.uint8], line: int) -> tuple[Batch | None, int]:
-        """The rows of some lines, and how many lines these are."""
-        least = 0 if self._given else 1  # "auto" is true: 0 may occur
+        """The rows of some lines, and the number of lines."""
+        least = 0 if self._given else 1  # "auto" is true: index 0 is allowed
         reader = core.SvmlightReader64(min_index=least, keep_bad=0)
         reader.start_file()
         for number, problem in reader.feed(text, threads.count(-1)):
@@ -146,18 +148,19 @@ class SvmlightSource:
         return Batch(X, y, None, qid, base), lines
 
     def done(self) -> float:
-        # Of a compressed file the size of the text is not known; it is at most some times its own.
+        # The size of compressed text is unknown; the size of the file is a lower bound of it.
         before = sum(self._sizes[: self._file])
         return min(1.0, (before + min(self._text, self._sizes[self._file])) / max(1, sum(self._sizes)))
 
 
-def _cut(blocks: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
-    """Smaller blocks of whole lines."""
+def _split(blocks: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
+    """Blocks of whole lines of at most `parsed_bytes`, unless a line is longer."""
+    size = read_settings().parsed_bytes
     for block in blocks:
         start = 0
-        while len(block) - start > _TEXT:
-            last = np.flatnonzero(block[start : start + _TEXT] == ord("\n"))
-            if not len(last):  # a line as long as that: all the rest at once
+        while len(block) - start > size:
+            last = np.flatnonzero(block[start : start + size] == ord("\n"))
+            if not len(last):  # a longer line: the rest at once
                 break
             stop = start + int(last[-1]) + 1
             yield block[start:stop]
@@ -166,12 +169,11 @@ def _cut(blocks: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
 
 
 class StoreSource:
-    """The rows of another store."""
+    """The rows of a store."""
 
     def __init__(self, store: Store) -> None:
         self.store, self._done = store, 0
         self.name, self.feature_names = os.fspath(store.path), store.feature_names
-        # Columns are as they are: there are no indices that would have to be told from columns.
         self.zero_based = store.manifest.zero_based
 
     def __iter__(self) -> Iterator[Batch]:

@@ -1,4 +1,4 @@
-"""JSON from files that nobody vouches for: whatever is wrong with it is a ValueError."""
+"""JSON from untrusted files: any defect is a ValueError."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any, NoReturn
 
 __all__ = ["parse_json"]
 
-DEEPEST = 32  # levels of lists and objects; our own files have five
+_MAX_DEPTH = 32  # levels of lists and objects; files of cutsvm have five
 
 
 def parse_json(text: bytes) -> Any:
     """The value of an ASCII text.
 
-    NaN and infinities, which are no JSON, and values nested more than `DEEPEST` levels are refused: printing, comparing
-    or hashing them later would exhaust the stack.
+    NaN and infinities, which are not JSON, and values nested in more than 32 levels are refused: printing, comparing or
+    hashing them later would exhaust the stack.
     """
     try:
         value = json.loads(text.decode("ascii"), parse_constant=_refuse)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     level = [value]
-    for _ in range(DEEPEST):
+    for _ in range(_MAX_DEPTH):
         level = [item for parent in level for item in _children(parent)]
         if not level:
             return value

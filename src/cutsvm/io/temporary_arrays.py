@@ -1,4 +1,4 @@
-"""Vectors of one number per row that live in files: the system may drop them from memory, and reads them back."""
+"""Arrays in temporary files, mapped into memory: the system writes their pages to disk when memory is short."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["TemporaryArrays"]
 
 
 class TemporaryArrays:
-    """A folder for such files. They have no names there, so whatever ends the process removes them."""
+    """Allocates arrays in unnamed files of one folder; they disappear with the process."""
 
     def __init__(self, beside: str | os.PathLike[str]) -> None:
         folder = Path(beside).resolve().parent
         self.folder = folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]:
-        """An array of zeros. Its room on the disk is taken at once: there is no error later on."""
+        """An array of zeros. Its space on disk is allocated at once, so that later writes cannot fail."""
         kind = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         if size == 0:

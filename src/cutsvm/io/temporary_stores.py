@@ -1,4 +1,4 @@
-"""Rows that are put elsewhere for the time of a fit: stores in a temporary folder, which goes with them."""
+"""Rows that a fit writes to disk: temporary stores, in a folder that is removed with them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Array = NDArray[Any]
 
 @dataclass
 class _Source:
-    """What a store wants to know of where its rows come from."""
+    """The name of a temporary store, for messages; its rows are added one batch at a time."""
 
     name: str
     feature_names: list[str] | None = None
@@ -46,7 +46,7 @@ class _Source:
 
 
 class TemporaryStore:
-    """A store that is being filled with rows; beside each a number of its own, and its number among all."""
+    """A store being written: rows, a value for each, and its index among all rows."""
 
     def __init__(self, path: Path, features: int, block_bytes: int, row_bytes: float) -> None:
         self.path, self.rows = path, 0
@@ -55,7 +55,7 @@ class TemporaryStore:
         strip = int(min(STRIP, max(1, block_bytes // row_bytes)))
         source = _Source(os.fspath(path))
         self._writer = StoreWriter(
-            data, source, n_features=features, block_bytes=block_bytes, strip=strip, lasting=False
+            data, source, n_features=features, block_bytes=block_bytes, strip=strip, durable=False
         )
 
     def add(self, rows: DenseRows | SparseRows, values: Array, numbers: Array) -> None:
@@ -63,7 +63,7 @@ class TemporaryStore:
         self.rows += rows.n
 
     def finish(self) -> Store:
-        """The store: its y are the values, its qid the numbers."""
+        """The store: the values are its y, the indices its qid."""
         (self.path / NAME).write_bytes(self._writer.finish().to_json())
         return Store(self.path)
 
@@ -85,7 +85,7 @@ class TemporaryStores:
 
     @contextmanager
     def create(self, many: int, pending: int) -> Iterator[list[TemporaryStore]]:
-        """So many empty stores, in place of those before; `pending` bytes of rows may wait to be written in all."""
+        """`many` empty stores, which replace the previous ones; together they buffer `pending` bytes of rows."""
         store, parent = self._store, Path(self._folder.name) / "buckets"
         shutil.rmtree(parent, ignore_errors=True)
         made: list[TemporaryStore] = []
@@ -106,7 +106,7 @@ class TemporaryStores:
 
     @cached_property
     def row_bytes(self) -> float:
-        """Of a row, in the mean."""
+        """Bytes of a row on average."""
         return max(1.0, self._store.manifest.size / self._store.shape[0])
 
     def close(self) -> None:

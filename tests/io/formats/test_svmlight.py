@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,14 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-import cutsvm.io.formats.svmlight as svmlight
 from cutsvm._native import core
 from cutsvm._utils.errors import DataError
 from cutsvm.io import open_dataset, read_svmlight
+from cutsvm.io.formats import svmlight
+from cutsvm.io.formats import text as text_files
 from tests.support.reference import svmlight as reference
+
+ReadWith = Callable[..., None]
 
 
 def write(folder: Path, text: str | bytes, name: str = "data.svm") -> Path:
@@ -223,8 +227,8 @@ def test_queries_in_any_encoding_stay_distinct(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block_bytes", [1, 20, 1000])
-def test_one_rule_for_queries_of_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
-    monkeypatch.setattr(svmlight, "BLOCK_BYTES", block_bytes)
+def test_one_rule_for_queries_of_all_files(tmp_path: Path, read_with: ReadWith, block_bytes: int) -> None:
+    read_with(text_bytes=block_bytes)
     first = write(tmp_path, "1 qid:01 1:1\n\n1 qid:2 1:1\n", "a.svm")
     second = write(tmp_path, "1 qid:b 1:1\n# gap\n1 qid:1 1:1\n1 qid:a 1:1\n1 qid:b 9000000000:1", "b.svm")
     third = write(tmp_path, "1 qid:a 1:1\n1 qid:2 1:1\n", "c.svm")
@@ -287,11 +291,11 @@ def test_result_does_not_depend_on_threads_or_chunks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block_bytes", [1, 2, 7, 30, 1000])
 @pytest.mark.parametrize("packed", [False, True])
-def test_block_borders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int, packed: bool) -> None:
+def test_block_borders(tmp_path: Path, read_with: ReadWith, block_bytes: int, packed: bool) -> None:
     text = "".join(f"{i} {i + 1}:{i}.5 {i + 2}:1\n\n" if i % 3 else f"{i}\n" for i in range(50)).encode()
     path = write(tmp_path, gzip.compress(text) if packed else text)
     whole = read_svmlight(path)
-    monkeypatch.setattr(svmlight, "BLOCK_BYTES", block_bytes)
+    read_with(text_bytes=block_bytes)
     data = read_svmlight(path)
     assert (data.X != whole.X).nnz == 0
     assert data.y.tolist() == list(range(50))
@@ -437,7 +441,7 @@ def test_zstd_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(svmlight, "import_module", missing)
+    monkeypatch.setattr(text_files, "import_module", missing)
     with pytest.raises(ImportError, match=r"data.svm: .* pip install cutsvm\[zstd\]"):
         read_svmlight(path)
 
@@ -533,8 +537,8 @@ def test_wide_data(tmp_path: Path) -> None:
     assert data.X.indices.dtype == np.int32
 
 
-def test_huge_indices_are_compacted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(svmlight, "_SLICE", 2)
+def test_huge_indices_are_compacted(tmp_path: Path, read_with: ReadWith) -> None:
+    read_with(slice_entries=2)
     big = 2**63 - 1
     path = write(tmp_path, f"1 7:1\n1 3:2 {big}:3\n-1 2147483648:4\n1 7:5 2147483648:6\n")
     data = read_svmlight(path)
@@ -551,8 +555,8 @@ def test_largest_int32_index_is_not_compacted(tmp_path: Path) -> None:
     assert data.X.indices.tolist() == [0, 2147483646]
 
 
-def test_wide_index_in_a_later_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(svmlight, "BLOCK_BYTES", 8)
+def test_wide_index_in_a_later_block(tmp_path: Path, read_with: ReadWith) -> None:
+    read_with(text_bytes=8)
     data = read_svmlight(write(tmp_path, "1 5:1 6:2\n1 8:3\n1 9999999999:4\n1 5:5\n"))
     assert data.feature_ids.tolist() == [5, 6, 8, 9999999999]
     assert data.X.data.tolist() == [1, 2, 3, 4, 5]

@@ -10,7 +10,6 @@ from scipy import sparse
 
 import cutsvm
 from cutsvm import DataError
-from cutsvm.io import open as sources
 from cutsvm.io import open_dataset, read_svmlight
 from cutsvm.io.store import convert as convert_module
 from cutsvm.io.store import writer as store_writer
@@ -29,11 +28,9 @@ def rows():
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    """Blocks of 4096 rows, and batches that are not."""
-    monkeypatch.setattr("cutsvm.io.formats.arrays.CHUNK", 8 * D * 3000)
-    monkeypatch.setattr("cutsvm.io.formats.tables.ROWS", 3000)
-    monkeypatch.setattr(sources, "_TEXT", 1 << 17)
+def small_batches(read_with):
+    """Blocks have 4096 rows, batches other numbers."""
+    read_with(batch_bytes=8 * D * 3000, table_rows=3000, parsed_bytes=1 << 17)
 
 
 def convert(source, path, **options):
@@ -122,9 +119,9 @@ def test_svmlight(rows, tmp_path, first, packed):
 
 
 @pytest.mark.parametrize("place", [0, N // 2, N - 1])
-def test_one_query_of_svmlight_is_text(rows, tmp_path, place, monkeypatch):
+def test_one_query_of_svmlight_is_text(rows, tmp_path, place, read_with):
     """All are text then, whatever was written before and comes after."""
-    monkeypatch.setattr(store_writer, "_CHANGED", 8 * 1000)
+    read_with(column_bytes=8 * 1000)
     X, y, _, qid = rows
     names = qid.astype(object)
     names[place] = "späte"
@@ -234,9 +231,9 @@ BAD_TABLES = {
     "text": ("a,city,label\n1,Rome,0\n", {}, "column 'city': expected a number, found 'Rome'"),
     "text below": ("a,label\n1,0\n2,1\nx,1\n", {}, "row 2, column 'a': expected a number, found 'x'"),
     "ragged": ("a,label\n1,0\n2,1,3\n", {}, "Expected 2 columns, got 3"),
-    "twice": ("a,a,label\n1,2,0\n", {}, "the column 'a' is there twice"),
+    "twice": ("a,a,label\n1,2,0\n", {}, "the column 'a' appears twice"),
     "negative weight": ("a,w,label\n1,1,0\n2,-1,0\n", {"weight": "w"}, "row 1: expected a finite weight, 0 or more"),
-    "two roles": ("a,label\n1,0\n", {"qid": "label"}, "one column is to be two of"),
+    "one column for two": ("a,label\n1,0\n", {"qid": "label"}, "must be different columns"),
 }
 
 

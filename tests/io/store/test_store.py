@@ -111,7 +111,7 @@ def test_damaged_parts_are_named(case, store):
 HOSTILE = {
     "newer": ({"version": 2}, "made by a newer cutsvm (format 2, this one reads 1)"),
     "no version": ({"version": "x"}, "expected version 1, found 'x'"),
-    "rows": ({"rows": 5}, "not those of the blocks"),
+    "rows": ({"rows": 5}, "not the sums over the blocks"),
     "negative": ({"rows": -1}, "rows is -1, expected a whole number"),
     "truth": ({"features": True}, "features is True"),
     "huge": ({"blocks": [[2**60, 1, 1]]}, "a block is not rows, entries and checksum"),
@@ -119,7 +119,7 @@ HOSTILE = {
     "escape": ({"data": "../.."}, "not the name of a data folder"),
     "dtype": ({"dtype": "O"}, "dtype is 'O'"),
     "layout": ({"layout": "csr"}, "truncated|too long|damaged"),
-    "parts": ({"parts": {}}, "labels or squares are not in it"),
+    "parts": ({"parts": {}}, "labels or squares are missing"),
     "part": ({"parts": {"evil": {}}}, "'evil' is not a part of a store"),
     "blocks": ({"blocks": 7}, "blocks is of another type than list"),
     "source": ({"source": None}, "source is of another type"),
@@ -196,7 +196,7 @@ def test_concurrent_converts(made, store):
 
     def blocks():
         yield X, y
-        with pytest.raises(DataError, match="another convert is writing this store"):
+        with pytest.raises(DataError, match="another process is converting into this store"):
             cutsvm.convert((X, y), store)
 
     cutsvm.convert(blocks(), store)

@@ -1,22 +1,15 @@
 """Reading svmlight/libsvm text: `<label> [qid:<id>] <index>:<value> ... [# comment]`.
 
-Files become blocks of whole lines (read or decompressed as they are needed), the blocks go through the
-compiled parser into arrays that grow in place, and the arrays become a `Dataset` once the base of the indices
+The compiled parser appends blocks of whole lines to arrays; the arrays become a `Dataset` once the base of the indices
 is known.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import lzma
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -26,7 +19,8 @@ from cutsvm._native import core
 from cutsvm._utils import threads
 from cutsvm._utils.errors import DataError
 from cutsvm.io.dataset import Dataset
-from cutsvm.io.files import Version
+from cutsvm.io.formats.text import text_blocks
+from cutsvm.io.settings import read_settings
 
 __all__ = ["RawSamples", "load", "read_svmlight"]
 
@@ -34,9 +28,7 @@ Path = str | os.PathLike[str]
 Paths = Path | Iterable[Path]
 ZeroBased = bool | Literal["auto"]
 
-BLOCK_BYTES = 64 << 20
 _INT32_MAX = 2**31 - 1
-_SLICE = 1 << 24  # entries that a temporary array may have
 
 
 def read_svmlight(
@@ -74,7 +66,7 @@ def read_svmlight(
     -------
     Dataset
         Its `qid` is int64 if every query id of the files is a 64-bit integer. Else it is text: the integers in
-        decimal (007 is 7), the others as they stand; bytes that are no UTF-8 become surrogates.
+        decimal (007 is 7), the others as written; bytes that are not UTF-8 become surrogates.
 
     Raises
     ------
@@ -94,7 +86,7 @@ def read_svmlight(
 
 @dataclass
 class RawSamples:
-    """What the files say, with indices as written."""
+    """The samples of the files, with indices as written."""
 
     y: NDArray[np.float64]
     qid: NDArray[np.int64] | NDArray[np.str_] | None
@@ -117,12 +109,12 @@ def load(
     n_threads: int | None = None,
     keep_bad: int = 0,
 ) -> RawSamples:
-    """All samples of the files. Bad lines raise; with `keep_bad` they are skipped and that many described."""
+    """All samples of the files. A bad line raises; with `keep_bad` bad lines are skipped and so many described."""
     paths = _as_paths(path_or_paths)
     if n_threads is not None and n_threads < 1:
         raise ValueError(f"n_threads must be 1 or more, got {n_threads}")
     n_threads = threads.count(-1 if n_threads is None else n_threads)
-    min_index = 0 if zero_based else 1  # "auto" is true: 0 may occur
+    min_index = 0 if zero_based else 1  # "auto" is true: index 0 is allowed
     reader = _make_reader(np.dtype(dtype), min_index=min_index, keep_bad=keep_bad)
     bad_lines: list[str] = []
     for path in paths:
@@ -146,8 +138,7 @@ def query_ids(
 ) -> NDArray[np.int64] | NDArray[np.str_]:
     """The query of each row: int64 if every id is an integer, else all ids as text.
 
-    In `text_rows`, which are the rows whose id is no integer, `ids` holds the place of the id in `texts`. It is
-    written over.
+    For `text_rows`, the rows whose id is no integer, `ids` holds the index of the id in `texts`. `ids` is overwritten.
     """
     if not text_rows.size:
         return ids
@@ -155,7 +146,7 @@ def query_ids(
     is_number[text_rows] = False
     numbers, places = np.unique(ids[is_number], return_inverse=True)
     ids[is_number] = len(texts) + places
-    # Bytes that are no UTF-8 become surrogates, so that distinct ids stay distinct.
+    # Bytes that are not UTF-8 become surrogates, so that distinct ids stay distinct.
     names = [text.decode("utf-8", "surrogateescape") for text in texts] + [str(number) for number in numbers.tolist()]
     return np.array(names, dtype=np.str_)[ids]
 
@@ -195,9 +186,6 @@ def _check_options(zero_based: ZeroBased, n_features: int | None, feature_ids: N
         raise ValueError(f"n_features is {n_features} but there are {ids.size} feature_ids")
 
 
-# ---- from indices to columns
-
-
 @dataclass(frozen=True)
 class _Columns:
     count: int
@@ -206,7 +194,7 @@ class _Columns:
 
 
 def _choose_columns(raw: RawSamples, n_features: int | None, feature_ids: NDArray[Any] | None, extra: str) -> _Columns:
-    """Turn the indices of `raw` into columns, in place where that is possible."""
+    """Turn the indices of `raw` into columns, in place if possible."""
     if feature_ids is not None:
         ids = np.asarray(feature_ids, dtype=np.int64)
         ignored = _drop_extra(raw, lambda part: _is_in(part, ids), extra, f"the {ids.size} known features")
@@ -234,12 +222,13 @@ def _shift_to_int32(raw: RawSamples, first: int) -> None:
 
 
 def _slices(size: int) -> Iterator[slice]:
-    for start in range(0, size, _SLICE):
-        yield slice(start, min(start + _SLICE, size))
+    step = read_settings().slice_entries
+    for start in range(0, size, step):
+        yield slice(start, min(start + step, size))
 
 
 def _distinct(indices: NDArray[Any]) -> NDArray[np.int64]:
-    """The sorted distinct indices; slice by slice, so that no sorted copy of all of them is needed."""
+    """The sorted distinct indices, computed by slices to avoid a sorted copy of all of them."""
     distinct = np.empty(0, dtype=np.int64)
     for part in _slices(indices.size):
         distinct = np.union1d(distinct, indices[part])
@@ -247,7 +236,7 @@ def _distinct(indices: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _positions(indices: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Where each index stands in `ids`, which hold them all."""
+    """The position of each index in `ids`, which contains all of them."""
     positions = np.empty(indices.size, dtype=np.int32)
     for part in _slices(indices.size):
         positions[part] = np.searchsorted(ids, indices[part])
@@ -257,12 +246,12 @@ def _positions(indices: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.int3
 def _is_in(indices: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.bool_]:
     if ids.size == 0:
         return np.zeros(indices.size, dtype=np.bool_)
-    places = np.minimum(np.searchsorted(ids, indices), ids.size - 1)
-    return np.asarray(ids[places] == indices)
+    positions = np.minimum(np.searchsorted(ids, indices), ids.size - 1)
+    return np.asarray(ids[positions] == indices)
 
 
 def _drop_extra(raw: RawSamples, known: Callable[[NDArray[Any]], NDArray[np.bool_]], extra: str, name: str) -> int:
-    """Remove the entries whose index is not known; the number of distinct indices removed."""
+    """Remove the entries whose index is unknown, and return the number of distinct indices removed."""
     keep = np.empty(raw.indices.size, dtype=np.bool_)
     for part in _slices(raw.indices.size):
         keep[part] = known(raw.indices[part])
@@ -280,137 +269,3 @@ def _drop_extra(raw: RawSamples, known: Callable[[NDArray[Any]], NDArray[np.bool
     raw.indices = raw.indices[keep]
     raw.values = raw.values[keep]
     return int(dropped.size)
-
-
-# ---- from files to blocks of text
-
-
-def text_blocks(path: str) -> Iterator[NDArray[np.uint8]]:
-    """Blocks of whole lines of the file; only the last may lack its newline. The next one may take the memory of one.
-
-    Nothing is mapped: a file that another process truncates meanwhile would raise SIGBUS.
-    """
-    with open(path, "rb") as file:
-        version = Version(path, file.fileno())
-        head = file.peek(6)[:6]
-        kind = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
-        if kind is None and version.size is not None:
-            blocks = _plain_blocks(file, version.size)
-        elif kind is None:
-            blocks = _streamed_blocks(_pieces(file))
-        else:
-            blocks = _decompressed_blocks(path, kind, file)
-        for number, block in enumerate(blocks):
-            yield _check_text(path, block) if number == 0 else block
-        version.check()
-
-
-def _check_text(path: str, block: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The first block of a file without its byte order mark; an error if it is not text at all."""
-    head = block[:4096].tobytes()
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{path}: expected svmlight text in ASCII or UTF-8, found UTF-16")
-    if b"\0" in head:
-        raise DataError(f"{path}: expected svmlight text, found binary data")
-    return block[3:] if head.startswith(b"\xef\xbb\xbf") else block
-
-
-def _plain_blocks(file: IO[bytes], size: int) -> Iterator[NDArray[np.uint8]]:
-    """The first `size` bytes of a plain file, in one buffer that is used again and again."""
-    buffer = np.empty(min(BLOCK_BYTES, size), dtype=np.uint8)
-    filled, left = 0, size
-    while left:
-        if filled == len(buffer):  # a line that is longer than the buffer
-            buffer = np.concatenate([buffer, np.empty(min(len(buffer), left), dtype=np.uint8)])
-        read = file.readinto(buffer[filled : filled + left].data)  # type: ignore[attr-defined]
-        if not read:
-            break
-        filled, left = filled + read, left - read
-        end = filled if not left else _last_newline(buffer, filled)
-        if end:
-            yield buffer[:end]
-            buffer[: filled - end] = buffer[end:filled].copy()
-            filled -= end
-
-
-def _last_newline(buffer: NDArray[np.uint8], size: int) -> int:
-    """The place behind the last newline among the first `size` bytes; 0 if there is none."""
-    window = 1 << 12
-    while True:
-        start = max(0, size - window)
-        found = buffer[start:size].tobytes().rfind(b"\n")
-        if found >= 0 or not start:
-            return start + found + 1 if found >= 0 else 0
-        window *= 16
-
-
-def _pieces(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
-    while piece := file.read(BLOCK_BYTES):
-        yield piece
-
-
-def _streamed_blocks(pieces: Iterable[bytes]) -> Iterator[NDArray[np.uint8]]:
-    """Pieces of text, joined and cut at newlines."""
-    waiting: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        size += len(piece)
-        end = piece.rfind(b"\n") + 1
-        if size < BLOCK_BYTES or end == 0:
-            waiting.append(piece)
-            continue
-        yield np.frombuffer(b"".join([*waiting, memoryview(piece)[:end]]), dtype=np.uint8)
-        waiting = [piece[end:]]
-        size = len(piece) - end
-    if size:
-        yield np.frombuffer(b"".join(waiting), dtype=np.uint8)
-
-
-_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-
-
-def _decompressed_blocks(path: str, kind: str, file: IO[bytes]) -> Iterator[NDArray[np.uint8]]:
-    opener: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {
-        "gzip": lambda packed: _pieces(gzip.GzipFile(fileobj=packed)),
-        "bzip2": lambda packed: _pieces(bz2.BZ2File(packed)),
-        "xz": lambda packed: _pieces(lzma.LZMAFile(packed)),
-        "zstd": lambda packed: _zstd_pieces(path, packed),
-    }
-    try:
-        yield from _streamed_blocks(opener[kind](file))
-    except EOFError:
-        raise DataError(f"{path}: the {kind} data are cut short") from None
-    except (OSError, zlib.error, lzma.LZMAError) as error:
-        raise DataError(f"{path}: the {kind} data are damaged ({error})") from None
-
-
-def _zstd_pieces(path: str, file: IO[bytes]) -> Iterator[bytes]:
-    """The text of a zstd file, of one or more frames."""
-    make, error = _zstd_decompressor(path)
-    frame = None
-    packed = b""
-    try:
-        while packed := packed or file.read(io.DEFAULT_BUFFER_SIZE):
-            frame = frame or make()
-            yield frame.decompress(packed)
-            packed = frame.unused_data if frame.eof else b""
-            frame = None if frame.eof else frame
-    except error as problem:
-        raise DataError(f"{path}: the zstd data are damaged ({problem})") from None
-    if frame is not None:
-        raise EOFError
-
-
-def _zstd_decompressor(path: str) -> tuple[Callable[[], Any], type[Exception]]:
-    """A maker of decompressors, and what they raise: Python's own from 3.14 on, or zstandard's."""
-    try:
-        module = import_module("compression.zstd")
-        return module.ZstdDecompressor, module.ZstdError
-    except ImportError:
-        pass
-    try:
-        module = import_module("zstandard")
-    except ImportError:
-        message = f"{path}: reading zstd files needs the package zstandard: pip install cutsvm[zstd]"
-        raise ImportError(message) from None
-    return lambda: module.ZstdDecompressor().decompressobj(), module.ZstdError

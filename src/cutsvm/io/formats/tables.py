@@ -1,4 +1,4 @@
-"""Sources of rows that are tables: CSV and TSV, Parquet, Arrow and Feather, read by pyarrow some rows at a time."""
+"""Tables as sources of rows: CSV and TSV, Parquet, Arrow and Feather, read by pyarrow."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 from cutsvm._utils.errors import DataError
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.files import SourceFile
+from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch
 
 __all__ = ["TableSource"]
 
-ROWS = 1 << 16  # of a batch, at most
-VALUES = 1 << 22  # of a batch, at most
-_CSV_BLOCK = 8 << 20  # bytes
-_HEAD = 1 << 20  # bytes in which the first line of a CSV file ends
+_MAX_HEAD = 1 << 20  # bytes of the first line of a CSV file
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _BAD_VALUE = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+: invalid value '(.*)'", re.S
@@ -31,7 +29,7 @@ Array = NDArray[Any]
 
 
 class TableSource:
-    """A table whose columns are numbers, but for the labels and queries, which may be text."""
+    """A table of numbers, whose labels and queries may be text."""
 
     zero_based: bool | None = None
 
@@ -52,11 +50,11 @@ class TableSource:
         self.feature_names: list[str] | None = [self._columns[place] for place in self._indices.features]
 
     def __iter__(self) -> Iterator[Batch]:
-        rows = 0
+        rows, use = 0, read_settings()
         with self._arrow_errors_as_data_error():
             for batch in self._batches:
-                batch.validate(full=True)  # Arrow itself trusts offsets, indices and lengths that a file states
-                step = max(1, min(ROWS, VALUES // max(1, len(self._columns))))
+                batch.validate(full=True)  # Arrow does not check offsets, indices and lengths
+                step = max(1, min(use.table_rows, use.table_values // max(1, len(self._columns))))
                 for start in range(0, batch.num_rows, step):
                     part = batch.slice(start, step)
                     yield self._batch(part, rows)
@@ -67,17 +65,19 @@ class TableSource:
         done: float | None = self._done()
         return done
 
-    # ---- the formats: (names of the columns, iterator of Arrow batches)
+    # Readers of the formats return the names of the columns and an iterator of Arrow batches.
 
     def _parquet(self, columns: ColumnSpec) -> tuple[list[str], Iterator[Any]]:
-        file = import_module("pyarrow.parquet").ParquetFile(self._file.lend())
+        file = import_module("pyarrow.parquet").ParquetFile(self._file.duplicate())
         self._resolve_columns(file.schema_arrow, columns)
-        return list(file.schema_arrow.names), self._counted(file.iter_batches(batch_size=ROWS), file.metadata.num_rows)
+        return list(file.schema_arrow.names), self._counted(
+            file.iter_batches(batch_size=read_settings().table_rows), file.metadata.num_rows
+        )
 
     def _ipc(self, columns: ColumnSpec) -> tuple[list[str], Iterator[Any]]:
         ipc = import_module("pyarrow.ipc")
-        # Not mapped: a page that is not there any more would be a SIGBUS.
-        file = self._arrow.PythonFile(self._file.lend(), mode="r")
+        # Not mapped: a file that is truncated meanwhile would raise SIGBUS.
+        file = self._arrow.PythonFile(self._file.duplicate(), mode="r")
         try:
             reader = ipc.open_file(file)
             count = reader.num_record_batches
@@ -101,7 +101,7 @@ class TableSource:
         reader = arrow_csv.open_csv(
             stream,
             read_options=arrow_csv.ReadOptions(
-                use_threads=False, block_size=_CSV_BLOCK, column_names=names, skip_rows=int(header)
+                use_threads=False, block_size=read_settings().csv_bytes, column_names=names, skip_rows=int(header)
             ),
             parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
             convert_options=arrow_csv.ConvertOptions(column_types={names[place]: number for place in numeric}),
@@ -109,15 +109,15 @@ class TableSource:
         return names, iter(reader)
 
     def _stream(self) -> tuple[Any, Any]:
-        """The text of the file, and the file itself."""
-        raw = self._arrow.PythonFile(self._file.lend(), mode="r")
+        """The decompressed stream, and the file."""
+        raw = self._arrow.PythonFile(self._file.duplicate(), mode="r")
         codec = next((codec for suffix, codec in _CODECS.items() if self._path.lower().endswith(suffix)), None)
         return (raw if codec is None else self._arrow.CompressedInputStream(raw, codec)), raw
 
     def _csv_head(self) -> tuple[list[str], str, bool]:
-        """Names of the columns, what is between them, and whether the names are in the first line."""
+        """Names of the columns, the delimiter, and whether the first line is a header."""
         stream, _ = self._stream()
-        head = stream.read(_HEAD).decode("utf-8-sig", errors="replace")
+        head = stream.read(_MAX_HEAD).decode("utf-8-sig", errors="replace")
         if not head.strip():
             raise DataError(f"{self.name}: no samples")
         line = re.split("[\r\n]", head, maxsplit=1)[0]
@@ -132,7 +132,7 @@ class TableSource:
         names = fields if header else [f"f{place}" for place in range(len(fields))]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"{self.name}: the column {twice!r} is there twice")
+            raise DataError(f"{self.name}: the column {twice!r} appears twice")
         return names, delimiter, header
 
     def _counted(self, batches: Iterator[Any], total: int, *, rows: bool = True) -> Iterator[Any]:
@@ -142,22 +142,20 @@ class TableSource:
             read += batch.num_rows if rows else 1
             yield batch
 
-    # ---- from Arrow's columns to arrays
-
     def _is_numeric(self, kind: Any) -> bool:
         types = self._arrow.types
         known = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
         return bool(known)
 
     def _check_label(self, kind: Any, name: str) -> None:
-        """Labels and queries are numbers or text, or codes of such values."""
+        """Refuse labels and queries that are neither numbers nor text, nor codes of them."""
         types = self._arrow.types
         value = kind.value_type if types.is_dictionary(kind) else kind
         if not (self._is_numeric(value) or types.is_string(value) or types.is_large_string(value)):
             raise DataError(f"{self.name}: column {name!r} holds {kind}, expected numbers or text")
 
     def _resolve_columns(self, schema: Any, columns: ColumnSpec) -> None:
-        """Finds the columns, and refuses features that are no numbers."""
+        """Find the columns, and refuse features that are not numbers."""
         self._indices = columns.resolve(self.name, schema.names)
         types = self._arrow.types
         for place in self._indices.features:
@@ -202,10 +200,10 @@ class TableSource:
         return values.astype(str) if values.dtype == object else values
 
     def _arrow_errors_as_data_error(self) -> Any:
-        return _Failures(self)
+        return _ArrowErrors(self)
 
-    def say(self, error: Exception) -> str:
-        """What Arrow found, with the name of the column."""
+    def describe(self, error: Exception) -> str:
+        """The message of Arrow, with the row and the name of the column."""
         text = str(error)
         found = _BAD_VALUE.search(text)
         if found is None:
@@ -219,8 +217,8 @@ class TableSource:
         return int(self._csv_head()[2])
 
 
-class _Failures:
-    """Turns what Arrow raises into a DataError."""
+class _ArrowErrors:
+    """Turns errors of Arrow into `DataError`."""
 
     def __init__(self, table: TableSource) -> None:
         self._table = table
@@ -229,9 +227,9 @@ class _Failures:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        # UnicodeDecodeError: names or texts that are no UTF-8. OverflowError: lengths beyond those of C.
+        # UnicodeDecodeError: text that is not UTF-8. OverflowError: lengths that do not fit the types of C.
         if isinstance(error, (self._table._arrow.ArrowException, UnicodeDecodeError, OverflowError)):
-            raise DataError(self._table.say(error)) from None
+            raise DataError(self._table.describe(error)) from None
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError) and error.errno is None:
             raise DataError(f"{self._table.name}: {error}") from None
 

@@ -1,13 +1,13 @@
 """What a model file holds of a kernel machine: its support vectors and their coefficients.
 
-    header    gamma: the number that was used
+    header    gamma: the number used
     arrays    dual_coef (classes - 1, support), support (rows of the training data), n_support (of each class)
               support_vectors (support, features), or of CSR its three arrays: support_data, support_indices,
               support_indptr
               coef (pairs of classes, features), if the kernel is linear
 
-A precomputed kernel is refused: such a model has no support vectors, and without the training rows, whose kernel values
-it asks for, it is of no use.
+A precomputed kernel is refused: such a model has no support vectors, and predicts only with kernel values of the
+training rows.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Array = npt.NDArray[Any]
 
 _KERNELS = ("rbf", "poly", "linear")
 _CSR = ("support_data", "support_indices", "support_indptr")
-_WIDEST = 1 << 62
-_LARGEST_DEGREE = 1 << 16  # a power takes time, and none above this is of any use
+_MAX_FEATURES = 1 << 62
+_MAX_DEGREE = 1 << 16  # larger powers take long, and are of no use
 
 
 def pack(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -63,7 +63,7 @@ def pack(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 def restore(expect: Expect, estimator: Any, task: Task, header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Set the support vectors of an estimator that has its parameters and classes, after checking them."""
     classes, width = len(estimator.classes_), header.get("n_features")
-    expect.that(type(width) is int and 0 <= width < _WIDEST, "a number of features")
+    expect.that(type(width) is int and 0 <= width < _MAX_FEATURES, "a number of features")
     assert isinstance(width, int)
     _check_kernel(expect, estimator, header.get("gamma"))
     estimator.gamma_ = header["gamma"]
@@ -71,7 +71,7 @@ def restore(expect: Expect, estimator: Any, task: Task, header: dict[str, Any], 
     count = dual.shape[1]
     support = _array(expect, arrays, "support", (count,), "i8")
     own = _array(expect, arrays, "n_support", (classes,), "i8")
-    # One by one: a sum of numbers from a file may overflow to anything.
+    # Each alone first: a sum of numbers from a file may overflow.
     expect.that(bool(np.all((own >= 0) & (own <= count))) and int(own.sum()) == count, "a class for every support row")
     expect.that(bool((support >= 0).all()), "rows of the training data as support")
     estimator.dual_coef_, estimator.support_, estimator.n_support_ = dual, support, own
@@ -86,7 +86,7 @@ def restore(expect: Expect, estimator: Any, task: Task, header: dict[str, Any], 
 
 
 def _check_kernel(expect: Expect, estimator: Any, gamma: Any) -> None:
-    """The parameters that predictions depend on."""
+    """Check the parameters that predictions depend on."""
     try:
         validation.one_of("kernel", estimator.kernel, _KERNELS)
         validation.whole("degree", estimator.degree, least=1)
@@ -95,17 +95,17 @@ def _check_kernel(expect: Expect, estimator: Any, gamma: Any) -> None:
     except (ValueError, OverflowError) as error:
         raise ModelFileError(f"{expect.name}: {str(error)[:200]}") from None
     expect.that(type(gamma) is float, "a number as gamma")
-    expect.that(estimator.degree <= _LARGEST_DEGREE, f"a degree of at most {_LARGEST_DEGREE:,}")
+    expect.that(estimator.degree <= _MAX_DEGREE, f"a degree of at most {_MAX_DEGREE:,}")
 
 
 def _array(expect: Expect, arrays: dict[str, Array], name: str, shape: tuple[int | None, ...], *kinds: str) -> Array:
-    """The array of this name, finite, of one of these kinds and of this shape, in which None is any length."""
+    """The array of this name after a check of its dtype, its shape (None: any length), and that it is finite."""
     found = arrays.get(name, np.empty((), dtype=bool))
     expect.that(found.dtype.str[1:] in kinds, f"an array {name!r} of {' or '.join(kinds)}")
     fits = found.ndim == len(shape) and all(
-        side in (None, length) for side, length in zip(shape, found.shape, strict=True)
+        expected in (None, length) for expected, length in zip(shape, found.shape, strict=True)
     )
-    shown = " x ".join("any" if side is None else f"{side:,}" for side in shape)
+    shown = " x ".join("any" if length is None else f"{length:,}" for length in shape)
     expect.that(fits, f"{shown} numbers in {name!r}")
     expect.that(bool(np.isfinite(found).all()), f"finite numbers in {name!r}")
     return found

@@ -44,15 +44,15 @@ _CLASSIFIERS = frozenset(
     }
 )
 # LIBLINEAR counts features in an int, and every unused id costs a line of text.
-_WIDEST = 50_000_000
-# The words that have an underscore: of the header, and solvers.
+_MAX_FEATURES = 50_000_000
+# Words with an underscore: of the header, and names of solvers.
 _NAMES = re.compile(rb"\b(?:solver_type|nr_class|nr_feature|L[12]R_[A-Z0-9_]+|MCSVM_CS)\b")
 _LINES_PER_PIECE = 8192
 
 
 @dataclass(frozen=True, eq=False)
 class LinearWeights:
-    """A linear classifier: coef (1 or K, d), intercept (1 or K,), or None where there is none."""
+    """A linear classifier: coef (1 or K, d), intercept (1 or K,) or None."""
 
     classes: npt.NDArray[Any]
     coef: npt.NDArray[np.float64]
@@ -62,14 +62,14 @@ class LinearWeights:
 def check_writable(
     classes: npt.NDArray[Any], zero_based: bool | None, feature_ids: npt.NDArray[np.int64] | None
 ) -> None:
-    """Say what LIBLINEAR's format cannot hold; to be asked before hours of training, too."""
+    """Raise `ModelFileError` if LIBLINEAR's format cannot hold the model."""
     integral = classes.dtype.kind in "iu" or (classes.dtype.kind == "f" and bool(np.all(classes == np.rint(classes))))
     if not integral or not np.all(np.abs(classes.astype(np.float64)) < 2**31):
         shown = ", ".join(map(str, classes[:3].tolist()))
         raise ModelFileError(f"LIBLINEAR's format holds integer labels only; these are {shown}, ...")
     if zero_based:
         raise ModelFileError("LIBLINEAR numbers features from 1; this model was trained on features from 0")
-    if feature_ids is not None and len(feature_ids) and int(feature_ids[-1]) > _WIDEST:
+    if feature_ids is not None and len(feature_ids) and int(feature_ids[-1]) > _MAX_FEATURES:
         raise ModelFileError(f"LIBLINEAR's format needs a line per feature up to the last, {feature_ids[-1]}")
 
 
@@ -90,12 +90,12 @@ def text_pieces(model: LinearWeights, feature_ids: npt.NDArray[np.int64] | None 
 
 
 def _line(values: list[float]) -> bytes:
-    """repr gives the shortest text that reads back as the same number."""
+    """The values in the shortest decimals that read back exactly."""
     return (" ".join(map(repr, values)) + " \n").encode("ascii")
 
 
 def _weight_lines(coef: npt.NDArray[np.float64], feature_ids: npt.NDArray[np.int64] | None) -> Iterator[bytes]:
-    """One line per feature id from 1 on; ids that were never seen get zeros."""
+    """One line per feature id from 1 on; zeros for ids that did not occur."""
     unseen = b"0 " * len(coef) + b"\n"
     next_id = 1
     for start in range(0, coef.shape[1], _LINES_PER_PIECE):
@@ -112,7 +112,7 @@ def _weight_lines(coef: npt.NDArray[np.float64], feature_ids: npt.NDArray[np.int
 
 def read_text(name: str, text: bytes) -> LinearWeights:
     """The model in `text`; errors as `name:line: what was expected`."""
-    # Python takes 1_000 for a number, and blanks beyond ASCII for blanks; LIBLINEAR does not.
+    # Python accepts 1_000 as a number, and blanks beyond ASCII; LIBLINEAR does not.
     odd = re.search(rb"[_\x00\x1c-\x1f\x80-\xff]", _NAMES.sub(lambda name: b" " * len(name[0]), text))
     if odd is not None:
         line = text.count(b"\n", 0, odd.start()) + 1
@@ -125,7 +125,7 @@ def read_text(name: str, text: bytes) -> LinearWeights:
         raise ModelFileError(f"{name}:{head['solver_type'][0]}: expected a classifier, not {solver[:40]!r}")
     columns = 1 if len(labels) == 2 and solver != _CRAMMER_SINGER else len(labels)
     rows = features + (bias >= 0)
-    # No giant allocation: every number takes two bytes of the file or more.
+    # Every number takes two bytes of the file or more: allocate no more than the file can hold.
     if rows * columns > len(text):
         raise ModelFileError(f"{name}:{head['nr_feature'][0]}: more features than the file has numbers")
     tokens = text[start:].split()
@@ -134,14 +134,14 @@ def read_text(name: str, text: bytes) -> LinearWeights:
     weights = _floats(name, tokens).reshape(rows, columns).T
     with np.errstate(over="ignore"):
         intercept = weights[:, -1] * bias if bias >= 0 else None
-        model = _in_our_order(labels, weights[:, :features], intercept)
+        model = _with_ascending_classes(labels, weights[:, :features], intercept)
     if not (np.isfinite(model.coef).all() and (model.intercept is None or np.isfinite(model.intercept).all())):
         raise ModelFileError(f"{name}: expected weights, and their products with the bias, that float64 can hold")
     return model
 
 
 def _head(name: str, text: bytes) -> tuple[dict[str, tuple[int, str]], int]:
-    """The lines before `w` as {word: (line number, rest)}, and where the weights start."""
+    """The lines before `w` as {word: (line number, rest)}, and the offset of the weights."""
     head: dict[str, tuple[int, str]] = {}
     start, number = 0, 0
     while start < len(text):
@@ -202,10 +202,10 @@ def _floats(name: str, tokens: list[bytes]) -> npt.NDArray[np.float64]:
     return values
 
 
-def _in_our_order(
+def _with_ascending_classes(
     labels: list[int], coef: npt.NDArray[np.float64], intercept: npt.NDArray[np.float64] | None
 ) -> LinearWeights:
-    """Classes ascending; for two of them one row of weights that is positive for the larger."""
+    """The classes in ascending order; of two classes one row of weights, positive for the larger label."""
     order = np.argsort(labels)
     classes = np.array(labels, dtype=np.int64)[order]
     if len(labels) > 2:

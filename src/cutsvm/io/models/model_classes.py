@@ -1,4 +1,4 @@
-"""The labels of a model, in its header and back, with the dtype that they had."""
+"""The classes of a model, to its header and back, with their dtype."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cutsvm.io.models.model_format import Expect, ModelFileError
 __all__ = ["pack_classes", "unpack_classes"]
 
 _CLASS_KINDS = "biufU"
-# A label array is as wide as its longest label: a short file could ask for a very large one.
-_LARGEST_CLASS_TEXT = 1 << 26
+# An array of texts is as wide as its longest one: a short file could state a very large array.
+_MAX_TEXT = 1 << 26
 
 
 def pack_classes(classes: npt.NDArray[Any]) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def pack_classes(classes: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def unpack_classes(expect: Expect, packed: Any, *, ordered: bool) -> npt.NDArray[Any]:
-    """The labels with the dtype they had, ascending if `ordered`; nothing in the file can make them wide."""
+    """The classes with their dtype, checked to be ascending if `ordered`, otherwise distinct."""
     expect.that(isinstance(packed, dict) and isinstance(packed.get("values"), list), "a list of classes")
     values, kind = packed["values"], packed.get("dtype")
     letter = kind.lstrip("<|")[:1] if isinstance(kind, str) else ""
@@ -35,9 +35,9 @@ def unpack_classes(expect: Expect, packed: Any, *, ordered: bool) -> npt.NDArray
     expect.that(all(type(value) is of_kind for value in values), f"classes of dtype {kind[:20]!r}")
     if of_kind is str:
         longest = max(map(len, values), default=0)
-        expect.that(longest * len(values) <= _LARGEST_CLASS_TEXT, "shorter class names")
+        expect.that(longest * len(values) <= _MAX_TEXT, "shorter class names")
     try:
-        # The stated width of a string dtype is ignored: numpy finds the one that the values need.
+        # The stated width of a string dtype is ignored: NumPy determines it from the values.
         dtype = np.dtype(object if kind == "O" else str if of_kind is str else kind)
         classes = np.array(values, dtype=dtype.newbyteorder("="))
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Fitted estimators to files and back: cutsvm's own format and LIBLINEAR's text."""
+"""Writing and reading fitted estimators: the format of cutsvm, and LIBLINEAR's text."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def save_model(
 def load_model(path: str | os.PathLike[str]) -> SavedModel:
     """Read a model file of either format; `ModelFileError` says what is wrong with a bad one."""
     name = os.fspath(path)
-    # Opened once and looked at without moving on: it may be a pipe.
+    # Opened once, its start only peeked at: it may be a pipe.
     with open(path, "rb") as stream:
         start = stream.peek(64)
         kind = _kind(start)
@@ -95,7 +95,7 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """Whether the file starts as a model does; it may still be damaged."""
+    """Whether the file starts like a model; it may be damaged."""
     with open(path, "rb") as stream:
         return _kind(stream.peek(64)) is not None
 

@@ -1,11 +1,10 @@
-"""The container of a model file or a checkpoint: a JSON header and raw arrays, checked before anything is believed.
+"""The format of model files and checkpoints: a JSON header and raw arrays, checked when they are read.
 
-    cutsvm-model 1 header=H total=T sha256=S      T: bytes in all, S: of everything after this line
+    cutsvm-model 1 header=H total=T sha256=S      T: bytes of the file, S: of everything after this line
     {... "arrays": [{"name", "dtype", "shape", "offset", "length"}, ...]}     H bytes, padded with spaces
     the arrays, little-endian, each starting at a multiple of 64 bytes after the header
 
-There is nothing to execute in it. A file is read only as far as its real length, so no number in a header
-can make the reader allocate more than the file holds.
+A file holds nothing to execute. No number in a header can make the reader allocate more than the file holds.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ __all__ = ["MAGIC", "Expect", "ModelFileError", "pack", "read_bytes", "unpack"]
 MAGIC = b"cutsvm-model"
 VERSION = 1  # of either kind
 _FIRST_LINE = re.compile(rb"cutsvm-[a-z]+ 1 header=(\d{1,18}) total=(\d{1,18}) sha256=([0-9a-f]{64})")
-_LONGEST_FIRST_LINE = 160
+_MAX_FIRST_LINE = 160
 _ALIGN = 64
 _DTYPES = {"<f8": np.float64, "<f4": np.float32, "<i8": np.int64, "<i4": np.int32}
 _CHUNK = 1 << 20
-_LONGEST = 1 << 48  # of an array's sides: one that is empty would pass any test of its length
+_MAX_LENGTH = 1 << 48  # of a dimension: an empty array could state any
 
 Array = npt.NDArray[Any]
 Kind = Literal["model", "checkpoint"]
@@ -44,7 +43,7 @@ class ModelFileError(ValueError):
 
 
 class Expect:
-    """Turns a broken expectation into an error that names the file."""
+    """Raises `ModelFileError` with the name of the file for a condition that does not hold."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -55,7 +54,7 @@ class Expect:
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, Array], kind: Kind = "model") -> list[bytes | memoryview]:
-    """The bytes of a file, in pieces; of the arrays no copies. `header` must not have a key "arrays"."""
+    """The bytes of a file in pieces, without copies of the arrays. `header` must not have a key "arrays"."""
     table: list[dict[str, Any]] = []
     pieces: list[bytes | memoryview] = []
     offset = 0
@@ -78,7 +77,7 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, Array], kind: Kind = "m
 
 
 def _first_line(kind: Kind, header: int, after: int, digest: str) -> bytes:
-    """The first line, whose own length is part of the total that it states."""
+    """The first line; the total that it states includes its own length."""
     total = after
     while True:
         line = f"cutsvm-{kind} {VERSION} header={header} total={total} sha256={digest}\n".encode("ascii")
@@ -88,7 +87,7 @@ def _first_line(kind: Kind, header: int, after: int, digest: str) -> bytes:
 
 
 def read_bytes(stream: BinaryIO, limit: int | None = None) -> bytes:
-    """What is left of a file or pipe, at most `limit` bytes; too large a `limit` allocates nothing."""
+    """The rest of a file or pipe, at most `limit` bytes; allocates only what is read."""
     chunks: list[bytes] = []
     left = math.inf if limit is None else limit
     while left > 0 and (chunk := stream.read(int(min(left, _CHUNK)))):
@@ -98,8 +97,8 @@ def read_bytes(stream: BinaryIO, limit: int | None = None) -> bytes:
 
 
 def unpack(name: str, stream: BinaryIO, kind: Kind = "model") -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays of a file from its beginning, its length and checksum verified."""
-    line = stream.readline(_LONGEST_FIRST_LINE)
+    """Header and arrays of a file, its length and checksum verified."""
+    line = stream.readline(_MAX_FIRST_LINE)
     header_length, total, digest = _parse_first_line(name, line, kind)
     status = os.fstat(stream.fileno())
     if stat.S_ISREG(status.st_mode):
@@ -109,7 +108,7 @@ def unpack(name: str, stream: BinaryIO, kind: Kind = "model") -> tuple[dict[str,
     if hashlib.sha256(body).hexdigest() != digest:
         raise ModelFileError(f"{name}: damaged: the checksum does not match")
     if header_length > len(body):
-        raise ModelFileError(f"{name}: the header is said to be longer than the file")
+        raise ModelFileError(f"{name}: the stated header is longer than the file")
     header = _parse_header(name, body[:header_length])
     return header, _arrays(name, header.pop("arrays", None), memoryview(body)[header_length:])
 
@@ -124,13 +123,13 @@ def _parse_first_line(name: str, line: bytes, kind: Kind) -> tuple[int, int, str
         raise ModelFileError(f"{name}: written by a newer cutsvm (format {int(version)}, this one reads {VERSION})")
     match = _FIRST_LINE.fullmatch(line.removesuffix(b"\n"))
     if match is None or not line.endswith(b"\n"):
-        raise ModelFileError(f"{name}: the first line is cut off or damaged")
+        raise ModelFileError(f"{name}: the first line is truncated or damaged")
     return int(match[1]), int(match[2]), match[3].decode("ascii")
 
 
 def _check_length(name: str, found: int, stated: int) -> None:
     if found < stated:
-        raise ModelFileError(f"{name}: truncated: {found} of {stated} bytes are there")
+        raise ModelFileError(f"{name}: truncated: {found} of {stated} bytes")
     if found > stated:
         raise ModelFileError(f"{name}: has bytes after its end (expected {stated} in all)")
 
@@ -146,7 +145,7 @@ def _parse_header(name: str, text: bytes) -> dict[str, Any]:
 
 
 def _arrays(name: str, table: Any, data: memoryview) -> dict[str, Array]:
-    """The arrays, one behind the other and filling the file exactly, as `pack` lays them out."""
+    """The arrays, which must fill the file in order, as `pack` writes them."""
     if not isinstance(table, list):
         raise ModelFileError(f"{name}: the header has no list of arrays")
     arrays: dict[str, Array] = {}
@@ -154,7 +153,7 @@ def _arrays(name: str, table: Any, data: memoryview) -> dict[str, Array]:
     for entry in table:
         key, dtype, shape, length = _entry(name, entry, offset)
         if key in arrays or offset + length > len(data):
-            raise ModelFileError(f"{name}: array {key!r} is there twice or reaches past the end of the file")
+            raise ModelFileError(f"{name}: array {key!r} appears twice or extends beyond the end of the file")
         stored = np.frombuffer(data[offset : offset + length], dtype=dtype)
         arrays[key] = stored.astype(_DTYPES[dtype]).reshape(shape)
         offset += length + -length % _ALIGN
@@ -170,11 +169,11 @@ def _entry(name: str, entry: Any, offset: int) -> tuple[str, str, tuple[int, ...
     key, dtype, shape = entry.get("name"), entry.get("dtype"), entry.get("shape")
     if not isinstance(key, str) or not isinstance(dtype, str) or dtype not in _DTYPES:
         raise ModelFileError(f"{name}: array {key!r} has dtype {dtype!r}; expected one of {sorted(_DTYPES)}")
-    if not isinstance(shape, list) or len(shape) > 2 or not all(type(n) is int and 0 <= n < _LONGEST for n in shape):
+    if not isinstance(shape, list) or len(shape) > 2 or not all(type(n) is int and 0 <= n < _MAX_LENGTH for n in shape):
         raise ModelFileError(f"{name}: array {key!r} has no valid shape")
     length = math.prod(shape) * np.dtype(dtype).itemsize
     if type(entry.get("length")) is not int or entry["length"] != length:
-        raise ModelFileError(f"{name}: the length of array {key!r} does not fit its shape")
+        raise ModelFileError(f"{name}: the length of array {key!r} does not match its shape")
     if type(entry.get("offset")) is not int or entry["offset"] != offset:
-        raise ModelFileError(f"{name}: array {key!r} does not start where it should")
+        raise ModelFileError(f"{name}: array {key!r} has a wrong offset")
     return key, dtype, tuple(shape), length

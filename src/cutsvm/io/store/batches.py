@@ -1,4 +1,4 @@
-"""Rows on their way from a source into a store or into memory: some at a time, each checked as it passes."""
+"""Batches of rows that sources yield, and their checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cutsvm._native import core
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.validation import check_sparse, csr_is_sorted
 
-__all__ = ["Batch", "Codes", "Source", "as_csr", "checked", "is_sparse", "row_numbers", "too_wide", "value_type"]
+__all__ = ["Batch", "Codes", "Source", "as_csr", "checked", "checked_queries", "is_sparse", "too_wide", "value_type"]
 
 Array = NDArray[Any]
 INT32_MAX = 2**31 - 1
@@ -23,26 +23,26 @@ INT32_MAX = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows: a dense or CSR matrix, labels, and weights and queries where the source has them."""
+    """Some rows: a dense or CSR matrix, labels, and weights and queries if the source has them."""
 
     X: Any
     y: Array
     weights: Array | None = None
     qid: Array | None = None
-    base: int = 0  # the index of the first column, as far as it is known by now; it may fall from 1 to 0
+    base: int = 0  # the index of the first column as known so far; it may change from 1 to 0
 
 
 class Source(Protocol):
-    """Where rows come from. What it is said to know holds after the last batch."""
+    """Yields batches of rows. Its attributes are final after the last batch."""
 
     name: str
     feature_names: list[str] | None
-    zero_based: bool | None  # None: there are no indices, only columns
+    zero_based: bool | None  # None: the source has columns and no indices
 
     def __iter__(self) -> Iterator[Batch]: ...
 
     def done(self) -> float | None:
-        """The share that has been read, the last batch included; None if nobody knows how much there is."""
+        """The share that has been read, the last batch included; None if the total is unknown."""
 
 
 def is_sparse(X: Any) -> bool:
@@ -50,7 +50,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def value_type(dtype: DTypeLike | None, given: Any) -> np.dtype[Any]:
-    """float32 or float64: what was asked for, or the smaller that holds the values given."""
+    """float32 or float64: the dtype requested, or the smaller that holds the values given."""
     if dtype is not None:
         wanted = np.dtype(dtype)
         if wanted not in (np.float32, np.float64):
@@ -62,7 +62,7 @@ def value_type(dtype: DTypeLike | None, given: Any) -> np.dtype[Any]:
 
 
 def checked(batch: Batch, dtype: np.dtype[Any], source: Source, first: int) -> Batch:
-    """The batch with values of this type, CSR in canonical form; errors name row (from `first` on) and column."""
+    """The batch with values of this dtype, CSR in canonical form; first: the number of its first row, for messages."""
     X = batch.X
     if is_sparse(X):
         X = as_csr(X, source.name)
@@ -82,11 +82,11 @@ def checked(batch: Batch, dtype: np.dtype[Any], source: Source, first: int) -> B
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         raise DataError(f"{source.name}: row {first + row}: expected a label, found {y[row]}")
-    return Batch(X, y, _weights(batch.weights, rows, source, first), row_numbers(batch.qid, rows, source, first))
+    return Batch(X, y, _weights(batch.weights, rows, source, first), checked_queries(batch.qid, rows, source, first))
 
 
 def too_wide(name: str, index: int) -> DataError:
-    """An index that a store's columns, which are 32 bits wide, cannot hold."""
+    """The error for an index beyond the 32 bits of a store's columns."""
     return DataError(
         f"{name}: index {index} is too large for a store, expected at most {INT32_MAX}; open_dataset reads such files "
         "into memory, with the features that occur"
@@ -111,7 +111,7 @@ def _as_matrix(X: Any, dtype: np.dtype[Any], source: Source, first: int) -> Arra
         X = np.asarray(X)
         if X.dtype.kind not in "iufbO":
             raise ValueError(f"values of type {X.dtype}")
-        with np.errstate(over="ignore"):  # infinities are refused below, with their place
+        with np.errstate(over="ignore"):  # infinities are refused later, with row and column
             matrix: Array = X.astype(dtype, copy=False)
     except (TypeError, ValueError) as error:
         raise DataError(f"{source.name}: from row {first} on: expected numbers, found {error}") from None
@@ -165,7 +165,7 @@ def _numbers_or_text(values: Array, what: str, source: Source, first: int) -> Ar
         if kind == "S":
             return np.char.decode(values, "utf-8")
         if kind == "U" and len(values) and int(_code_points(values).max()) > sys.maxunicode:
-            raise ValueError("bytes that are no characters")
+            raise ValueError("bytes that are not characters")
     except ValueError as error:
         raise DataError(f"{source.name}: from row {first} on: expected {what} in UTF-8, found {error}") from None
     if kind not in "iufbUO":
@@ -180,7 +180,7 @@ def _code_points(texts: Array) -> NDArray[np.uint32]:
     return np.ascontiguousarray(texts, dtype=texts.dtype.newbyteorder("=")).view(np.uint32)
 
 
-def row_numbers(qid: Array | None, rows: int, source: Source, first: int) -> Array | None:
+def checked_queries(qid: Array | None, rows: int, source: Source, first: int) -> Array | None:
     """Queries as whole numbers or as text."""
     if qid is None:
         return None
@@ -200,15 +200,15 @@ def row_numbers(qid: Array | None, rows: int, source: Source, first: int) -> Arr
 
 
 class Codes:
-    """Numbers 0, 1, ... for texts, in the order in which they first appear."""
+    """Codes 0, 1, ... for texts, in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
 
     def encode(self, texts: Array) -> NDArray[np.int64]:
-        few, where = np.unique(texts.astype(str), return_inverse=True)
-        known = np.array([self._codes.setdefault(text, len(self._codes)) for text in few.tolist()], dtype=np.int64)
-        return known[where]
+        distinct, inverse = np.unique(texts.astype(str), return_inverse=True)
+        known = np.array([self._codes.setdefault(text, len(self._codes)) for text in distinct.tolist()], dtype=np.int64)
+        return known[inverse]
 
     @property
     def texts(self) -> Sequence[str]:

@@ -1,8 +1,8 @@
-"""convert: any source becomes a store, in one pass and with bounded memory.
+"""convert: writes any source as a store, in one pass and with bounded memory.
 
-The new data are written into a folder of their own inside the store. Only when all of them are safely on disk the
-manifest is replaced, in one step; then the old data go. So a kill at any moment leaves the old store as it was or,
-where there was none, a folder without a manifest: incomplete, and `convert` may be run again.
+The new data go into a folder of their own inside the store. When all of them are on disk, the manifest is replaced
+atomically, and then the old data are removed. So a kill at any moment leaves the old store as it was or, if there was
+none, a folder without a manifest: it is incomplete, and `convert` can be run again.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.open import as_source
 from cutsvm.io.store.batches import Source
-from cutsvm.io.store.manifest import NAME, is_ours, is_store, read_manifest
+from cutsvm.io.store.manifest import NAME, is_store, is_store_entry, read_manifest
 from cutsvm.io.store.store import Store
 from cutsvm.io.store.writer import BLOCK_BYTES, StoreWriter
 
 __all__ = ["Progress", "as_store", "convert"]
 
-# Called now and then with the rows so far, the bytes written, and the share that is done (None: nobody knows).
+# Called after each batch with the rows so far, the bytes written, and the share done (None: unknown).
 Progress = Callable[[int, int, float | None], object]
 
 
@@ -59,7 +59,7 @@ def convert(
         A path, as for `open_dataset`; several svmlight files; a pair of arrays (X, y), memory maps too; or an iterator
         of (X, y), (X, y, weights) or (X, y, weights, qid), some rows at a time.
     store
-        The folder. A store that is there is replaced once the new one is complete; any other folder is left alone.
+        The folder. An existing store is replaced once the new one is complete; any other folder is left alone.
     format, label, zero_based, n_features
         As for `open_dataset`.
     weight, qid
@@ -68,9 +68,9 @@ def convert(
     dtype
         float32 or float64; by default float32 is kept, small integers become float32, all else float64.
     block_bytes
-        About how much of the rows is one block; a fit has up to three of them mapped.
+        Approximate size of a block; a fit has up to three of them mapped.
     progress
-        Called with the rows so far, the bytes written, and the share that is done or None.
+        Called after each batch with the rows so far, the bytes written, and the share done or None.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def convert(
     Raises
     ------
     DataError
-        The text says where and what was expected. The store that was there is as it was.
+        Its text says where and what was expected. An existing store is as it was.
     """
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be 1 or more, got {block_bytes}")
@@ -110,7 +110,7 @@ def convert(
 def as_store(
     path: str | os.PathLike[str], *, label: str | None = None, zero_based: ZeroBased = "auto"
 ) -> Iterator[Dataset]:
-    """The store at the path; of a file a temporary one, in the folder for temporary files."""
+    """The store at the path; a file is converted to a temporary store, in the folder for temporary files."""
     if os.path.isdir(path):
         yield StoredDataset(Store(path))
         return
@@ -144,7 +144,7 @@ def _write(
 
 
 def _check_target(target: Path) -> None:
-    """A store, an empty folder, or nothing: anything else is left alone."""
+    """Raise unless the target is a store, an empty folder, or does not exist."""
     if target.is_dir():
         if any(target.iterdir()) and not is_store(target):
             raise DataError(f"{target}: a folder that is not a store; it is left alone")
@@ -156,31 +156,31 @@ def _check_target(target: Path) -> None:
 
 @contextmanager
 def _locked(target: Path) -> Iterator[None]:
-    """One conversion into a store at a time; the lock ends with the process."""
+    """Lock the store against other conversions; the lock ends with the process."""
     target.mkdir(exist_ok=True)
     descriptor = os.open(target, os.O_RDONLY)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise DataError(f"{target}: another convert is writing this store") from None
+            raise DataError(f"{target}: another process is converting into this store") from None
         yield
     finally:
         os.close(descriptor)
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Data folders that the manifest does not name: of a conversion that was cut off, or replaced by now."""
+    """Remove data folders that the manifest does not name: they are incomplete or replaced."""
     current = None
     if (target / NAME).exists():
         try:
             current = read_manifest(target).data
-        except DataError:  # damaged, or of a newer version: nobody can say what it needs
+        except DataError:  # damaged, or of a newer version: its data are unknown
             return
     for entry in target.iterdir():
-        if entry.is_dir() and is_ours(entry.name) and entry.name != current:
+        if entry.is_dir() and is_store_entry(entry.name) and entry.name != current:
             shutil.rmtree(entry, ignore_errors=True)
-        elif is_ours(entry.name) and entry.name != current:
+        elif is_store_entry(entry.name) and entry.name != current:
             entry.unlink()
 
 
@@ -191,7 +191,7 @@ def _disk_full_as_data_error(target: Path, writer: StoreWriter) -> Iterator[None
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
-        there = "; the store that was there is as it was" if (target / NAME).exists() else ""
+        there = "; the old store is as it was" if (target / NAME).exists() else ""
         raise DataError(
             f"{target}: {error.strerror}: after {writer.rows:,} rows, {writer.written:,} bytes{there}"
         ) from error

@@ -1,13 +1,13 @@
-"""The manifest of a store: what is in it, in JSON, checked before anything is believed.
+"""The manifest of a store: its contents in JSON, every field checked when it is read.
 
     STORE/manifest.json               {"format": "cutsvm-store", "version": 1, "data": "data-1f..", ..., "sha256": ...}
     STORE/data-1f.../block-000000.bin the rows, block by block
     STORE/data-1f.../y.bin ...        one number per row each: labels, weights, queries, squares of the rows
     STORE/data-1f.../feature_names.json ...  lists of texts
 
-A dense block is its rows one after the other. A CSR block is its row pointers and its columns, int32 and each filled up
-to a multiple of 64 bytes, and then its values. All numbers are little-endian. The manifest names the one data folder
-that counts and is replaced in one step, so that a store changes as a whole or not at all.
+A dense block holds its rows in C order. A CSR block holds its row pointers and its columns, both int32 and padded to a
+multiple of 64 bytes, and then its values. All numbers are little-endian. The manifest names the current data folder
+and is replaced atomically, so that a store changes as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -27,13 +27,23 @@ import numpy as np
 from cutsvm._utils.errors import DataError
 from cutsvm.io.strict_json import parse_json
 
-__all__ = ["ALIGN", "NAME", "Block", "Manifest", "Part", "is_data_folder", "is_ours", "is_store", "read_manifest"]
+__all__ = [
+    "ALIGN",
+    "NAME",
+    "Block",
+    "Manifest",
+    "Part",
+    "is_data_folder",
+    "is_store",
+    "is_store_entry",
+    "read_manifest",
+]
 
 NAME = "manifest.json"
 FORMAT, VERSION = "cutsvm-store", 1
 ALIGN = 64
-_LARGEST = 1 << 48  # rows, features, entries: sums of such numbers still fit 64 bits
-_LONGEST = 1 << 30  # bytes of a manifest
+_MAX_COUNT = 1 << 48  # rows, features, entries: sums of such numbers still fit 64 bits
+_MAX_BYTES = 1 << 30  # bytes of a manifest
 _LARGEST_FLOAT = sys.float_info.max
 _VALUES = ("<f4", "<f8")
 _COLUMNS = {"y": ("<f8", "<i8"), "weights": ("<f8",), "qid": ("<i8",), "squares": ("<f8",)}
@@ -42,7 +52,7 @@ _TEXTS = ("feature_names", "label_names", "qid_names")
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows, and the checksum (CRC-32) of their file."""
+    """A block of rows, and the checksum (CRC-32) of its file."""
 
     rows: int
     entries: int
@@ -73,7 +83,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is in a store."""
+    """The contents of a store."""
 
     data: str  # the folder
     layout: Literal["dense", "csr"]
@@ -81,10 +91,10 @@ class Manifest:
     rows: int
     features: int
     entries: int
-    zero_based: bool | None  # None: the data had no indices
+    zero_based: bool | None  # None: the source had no indices
     spread: float  # the largest feature over the smallest, by largest absolute values
     source: str
-    made_by: str
+    made_by: str  # version of cutsvm
     blocks: list[Block] = field(repr=False)
     parts: dict[str, Part] = field(repr=False)
 
@@ -106,8 +116,8 @@ class Manifest:
         return (json.dumps(fields, allow_nan=False, indent=1) + "\n").encode("ascii")
 
 
-def is_ours(name: str) -> bool:
-    """Whether `convert` makes something of this name inside a store, besides the manifest."""
+def is_store_entry(name: str) -> bool:
+    """Whether `convert` writes entries of this name inside a store, besides the manifest."""
     return is_data_folder(name) or re.fullmatch(r"\.cutsvm-[0-9a-f]{16}\.tmp", name) is not None
 
 
@@ -116,26 +126,26 @@ def is_data_folder(name: str) -> bool:
 
 
 def is_store(path: str | os.PathLike[str]) -> bool:
-    """Whether the path is a folder with our manifest, or what is left of a conversion that was cut off."""
+    """Whether the path is a folder with a manifest of cutsvm, or the rest of an incomplete conversion."""
     folder = Path(path)
     if not folder.is_dir():
         return False
     names = set(os.listdir(folder))
     if NAME not in names:
-        return bool(names) and all(map(is_ours, names))
-    with open(folder / NAME, "rb") as stream:  # other programs have manifests of this name, too
-        return f'"{FORMAT}"'.encode() in stream.read(200) and all(map(is_ours, names - {NAME}))
+        return bool(names) and all(map(is_store_entry, names))
+    with open(folder / NAME, "rb") as stream:  # other programs have manifests of this name
+        return f'"{FORMAT}"'.encode() in stream.read(200) and all(map(is_store_entry, names - {NAME}))
 
 
 def read_manifest(path: str | os.PathLike[str]) -> Manifest:
-    """The manifest of the store at `path`, every number in it checked against the others."""
+    """The manifest of the store at `path`, its fields checked for consistency."""
     file = Path(path) / NAME
     if not file.exists():
         if is_store(path):
             raise DataError(f"{os.fspath(path)}: incomplete: run convert again")
         raise DataError(f"{os.fspath(path)}: not a store: it has no {NAME}")
     with open(file, "rb") as stream:
-        text = stream.read(_LONGEST)
+        text = stream.read(_MAX_BYTES)
     fields = _parse(file, text)
     if fields.get("format") != FORMAT:
         raise DataError(f"{file}: not the manifest of a store: its format is {fields.get('format')!r}")
@@ -168,19 +178,19 @@ def _digest(fields: Mapping[str, Any]) -> str:
 
 
 def _checked(fields: dict[str, Any]) -> Manifest:
-    """The manifest, or a ValueError that names the field that cannot be."""
+    """The manifest; ValueError names the field that is wrong."""
     rows, features, entries = (_whole(fields, name) for name in ("rows", "features", "entries"))
     blocks = [_block(numbers) for numbers in _of_type(fields, "blocks", list)]
     layout = _one_of("layout", fields["layout"], ("dense", "csr"))
     if sum(block.rows for block in blocks) != rows or sum(block.entries for block in blocks) != entries:
-        raise ValueError("rows or entries are not those of the blocks together")
+        raise ValueError("rows or entries are not the sums over the blocks")
     if layout == "dense" and any(block.entries != block.rows * features for block in blocks):
         raise ValueError("a dense block has not rows x features entries")
     if layout == "csr" and (features >= 2**31 or any(block.entries >= 2**31 for block in blocks)):
         raise ValueError("a CSR block is larger than 32 bits can count")
     parts = {str(name): _part(name, part, rows) for name, part in _of_type(fields, "parts", dict).items()}
     if "y" not in parts or "squares" not in parts:
-        raise ValueError("labels or squares are not in it")
+        raise ValueError("labels or squares are missing")
     if not is_data_folder(_of_type(fields, "data", str)):
         raise ValueError("data is not the name of a data folder")
     zero_based = fields["zero_based"]
@@ -220,7 +230,7 @@ def _block(numbers: Any) -> Block:
 
 
 def _is_whole(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= _LARGEST
+    return type(value) is int and 0 <= value <= _MAX_COUNT
 
 
 def _whole(fields: Mapping[str, Any], name: str) -> int:

@@ -1,4 +1,4 @@
-"""A store that is there: a folder of rows in blocks that are mapped into memory when they are needed."""
+"""Reading a store: a folder of rows in blocks that are mapped into memory when they are used."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from cutsvm.io.strict_json import parse_json
 __all__ = ["Store"]
 
 Array = NDArray[Any]
-_Signature = tuple[int, int, int, int]  # of a file: its number, size, and the times of its last changes
-_CLOSE = 1e-9  # another instruction set adds in another order
-_PART = 1 << 17  # numbers that are looked at together
+_Signature = tuple[int, int, int, int]  # of a file: its inode, size, and times of change
+_SQUARES_RTOL = 1e-9  # other instruction sets add in another order
+_CHUNK = 1 << 17  # numbers that are checked at a time
 
 
 class Store:
     """Rows on disk.
 
     A block is checked when it is first read, and again if its file has changed since: length, checksum, valid CSR,
-    finite values. It is then used where it is mapped. If its file is truncated while it is mapped, or the disk fails,
-    zeros are read and `check_intact` raises (core/mapped_files.hpp); whoever uses a block asks it afterwards.
+    finite values. It is then used in place. If its file is truncated while it is mapped, or the disk fails, zeros are
+    read and `check_intact` raises (core/mapped_files.hpp); callers call it after they have used a block.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -53,9 +53,9 @@ class Store:
         return self.manifest.layout == "csr"
 
     def read(self, number: int, *, whole: bool = True) -> tuple[Array, ...]:
-        """The arrays of a block, in place: (X,) or (values, columns, pointers).
+        """The arrays of a block, mapped: (X,) or (values, columns, pointers).
 
-        whole: it is all in memory by then; without, pages come as they are looked at.
+        whole: read all pages now; otherwise they are read when they are used.
         """
         manifest = self.manifest
         block = manifest.blocks[number]
@@ -68,12 +68,12 @@ class Store:
         if fresh:
             _check(file, data, block.crc32)
         if whole and not fresh:
-            data[:: mmap.PAGESIZE].max(initial=0)  # touches every page, without the interpreter's lock
+            data[:: mmap.PAGESIZE].max(initial=0)  # reads every page, without the interpreter's lock
         arrays = [data[at : at + count * np.dtype(kind).itemsize].view(kind) for at, kind, count in sections]
         if not self.sparse:
             found: tuple[Array, ...] = (arrays[0].reshape(block.rows, manifest.features),)
         else:
-            # A copy of the pointers: rows keep their places, whatever happens to the file.
+            # The pointers are copied: they stay valid if the file is truncated.
             pointers, columns, values = arrays[0].copy(), arrays[1], arrays[2]
             found = values, columns, pointers
             if fresh:
@@ -85,7 +85,7 @@ class Store:
         return found
 
     def check_intact(self) -> None:
-        """Raises DataError if something that was mapped has been lost, so that zeros were read in its place."""
+        """Raise DataError if a mapped page could not be read, so that zeros took its place."""
         if not self._files.lost:
             return
         manifest = self.manifest
@@ -100,7 +100,7 @@ class Store:
                         f"{self.path / name}: truncated while it was read: {found} bytes, expected {size}; "
                         "run convert again"
                     )
-        raise DataError(f"{self.path}: a file of the store could not be read; is the disk all right? Run convert again")
+        raise DataError(f"{self.path}: a file of the store could not be read: check the disk, or run convert again")
 
     def _check_csr(self, file: Path, arrays: tuple[Array, ...]) -> None:
         values, columns, pointers = arrays
@@ -112,7 +112,7 @@ class Store:
             raise DataError(f"{file}: damaged: its rows are not valid CSR; run convert again")
 
     def _check_values(self, file: Path, number: int, arrays: tuple[Array, ...]) -> None:
-        """Refuses what is not finite, with its place, and squares that are not those of the rows."""
+        """Refuse values that are not finite, and squares that are not those of the rows."""
         values = arrays[0]
         if core.all_finite(values.reshape(-1), 1):
             self._check_squares(file, number, arrays)
@@ -128,10 +128,10 @@ class Store:
         )
 
     def _check_squares(self, file: Path, number: int, arrays: tuple[Array, ...]) -> None:
-        """The column of squares must be that of the rows; some rows at a time: a block may have millions."""
+        """Check the column |x_i|^2 against the rows, in chunks: a block may have millions of rows."""
         first, last = int(self.edges[number]), int(self.edges[number + 1])
-        for begin in range(0, last - first, _PART):
-            end = min(last - first, begin + _PART)
+        for begin in range(0, last - first, _CHUNK):
+            end = min(last - first, begin + _CHUNK)
             found = np.empty(end - begin)
             if self.sparse:
                 values, columns, pointers = arrays
@@ -139,7 +139,7 @@ class Store:
             else:
                 core.dense_squares(arrays[0][begin:end], found, 1)
             known = self.squares[first + begin : first + end]
-            wrong = np.flatnonzero(~np.isclose(found, known, rtol=_CLOSE, atol=0.0))
+            wrong = np.flatnonzero(~np.isclose(found, known, rtol=_SQUARES_RTOL, atol=0.0))
             if len(wrong):
                 row = int(wrong[0])
                 raise DataError(
@@ -148,7 +148,7 @@ class Store:
                 )
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy in another process needs: it maps files of its own."""
+        """The state without the mappings: a copy in another process maps the files itself."""
         return {key: value for key, value in vars(self).items() if key != "_files"}
 
     @cached_property
@@ -167,8 +167,8 @@ class Store:
 
     def _check_column(self, name: str, numbers: Array) -> None:
         """Labels are finite, weights and squares are 0 or more; |x|^2 may be beyond the largest number."""
-        for start in range(0, len(numbers), _PART):
-            part = numbers[start : start + _PART]
+        for start in range(0, len(numbers), _CHUNK):
+            part = numbers[start : start + _CHUNK]
             legal = np.isfinite(part) if name == "y" else part >= 0.0 if name == "squares" else _are_weights(part)
             if not legal.all():
                 row = start + int(np.argmin(legal))
@@ -192,7 +192,7 @@ class Store:
         return words
 
     def _part(self, name: str) -> NDArray[np.uint8] | None:
-        """The bytes of a part, mapped, as its checksum says; None if the store has none."""
+        """The bytes of a part, mapped, their checksum verified; None if the store has none."""
         part = self.manifest.parts.get(name)
         if part is None:
             return None
@@ -203,9 +203,9 @@ class Store:
         return data
 
     def _map(self, file: Path, size: int, *, soon: bool = True) -> tuple[NDArray[np.uint8], _Signature]:
-        """The bytes of a file, mapped, and which version of it; it must have the size that the manifest says.
+        """The bytes of a file of this size, mapped, and its signature.
 
-        soon: all will be read at once.
+        soon: advise the system that all of it will be read.
         """
         try:
             with open(file, "rb") as stream:
@@ -218,7 +218,7 @@ class Store:
                     return np.empty(0, dtype=np.uint8), signature
                 if soon and hasattr(os, "posix_fadvise"):
                     os.posix_fadvise(stream.fileno(), 0, size, os.POSIX_FADV_WILLNEED)
-                # Unmapped with the last array that looks into it.
+                # Unmapped with the last array that refers to it.
                 return self._files.map(stream.fileno(), size), signature
         except FileNotFoundError:
             raise DataError(f"{file}: missing; run convert again") from None
@@ -234,7 +234,7 @@ class Store:
 
     @cached_property
     def labels(self) -> Array:
-        """The different labels, rising."""
+        """The distinct labels, ascending."""
         names, numbers = self.texts("label_names"), self.column("y")
         assert numbers is not None
         found = distinct(numbers) if names is None else np.unique(names)
@@ -254,7 +254,7 @@ class Store:
     def squares(self) -> Array:
         """|x_i|^2 of every row."""
         found = self.column("squares")
-        assert found is not None  # no manifest is without
+        assert found is not None  # every manifest has them
         return found
 
     @cached_property
@@ -273,7 +273,7 @@ class Store:
         return numbers
 
     def codes(self, column: str, names: list[str]) -> Array:
-        """The number of each row's text."""
+        """The index in `names` of each row's text."""
         codes = self.column(column)
         assert codes is not None
         if len(codes) and not 0 <= codes.min() <= codes.max() < len(names):

@@ -1,4 +1,4 @@
-"""Writes the data folder of a store: batches of rows in, blocks, columns and a manifest out, in one pass."""
+"""Writing a store: batches of rows become the files of its data folder and a manifest, in one pass."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from cutsvm._utils.errors import DataError
+from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import INT32_MAX, Batch, Codes, Source, checked, is_sparse, too_wide, value_type
 from cutsvm.io.store.manifest import ALIGN, Block, Manifest, Part
 from cutsvm.matrix.array import as_rows
@@ -21,17 +22,16 @@ from cutsvm.matrix.array import as_rows
 __all__ = ["BLOCK_BYTES", "StoreWriter"]
 
 BLOCK_BYTES = 32 << 20
-STRIP = 4096  # rows that the kernels work on at a time: blocks are multiples of it
-_WIDE = 4  # strips larger than so many blocks are cut
-_CHANGED = 8 << 20  # bytes of a column that are changed at a time
+STRIP = 4096  # rows that the kernels process at a time: blocks are multiples of it
+_WIDE = 4  # a strip of more than so many blocks is split
 
 Array = NDArray[Any]
 
 
 class StoreWriter:
-    """Fills an empty folder. The kind of the first batch's rows, labels and so on is that of all.
+    """Fills an empty folder. The first batch determines the types of rows, labels, weights and queries.
 
-    strip: blocks are multiples of so many rows. lasting: they are on disk, whatever happens, once it is finished.
+    strip: blocks are multiples of so many rows. durable: sync all files when the store is finished.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class StoreWriter:
         n_features: int | None = None,
         block_bytes: int = BLOCK_BYTES,
         strip: int = STRIP,
-        lasting: bool = True,
+        durable: bool = True,
     ) -> None:
-        self._strip, self._lasting = strip, lasting
+        self._strip, self._durable = strip, durable
         self.rows = self.written = 0
         self._folder, self._source, self._wanted, self._block_bytes = folder, source, dtype, block_bytes
         self._n_features = n_features
@@ -60,7 +60,7 @@ class StoreWriter:
         self._codes: dict[str, Codes] = {}
 
     def add(self, batch: Batch) -> None:
-        """Takes in some rows; whole blocks are written."""
+        """Add some rows, and write blocks that are full."""
         rows = batch.X.shape[0]
         if rows == 0:
             return
@@ -80,11 +80,11 @@ class StoreWriter:
         self._put("weights", fine.weights)
         self._put("qid", None if fine.qid is None else self._queries(fine.qid))
         self._put("squares", squares)
-        self._cut(X)
+        self._append(X)
         self.rows += rows
 
     def finish(self) -> Manifest:
-        """Writes what is left and makes all of it last; the manifest is for the caller to write."""
+        """Write the last block and sync; the caller writes the manifest that is returned."""
         if self.rows == 0 or self._dtype is None:
             raise DataError(f"{self._source.name}: no samples")
         self._flush()
@@ -93,7 +93,7 @@ class StoreWriter:
             texts["feature_names"] = self._source.feature_names
         parts = {name: column.close() for name, column in self._columns.items()}
         parts.update({name: self._write_texts(name, list(words)) for name, words in texts.items()})
-        if self._lasting:
+        if self._durable:
             for file in (*self._folder.iterdir(), self._folder):
                 _sync(file)
         features = self._width if self._n_features is None else self._n_features
@@ -114,7 +114,7 @@ class StoreWriter:
         )
 
     def close(self) -> None:
-        """Lets go of the files, finished or not."""
+        """Close the files."""
         for column in self._columns.values():
             column.file.close()
 
@@ -127,7 +127,7 @@ class StoreWriter:
                 raise DataError(f"{self._source.name}: {self._width} features, expected n_features={self._n_features}")
 
     def _rebase(self, base: int) -> None:
-        """Index 0 has occurred for the first time: all columns so far were one too low."""
+        """Shift all columns so far by one: index 0 has occurred for the first time."""
         if base == self._base:
             return
         self._base = base
@@ -146,7 +146,7 @@ class StoreWriter:
             self._blocks[number] = Block(block.rows, block.entries, zlib.crc32(content.data))
 
     def _placed(self, X: Any) -> Any:
-        """The rows with their columns counted from 0, and no more of them than allowed."""
+        """The rows with their columns counted from 0, after a check of their number."""
         if not self._sparse:
             if X.shape[1] != self._width:
                 raise DataError(
@@ -176,7 +176,7 @@ class StoreWriter:
             raise too_wide(self._source.name, width - 1 + self._base)
 
     def _measure(self, X: Any) -> None:
-        """Keeps up the largest absolute value of each feature."""
+        """Update the largest absolute value of each feature."""
         if len(self._largest) < self._width:
             self._widen(self._width)
         if self._sparse:
@@ -185,13 +185,13 @@ class StoreWriter:
             np.maximum(self._largest, np.maximum(X.max(axis=0), -X.min(axis=0)), out=self._largest)
 
     def _widen(self, width: int, first: int = 0) -> None:
-        """Room for `width` features, those so far from `first` on; memory for the others is not touched."""
+        """Enlarge `_largest` to `width` features; those so far start at `first`."""
         wider = np.zeros(width)
         wider[first : first + len(self._largest)] = self._largest
         self._largest = wider
 
     def _numbers(self, texts: str, values: Array, what: str) -> Array:
-        """Labels or queries as numbers, texts as their codes."""
+        """Labels or queries as numbers; texts as codes."""
         if values.dtype.kind in "UO" or values.dtype.kind == "S":
             if texts not in self._codes and self.rows:
                 raise DataError(
@@ -205,7 +205,7 @@ class StoreWriter:
         return values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
 
     def _queries(self, qid: Array) -> Array:
-        """Queries as numbers. Once one of them is a text, all are: the numbers in decimal."""
+        """Queries as numbers. Once one of them is text, all are: numbers are written in decimal."""
         if qid.dtype.kind in "UOS" and "qid_names" not in self._codes and "qid" in self._columns:
             codes = self._codes["qid_names"] = Codes()
             self._columns["qid"].change(lambda numbers: codes.encode(numbers.astype(str)))
@@ -224,8 +224,8 @@ class StoreWriter:
         column.write(self._source.name, self.rows, values)
         self.written += values.nbytes
 
-    def _cut(self, X: Any) -> None:
-        """Puts the rows strip by strip into the block, and writes it before it gets too large."""
+    def _append(self, X: Any) -> None:
+        """Append the rows to the block in strips, and write it before it gets too large."""
         rows, start = X.shape[0], 0
         strip = self._strip
         if not self._sparse and self._width:
@@ -259,7 +259,7 @@ class StoreWriter:
 
 
 class _Pending:
-    """Rows of the block that is not full yet: copies, for a source may use its memory again."""
+    """Rows of the block that is not full yet, copied: a source may reuse its memory."""
 
     def __init__(self) -> None:
         self.rows = self.entries = self.size = 0
@@ -316,12 +316,12 @@ class _Column:
         self._crc = zlib.crc32(data, self._crc)
         self._size += self.file.write(data)
 
-    def change(self, by: Callable[[Array], Array]) -> None:
-        """Puts other numbers in the place of those so far, some at a time."""
-        self._crc = 0
-        for start in range(0, self._size, _CHANGED):
+    def change(self, function: Callable[[Array], Array]) -> None:
+        """Replace the numbers so far by `function` of them, in pieces."""
+        self._crc, size = 0, read_settings().column_bytes
+        for start in range(0, self._size, size):
             self.file.seek(start)
-            values = by(np.frombuffer(self.file.read(_CHANGED), dtype=self.dtype))
+            values = function(np.frombuffer(self.file.read(size), dtype=self.dtype))
             data = np.ascontiguousarray(values, dtype=self.dtype).data.cast("B")
             self._crc = zlib.crc32(data, self._crc)
             self.file.seek(start)
@@ -333,7 +333,7 @@ class _Column:
 
 
 def _spread(sizes: Array) -> float:
-    """The largest over the smallest; the largest number there is if that is larger."""
+    """max / min of the sizes, at most the largest float64."""
     if not len(sizes):
         return 1.0
     with np.errstate(over="ignore"):
