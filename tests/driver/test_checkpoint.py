@@ -356,7 +356,7 @@ def test_parameters_outside_the_problem_may_change(saved):
     ("damage", "says"),
     [
         (lambda data: data[:-5], "truncated"),
-        (lambda data: data[:30], "the first line is cut off"),
+        (lambda data: data[:30], "the first line is truncated"),
         (lambda data: data + b"x", "bytes after its end"),
         (lambda data: data[:-70] + bytes([data[-70] ^ 1]) + data[-69:], "damaged: the checksum does not match"),
         (lambda data: data.replace(b"cutsvm-checkpoint 1", b"cutsvm-checkpoint 9", 1), "written by a newer cutsvm"),
