@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from cutsvm.cli import main
-from tests.support.cli import Outcome, Run, blobs, write_svmlight
+from tests.support.cli import CommandResult, Run, blobs, write_svmlight
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """run("train", path) -> exit code, standard output, standard error"""
 
-    def call(*words: object) -> Outcome:
+    def call(*words: object) -> CommandResult:
         code = main([str(word) for word in words])
         captured = capsys.readouterr()
         assert "Traceback" not in captured.err
-        return Outcome(code, captured.out, captured.err)
+        return CommandResult(code, captured.out, captured.err)
 
     return call
 

@@ -271,7 +271,7 @@ def test_hinge_look(seed, n, threads, shift):
     f, to, a = some_scores(rng, n), None if shift else some_scores(rng, n), some_labels(rng, n)
     ks = np.sort(rng.normal(size=core.LOOKS))
     look = Hinge(a, threads).line(f, to).look(ks)
-    at, jumps = hinge.knots(f, to, a)
+    at, jumps = hinge.breakpoints(f, to, a)
     assert_allclose(look.values, [hinge.along(f, to, a, k) for k in ks], rtol=1e-11, atol=1e-11)
     direction = np.ones(n) if to is None else to - f
     leftmost = (-a * direction)[(-a * direction) < 0].sum()
@@ -284,7 +284,7 @@ def test_hinge_crossing(seed, n, threads, curved):
     rng = rng_of(seed)
     f, to, a = some_scores(rng, n), some_scores(rng, n), some_labels(rng, n)
     low, high = -0.5, 2.0
-    at, jumps = hinge.knots(f, to, a)
+    at, jumps = hinge.breakpoints(f, to, a)
     inside = jumps[(low < at) & (at <= high)].sum()
     slope, curvature, level = 0.0, float(curved), 0.6 * inside + 0.1 * curved
     args = (slope, curvature, level, low, high)

@@ -100,7 +100,7 @@ def test_look(seed, n, K, threads):
     still=st.booleans(),
 )
 def test_exact_search_against_every_breakpoint(seed, n, K, tilt, curvature, still):
-    """Thousands of segments, with ties and lines of slope 0: no knot is better than the step that is found."""
+    """Thousands of segments, with ties and lines of slope 0: no breakpoint is better than the step that is found."""
     rng = rng_of(seed)
     (f, y, s), to = problem(rng, n, K), some_scores(rng, n, K)
     if still:
@@ -116,7 +116,7 @@ def test_exact_search_against_every_breakpoint(seed, n, K, tilt, curvature, stil
 @given(seed=seeds, n=st.sampled_from([5000, 20_000]), K=st.integers(2, 9), threads=st.integers(1, 2))
 @settings(max_examples=15)
 def test_exact_search_on_many_rows(seed, n, K, threads):
-    """With so many rows the search narrows several times before it takes knots out."""
+    """With so many rows the search narrows several times before it extracts breakpoints."""
     rng = rng_of(seed)
     (f, y, s), to = problem(rng, n, K), some_scores(rng, n, K)
     line = CrammerSinger(y, s, K, threads).line(f, to)

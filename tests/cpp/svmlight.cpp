@@ -20,7 +20,7 @@ void check(bool ok, const char* what, std::source_location at = std::source_loca
 }
 
 // All that a reader says of a text, in a form that compares.
-struct Outcome {
+struct Parsed {
     std::vector<double> labels;
     std::vector<std::int64_t> queries;
     std::vector<std::int64_t> text_rows;
@@ -30,7 +30,7 @@ struct Outcome {
     std::vector<double> values;
     std::vector<std::pair<std::int64_t, std::string>> bad;
     std::int64_t n_bad = 0;
-    bool operator==(const Outcome&) const = default;
+    bool operator==(const Parsed&) const = default;
 };
 
 template <class T, class U>
@@ -40,8 +40,8 @@ void take(std::vector<U>& into, T* data, std::int64_t size) {
 }
 
 template <class Value>
-Outcome outcome_of(Reader<Value>& reader, const std::vector<BadLine>& bad) {
-    Outcome out;
+Parsed parsed_by(Reader<Value>& reader, const std::vector<BadLine>& bad) {
+    Parsed out;
     for (const BadLine& line : bad) out.bad.emplace_back(line.line, describe(line));
     out.n_bad = reader.n_bad();
     const std::int64_t rows = reader.rows();
@@ -59,16 +59,16 @@ Outcome outcome_of(Reader<Value>& reader, const std::vector<BadLine>& bad) {
 
 // Feeds a copy of the text that ends where its memory ends.
 template <class Value = double>
-Outcome read(std::string_view text, int threads = 1, Options options = {}) {
+Parsed read(std::string_view text, int threads = 1, Options options = {}) {
     const auto exact = std::make_unique<char[]>(text.size());
     std::copy(text.begin(), text.end(), exact.get());
     Reader<Value> reader(options);
     const auto bad = reader.feed({exact.get(), text.size()}, threads);
-    return outcome_of(reader, bad);
+    return parsed_by(reader, bad);
 }
 
 void check_valid() {
-    const Outcome out = read("# head\n+1 qid:4\t3:0.5  1:-2e-1 # c: d\r\n\n-1 qid:4 \r\n 2.5 qid:-9 4000000000:+7");
+    const Parsed out = read("# head\n+1 qid:4\t3:0.5  1:-2e-1 # c: d\r\n\n-1 qid:4 \r\n 2.5 qid:-9 4000000000:+7");
     check(out.bad.empty(), "no bad line");
     check(out.labels == std::vector<double>{1, -1, 2.5}, "labels");
     check(out.queries == std::vector<std::int64_t>{4, 4, -9}, "queries");
@@ -85,13 +85,13 @@ void check_valid() {
 void check_text_queries() {
     const std::string text = "1 qid:7\n1 qid:a:b 1:1\n1 qid:bad 1:x\n\n1 qid:+07\n1 qid:9223372036854775808\n1 qid:a:b";
     for (const std::int64_t bytes : {1, 20, 1000}) {
-        const Outcome out = read(text, 2, {.keep_bad = 5, .chunk_bytes = bytes});
+        const Parsed out = read(text, 2, {.keep_bad = 5, .chunk_bytes = bytes});
         check(out.n_bad == 1 && out.bad[0].first == 3, "the bad line");
         check(out.queries == std::vector<std::int64_t>{7, 0, 7, 1, 0}, "integers and places");
         check(out.text_rows == std::vector<std::int64_t>{1, 3, 4}, "rows of texts");
         check(out.texts == std::vector<std::string>{"a:b", "9223372036854775808"}, "distinct texts, in order");
     }
-    const Outcome wide = read("1 qid:b 1:1\n1 qid:a 4000000000:1", 1, {.chunk_bytes = 1});
+    const Parsed wide = read("1 qid:b 1:1\n1 qid:a 4000000000:1", 1, {.chunk_bytes = 1});
     check(wide.texts == std::vector<std::string>{"b", "a"} && wide.text_rows.size() == 2, "parsed again for int64");
     check(read("1 qid:\xff\xfe").texts == std::vector<std::string>{"\xff\xfe"}, "any bytes");
     check(read("1 qid:-").texts == std::vector<std::string>{"-"}, "a sign alone");
@@ -117,11 +117,11 @@ void check_invalid() {
     };
     for (const auto& [line, message] : cases) {
         for (const char* after : {"", "\n", "\n1 1:1\n1 bad\n"}) {
-            const Outcome out = read("1 1:1\n\n" + line + after);
+            const Parsed out = read("1 1:1\n\n" + line + after);
             check(out.bad.size() == 1 && out.bad[0].first == 3 && out.bad[0].second == message, message.c_str());
         }
     }
-    const Outcome queries = read("1 qid:1\n1\n1 qid:\n1 qid:2 2:2", 1, {.keep_bad = 5});
+    const Parsed queries = read("1 qid:1\n1\n1 qid:\n1 qid:2 2:2", 1, {.keep_bad = 5});
     check(queries.bad[1].second == "expected an id after 'qid:', found 'qid:'", "an id is needed");
     check(read("1 qid:a\0"s).bad[0].second.starts_with("expected an id without zero bytes"), "no zero in an id");
     check(queries.n_bad == 2 && queries.bad[0].first == 2 && queries.bad[1].first == 3, "queries are checked");
@@ -158,7 +158,7 @@ std::string random_line(std::mt19937& random, bool with_query) {
     return line;
 }
 
-// Any text, cut and shared out in any way, gives the same outcome; nothing is read beyond its end.
+// Any text, cut and shared out in any way, gives the same result; nothing is read beyond its end.
 void check_mutations() {
     std::mt19937 random(2);
     const std::string alphabet = "0123456789:.,+-eE# \t\r\nqidnaf\0\x7f\xff"s;
@@ -174,12 +174,12 @@ void check_mutations() {
             else text[at] = alphabet[random() % alphabet.size()];
         }
         text.resize(text.size() - random() % (text.size() + 1) / 4);
-        const Outcome whole = read(text, 1, {.keep_bad = 100});
+        const Parsed whole = read(text, 1, {.keep_bad = 100});
         const auto bytes = static_cast<std::int64_t>(1 + random() % 40);
         const bool same = whole == read(text, 1 + round % 2, {.keep_bad = 100, .chunk_bytes = bytes});
         check(same, "chunks do not matter");
         check(whole.n_bad == std::ssize(whole.bad), "bad lines are counted");
-        const Outcome strict = read(text, 1 + round % 2, {.chunk_bytes = bytes});
+        const Parsed strict = read(text, 1 + round % 2, {.chunk_bytes = bytes});
         check(strict.bad.size() == std::min<std::size_t>(whole.bad.size(), 1), "one error or none");
         check(strict.bad.empty() || strict.bad[0] == whole.bad[0], "the first error");
     }
@@ -193,14 +193,14 @@ void check_files() {
     reader.start_file();
     const auto bad = reader.feed(std::string_view("1 2:1\n1 y"), 1);
     check(bad[0].line == 2, "second file starts again");
-    const Outcome out = outcome_of(reader, bad);
+    const Parsed out = parsed_by(reader, bad);
     check(out.indices == std::vector<std::int64_t>{1, 4000000000, 2}, "indices widen in a later block");
     check(out.n_bad == 3, "bad lines add up");
 
     Reader<double> ranked({});
     ranked.feed(std::string_view("1 qid:1\n1 qid:b\n"), 1);
     ranked.start_file();
-    const Outcome queries = outcome_of(ranked, ranked.feed(std::string_view("1 qid:a\n1 qid:2\n1 qid:b"), 1));
+    const Parsed queries = parsed_by(ranked, ranked.feed(std::string_view("1 qid:a\n1 qid:2\n1 qid:b"), 1));
     check(queries.queries == std::vector<std::int64_t>{1, 0, 1, 2, 0}, "a text is one query in all blocks");
     check(queries.text_rows == std::vector<std::int64_t>{1, 2, 4}, "rows of texts go on");
 }

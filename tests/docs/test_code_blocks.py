@@ -66,13 +66,13 @@ OWN_PROCESS = ("larger-than-memory.md",)
 
 
 @pytest.fixture
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_page(page: Path, scratch: Path) -> None:
+def test_page(page: Path, folder: Path) -> None:
     if page.name in OWN_PROCESS:
         program = "import sys, pathlib, tests.support.docs.run_blocks as run; run.run_page(pathlib.Path(sys.argv[1]))"
         command = [sys.executable, "-W", "error", "-c", program]
@@ -109,17 +109,17 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_errors_are_detected(case: str, scratch: Path) -> None:
+def test_errors_are_detected(case: str, folder: Path) -> None:
     text, says = WRONG[case]
-    page = scratch / "page.md"
+    page = folder / "page.md"
     page.write_text(text)
     with pytest.raises((AssertionError, ValueError, NameError, KeyError, OSError)) as caught:
         run_page(page)
     assert says in str(caught.value)
 
 
-def test_a_page_is_one_program(scratch: Path) -> None:
-    page = scratch / "page.md"
+def test_a_page_is_one_program(folder: Path) -> None:
+    page = folder / "page.md"
     page.write_text(
         "<!-- setup: two_classes -->\n\n    cutsvm train -q train.svm && pip install x  # a model\n\n"
         "```python\nfrom cutsvm import load_model\n\nmodel = load_model('train.svm.model').estimator\n```\n\n"

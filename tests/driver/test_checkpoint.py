@@ -139,8 +139,8 @@ def cut_off(model, records, *data, **more):
     return seen[-1]
 
 
-def goes_on(make, path, *data, **more):
-    """Cut off half-way, the fit ends as it would have; returns that which was not cut off, and the other's rest."""
+def resumed(make, path, *data, **more):
+    """Interrupts a fit half-way and resumes it: returns the uninterrupted fit and the resumed one."""
     full = make().fit(*data, **more)
     model = make().set_params(checkpoint=path)
     last = cut_off(model, len(full.history_) // 2, *data, **more)
@@ -160,27 +160,27 @@ def goes_on(make, path, *data, **more):
 @pytest.mark.parametrize("solver", ["ocas", "cpa", "dcd", "sifting", "accpm", "auto"])
 def test_two_classes(solver, intercept, tmp_path):
     X, y = long_data(n=20_000 if solver == "sifting" else 5_000, d=8)
-    full, model = goes_on(lambda: LinearSVC(0.1, tol=1e-5, solver=solver, intercept=intercept), tmp_path / "file", X, y)
+    full, model = resumed(lambda: LinearSVC(0.1, tol=1e-5, solver=solver, intercept=intercept), tmp_path / "file", X, y)
     if solver in ("ocas", "cpa", "dcd"):  # their work is not lost
         assert len(model.history_) < 0.75 * len(full.history_) + 4
 
 
 def test_resumed_fit_repeats_no_iterations(tmp_path):
     X, y = long_data(n=3000, d=30)
-    full, model = goes_on(lambda: LinearSVC(1.0, tol=1e-6, solver=OCAS(shards=4)), tmp_path / "file", X, y)
+    full, model = resumed(lambda: LinearSVC(1.0, tol=1e-6, solver=OCAS(shards=4)), tmp_path / "file", X, y)
     assert model.n_iter_ <= full.n_iter_ + 3
 
 
 def test_separation_problem_of_accpm(tmp_path):
     X, y = long_data(n=300, d=4)
     X += y[:, None] * 3.0
-    goes_on(lambda: LinearSVC(1e3, tol=1e-4, solver=ACCPM(formulation="E")), tmp_path / "file", X, y)
+    resumed(lambda: LinearSVC(1e3, tol=1e-4, solver=ACCPM(formulation="E")), tmp_path / "file", X, y)
 
 
 @pytest.mark.parametrize("solver", ["ocas", "cpa", "dcd", "accpm", "auto"])
 def test_one_vs_rest(solver, tmp_path):
     X, y = many_classes(n=2000, K=4)
-    full, model = goes_on(lambda: LinearSVC(tol=1e-3, solver=solver, multi_class="ovr"), tmp_path / "file", X, y)
+    full, model = resumed(lambda: LinearSVC(tol=1e-3, solver=solver, multi_class="ovr"), tmp_path / "file", X, y)
     # The problems that were solved take one look.
     assert sum(record["label"] == "0" for record in model.history_) == 1
     assert np.mean(full.predict(X) == model.predict(X)) > 0.98
@@ -189,7 +189,7 @@ def test_one_vs_rest(solver, tmp_path):
 @pytest.mark.parametrize("solver", ["ocas", "cpa", "sifting"])
 def test_all_classes_at_once(solver, tmp_path):
     X, y = many_classes(n=2000, K=4)
-    goes_on(lambda: LinearSVC(tol=1e-4, solver=solver), tmp_path / "file", sparse.csr_matrix(X), y)
+    resumed(lambda: LinearSVC(tol=1e-4, solver=solver), tmp_path / "file", sparse.csr_matrix(X), y)
 
 
 @pytest.mark.parametrize("make", [RankingSVM, ROCAreaSVC, OrdinalSVC])
@@ -197,7 +197,7 @@ def test_all_classes_at_once(solver, tmp_path):
 def test_pairs(make, solver, tmp_path):
     X, y = many_classes(n=600, K=2 if make is ROCAreaSVC else 4)
     more = {"qid": np.arange(600) % 7} if make is RankingSVM else {}
-    goes_on(lambda: make(100.0, tol=1e-5, solver=solver), tmp_path / "file", X, y, **more)
+    resumed(lambda: make(100.0, tol=1e-5, solver=solver), tmp_path / "file", X, y, **more)
 
 
 def test_data_on_disk_and_in_memory_share_a_checkpoint(tmp_path):
@@ -257,7 +257,7 @@ def test_custom_solver(tmp_path):
     def mine(oracle, C, bundle=None, *, start=None, aim=0.0):
         return OCAS(shards=2)(oracle, C, bundle, start=start, aim=aim)
 
-    goes_on(lambda: LinearSVC(tol=1e-5, solver=mine), tmp_path / "file", *long_data(n=1000, d=6))
+    resumed(lambda: LinearSVC(tol=1e-5, solver=mine), tmp_path / "file", *long_data(n=1000, d=6))
 
 
 def test_ctrl_c_keeps_the_file(tmp_path):

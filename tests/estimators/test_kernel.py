@@ -307,7 +307,7 @@ def test_fit_from_a_file(tmp_path):
 
 
 def test_search_and_probabilities(three):
-    """The recipe for probabilities, and a precomputed kernel cut by rows and columns in cross-validation."""
+    """Calibrated probabilities, and a precomputed kernel cut by rows and columns in cross-validation."""
     X, y = three
     pipeline = make_pipeline(MinMaxScaler(), KernelSVC(random_state=0))
     search = GridSearchCV(pipeline, {"kernelsvc__C": [0.1, 10.0], "kernelsvc__gamma": [0.5, 5.0]}, cv=3).fit(X, y)

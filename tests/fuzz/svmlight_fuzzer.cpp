@@ -31,17 +31,17 @@ std::vector<T> owned(T* data, std::int64_t size) {
     return copy;
 }
 
-struct Outcome {
+struct Parsed {
     std::vector<double> labels, values;
     std::vector<std::int64_t> queries, text_rows, pointers, indices;
     std::vector<std::string> texts, bad;
     std::int64_t n_bad = 0, min_index = 0, max_index = 0;
-    bool operator==(const Outcome&) const = default;
+    bool operator==(const Parsed&) const = default;
 };
 
 template <class Value>
-Outcome take(Reader<Value>& reader, const std::vector<std::string>& bad) {
-    Outcome out;
+Parsed take(Reader<Value>& reader, const std::vector<std::string>& bad) {
+    Parsed out;
     const std::int64_t rows = reader.rows(), entries = reader.entries();
     out.bad = bad;
     out.n_bad = reader.n_bad(), out.min_index = reader.min_index(), out.max_index = reader.max_index();
@@ -60,7 +60,7 @@ Outcome take(Reader<Value>& reader, const std::vector<std::string>& bad) {
 
 // The samples of the text, fed in two blocks that meet behind the first newline from `cut_at` on.
 template <class Value>
-Outcome read(std::string_view text, Options options, std::size_t cut_at) {
+Parsed read(std::string_view text, Options options, std::size_t cut_at) {
     Reader<Value> reader(options);
     std::vector<std::string> bad;
     reader.start_file();
@@ -76,7 +76,7 @@ Outcome read(std::string_view text, Options options, std::size_t cut_at) {
     return take(reader, bad);
 }
 
-void check_csr(const Outcome& out, std::int64_t least) {
+void check_csr(const Parsed& out, std::int64_t least) {
     const auto entries = static_cast<std::int64_t>(out.values.size());
     require(out.pointers.front() == 0 && out.pointers.back() == entries, "pointers from 0 to the number of entries");
     for (std::size_t i = 0; i + 1 < out.pointers.size(); ++i) {
@@ -112,12 +112,12 @@ void check_numbers(std::string_view text) {
 
 template <class Value>
 void check(std::string_view text, Options options, std::size_t cut_at) {
-    const Outcome out = read<Value>(text, options, cut_at);
+    const Parsed out = read<Value>(text, options, cut_at);
     check_csr(out, options.min_index);
     if (options.keep_bad > 0 && out.n_bad > options.keep_bad) return;  // how many are kept goes by the block
     if (cut_at >= text.size() && options.chunk_bytes > static_cast<std::int64_t>(text.size())) return;
     options.chunk_bytes = 1 << 20;
-    const Outcome whole = read<Value>(text, options, text.size());
+    const Parsed whole = read<Value>(text, options, text.size());
     if (options.keep_bad > 0 || out.bad.empty()) require(out == whole, "the same in blocks and as a whole");
     require(out.bad == whole.bad, "the same bad lines in blocks and as a whole");
 }

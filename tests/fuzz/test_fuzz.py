@@ -24,7 +24,7 @@ def test_every_reader_has_a_target():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_few_inputs(name, tmp_path):
     target = run.targets()[name](tmp_path)
-    outcomes = set()
+    answers = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number in range(25 if name == "checkpoint" else 60):
@@ -32,8 +32,8 @@ def test_a_few_inputs(name, tmp_path):
             assert data == run.make_input(target, 7, number), "inputs are made from their number alone"
             accepted, trace = run.run_one(target, data)
             assert accepted is not None, trace
-            outcomes.add(accepted)
-    assert outcomes == {True, False}
+            answers.add(accepted)
+    assert answers == {True, False}
 
 
 class Faulty:

@@ -37,7 +37,7 @@ TINY = 1e-12  # violations of a bound below this share are listed apart
 
 
 @dataclass
-class Outcome:
+class FitResult:
     """What became of one fit."""
 
     number: int
@@ -53,9 +53,9 @@ class Outcome:
 
 def attempt(
     given: Problem, fit: Fit, references: dict[Any, Any], fitted_now: Callable[[], None] = lambda: None
-) -> Outcome:
+) -> FitResult:
     """One fit and its checks; `fitted_now` is called in between."""
-    out = Outcome(given.number, str(fit), cell(given, fit), given.traits)
+    out = FitResult(given.number, str(fit), cell(given, fit), given.traits)
     began = time.process_time()
     models = []
     with noted_warnings() as warned:
@@ -176,14 +176,14 @@ class Worker:
 
 
 class Campaign:
-    """Hands out problems, collects outcomes, replaces workers that crash or hang."""
+    """Hands out problems, collects results, replaces workers that crash or hang."""
 
     def __init__(self, args: argparse.Namespace, numbers: list[int]) -> None:
         self.args, self.left = args, numbers[::-1]
-        self.outcomes: list[Outcome] = []
+        self.results: list[FitResult] = []
         self.began = self.told = time.perf_counter()
 
-    def run(self) -> list[Outcome]:
+    def run(self) -> list[FitResult]:
         workers = [Worker(self.args) for _ in range(self.args.jobs)]
         for worker in workers:
             self._next(worker)
@@ -198,10 +198,10 @@ class Campaign:
             self._tell()
         for worker in workers:
             worker.end()
-        return self.outcomes
+        return self.results
 
-    def _add(self, out: Outcome) -> None:
-        self.outcomes.append(out)
+    def _add(self, out: FitResult) -> None:
+        self.results.append(out)
         if self.args.json:
             with open(self.args.json, "a") as file:
                 file.write(json.dumps(vars(out)) + "\n")
@@ -235,7 +235,7 @@ class Campaign:
         number, place = worker.task
         given = problem(self.args.seed, number, self.args.kind)
         fit = fits(given, self.args.fits)[place]
-        out = Outcome(number, str(fit), cell(given, fit), given.traits)
+        out = FitResult(number, str(fit), cell(given, fit), given.traits)
         out.findings.append((words.split(":")[0], 1.0, f"{words} {worker.stack()}"))
         self._add(out)
         worker.end()
@@ -246,8 +246,8 @@ class Campaign:
         now = time.perf_counter()
         if now - self.told > 30.0:
             self.told = now
-            bad = sum(bool(out.findings) for out in self.outcomes)
-            done = f"{len(self.outcomes)} fits, {bad} with findings, {len(self.left)} problems left"
+            bad = sum(bool(out.findings) for out in self.results)
+            done = f"{len(self.results)} fits, {bad} with findings, {len(self.left)} problems left"
             print(f"{now - self.began:.0f} s: {done}", file=sys.stderr, flush=True)
 
 
@@ -260,13 +260,13 @@ def without_numbers(text: str) -> str:
     return re.sub(r"\d[\d.,e+-]*", "#", text)[:160]
 
 
-def report(outcomes: list[Outcome], args: argparse.Namespace) -> str:
+def report(results: list[FitResult], args: argparse.Namespace) -> str:
     lines: list[str] = []
-    fits_of: dict[str, list[Outcome]] = defaultdict(list)
-    for out in outcomes:
+    fits_of: dict[str, list[FitResult]] = defaultdict(list)
+    for out in results:
         fits_of[out.cell].append(out)
-    lines.append(f"{len({out.number for out in outcomes})} problems, {len(outcomes)} fits, seed {args.seed}")
-    lines.append(f"reference failed: {sum(out.reference_failed for out in outcomes)} fits")
+    lines.append(f"{len({out.number for out in results})} problems, {len(results)} fits, seed {args.seed}")
+    lines.append(f"reference failed: {sum(out.reference_failed for out in results)} fits")
     lines.append("")
     lines.append("| kind | intercept | solver | fits | statuses | refused | violations |")
     lines.append("|---|---|---|---|---|---|---|")
@@ -279,13 +279,13 @@ def report(outcomes: list[Outcome], args: argparse.Namespace) -> str:
         lines.append(f"| {name} | {len(own)} | {shown} | {sum(bool(out.error) for out in own)} | {wrong} |")
     lines += ["", "errors:"]
     errors = defaultdict(list)
-    for out in outcomes:
+    for out in results:
         if out.error:
             errors[without_numbers(out.error)].append(out)
     for words, own in sorted(errors.items(), key=lambda item: -len(item[1])):
         lines.append(f"  {len(own)} x {words}   e.g. --problem {own[0].number} --fit '{own[0].fit}'")
-    by_kind: dict[str, list[tuple[float, Outcome, str]]] = defaultdict(list)
-    for out in outcomes:
+    by_kind: dict[str, list[tuple[float, FitResult, str]]] = defaultdict(list)
+    for out in results:
         for one in out.findings:
             by_kind[kind_of(one)].append((one[1], out, one[2]))
     for kind, own in sorted(by_kind.items()):
@@ -329,19 +329,19 @@ def main() -> None:
     parser.add_argument("--fit", default="", help="with --problem: only the fits with this in their name")
     parser.add_argument("--data", action="store_true", help="with --problem: print the numbers")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of processor time for a fit")
-    parser.add_argument("--json", help="add each outcome to this file, a line of JSON")
+    parser.add_argument("--json", help="add each result to this file, a line of JSON")
     parser.add_argument("--report", help="only print the report of such a file")
     args = parser.parse_args()
     if args.report:
         with open(args.report) as lines:
-            print(report([Outcome(**json.loads(line)) for line in lines], args))
+            print(report([FitResult(**json.loads(line)) for line in lines], args))
         return
     if args.problem is not None:
         one(args)
         return
-    outcomes = Campaign(args, list(range(args.first, args.first + args.problems))).run()
-    print(report(outcomes, args))
-    sys.exit(any(finding for out in outcomes for finding in out.findings))
+    results = Campaign(args, list(range(args.first, args.first + args.problems))).run()
+    print(report(results, args))
+    sys.exit(any(finding for out in results for finding in out.findings))
 
 
 if __name__ == "__main__":

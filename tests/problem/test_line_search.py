@@ -1,4 +1,4 @@
-"""The exact searches against brute force over all knots, the others against the paper's pseudo-code."""
+"""The exact searches against brute force over all breakpoints, the others against the paper's pseudo-code."""
 
 from fractions import Fraction
 
@@ -31,8 +31,8 @@ def test_exact_is_exact(seed, n, scale, guess):
 
     found = exact(Hinge(a).line(f, to), tilt, curvature, guess)
     assert found >= 0.0
-    at, jumps = hinge.knots(f, to, a)
-    # Between knots h is a parabola: its lowest point lies at a knot, at 0 or where a piece has slope 0.
+    at, jumps = hinge.breakpoints(f, to, a)
+    # Between breakpoints h is a parabola: its lowest point lies at a breakpoint, at 0 or where a piece has slope 0.
     order = np.argsort(at)
     left = (-a * (to - f))[(-a * (to - f)) < 0].sum() + tilt
     slopes = left + np.concatenate([[0.0], np.cumsum(jumps[order])])
@@ -49,7 +49,7 @@ def test_lowest_is_the_weighted_median(seed, n):
     f, a = some_scores(rng, n), some_labels(rng, n)
     a[0], a[1] = 1.0, -1.0  # both classes
     found = lowest(Hinge(a).line(f), 1e-12 * np.abs(a).sum())
-    at, _ = hinge.knots(f, None, a)
+    at, _ = hinge.breakpoints(f, None, a)
     lowest_value = min(hinge.along(f, None, a, k) for k in (at if n < 400 else rng.choice(at, 300)))
     assert hinge.along(f, None, a, found) <= lowest_value + 1e-9 * (1 + lowest_value)
 
@@ -67,7 +67,7 @@ def test_best_intercept_counts_light_rows_beside_heavy_ones(seed, n, decades):
         margins = [1 - (1 if ai > 0 else -1) * (Fraction(fi) + Fraction(k)) for fi, ai in zip(f, a, strict=True)]
         return sum(abs(Fraction(ai)) * max(0, margin) for ai, margin in zip(a, margins, strict=True))
 
-    best = min(loss(float(knot)) for knot in np.sign(a) - f)
+    best = min(loss(float(k)) for k in np.sign(a) - f)
     assert loss(found) <= best * Fraction(1 + 1e-11)
 
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Outcome(NamedTuple):
+class CommandResult(NamedTuple):
     code: int
     out: str
     err: str
 
 
-Run = Callable[..., Outcome]
+Run = Callable[..., CommandResult]
 
 
 def write_svmlight(path: Path, X: np.ndarray, y: np.ndarray, first: int = 1) -> Path:

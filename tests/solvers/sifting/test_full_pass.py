@@ -65,7 +65,7 @@ def test_scores_are_held_or_streamed():
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     X, a = long_data()
-    path = tmp_path_factory.mktemp("survey") / "store"
+    path = tmp_path_factory.mktemp("data") / "store"
     cutsvm.convert((X.astype(np.float32), np.where(a > 0, "yes", "no")), path, block_bytes=100_000)
     return path
 

@@ -44,8 +44,8 @@ def tangents(X, a, W, b, edges):
     return np.array(sums), np.array(heights)
 
 
-def knots(f, to, a):
-    """Where each row's loss along the line has its kink, and by how much the slope jumps there."""
+def breakpoints(f, to, a):
+    """Where each row's loss along the line has its breakpoint, and by how much the slope jumps there."""
     c, r = np.abs(a) - a * f, -a * (np.ones(len(f)) if to is None else to - f)
     moving = r != 0
     return -c[moving] / r[moving], np.abs(r[moving])

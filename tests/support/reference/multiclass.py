@@ -55,7 +55,7 @@ def along(f, to, y, s, k):
     return value(f + k * (to - f), y, s)
 
 
-def knots(f, to, y, s):
+def breakpoints(f, to, y, s):
     """All places where some row's envelope of lines turns, and by how much: every pair of lines is looked at."""
     c, r = heights(f, y), heights(to, y) - heights(f, y)
     found = []
@@ -78,8 +78,8 @@ def _slopes(row, rises, k):
 
 
 def best_step(f, to, y, s, tilt, curvature, most=100.0):
-    """min over k in [0, most] of the loss + tilt k + curvature k^2/2: at a knot or where a piece has slope 0."""
-    at = sorted({0.0, most, *(k for k, _ in knots(f, to, y, s) if 0.0 < k < most)})
+    """min over k in [0, most] of the loss + tilt k + curvature k^2/2: at a breakpoint or where a piece has slope 0."""
+    at = sorted({0.0, most, *(k for k, _ in breakpoints(f, to, y, s) if 0.0 < k < most)})
     points = list(at)
     for low, high in pairwise(at):
         slope = (along(f, to, y, s, high) - along(f, to, y, s, low)) / (high - low) + tilt

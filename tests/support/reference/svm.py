@@ -13,8 +13,8 @@ def objective(X, a, C, intercept, w, b):
 
 
 def best_intercept(f, a):
-    """argmin over b of the loss of f + b, by trying every knot."""
-    at, _ = hinge.knots(f, None, a)
+    """argmin over b of the loss of f + b, by trying every breakpoint."""
+    at, _ = hinge.breakpoints(f, None, a)
     return min(at, key=lambda b: hinge.value(f + b, a))
 
 
