@@ -18,9 +18,9 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using VectorOut = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;  // any strides
+using Array2D = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;  // any strides
 template <class T>
-using MatrixOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Array2DOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
 std::span<const T> view(const Vector<T>& a) {

@@ -67,7 +67,7 @@ void bind_hinge(nb::module_& m) {
     m.def(
         "hinge_look",
         [](const Vector<double>& f, const Vector<double>& to, const Vector<double>& a, const Vector<double>& ks,
-           const MatrixOut<double>& out, int threads) {
+           const Array2DOut<double>& out, int threads) {
             check_lengths(LOOKS, {ks.shape(0), out.shape(1)});
             check_lengths(3, {out.shape(0)});
             const Line along = line(f, to, a);

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bindings/arrays.hpp"
-#include "bindings/matrices.hpp"
+#include "bindings/matrix.hpp"
 #include "core/distances.hpp"
 #include "core/kernel_sgd.hpp"
 #include "core/l2_dual.hpp"
@@ -30,7 +30,7 @@ void with_width(std::size_t width, const Use& use) {
     else use(std::integral_constant<std::size_t, MANY>{});
 }
 
-Gram gram_of(const Matrix<float>& values) {
+Gram gram_of(const Array2D<float>& values) {
     check(values.stride(1) == 1 || values.shape(1) <= 1, "kernel values: rows side by side expected");
     return {values.data(), static_cast<std::int64_t>(values.shape(0)), static_cast<std::int64_t>(values.shape(1)),
             values.stride(0)};
@@ -50,11 +50,11 @@ Problems problems_of(const Rows32& rows, const Vector<double>& a, const Counts& 
     return {view(rows), view(a), all};
 }
 
-void kernel_sgd(const Matrix<float>& values, const Rows32& row_place, const Rows32& column_place, const Rows32& rows,
+void kernel_sgd(const Array2D<float>& values, const Rows32& row_place, const Rows32& column_place, const Rows32& rows,
                 const Vector<double>& a, const Counts& first, const Vector<double>& scale, const Vector<double>& tail,
                 std::int64_t epochs, const Vector<double>& margin, const Counts& begin, const Counts& end,
                 const VectorOut<std::int32_t>& slot, const VectorOut<std::int32_t>& columns,
-                const MatrixOut<double>& beta, const MatrixOut<double>& mean, const VectorOut<std::int64_t>& used,
+                const Array2DOut<double>& beta, const Array2DOut<double>& mean, const VectorOut<std::int64_t>& used,
                 int threads) {
     const Gram gram = gram_of(values);
     const Problems problems = problems_of(rows, a, first);
@@ -102,7 +102,7 @@ void kernel_sgd(const Matrix<float>& values, const Rows32& row_place, const Rows
     });
 }
 
-Machines machines_of(const Gram& gram, const Counts& first, const Rows32& columns, const MatrixOut<double>& coef,
+Machines machines_of(const Gram& gram, const Counts& first, const Rows32& columns, const Array2DOut<double>& coef,
                      const Counts& used) {
     check(first.shape(0) == used.shape(0) + 1 && columns.shape(0) == coef.shape(0), "machines: lengths differ");
     const auto size = static_cast<std::int64_t>(columns.shape(0));
@@ -115,8 +115,8 @@ Machines machines_of(const Gram& gram, const Counts& first, const Rows32& column
     return {view(first), view(used), columns.data(), coef.data()};
 }
 
-void machine_scores(const Matrix<float>& values, const Rows32& rows, const Counts& first, const Rows32& columns,
-                    const MatrixOut<double>& coef, const Counts& used, const CubeOut<double>& out, int threads) {
+void machine_scores(const Array2D<float>& values, const Rows32& rows, const Counts& first, const Rows32& columns,
+                    const Array2DOut<double>& coef, const Counts& used, const CubeOut<double>& out, int threads) {
     const Gram gram = gram_of(values);
     check_within(rows, 0, gram.rows, "rows: a row that is not there");
     const Machines machines = machines_of(gram, first, columns, coef, used);
@@ -143,7 +143,7 @@ ClassPairs pairs_of(const Rows32& low, const Rows32& high, std::size_t machines,
     return {view(low), view(high)};
 }
 
-void pair_decisions(const Matrix<double>& scores, const Rows32& low, const Rows32& high, const MatrixOut<double>& out) {
+void pair_decisions(const Array2D<double>& scores, const Rows32& low, const Rows32& high, const Array2DOut<double>& out) {
     check(scores.stride(1) == 1 || scores.shape(1) <= 1, "scores: rows side by side expected");
     check(scores.shape(0) == out.shape(0), "scores and out differ in length");
     const std::size_t classes = out.shape(1);
@@ -157,8 +157,8 @@ void pair_decisions(const Matrix<double>& scores, const Rows32& low, const Rows3
     });
 }
 
-void bound_count_hits(const Matrix<float>& values, const Rows32& rows, const Rows32& labels, const Counts& first,
-                      const Rows32& columns, const MatrixOut<double>& coef, const Counts& used, const Rows32& low,
+void bound_count_hits(const Array2D<float>& values, const Rows32& rows, const Rows32& labels, const Counts& first,
+                      const Rows32& columns, const Array2DOut<double>& coef, const Counts& used, const Rows32& low,
                       const Rows32& high, std::size_t classes, const VectorOut<std::int64_t>& hits, int threads) {
     const Gram gram = gram_of(values);
     check_within(rows, 0, gram.rows, "rows: a row that is not there");
@@ -173,9 +173,9 @@ void bound_count_hits(const Matrix<float>& values, const Rows32& rows, const Row
     });
 }
 
-void kernel_l2(const Matrix<float>& values, const Rows32& rows, const Vector<double>& a, const Counts& first,
+void kernel_l2(const Array2D<float>& values, const Rows32& rows, const Vector<double>& a, const Counts& first,
                const Vector<double>& Cs, const std::string& method, double tol, std::int64_t budget, double seconds,
-               const MatrixOut<double>& alpha, const CubeOut<double>& seen, int threads) {
+               const Array2DOut<double>& alpha, const CubeOut<double>& seen, int threads) {
     const Gram gram = gram_of(values);
     const Problems problems = problems_of(rows, a, first);
     check_within(rows, 0, std::min(gram.rows, gram.columns), "rows: a row that is not there");
@@ -203,124 +203,54 @@ void kernel_l2(const Matrix<float>& values, const Rows32& rows, const Vector<dou
     for (const L2Seen& one : found) *out++ = one.primal, *out++ = one.dual, *out++ = static_cast<double>(one.steps);
 }
 
-template <class Rows>
-void run_linear_sgd(const Rows& x, const Rows32& rows, const Vector<double>& a, const Vector<double>& scale,
-                    const Vector<double>& tail, double margin, std::int64_t begin, std::int64_t end,
-                    const VectorOut<double>& theta, const VectorOut<double>& beta, const VectorOut<double>& mean) {
-    check_within(rows, 0, x.n, "rows: a row that is not there");
+void linear_sgd(const Matrix& X, const Rows32& rows, const Vector<double>& a, const Vector<double>& scale,
+                const Vector<double>& tail, double margin, std::int64_t begin, std::int64_t end,
+                const VectorOut<double>& theta, const VectorOut<double>& beta, const VectorOut<double>& mean) {
+    check_within(rows, 0, X.n(), "rows: row numbers below n expected");
     check(rows.shape(0) > 0 && a.shape(0) == rows.shape(0) && beta.shape(0) == rows.shape(0) &&
               mean.shape(0) == rows.shape(0),
           "rows, a, beta, mean: lengths differ");
     check(0 <= begin && begin <= end && static_cast<std::size_t>(end) <= scale.shape(0) &&
               tail.shape(0) == scale.shape(0),
           "scale, tail: one entry per step expected");
-    check(theta.shape(0) == static_cast<std::size_t>(x.d), "theta: d entries expected");
-    released([&] {
-        linear_sgd_steps(x, view(rows), view(a), view(scale), view(tail), margin, begin, end, theta.data(), view(beta),
-                         view(mean));
+    check(theta.shape(0) == static_cast<std::size_t>(X.d()), "theta: d entries expected");
+    X.visit([&](const auto& x) {
+        released([&] {
+            linear_sgd_steps(x, view(rows), view(a), view(scale), view(tail), margin, begin, end, theta.data(),
+                             view(beta), view(mean));
+        });
     });
 }
 
-template <class Rows>
-void run_linear_ascent(const Rows& x, const Rows32& rows, const Vector<double>& a, double C, std::int64_t begin,
-                       std::int64_t end, const VectorOut<double>& w, const VectorOut<double>& alpha) {
-    check_within(rows, 0, x.n, "rows: a row that is not there");
+void linear_ascent(const Matrix& X, const Rows32& rows, const Vector<double>& a, double C, std::int64_t begin,
+                   std::int64_t end, const VectorOut<double>& w, const VectorOut<double>& alpha) {
+    check_within(rows, 0, X.n(), "rows: row numbers below n expected");
     check(rows.shape(0) > 0 && a.shape(0) == rows.shape(0) && alpha.shape(0) == rows.shape(0),
           "rows, a, alpha: lengths differ");
-    check(0 <= begin && begin <= end, "begin, end: steps that are not there");
-    check(w.shape(0) == static_cast<std::size_t>(x.d), "w: d entries expected");
-    released([&] { linear_ascent_steps(x, view(rows), view(a), C, begin, end, w.data(), view(alpha)); });
+    check(0 <= begin && begin <= end, "begin, end: 0 <= begin <= end expected");
+    check(w.shape(0) == static_cast<std::size_t>(X.d()), "w: d entries expected");
+    X.visit([&](const auto& x) {
+        released([&] { linear_ascent_steps(x, view(rows), view(a), C, begin, end, w.data(), view(alpha)); });
+    });
 }
 
-using Pairs64 = Vector<std::int64_t>;
-
-template <class Rows>
-void run_pair_distances(const Rows& X, const Pairs64& left, const Rows& Z, const Pairs64& right,
+void run_pair_distances(const Matrix& X, const Counts& left, const Matrix& Z, const Counts& right,
                         const VectorOut<double>& out) {
-    check(X.d == Z.d, "X and Z differ in features");
+    check(X.d() == Z.d(), "X and Z differ in features");
     check(left.shape(0) == out.shape(0) && right.shape(0) == out.shape(0), "left, right, out: lengths differ");
-    for (const std::int64_t i : view(left)) check(0 <= i && i < X.n, "left: a row that is not there");
-    for (const std::int64_t j : view(right)) check(0 <= j && j < Z.n, "right: a row that is not there");
-    released([&] { pair_distances(X, view(left), Z, view(right), view(out)); });
-}
-
-DenseRows<double> row_major(const Matrix<double>& X) {
-    check(X.stride(1) == 1 || X.shape(1) <= 1, "X: rows side by side expected");
-    return {X.data(), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)), X.stride(0)};
-}
-
-void dense_pair_distances(const Matrix<double>& X, const Pairs64& left, const Matrix<double>& Z, const Pairs64& right,
-                          const VectorOut<double>& out) {
-    run_pair_distances(row_major(X), left, row_major(Z), right, out);
-}
-
-template <class I>
-void bind_sparse_distances(nb::module_& m) {
-    m.def(
-        "sparse_pair_distances",
-        [](const Vector<double>& values, const Vector<I>& columns, const Vector<I>& pointers, const Pairs64& left,
-           const Vector<double>& other_values, const Vector<I>& other_columns, const Vector<I>& other_pointers,
-           const Pairs64& right, std::int64_t d, const VectorOut<double>& out) {
-            run_pair_distances(sparse(values, columns, pointers, d), left,
-                               sparse(other_values, other_columns, other_pointers, d), right, out);
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "left"_a.noconvert(),
-        "other_values"_a.noconvert(), "other_columns"_a.noconvert(), "other_pointers"_a.noconvert(),
-        "right"_a.noconvert(), "d"_a, "out"_a.noconvert());
-}
-
-template <class T>
-void bind_dense(nb::module_& m) {
-    m.def(
-        "dense_linear_ascent",
-        [](const Matrix<T>& X, const Rows32& rows, const Vector<double>& a, double C, std::int64_t begin,
-           std::int64_t end, const VectorOut<double>& w, const VectorOut<double>& alpha) {
-            with_dense(X, [&](const auto& x) { run_linear_ascent(x, rows, a, C, begin, end, w, alpha); });
-        },
-        "X"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(), "C"_a, "begin"_a, "end"_a, "w"_a.noconvert(),
-        "alpha"_a.noconvert());
-    m.def(
-        "dense_linear_sgd",
-        [](const Matrix<T>& X, const Rows32& rows, const Vector<double>& a, const Vector<double>& scale,
-           const Vector<double>& tail, double margin, std::int64_t begin, std::int64_t end,
-           const VectorOut<double>& theta, const VectorOut<double>& beta, const VectorOut<double>& mean) {
-            with_dense(X, [&](const auto& x) {
-                run_linear_sgd(x, rows, a, scale, tail, margin, begin, end, theta, beta, mean);
-            });
-        },
-        "X"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(), "scale"_a.noconvert(), "tail"_a.noconvert(),
-        "margin"_a, "begin"_a, "end"_a, "theta"_a.noconvert(), "beta"_a.noconvert(), "mean"_a.noconvert());
-}
-
-template <class T, class I>
-void bind_sparse(nb::module_& m) {
-    m.def(
-        "sparse_linear_ascent",
-        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Rows32& rows,
-           const Vector<double>& a, double C, std::int64_t begin, std::int64_t end, const VectorOut<double>& w,
-           const VectorOut<double>& alpha) {
-            const auto x = sparse(values, columns, pointers, static_cast<std::int64_t>(w.shape(0)));
-            run_linear_ascent(x, rows, a, C, begin, end, w, alpha);
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "rows"_a.noconvert(),
-        "a"_a.noconvert(), "C"_a, "begin"_a, "end"_a, "w"_a.noconvert(), "alpha"_a.noconvert());
-    m.def(
-        "sparse_linear_sgd",
-        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Rows32& rows,
-           const Vector<double>& a, const Vector<double>& scale, const Vector<double>& tail, double margin,
-           std::int64_t begin, std::int64_t end, const VectorOut<double>& theta, const VectorOut<double>& beta,
-           const VectorOut<double>& mean) {
-            const auto x = sparse(values, columns, pointers, static_cast<std::int64_t>(theta.shape(0)));
-            run_linear_sgd(x, rows, a, scale, tail, margin, begin, end, theta, beta, mean);
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "rows"_a.noconvert(),
-        "a"_a.noconvert(), "scale"_a.noconvert(), "tail"_a.noconvert(), "margin"_a, "begin"_a, "end"_a,
-        "theta"_a.noconvert(), "beta"_a.noconvert(), "mean"_a.noconvert());
+    for (const std::int64_t i : view(left)) check(0 <= i && i < X.n(), "left: row numbers below n expected");
+    for (const std::int64_t j : view(right)) check(0 <= j && j < Z.n(), "right: row numbers below n expected");
+    X.visit_with(Z, [&]<class Rows>(const Rows& x, const Rows& z) {
+        if constexpr (requires { pair_distance(x, 0, z, 0); })
+            released([&] { pair_distances(x, view(left), z, view(right), view(out)); });
+        else
+            check(false, "X, Z: float64 in C order or CSR expected");
+    });
 }
 
 }  // namespace
 
-void bind_kernel_machines(nb::module_& m) {
+void bind_kernel_machines(nb::module_& m, BoundMatrix& matrix) {
     m.attr("VERSIONS") = MANY;
     m.def("kernel_sgd", &kernel_sgd, "values"_a.noconvert(), "row_place"_a.noconvert(), "column_place"_a.noconvert(),
           "rows"_a.noconvert(), "a"_a.noconvert(), "first"_a.noconvert(), "scale"_a.noconvert(), "tail"_a.noconvert(),
@@ -336,14 +266,12 @@ void bind_kernel_machines(nb::module_& m) {
     m.def("kernel_l2", &kernel_l2, "values"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(),
           "first"_a.noconvert(), "Cs"_a.noconvert(), "method"_a, "tol"_a, "budget"_a, "seconds"_a,
           "alpha"_a.noconvert(), "seen"_a.noconvert(), "threads"_a);
-    m.def("dense_pair_distances", &dense_pair_distances, "X"_a.noconvert(), "left"_a.noconvert(), "Z"_a.noconvert(),
-          "right"_a.noconvert(), "out"_a.noconvert());
-    bind_sparse_distances<std::int32_t>(m);
-    bind_sparse_distances<std::int64_t>(m);
-    bind_dense<float>(m);
-    bind_dense<double>(m);
-    bind_sparse<float, std::int32_t>(m);
-    bind_sparse<float, std::int64_t>(m);
-    bind_sparse<double, std::int32_t>(m);
-    bind_sparse<double, std::int64_t>(m);
+    matrix
+        .def("linear_sgd", &linear_sgd, "rows"_a.noconvert(), "a"_a.noconvert(), "scale"_a.noconvert(),
+             "tail"_a.noconvert(), "margin"_a, "begin"_a, "end"_a, "theta"_a.noconvert(), "beta"_a.noconvert(),
+             "mean"_a.noconvert())
+        .def("linear_ascent", &linear_ascent, "rows"_a.noconvert(), "a"_a.noconvert(), "C"_a, "begin"_a, "end"_a,
+             "w"_a.noconvert(), "alpha"_a.noconvert())
+        .def("pair_distances", &run_pair_distances, "left"_a.noconvert(), "Z"_a, "right"_a.noconvert(),
+             "out"_a.noconvert());
 }

@@ -2,18 +2,19 @@
 #include <omp.h>
 
 #include "bindings/arrays.hpp"
+#include "bindings/matrix.hpp"
 #include "core/interrupt.hpp"
 
-void bind_sweep(nb::module_&);
-void bind_many(nb::module_&);
+void bind_sweep(nb::module_&, BoundMatrix&);
+void bind_many(nb::module_&, BoundMatrix&);
 void bind_hinge(nb::module_&);
-void bind_tangents(nb::module_&);
+void bind_tangents(nb::module_&, BoundMatrix&);
 void bind_multiclass(nb::module_&);
 void bind_pairwise(nb::module_&);
-void bind_dcd(nb::module_&);
+void bind_dcd(BoundMatrix&);
 void bind_svmlight(nb::module_&);
 void bind_reduced(nb::module_&);
-void bind_kernel_machines(nb::module_&);
+void bind_kernel_machines(nb::module_&, BoundMatrix&);
 void bind_mapped_files(nb::module_&);
 
 namespace {
@@ -49,19 +50,21 @@ void translate_interrupt(const std::exception_ptr& thrown, void*) {
 }  // namespace
 
 NB_MODULE(CUTSVM_MODULE, m) {
+    nb::set_leak_warnings(false);  // what lives until the interpreter ends is no leak
     cutsvm::interrupt_hook = &interrupted;
     nb::register_exception_translator(&translate_interrupt);
     m.def("cpu_level", &cpu_level);
     m.def("max_threads", [] { return omp_get_max_threads(); });
-    bind_sweep(m);
-    bind_many(m);
+    BoundMatrix matrix(m, "Matrix");
+    bind_sweep(m, matrix);
+    bind_many(m, matrix);
     bind_hinge(m);
-    bind_tangents(m);
+    bind_tangents(m, matrix);
     bind_multiclass(m);
     bind_pairwise(m);
-    bind_dcd(m);
+    bind_dcd(matrix);
     bind_svmlight(m);
     bind_reduced(m);
-    bind_kernel_machines(m);
+    bind_kernel_machines(m, matrix);
     bind_mapped_files(m);
 }

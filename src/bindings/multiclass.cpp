@@ -2,7 +2,7 @@
 #include "core/multiclass.hpp"
 
 #include "bindings/arrays.hpp"
-#include "bindings/matrices.hpp"
+#include "bindings/matrix.hpp"
 
 using namespace cutsvm;
 
@@ -36,7 +36,7 @@ void bind_multiclass(nb::module_& m) {
     m.def(
         "multi_choose",
         [](const Scores& f, const Labels& y, const Vector<double>& s, const Vector<std::int64_t>& bounds,
-           const VectorOut<std::int32_t>& choice, const VectorOut<double>& offsets, const MatrixOut<double>& pulls,
+           const VectorOut<std::int32_t>& choice, const VectorOut<double>& offsets, const Array2DOut<double>& pulls,
            int threads) {
             const ClassScores scores = class_scores(f, y, s);
             check(choice.shape(0) == f.shape(0), "choice: one entry per row expected");
@@ -49,7 +49,7 @@ void bind_multiclass(nb::module_& m) {
     m.def(
         "multi_look",
         [](const Scores& f, const Scores& to, const Labels& y, const Vector<double>& s, const Vector<double>& ks,
-           const MatrixOut<double>& out, int threads) {
+           const Array2DOut<double>& out, int threads) {
             const ClassLine line = class_line(f, to, y, s);
             check(ks.shape(0) == LOOKS && out.shape(0) == 3 && out.shape(1) == LOOKS, "out: 3 x LOOKS expected");
             std::array<double, LOOKS> at;

@@ -2,7 +2,7 @@
 #include "core/pairwise.hpp"
 
 #include "bindings/arrays.hpp"
-#include "bindings/matrices.hpp"
+#include "bindings/matrix.hpp"
 
 using namespace cutsvm;
 

@@ -13,9 +13,9 @@ void check(bool fine, const char* what) {
 
 // An empty Gram matrix means one row per feature, an empty warm start a start from equal weights.
 std::tuple<double, double, double, int> bound_solve_reduced(const InteriorPointSettings& settings,
-                                                            const Matrix<double>& slopes, const Vector<double>& offsets,
+                                                            const Array2D<double>& slopes, const Vector<double>& offsets,
                                                             const Vector<std::int64_t>& shard, std::size_t n_free,
-                                                            double intercept_bound, const Matrix<double>& gram,
+                                                            double intercept_bound, const Array2D<double>& gram,
                                                             double C, double tol, const Vector<double>& warm_start,
                                                             const VectorOut<double>& w,
                                                             const VectorOut<double>& weights) {

@@ -55,6 +55,11 @@ nb::tuple take(Reader<Value>& used) {
                           indices, adopt(reader.release_values(), entries));
 }
 
+constexpr char TAKE[] =
+    "def take(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
+    "tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64], list[bytes]] | None, "
+    "numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[typing.Any], numpy.typing.NDArray[typing.Any]]";
+
 template <class Value>
 void bind_reader(nb::module_& m, const char* name) {
     using R = Reader<Value>;
@@ -65,7 +70,7 @@ void bind_reader(nb::module_& m, const char* name) {
         .def("__init__", make, nb::kw_only(), "min_index"_a = 0, "keep_bad"_a = 0, "chunk_bytes"_a = 1 << 20)
         .def("start_file", &R::start_file)
         .def("feed", &feed<Value>, "text"_a.noconvert(), "n_threads"_a)
-        .def("take", &take<Value>)
+        .def("take", &take<Value>, nb::sig(TAKE))
         .def_prop_ro("rows", &R::rows)
         .def_prop_ro("min_index", &R::min_index)
         .def_prop_ro("max_index", &R::max_index)

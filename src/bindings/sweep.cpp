@@ -1,258 +1,165 @@
-// Bindings of core/sweep.hpp for each kind of rows.
-#include "bindings/arrays.hpp"
-#include "bindings/matrices.hpp"
+// The bound matrix and the bindings of core/sweep.hpp.
 #include "core/sweep.hpp"
+
+#include "bindings/arrays.hpp"
+#include "bindings/matrix.hpp"
 
 using namespace cutsvm;
 
 namespace {
 
 template <class Rows>
-void check_scores(const Rows& rows, const Vector<double>& w, const VectorOut<double>& out) {
-    check(static_cast<std::int64_t>(w.shape(0)) == rows.d, "w: one entry per feature expected");
-    check(static_cast<std::int64_t>(out.shape(0)) == rows.n, "out: one entry per row expected");
+inline constexpr bool IS_DENSE = requires(const Rows& rows) { rows.stride; };
+
+void check_per_row(const Matrix& X, std::size_t size, const char* what) {
+    check(static_cast<std::int64_t>(size) == X.n(), what);
 }
 
-template <class Rows>
-std::int64_t run_accumulate(const Rows& rows, const VectorOut<double>& old, const Vector<double>& fresh,
-                            const Vector<std::int64_t>& bounds, const MatrixOut<double>& sums,
-                            const VectorOut<double>& moved, int threads) {
-    const auto n = static_cast<std::size_t>(rows.n);
+void run_scores(const Matrix& X, const Vector<double>& w, double b, const VectorOut<double>& out) {
+    check(static_cast<std::int64_t>(w.shape(0)) == X.d(), "w: one entry per feature expected");
+    check_per_row(X, out.shape(0), "out: one entry per row expected");
+    X.visit([&](const auto& rows) { released([&] { scores(rows, w.data(), b, view(out), X.threads()); }); });
+}
+
+void run_compensated_scores(const Matrix& X, const Vector<double>& w, double b, const VectorOut<double>& out,
+                            const VectorOut<double>& rest) {
+    check(static_cast<std::int64_t>(w.shape(0)) == X.d(), "w: one entry per feature expected");
+    check_per_row(X, out.shape(0), "out: one entry per row expected");
+    check_per_row(X, rest.shape(0), "rest: one entry per row expected");
+    X.visit([&](const auto& rows) {
+        released([&] { compensated_scores(rows, w.data(), b, view(out), view(rest), X.threads()); });
+    });
+}
+
+std::int64_t run_accumulate(const Matrix& X, const VectorOut<double>& old, const Vector<double>& fresh,
+                            const Vector<std::int64_t>& bounds, const Array2DOut<double>& sums,
+                            const VectorOut<double>& moved) {
     const auto width = static_cast<std::int64_t>(sums.shape(1));
-    check(old.shape(0) == n && fresh.shape(0) == n, "coefficients: one entry per row expected");
-    check(width == rows.d || width == rows.d + 1, "sums: d or d + 1 columns expected");
-    check(bounds.shape(0) == sums.shape(0) + 1 && sums.shape(0) > 0, "bounds: one more than shards expected");
+    check_per_row(X, old.shape(0), "old: one entry per row expected");
+    check_per_row(X, fresh.shape(0), "fresh: one entry per row expected");
+    check(width == X.d() || width == X.d() + 1, "sums: d or d + 1 columns expected");
     check(moved.shape(0) == sums.shape(0), "moved: one entry per shard expected");
-    const auto edges = view(bounds);
-    check(edges.front() == 0 && edges.back() == rows.n && std::is_sorted(edges.begin(), edges.end()),
-          "bounds: rising from 0 to n expected");
-    return released(
-        [&] { return accumulate(rows, view(old), view(fresh), edges, sums.data(), width, view(moved), threads); });
+    check_edges(bounds, sums.shape(0), X.n());
+    return X.visit([&](const auto& rows) {
+        return released([&] {
+            return accumulate(rows, view(old), view(fresh), view(bounds), sums.data(), width, view(moved), X.threads());
+        });
+    });
 }
 
-// The same for one block of many rows; sums go on in `partial` and `travel`.
-template <class Rows>
-std::int64_t run_add_pieces(const Rows& rows, const VectorOut<double>& old, const Vector<double>& fresh,
-                            const Vector<std::int64_t>& edges, const MatrixOut<double>& partial,
-                            const VectorOut<double>& travel, int threads) {
-    const auto n = static_cast<std::size_t>(rows.n);
+std::int64_t run_add_pieces(const Matrix& X, const VectorOut<double>& old, const Vector<double>& fresh,
+                            const Vector<std::int64_t>& edges, const Array2DOut<double>& partial,
+                            const VectorOut<double>& travel) {
     const auto width = static_cast<std::int64_t>(partial.shape(1));
-    check(old.shape(0) == n && fresh.shape(0) == n, "coefficients: one entry per row expected");
-    check(width == rows.d || width == rows.d + 1, "partial: d or d + 1 columns expected");
+    check_per_row(X, old.shape(0), "old: one entry per row expected");
+    check_per_row(X, fresh.shape(0), "fresh: one entry per row expected");
+    check(width == X.d() || width == X.d() + 1, "partial: d or d + 1 columns expected");
     check(travel.shape(0) == partial.shape(0), "travel: one entry per piece expected");
-    check_edges(edges, partial.shape(0), rows.n);
-    return released([&] {
-        return add_pieces(rows, view(old), view(fresh), view(edges), partial.data(), width, view(travel), threads);
+    check_edges(edges, partial.shape(0), X.n());
+    return X.visit([&](const auto& rows) {
+        return released([&] {
+            return add_pieces(rows, view(old), view(fresh), view(edges), partial.data(), width, view(travel),
+                              X.threads());
+        });
+    });
+}
+
+void run_row_hashes(const Matrix& X, const VectorOut<std::uint64_t>& out) {
+    check_per_row(X, out.shape(0), "out: one entry per row expected");
+    X.visit([&](const auto& rows) { released([&] { row_hashes(rows, view(out), X.threads()); }); });
+}
+
+void run_squares(const Matrix& X, const VectorOut<double>& out) {
+    check_per_row(X, out.shape(0), "out: one entry per row expected");
+    X.visit([&](const auto& rows) { released([&] { squares(rows, view(out), X.threads()); }); });
+}
+
+void run_column_ranges(const Matrix& X, const VectorOut<double>& low, const VectorOut<double>& high) {
+    check(X.n() > 0, "X: at least one row expected");
+    check(static_cast<std::int64_t>(low.shape(0)) == X.d() && high.shape(0) == low.shape(0),
+          "low, high: one entry per feature expected");
+    X.visit([&]<class Rows>(const Rows& rows) {
+        if constexpr (IS_DENSE<Rows>)
+            released([&] { column_ranges(rows, view(low), view(high), X.threads()); });
+        else
+            check(false, "X: a dense matrix expected");
+    });
+}
+
+void run_count_nonzeros(const Matrix& X, const VectorOut<std::int64_t>& counts) {
+    check_per_row(X, counts.shape(0), "counts: one entry per row expected");
+    X.visit([&](const auto& rows) { released([&] { count_nonzeros(rows, view(counts), X.threads()); }); });
+}
+
+template <class T, class I>
+void run_compress(const Matrix& X, const Vector<I>& pointers, const VectorOut<T>& values, const VectorOut<I>& columns) {
+    check(static_cast<std::int64_t>(pointers.shape(0)) == X.n() + 1, "pointers: n + 1 entries expected");
+    const auto ends = view(pointers);
+    check(ends.front() == 0 && std::is_sorted(ends.begin(), ends.end()), "pointers: rising from 0 expected");
+    const auto stored = static_cast<std::size_t>(ends.back());
+    check(values.shape(0) == stored && columns.shape(0) == stored, "values, columns: wrong length");
+    X.visit([&]<class Rows>(const Rows& rows) {
+        if constexpr (IS_DENSE<Rows> && std::is_same_v<typename Rows::Value, T>)
+            released([&] { compress(rows, ends, view(values), view(columns), X.threads()); });
+        else
+            check(false, "values: the type of the dense matrix expected");
+    });
+}
+
+void check_which(const Vector<std::int64_t>& which, std::int64_t n) {
+    for (const std::int64_t i : view(which)) check(0 <= i && i < n, "which: row numbers below n expected");
+}
+
+template <class T>
+void run_take(const Matrix& X, const Vector<std::int64_t>& which, const Array2DOut<T>& out) {
+    check(out.shape(0) == which.shape(0) && static_cast<std::int64_t>(out.shape(1)) == X.d(),
+          "out: one row per row taken expected");
+    check_which(which, X.n());
+    X.visit([&]<class Rows>(const Rows& rows) {
+        if constexpr (IS_DENSE<Rows> && std::is_same_v<typename Rows::Value, T>)
+            released([&] { take(rows, view(which), out.data(), X.threads()); });
+        else
+            check(false, "out: the layout and type of the matrix expected");
+    });
+}
+
+template <class T, class I>
+void run_sparse_take(const Matrix& X, const Vector<std::int64_t>& which, const Vector<I>& pointers,
+                     const VectorOut<T>& values, const VectorOut<I>& columns) {
+    check_which(which, X.n());
+    check(pointers.shape(0) == which.shape(0) + 1, "pointers: one more than rows taken expected");
+    X.visit([&]<class Rows>(const Rows& rows) {
+        if constexpr (std::is_same_v<Rows, SparseRows<T, I>>) {
+            std::int64_t next = 0;
+            for (std::size_t k = 0; k < which.shape(0); ++k) {
+                check(static_cast<std::int64_t>(pointers.data()[k]) == next, "pointers: sums of lengths expected");
+                const std::int64_t row = which.data()[k];
+                next += rows.pointers[row + 1] - rows.pointers[row];
+            }
+            check(static_cast<std::int64_t>(values.shape(0)) == next && columns.shape(0) == values.shape(0),
+                  "values, columns: wrong length");
+            released([&] { take(rows, view(which), view(pointers), view(values), view(columns), X.threads()); });
+        } else {
+            check(false, "values, columns: the layout and types of the matrix expected");
+        }
     });
 }
 
 template <class T>
-void bind_dense(nb::module_& m) {
-    m.def(
-        "dense_add_pieces",
-        [](const Matrix<T>& X, const VectorOut<double>& old, const Vector<double>& fresh,
-           const Vector<std::int64_t>& edges, const MatrixOut<double>& partial, const VectorOut<double>& travel,
-           int threads) {
-            return with_dense(X, [&](const auto& rows) {
-                return run_add_pieces(rows, old, fresh, edges, partial, travel, threads);
-            });
-        },
-        "X"_a.noconvert(), "old"_a.noconvert(), "fresh"_a.noconvert(), "edges"_a.noconvert(),
-        "partial"_a.noconvert(), "travel"_a.noconvert(), "threads"_a);
-    m.def(
-        "dense_scores",
-        [](const Matrix<T>& X, const Vector<double>& w, double b, const VectorOut<double>& out, int threads) {
-            with_dense(X, [&](const auto& rows) {
-                check_scores(rows, w, out);
-                released([&] { scores(rows, w.data(), b, view(out), threads); });
-            });
-        },
-        "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "out"_a.noconvert(), "threads"_a);
-    m.def(
-        "dense_compensated_scores",
-        [](const Matrix<T>& X, const Vector<double>& w, double b, const VectorOut<double>& out,
-           const VectorOut<double>& rest, int threads) {
-            with_dense(X, [&](const auto& rows) {
-                check_scores(rows, w, out);
-                check_scores(rows, w, rest);
-                released([&] { compensated_scores(rows, w.data(), b, view(out), view(rest), threads); });
-            });
-        },
-        "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "out"_a.noconvert(), "rest"_a.noconvert(), "threads"_a);
-    m.def(
-        "dense_row_hashes",
-        [](const Matrix<T>& X, const VectorOut<std::uint64_t>& out, int threads) {
-            with_dense(X, [&](const auto& rows) {
-                check(static_cast<std::int64_t>(out.shape(0)) == rows.n, "out: one entry per row expected");
-                released([&] { row_hashes(rows, view(out), threads); });
-            });
-        },
-        "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
-    m.def(
-        "column_ranges",
-        [](const Matrix<T>& X, const VectorOut<double>& low, const VectorOut<double>& high, int threads) {
-            with_dense(X, [&](const auto& rows) {
-                check(rows.n > 0, "X: at least one row expected");
-                check(static_cast<std::int64_t>(low.shape(0)) == rows.d && high.shape(0) == low.shape(0),
-                      "low, high: one entry per feature expected");
-                released([&] { column_ranges(rows, view(low), view(high), threads); });
-            });
-        },
-        "X"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(), "threads"_a);
-    m.def(
-        "dense_squares",
-        [](const Matrix<T>& X, const VectorOut<double>& out, int threads) {
-            with_dense(X, [&](const auto& rows) {
-                check(static_cast<std::int64_t>(out.shape(0)) == rows.n, "out: one entry per row expected");
-                released([&] { squares(rows, view(out), threads); });
-            });
-        },
-        "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
-    m.def(
-        "dense_accumulate",
-        [](const Matrix<T>& X, const VectorOut<double>& old, const Vector<double>& fresh,
-           const Vector<std::int64_t>& bounds, const MatrixOut<double>& sums, const VectorOut<double>& moved,
-           int threads) {
-            return with_dense(
-                X, [&](const auto& rows) { return run_accumulate(rows, old, fresh, bounds, sums, moved, threads); });
-        },
-        "X"_a.noconvert(), "old"_a.noconvert(), "fresh"_a.noconvert(), "bounds"_a.noconvert(),
-        "sums"_a.noconvert(), "moved"_a.noconvert(), "threads"_a);
-}
-
-void check_which(const Vector<std::int64_t>& which, std::int64_t n) {
-    for (const std::int64_t i : view(which)) check(0 <= i && i < n, "which: a row that is not there");
-}
-
-template <class T>
-void bind_take(nb::module_& m) {
-    m.def(
-        "dense_take",
-        [](const Matrix<T>& X, const Vector<std::int64_t>& which, const MatrixOut<T>& out, int threads) {
-            with_dense(X, [&](const auto& rows) {
-                check(out.shape(0) == which.shape(0) && static_cast<std::int64_t>(out.shape(1)) == rows.d,
-                      "out: one row per row taken expected");
-                check_which(which, rows.n);
-                released([&] { take(rows, view(which), out.data(), threads); });
-            });
-        },
-        "X"_a.noconvert(), "which"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+void bind_dense(BoundMatrix& matrix) {
+    matrix
+        .def(nb::init<const Array2D<T>&, int>(), "X"_a.noconvert(), "threads"_a = 1)
+        .def("take_into", &run_take<T>, "which"_a.noconvert(), "out"_a.noconvert());
 }
 
 template <class T, class I>
-void bind_sparse_take(nb::module_& m) {
-    m.def(
-        "sparse_take",
-        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers,
-           const Vector<std::int64_t>& which, const Vector<I>& to_pointers, const VectorOut<T>& to_values,
-           const VectorOut<I>& to_columns, int threads) {
-            const auto rows = sparse(values, columns, pointers, 0);
-            check_which(which, rows.n);
-            check(to_pointers.shape(0) == which.shape(0) + 1, "to_pointers: one more than rows taken expected");
-            std::int64_t next = 0;
-            for (std::size_t k = 0; k < which.shape(0); ++k) {
-                check(static_cast<std::int64_t>(to_pointers.data()[k]) == next, "to_pointers: sums of lengths expected");
-                const std::int64_t row = which.data()[k];
-                next += rows.pointers[row + 1] - rows.pointers[row];
-            }
-            check(static_cast<std::int64_t>(to_values.shape(0)) == next && to_columns.shape(0) == to_values.shape(0),
-                  "to_values, to_columns: wrong length");
-            released([&] { take(rows, view(which), view(to_pointers), view(to_values), view(to_columns), threads); });
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "which"_a.noconvert(),
-        "to_pointers"_a.noconvert(), "to_values"_a.noconvert(), "to_columns"_a.noconvert(), "threads"_a);
-}
-
-template <class T>
-void bind_count_nonzeros(nb::module_& m) {
-    m.def(
-        "count_nonzeros",
-        [](const Matrix<T>& X, const VectorOut<std::int64_t>& counts, int threads) {
-            with_dense(X, [&](const auto& rows) {
-                check(static_cast<std::int64_t>(counts.shape(0)) == rows.n, "counts: one entry per row expected");
-                released([&] { count_nonzeros(rows, view(counts), threads); });
-            });
-        },
-        "X"_a.noconvert(), "counts"_a.noconvert(), "threads"_a);
-}
-
-template <class T, class I>
-void bind_compress(nb::module_& m) {
-    m.def(
-        "compress",
-        [](const Matrix<T>& X, const Vector<I>& pointers, const VectorOut<T>& values, const VectorOut<I>& columns,
-           int threads) {
-            with_dense(X, [&](const auto& rows) {
-                check(static_cast<std::int64_t>(pointers.shape(0)) == rows.n + 1, "pointers: n + 1 entries expected");
-                const auto ends = view(pointers);
-                check(ends.front() == 0 && std::is_sorted(ends.begin(), ends.end()), "pointers: rising from 0 expected");
-                const auto stored = static_cast<std::size_t>(ends.back());
-                check(values.shape(0) == stored && columns.shape(0) == stored, "values, columns: wrong length");
-                released([&] { compress(rows, view(pointers), view(values), view(columns), threads); });
-            });
-        },
-        "X"_a.noconvert(), "pointers"_a.noconvert(), "values"_a.noconvert(), "columns"_a.noconvert(), "threads"_a);
-}
-
-template <class T, class I>
-void bind_sparse(nb::module_& m) {
-    m.def(
-        "sparse_add_pieces",
-        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, std::int64_t d,
-           const VectorOut<double>& old, const Vector<double>& fresh, const Vector<std::int64_t>& edges,
-           const MatrixOut<double>& partial, const VectorOut<double>& travel, int threads) {
-            return run_add_pieces(sparse(values, columns, pointers, d), old, fresh, edges, partial, travel, threads);
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "d"_a, "old"_a.noconvert(),
-        "fresh"_a.noconvert(), "edges"_a.noconvert(), "partial"_a.noconvert(), "travel"_a.noconvert(), "threads"_a);
-    m.def(
-        "sparse_scores",
-        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Vector<double>& w,
-           double b, const VectorOut<double>& out, int threads) {
-            const auto rows = sparse(values, columns, pointers, static_cast<std::int64_t>(w.shape(0)));
-            check_scores(rows, w, out);
-            released([&] { scores(rows, w.data(), b, view(out), threads); });
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "w"_a.noconvert(), "b"_a,
-        "out"_a.noconvert(), "threads"_a);
-    m.def(
-        "sparse_compensated_scores",
-        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const Vector<double>& w,
-           double b, const VectorOut<double>& out, const VectorOut<double>& rest, int threads) {
-            const auto rows = sparse(values, columns, pointers, static_cast<std::int64_t>(w.shape(0)));
-            check_scores(rows, w, out);
-            check_scores(rows, w, rest);
-            released([&] { compensated_scores(rows, w.data(), b, view(out), view(rest), threads); });
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "w"_a.noconvert(), "b"_a,
-        "out"_a.noconvert(), "rest"_a.noconvert(), "threads"_a);
-    m.def(
-        "sparse_row_hashes",
-        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers,
-           const VectorOut<std::uint64_t>& out, int threads) {
-            const auto rows = sparse(values, columns, pointers, 0);
-            check(static_cast<std::int64_t>(out.shape(0)) == rows.n, "out: one entry per row expected");
-            released([&] { row_hashes(rows, view(out), threads); });
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
-    m.def(
-        "sparse_squares",
-        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, const VectorOut<double>& out,
-           int threads) {
-            const auto rows = sparse(values, columns, pointers, 0);
-            check(static_cast<std::int64_t>(out.shape(0)) == rows.n, "out: one entry per row expected");
-            released([&] { squares(rows, view(out), threads); });
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
-    m.def(
-        "sparse_accumulate",
-        [](const Vector<T>& values, const Vector<I>& columns, const Vector<I>& pointers, std::int64_t d,
-           const VectorOut<double>& old, const Vector<double>& fresh, const Vector<std::int64_t>& bounds,
-           const MatrixOut<double>& sums, const VectorOut<double>& moved, int threads) {
-            return run_accumulate(sparse(values, columns, pointers, d), old, fresh, bounds, sums, moved, threads);
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "d"_a, "old"_a.noconvert(),
-        "fresh"_a.noconvert(), "bounds"_a.noconvert(), "sums"_a.noconvert(), "moved"_a.noconvert(), "threads"_a);
+void bind_sparse(BoundMatrix& matrix) {
+    matrix
+        .def(nb::init<const Vector<T>&, const Vector<I>&, const Vector<I>&, std::int64_t, int>(),
+             "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "d"_a, "threads"_a = 1)
+        .def("take_into", &run_sparse_take<T, I>, "which"_a.noconvert(), "pointers"_a.noconvert(),
+             "values"_a.noconvert(), "columns"_a.noconvert())
+        .def("compress", &run_compress<T, I>, "pointers"_a.noconvert(), "values"_a.noconvert(), "columns"_a.noconvert());
 }
 
 template <class T>
@@ -278,29 +185,32 @@ void bind_valid_csr(nb::module_& m) {
 
 }  // namespace
 
-void bind_sweep(nb::module_& m) {
+void bind_sweep(nb::module_& m, BoundMatrix& matrix) {
+    bind_dense<float>(matrix);
+    bind_dense<double>(matrix);
+    bind_sparse<float, std::int32_t>(matrix);
+    bind_sparse<float, std::int64_t>(matrix);
+    bind_sparse<double, std::int32_t>(matrix);
+    bind_sparse<double, std::int64_t>(matrix);
+    matrix.def_prop_ro("n", &Matrix::n)
+        .def_prop_ro("d", &Matrix::d)
+        .def_prop_ro("entries", &Matrix::entries)
+        .def_prop_ro("threads", &Matrix::threads)
+        .def("scores", &run_scores, "w"_a.noconvert(), "b"_a, "out"_a.noconvert())
+        .def("compensated_scores", &run_compensated_scores, "w"_a.noconvert(), "b"_a, "out"_a.noconvert(),
+             "rest"_a.noconvert())
+        .def("accumulate", &run_accumulate, "old"_a.noconvert(), "fresh"_a.noconvert(), "bounds"_a.noconvert(),
+             "sums"_a.noconvert(), "moved"_a.noconvert())
+        .def("add_pieces", &run_add_pieces, "old"_a.noconvert(), "fresh"_a.noconvert(), "edges"_a.noconvert(),
+             "partial"_a.noconvert(), "travel"_a.noconvert())
+        .def("hashes", &run_row_hashes, "out"_a.noconvert())
+        .def("squares", &run_squares, "out"_a.noconvert())
+        .def("column_ranges", &run_column_ranges, "low"_a.noconvert(), "high"_a.noconvert())
+        .def("count_nonzeros", &run_count_nonzeros, "counts"_a.noconvert());
     bind_all_finite<float>(m);
     bind_all_finite<double>(m);
     bind_valid_csr<std::int32_t>(m);
     bind_valid_csr<std::int64_t>(m);
-    bind_count_nonzeros<float>(m);
-    bind_count_nonzeros<double>(m);
-    bind_compress<float, std::int32_t>(m);
-    bind_compress<float, std::int64_t>(m);
-    bind_compress<double, std::int32_t>(m);
-    bind_compress<double, std::int64_t>(m);
-    bind_take<float>(m);
-    bind_take<double>(m);
-    bind_sparse_take<float, std::int32_t>(m);
-    bind_sparse_take<float, std::int64_t>(m);
-    bind_sparse_take<double, std::int32_t>(m);
-    bind_sparse_take<double, std::int64_t>(m);
-    bind_dense<float>(m);
-    bind_dense<double>(m);
-    bind_sparse<float, std::int32_t>(m);
-    bind_sparse<float, std::int64_t>(m);
-    bind_sparse<double, std::int32_t>(m);
-    bind_sparse<double, std::int64_t>(m);
     m.def(
         "cut_shards",
         [](const Vector<std::int64_t>& bounds) {

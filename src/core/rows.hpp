@@ -32,6 +32,8 @@ struct DenseRows {
     const T* data;
     std::int64_t n, d, stride;  // stride: from one row to the next
 
+    std::int64_t entries() const { return n * d; }
+
     void dots(std::int64_t begin, std::int64_t end, const double* w, double* out) const {
         for (std::int64_t i = begin; i < end; ++i) {
             const T* x = data + i * stride;
@@ -92,6 +94,8 @@ struct ColumnRows {
     using Value = T;
     const T* data;
     std::int64_t n, d, stride;  // stride: from one feature to the next
+
+    std::int64_t entries() const { return n * d; }
 
     void dots(std::int64_t begin, std::int64_t end, const double* w, double* out) const {
         const std::int64_t size = end - begin;
@@ -170,10 +174,13 @@ struct ColumnRows {
 // Compressed sparse rows; I is the type of both the columns and the row pointers.
 template <class T, class I>
 struct SparseRows {
+    using Value = T;
     const T* values;
     const I* columns;
     const I* pointers;  // n + 1 of them
     std::int64_t n, d;
+
+    std::int64_t entries() const { return pointers[n] - pointers[0]; }
 
     void dots(std::int64_t begin, std::int64_t end, const double* w, double* out) const {
         for (std::int64_t i = begin; i < end; ++i) {

@@ -1,151 +1,356 @@
-"""What the compiled kernels take and give. They check lengths; the arrays are read and written in place."""
+# Written by tools/make_stubs.py.
+from typing import Annotated, Any, overload
 
-from typing import Any
-
-from cutsvm._utils.types import Array, Ints, Vector
-
-LOOKS: int
-KEPT: int
-OUTSIDE: int
-POINTS: int
+import numpy
+import numpy.typing
+from numpy.typing import NDArray
 
 def cpu_level() -> int: ...
 def max_threads() -> int: ...
 
-# sweep.hpp
-def dense_scores(X: Array, w: Vector, b: float, out: Vector, threads: int) -> None: ...
-def dense_accumulate(
-    X: Array, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector, threads: int
-) -> int: ...
-def sparse_scores(
-    values: Array, columns: Array, pointers: Array, w: Vector, b: float, out: Vector, threads: int
-) -> None: ...
-def sparse_accumulate(
-    values: Array,
-    columns: Array,
-    pointers: Array,
-    d: int,
-    old: Vector,
-    fresh: Vector,
-    bounds: Ints,
-    sums: Vector,
-    moved: Vector,
-    threads: int,
-) -> int: ...
-def cut_shards(bounds: Ints) -> Ints: ...
-def dense_add_pieces(
-    X: Array, old: Vector, fresh: Vector, edges: Ints, partial: Vector, travel: Vector, threads: int
-) -> int: ...
-def sparse_add_pieces(
-    values: Array,
-    columns: Array,
-    pointers: Array,
-    d: int,
-    old: Vector,
-    fresh: Vector,
-    edges: Ints,
-    partial: Vector,
-    travel: Vector,
-    threads: int,
-) -> int: ...
-def dense_compensated_scores(X: Array, w: Vector, b: float, out: Vector, rest: Vector, threads: int) -> None: ...
-def sparse_compensated_scores(
-    values: Array, columns: Array, pointers: Array, w: Vector, b: float, out: Vector, rest: Vector, threads: int
-) -> None: ...
-def dense_row_hashes(X: Array, out: Array, threads: int) -> None: ...
-def sparse_row_hashes(values: Array, columns: Array, pointers: Array, out: Array, threads: int) -> None: ...
-def column_ranges(X: Array, low: Vector, high: Vector, threads: int) -> None: ...
-def dense_squares(X: Array, out: Vector, threads: int) -> None: ...
-def sparse_squares(values: Array, columns: Array, pointers: Array, out: Vector, threads: int) -> None: ...
-def count_nonzeros(X: Array, counts: Ints, threads: int) -> None: ...
-def compress(X: Array, pointers: Array, values: Array, columns: Array, threads: int) -> None: ...
-def dense_take(X: Array, which: Ints, out: Array, threads: int) -> None: ...
-def sparse_take(
-    values: Array,
-    columns: Array,
-    pointers: Array,
-    which: Ints,
-    to_pointers: Array,
-    to_values: Array,
-    to_columns: Array,
-    threads: int,
-) -> None: ...
-def all_finite(values: Array, threads: int) -> bool: ...
-def valid_csr(columns: Array, pointers: Array, d: int, threads: int) -> tuple[bool, bool]: ...
-def blend(from_: Vector, to: Vector, k: float, out: Vector, threads: int) -> None: ...
-
-# mapped_files.hpp
-class MappedFiles:
-    """Files mapped for reading. After a page of one of them was lost (SIGBUS), it reads as zeros and `lost` is true."""
-
-    def __init__(self) -> None: ...
-    def map(self, descriptor: int, size: int) -> Array: ...
+class Matrix:
+    @overload
+    def __init__(
+        self,
+        X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device="cpu", writable=False)],
+        threads: int = 1,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device="cpu", writable=False)],
+        threads: int = 1,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        pointers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        d: int,
+        threads: int = 1,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        d: int,
+        threads: int = 1,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        pointers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        d: int,
+        threads: int = 1,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        d: int,
+        threads: int = 1,
+    ) -> None: ...
+    @overload
+    def take_into(
+        self,
+        which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu")],
+    ) -> None: ...
+    @overload
+    def take_into(
+        self,
+        which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    ) -> None: ...
+    @overload
+    def take_into(
+        self,
+        which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        pointers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+        columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    @overload
+    def take_into(
+        self,
+        which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+        columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    @overload
+    def take_into(
+        self,
+        which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        pointers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    @overload
+    def take_into(
+        self,
+        which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    @overload
+    def compress(
+        self,
+        pointers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+        columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    @overload
+    def compress(
+        self,
+        pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu")],
+        columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    @overload
+    def compress(
+        self,
+        pointers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    @overload
+    def compress(
+        self,
+        pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
     @property
-    def lost(self) -> bool: ...
+    def n(self) -> int: ...
+    @property
+    def d(self) -> int: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def threads(self) -> int: ...
+    def scores(
+        self,
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        b: float,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    def compensated_scores(
+        self,
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        b: float,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        rest: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    def accumulate(
+        self,
+        old: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        fresh: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        sums: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        moved: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> int: ...
+    def add_pieces(
+        self,
+        old: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        fresh: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        edges: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        partial: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        travel: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> int: ...
+    def hashes(self, out: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu")]) -> None: ...
+    def squares(self, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")]) -> None: ...
+    def column_ranges(
+        self,
+        low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    def count_nonzeros(
+        self, counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu")]
+    ) -> None: ...
+    def scores_many(
+        self,
+        W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device="cpu", writable=False)],
+        b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    ) -> None: ...
+    def accumulate_choices(
+        self,
+        choices: tuple[
+            Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+            Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            int,
+        ],
+        bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        sums: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        moved: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> int: ...
+    def group_sums(
+        self,
+        weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        sums: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    ) -> int: ...
+    def add_groups(
+        self,
+        weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        groups: int,
+        edges: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        partial: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    ) -> int: ...
+    def tangents(
+        self,
+        signed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device="cpu", writable=False)],
+        b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        edges: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        partial: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        heights: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    ) -> None: ...
+    def descend(
+        self,
+        descent: tuple[
+            Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            float,
+            float,
+            float,
+            float,
+            Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        ],
+        order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        run: int,
+        seed: int,
+        threads: int,
+    ) -> tuple[float, float, float, int]: ...
+    def linear_sgd(
+        self,
+        rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        tail: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        margin: float,
+        begin: int,
+        end: int,
+        theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        mean: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    def linear_ascent(
+        self,
+        rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        C: float,
+        begin: int,
+        end: int,
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    def pair_distances(
+        self,
+        left: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Z: Matrix,
+        right: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
 
-# many.hpp
-def dense_scores_many(X: Array, W: Vector, b: Vector, out: Vector, threads: int) -> None: ...
-def sparse_scores_many(
-    values: Array, columns: Array, pointers: Array, W: Vector, b: Vector, out: Vector, threads: int
-) -> None: ...
-def dense_accumulate_choices(
-    X: Array,
-    y: Array,
-    s: Vector,
-    old: Array,
-    fresh: Array,
-    bounds: Ints,
-    sums: Vector,
-    moved: Vector,
-    classes: int,
+@overload
+def all_finite(
+    values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
-) -> int: ...
-def sparse_accumulate_choices(
-    values: Array,
-    columns: Array,
-    pointers: Array,
+) -> bool: ...
+@overload
+def all_finite(
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> bool: ...
+@overload
+def valid_csr(
+    columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    pointers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     d: int,
-    y: Array,
-    s: Vector,
-    old: Array,
-    fresh: Array,
-    bounds: Ints,
-    sums: Vector,
-    moved: Vector,
-    classes: int,
     threads: int,
-) -> int: ...
-def dense_group_sums(X: Array, s: Vector, group: Array, sums: Vector, threads: int) -> int: ...
-def sparse_group_sums(
-    values: Array, columns: Array, pointers: Array, s: Vector, group: Array, sums: Vector, threads: int
-) -> int: ...
-def group_edges(n: int, groups: int, d: int) -> Ints: ...
-def dense_add_groups(
-    X: Array, s: Vector, group: Array, groups: int, edges: Ints, partial: Vector, threads: int
-) -> int: ...
-def sparse_add_groups(
-    values: Array,
-    columns: Array,
-    pointers: Array,
-    s: Vector,
-    group: Array,
-    groups: int,
-    edges: Ints,
-    partial: Vector,
+) -> tuple[bool, bool]: ...
+@overload
+def valid_csr(
+    columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    d: int,
     threads: int,
-) -> int: ...
-
-# multiclass.hpp
-def multi_value(f: Vector, y: Array, s: Vector, threads: int) -> float: ...
-def multi_choose(
-    f: Vector, y: Array, s: Vector, bounds: Ints, choice: Array, offsets: Vector, pulls: Vector, threads: int
+) -> tuple[bool, bool]: ...
+def cut_shards(
+    bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+def blend(
+    from_: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    k: float,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    threads: int,
 ) -> None: ...
-def multi_look(f: Vector, to: Vector, y: Array, s: Vector, ks: Vector, out: Vector, threads: int) -> None: ...
-def multi_crossing(
-    f: Vector,
-    to: Vector,
-    y: Array,
-    s: Vector,
+def group_edges(n: int, groups: int, d: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+def hinge_value(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> float: ...
+def hinge_balance(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> tuple[float, float, float]: ...
+def hinge_slopes(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    tied_positive: float,
+    tied_negative: float,
+    bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    offsets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+def hinge_sift(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    band: float,
+    group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+    threads: int,
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+def hinge_strays(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+KEPT: int = -1
+
+OUTSIDE: int = -2
+
+def hinge_look(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ks: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+def hinge_crossing(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     low: float,
     high: float,
     slope: float,
@@ -153,113 +358,98 @@ def multi_crossing(
     level: float,
     threads: int,
 ) -> float: ...
-def multi_sift(f: Vector, y: Array, s: Vector, band: float, group: Array, threads: int) -> Ints: ...
-def multi_strays(f: Vector, y: Array, s: Vector, group: Array, threads: int) -> Ints: ...
 
-# pairwise.hpp
+LOOKS: int = 8
+
+POINTS: int = 16
+
+def multi_value(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> float: ...
+def multi_choose(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    choice: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+    offsets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    pulls: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+def multi_look(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    to: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ks: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+def multi_crossing(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    to: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    low: float,
+    high: float,
+    slope: float,
+    curvature: float,
+    level: float,
+    threads: int,
+) -> float: ...
+def multi_sift(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    band: float,
+    group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+    threads: int,
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+def multi_strays(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
 class PairMemory:
     def __init__(self) -> None: ...
 
 def pair_slopes(
-    y: Array,
-    s: Vector,
-    starts: Ints,
-    levels: Ints,
-    f: Vector,
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    levels: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     margin: float,
-    g: Vector,
-    weights: Vector,
-    losses: Vector,
+    g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    losses: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     memory: PairMemory,
     threads: int,
 ) -> None: ...
 
-# tangents.hpp
-def dense_hinge_tangents(
-    X: Array, a: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector, threads: int
-) -> None: ...
-def sparse_hinge_tangents(
-    values: Array,
-    columns: Array,
-    pointers: Array,
-    a: Vector,
-    W: Vector,
-    b: Vector,
-    edges: Ints,
-    partial: Vector,
-    heights: Vector,
-    threads: int,
-) -> None: ...
-
-# hinge.hpp
-def hinge_value(f: Vector, a: Vector, threads: int) -> float: ...
-def hinge_balance(f: Vector, a: Vector, threads: int) -> tuple[float, float, float]: ...
-def hinge_slopes(
-    f: Vector,
-    a: Vector,
-    tied_positive: float,
-    tied_negative: float,
-    bounds: Ints,
-    g: Vector,
-    offsets: Vector,
-    threads: int,
-) -> None: ...
-def hinge_sift(f: Vector, a: Vector, band: float, group: Array, threads: int) -> Ints: ...
-def hinge_strays(f: Vector, a: Vector, group: Array, threads: int) -> Ints: ...
-def hinge_look(f: Vector, to: Vector, a: Vector, ks: Vector, out: Vector, threads: int) -> None: ...
-def hinge_crossing(
-    f: Vector,
-    to: Vector,
-    a: Vector,
-    low: float,
-    high: float,
-    slope: float,
-    curvature: float,
-    level: float,
-    threads: int,
-) -> float: ...
-
-# reduced.hpp
-class InteriorPointSettings:
-    max_steps: int
-    fraction_to_boundary: float
-    min_centrality: float
-    centrality_decrease: float
-    backtracking: float
-    max_backtracks: int
-    min_step_length: float
-    max_mu_ratio: float
-    recentering_mu_ratio: float
-    stalled_step_length: float
-    rounding_error: float
-    compensated_rounding_error: float
-    regularization: float
-    max_projections: int
-    min_initial_weight: float
-    initial_slack: float
-    min_initial_slack: float
-
-def solve_reduced(
-    settings: InteriorPointSettings,
-    slopes: Vector,
-    offsets: Vector,
-    shard: Ints,
-    n_free: int,
-    intercept_bound: float,
-    gram: Vector,
-    C: float,
-    tol: float,
-    warm_start: Vector,
-    w: Vector,
-    weights: Vector,
-) -> tuple[float, float, float, int]: ...
-
-# svmlight.hpp
-class _SvmlightReader:
+class SvmlightReader64:
     def __init__(self, *, min_index: int = 0, keep_bad: int = 0, chunk_bytes: int = 1048576) -> None: ...
     def start_file(self) -> None: ...
-    def feed(self, text: Array, n_threads: int) -> list[tuple[int, str]]: ...
-    def take(self) -> tuple[Vector, tuple[Ints, Ints, list[bytes]] | None, Ints, Any, Any]: ...
+    def feed(
+        self,
+        text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_threads: int,
+    ) -> list[tuple[int, str]]: ...
+    def take(
+        self,
+    ) -> tuple[
+        numpy.typing.NDArray[numpy.float64],
+        tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64], list[bytes]] | None,
+        numpy.typing.NDArray[numpy.int64],
+        numpy.typing.NDArray[Any],
+        numpy.typing.NDArray[Any],
+    ]: ...
     @property
     def rows(self) -> int: ...
     @property
@@ -269,151 +459,189 @@ class _SvmlightReader:
     @property
     def n_bad(self) -> int: ...
 
-class SvmlightReader32(_SvmlightReader): ...
-class SvmlightReader64(_SvmlightReader): ...
+class SvmlightReader32:
+    def __init__(self, *, min_index: int = 0, keep_bad: int = 0, chunk_bytes: int = 1048576) -> None: ...
+    def start_file(self) -> None: ...
+    def feed(
+        self,
+        text: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_threads: int,
+    ) -> list[tuple[int, str]]: ...
+    def take(
+        self,
+    ) -> tuple[
+        numpy.typing.NDArray[numpy.float64],
+        tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64], list[bytes]] | None,
+        numpy.typing.NDArray[numpy.int64],
+        numpy.typing.NDArray[Any],
+        numpy.typing.NDArray[Any],
+    ]: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def min_index(self) -> int: ...
+    @property
+    def max_index(self) -> int: ...
+    @property
+    def n_bad(self) -> int: ...
 
-# dcd.hpp
-def dense_descend(
-    X: Array,
-    a: Vector,
-    q: Vector,
+class InteriorPointSettings:
+    def __init__(self) -> None: ...
+    @property
+    def max_steps(self) -> int: ...
+    @max_steps.setter
+    def max_steps(self, arg: int, /) -> None: ...
+    @property
+    def fraction_to_boundary(self) -> float: ...
+    @fraction_to_boundary.setter
+    def fraction_to_boundary(self, arg: float, /) -> None: ...
+    @property
+    def min_centrality(self) -> float: ...
+    @min_centrality.setter
+    def min_centrality(self, arg: float, /) -> None: ...
+    @property
+    def centrality_decrease(self) -> float: ...
+    @centrality_decrease.setter
+    def centrality_decrease(self, arg: float, /) -> None: ...
+    @property
+    def backtracking(self) -> float: ...
+    @backtracking.setter
+    def backtracking(self, arg: float, /) -> None: ...
+    @property
+    def max_backtracks(self) -> int: ...
+    @max_backtracks.setter
+    def max_backtracks(self, arg: int, /) -> None: ...
+    @property
+    def min_step_length(self) -> float: ...
+    @min_step_length.setter
+    def min_step_length(self, arg: float, /) -> None: ...
+    @property
+    def max_mu_ratio(self) -> float: ...
+    @max_mu_ratio.setter
+    def max_mu_ratio(self, arg: float, /) -> None: ...
+    @property
+    def recentering_mu_ratio(self) -> float: ...
+    @recentering_mu_ratio.setter
+    def recentering_mu_ratio(self, arg: float, /) -> None: ...
+    @property
+    def stalled_step_length(self) -> float: ...
+    @stalled_step_length.setter
+    def stalled_step_length(self, arg: float, /) -> None: ...
+    @property
+    def rounding_error(self) -> float: ...
+    @rounding_error.setter
+    def rounding_error(self, arg: float, /) -> None: ...
+    @property
+    def compensated_rounding_error(self) -> float: ...
+    @compensated_rounding_error.setter
+    def compensated_rounding_error(self, arg: float, /) -> None: ...
+    @property
+    def regularization(self) -> float: ...
+    @regularization.setter
+    def regularization(self, arg: float, /) -> None: ...
+    @property
+    def max_projections(self) -> int: ...
+    @max_projections.setter
+    def max_projections(self, arg: int, /) -> None: ...
+    @property
+    def min_initial_weight(self) -> float: ...
+    @min_initial_weight.setter
+    def min_initial_weight(self, arg: float, /) -> None: ...
+    @property
+    def initial_slack(self) -> float: ...
+    @initial_slack.setter
+    def initial_slack(self, arg: float, /) -> None: ...
+    @property
+    def min_initial_slack(self) -> float: ...
+    @min_initial_slack.setter
+    def min_initial_slack(self, arg: float, /) -> None: ...
+
+def solve_reduced(
+    settings: InteriorPointSettings,
+    slopes: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device="cpu", writable=False)],
+    offsets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    shard: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    n_free: int,
+    intercept_bound: float,
+    gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device="cpu", writable=False)],
     C: float,
-    unit: float,
-    above: float,
-    below: float,
-    alpha: Vector,
-    order: Array,
-    w: Vector,
-    run: int,
-    seed: int,
-    threads: int,
-) -> tuple[float, float, float, int]: ...
-def sparse_descend(
-    values: Array,
-    columns: Array,
-    pointers: Array,
-    a: Vector,
-    q: Vector,
-    C: float,
-    unit: float,
-    above: float,
-    below: float,
-    alpha: Vector,
-    order: Array,
-    w: Vector,
-    run: int,
-    seed: int,
-    threads: int,
+    tol: float,
+    warm_start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
 ) -> tuple[float, float, float, int]: ...
 
-# machines.hpp, kernel_sgd.hpp, l2_dual.hpp, one_vs_one.hpp
-VERSIONS: int
+VERSIONS: int = 8
 
 def kernel_sgd(
-    values: Array,
-    row_place: Array,
-    column_place: Array,
-    rows: Array,
-    a: Vector,
-    first: Ints,
-    scale: Vector,
-    tail: Vector,
+    values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device="cpu", writable=False)],
+    row_place: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    column_place: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    tail: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     epochs: int,
-    margin: Vector,
-    begin: Ints,
-    end: Ints,
-    slot: Array,
-    columns: Array,
-    beta: Vector,
-    mean: Vector,
-    used: Ints,
+    margin: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    end: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    slot: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+    columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+    beta: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    mean: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    used: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu")],
     threads: int,
 ) -> None: ...
 def machine_scores(
-    values: Array, rows: Array, first: Ints, columns: Array, coef: Vector, used: Ints, out: Vector, threads: int
+    values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    coef: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    used: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
+    threads: int,
 ) -> None: ...
-def pair_decisions(scores: Vector, low: Array, high: Array, out: Vector) -> None: ...
+def pair_decisions(
+    scores: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device="cpu", writable=False)],
+    low: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    high: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+) -> None: ...
 def count_hits(
-    values: Array,
-    rows: Array,
-    labels: Array,
-    first: Ints,
-    columns: Array,
-    coef: Vector,
-    used: Ints,
-    low: Array,
-    high: Array,
+    values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    coef: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    used: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    low: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    high: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     classes: int,
-    hits: Ints,
+    hits: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu")],
     threads: int,
 ) -> None: ...
 def kernel_l2(
-    values: Array,
-    rows: Array,
-    a: Vector,
-    first: Ints,
-    Cs: Vector,
+    values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    Cs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     method: str,
     tol: float,
     budget: int,
     seconds: float,
-    alpha: Vector,
-    seen: Vector,
+    alpha: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    seen: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
     threads: int,
 ) -> None: ...
-def dense_linear_sgd(
-    X: Array,
-    rows: Array,
-    a: Vector,
-    scale: Vector,
-    tail: Vector,
-    margin: float,
-    begin: int,
-    end: int,
-    theta: Vector,
-    beta: Vector,
-    mean: Vector,
-) -> None: ...
-def sparse_linear_sgd(
-    values: Array,
-    columns: Array,
-    pointers: Array,
-    rows: Array,
-    a: Vector,
-    scale: Vector,
-    tail: Vector,
-    margin: float,
-    begin: int,
-    end: int,
-    theta: Vector,
-    beta: Vector,
-    mean: Vector,
-) -> None: ...
-def dense_linear_ascent(
-    X: Array, rows: Array, a: Vector, C: float, begin: int, end: int, w: Vector, alpha: Vector
-) -> None: ...
-def sparse_linear_ascent(
-    values: Array,
-    columns: Array,
-    pointers: Array,
-    rows: Array,
-    a: Vector,
-    C: float,
-    begin: int,
-    end: int,
-    w: Vector,
-    alpha: Vector,
-) -> None: ...
-def dense_pair_distances(X: Vector, left: Ints, Z: Vector, right: Ints, out: Vector) -> None: ...
-def sparse_pair_distances(
-    values: Vector,
-    columns: Array,
-    pointers: Array,
-    left: Ints,
-    other_values: Vector,
-    other_columns: Array,
-    other_pointers: Array,
-    right: Ints,
-    d: int,
-    out: Vector,
-) -> None: ...
+
+class MappedFiles:
+    def __init__(self) -> None: ...
+    def map(
+        self, descriptor: int, size: int
+    ) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,), writable=False)]: ...
+    @property
+    def lost(self) -> bool: ...

@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 
 @contextmanager
@@ -38,4 +40,13 @@ else:
             except ImportError:  # not built for this platform
                 continue
 
-__all__ = ["core"]
+__all__ = ["core", "matrix_of"]
+
+
+def matrix_of(X: Any, threads: int = 1) -> core.Matrix:
+    """The matrix that the kernels read: of a dense array, or of CSR that is valid."""
+    if not hasattr(X, "indptr"):
+        return core.Matrix(X, threads)
+    wide = np.promote_types(X.indices.dtype, X.indptr.dtype)  # SciPy keeps the two alike; others may not
+    columns, pointers = X.indices.astype(wide, copy=False), X.indptr.astype(wide, copy=False)
+    return core.Matrix(X.data, columns, pointers, int(X.shape[1]), threads)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cutsvm._native import core
-from cutsvm.matrix import as_rows
+from cutsvm.matrix import Descent, as_rows
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import dcd
 
@@ -83,10 +83,10 @@ def test_zero_row_reaches_its_upper_bound():
     X, alpha, w = np.array([[0.0], [2.0]]), np.zeros(2), np.zeros(2)
     order = np.array([0, 1], dtype=np.int32)
     a, q = np.array([-3.0, 1.0]), np.array([0.0, 4.0])
-    core.dense_descend(X, a, q, 0.5, 0.0, np.inf, -np.inf, alpha, order, w, 1, 0, 1)
+    core.Matrix(X).descend((a, q, 0.5, 0.0, np.inf, -np.inf, alpha), order, w, 1, 0, 1)
     assert_array_equal(alpha, [1.5, 0.25])
     assert_array_equal(w, [0.5, 0.0])
-    assert core.dense_descend(X, a, q, 0.5, 0.0, np.inf, -np.inf, alpha, order, w, 1, 0, 1)[0] == 0.0
+    assert core.Matrix(X).descend((a, q, 0.5, 0.0, np.inf, -np.inf, alpha), order, w, 1, 0, 1)[0] == 0.0
 
 
 @given(seed=seeds, n=st.integers(1, 20), d=st.integers(1, 5), unit=units)
@@ -96,7 +96,7 @@ def test_the_gap_is_primal_minus_dual(seed, n, d, unit):
     p.alpha = np.where(p.alpha > 0.0, p.top, 0.0)
     p.w, p.order, p.edges = p.expected_w(), np.arange(n, dtype=np.int32), (-np.inf, np.inf)
     w, alpha = p.w.copy(), p.alpha.copy()
-    gap, steepest, flattest, active = core.dense_descend(p.X, *p.args(), p.order, p.w, 1, 3, 1)
+    gap, steepest, flattest, active = core.Matrix(p.X).descend(p.args(), p.order, p.w, 1, 3, 1)
     assert (steepest, flattest, active) == (-np.inf, np.inf, 0)
     assert_array_equal(p.w, w)
     assert_array_equal(p.alpha, alpha)
@@ -135,24 +135,25 @@ def test_a_permutation_has_every_row_once():
 
 
 def test_invalid_arguments_raise():
-    X, sparse = np.ones((2, 3)), (np.ones(2), np.array([0, 2]), np.array([0, 1, 2]))
-    two, w, order = np.ones(2), np.zeros(4), np.array([0, 1], dtype=np.int32)
-    good = {"a": two, "q": two, "alpha": np.zeros(2), "order": order, "w": w, "run": 1}
+    csr = core.Matrix(np.ones(2), np.array([0, 2]), np.array([0, 1, 2]), 3)
+    two, order = np.ones(2), np.array([0, 1], dtype=np.int32)
+    dual = Descent(two, two, 1.0, 1.0, np.inf, -np.inf, np.zeros(2))
+    good = {"descent": dual, "order": order, "w": np.zeros(4), "run": 1, "seed": 1, "threads": 1}
     bad = [
-        {"a": np.ones(1)},
-        {"q": np.ones(3)},
-        {"alpha": np.zeros(3)},
+        {"descent": dual._replace(a=np.ones(1))},
+        {"descent": dual._replace(q=np.ones(3))},
+        {"descent": dual._replace(alpha=np.zeros(3))},
         {"run": 0},
         {"order": np.array([0, 2], dtype=np.int32)},
         {"order": np.array([-1, 0], dtype=np.int32)},
     ]
-    rest = {"C": 1.0, "unit": 1.0, "above": np.inf, "below": -np.inf, "seed": 1, "threads": 1}
-    for change in bad:
-        with pytest.raises(ValueError, match=r"expected|not there"):
-            core.dense_descend(X, **{**good, **rest, **change})
-        with pytest.raises(ValueError, match=r"expected|not there"):
-            core.sparse_descend(*sparse, **{**good, **rest, **change})
-    with pytest.raises(ValueError, match=r"d \+ 1"):
-        core.dense_descend(X, **{**good, **rest, "w": np.zeros(3)})
-    with pytest.raises(TypeError):  # a copy would lose what is written
-        core.dense_descend(X, **{**good, **rest, "order": order.astype(np.int64)})
+    for matrix in (core.Matrix(np.ones((2, 3))), csr):
+        for change in bad:
+            with pytest.raises(ValueError, match="expected"):
+                matrix.descend(**{**good, **change})
+        with pytest.raises(ValueError, match=r"d \+ 1"):
+            matrix.descend(**{**good, "w": np.zeros(3)})
+        with pytest.raises(TypeError):  # a copy would lose what is written
+            matrix.descend(**{**good, "order": order.astype(np.int64)})
+        with pytest.raises(TypeError):
+            matrix.descend(**{**good, "descent": dual._replace(alpha=np.zeros(2, dtype=np.float32))})

@@ -167,12 +167,13 @@ def test_count_nonzeros_and_compress(layout, index, seed, n, d, threads):
     X[n // 2] = np.nan  # and NaN is not
     X[0, 0] = 1e-45  # the smallest float32
     values, columns, pointers = sweep.compress(X)
-    stored = as_rows(LAYOUTS[layout](X)).X
+    rows = as_rows(LAYOUTS[layout](X), threads)
+    stored = rows.X
     counts = np.full(n, -1)
-    core.count_nonzeros(stored, counts, threads)
+    rows.count_nonzeros(counts)
     assert_array_equal(counts, np.diff(pointers))
     to_values, to_columns = np.empty(len(values), dtype=stored.dtype), np.empty(len(values), dtype=index)
-    core.compress(stored, pointers.astype(index), to_values, to_columns, threads)
+    rows.compress(pointers.astype(index), to_values, to_columns)
     assert_array_equal(to_values, values.astype(stored.dtype))
     assert_array_equal(to_columns, columns)
 
@@ -296,43 +297,44 @@ def test_wrong_shapes_raise():
     """A caller's mistake is an error, not a read beyond the end."""
     one, two = np.ones(1), np.ones(2)
     bounds = np.array([0, 2], dtype=np.int64)
-    X, csr = np.ones((2, 3)), (two, np.array([0, 2]), np.array([0, 1, 2]))
+    X, arrays = np.ones((2, 3)), (two, np.array([0, 2]), np.array([0, 1, 2]))
+    dense, csr = core.Matrix(X), core.Matrix(*arrays, 3)
     group, first = np.zeros(2, dtype=np.int32), np.array([0])
 
     def ones(rows, *columns):
         return [np.ones((rows, many)) for many in columns]
 
     calls = [
-        lambda: core.dense_scores(X, two, 0.0, two, 1),
-        lambda: core.dense_scores(X, np.ones(3), 0.0, one, 1),
-        lambda: core.dense_accumulate(X, one, two, bounds, np.ones((1, 3)), one, 1),
-        lambda: core.dense_accumulate(X, two, two, bounds, np.ones((1, 5)), one, 1),
-        lambda: core.dense_accumulate(X, two, two, np.array([0, 3]), np.ones((1, 3)), one, 1),
-        lambda: core.dense_accumulate(X, two, two, np.array([0, 2, 1]), np.ones((2, 3)), two, 1),
+        lambda: dense.scores(two, 0.0, two),
+        lambda: dense.scores(np.ones(3), 0.0, one),
+        lambda: dense.accumulate(one, two, bounds, np.ones((1, 3)), one),
+        lambda: dense.accumulate(two, two, bounds, np.ones((1, 5)), one),
+        lambda: dense.accumulate(two, two, np.array([0, 3]), np.ones((1, 3)), one),
+        lambda: dense.accumulate(two, two, np.array([0, 2, 1]), np.ones((2, 3)), two),
         lambda: core.cut_shards(first),
-        lambda: core.dense_add_pieces(X, one, two, bounds, np.ones((1, 3)), one, 1),
-        lambda: core.dense_add_pieces(X, two, two, bounds, np.ones((1, 5)), one, 1),
-        lambda: core.dense_add_pieces(X, two, two, bounds, np.ones((1, 3)), two, 1),
-        lambda: core.dense_add_pieces(X, two, two, np.array([0, 3]), np.ones((1, 3)), one, 1),
-        lambda: core.sparse_add_pieces(*csr, 3, two, two, np.array([0, 2, 1]), np.ones((2, 3)), two, 1),
-        lambda: core.dense_add_groups(X, one, group, 1, bounds, np.ones((1, 4)), 1),
-        lambda: core.dense_add_groups(X, two, group, 1, bounds, np.ones((1, 3)), 1),
-        lambda: core.dense_add_groups(X, two, group, 2, bounds, np.ones((3, 4)), 1),
-        lambda: core.dense_add_groups(X, two, group, 0, bounds, np.ones((1, 4)), 1),
-        lambda: core.dense_add_groups(X, two, group + 1, 1, bounds, np.ones((1, 4)), 1),
-        lambda: core.sparse_add_groups(*csr, two, group, 1, bounds[:1], np.ones((1, 4)), 1),
-        lambda: core.dense_hinge_tangents(X, one, X[:1], one, bounds, np.ones((1, 4)), np.ones((1, 2)), 1),
-        lambda: core.dense_hinge_tangents(X, two, X[:0], one[:0], bounds, np.ones((1, 4)), np.ones((1, 2)), 1),
-        lambda: core.dense_hinge_tangents(X, two, np.ones((17, 3)), np.ones(17), bounds, *ones(17, 4, 2), 1),
-        lambda: core.dense_hinge_tangents(X, two, X, one, bounds, *ones(1, 4, 2), 1),
-        lambda: core.dense_hinge_tangents(X, two, X[:, :2], two, bounds, *ones(2, 4, 2), 1),
-        lambda: core.dense_hinge_tangents(X, two, np.ones((3, 2)).T, two, bounds, *ones(2, 4, 2), 1),
-        lambda: core.dense_hinge_tangents(X, two, X, two, bounds, *ones(2, 3, 2), 1),
-        lambda: core.dense_hinge_tangents(X, two, X, two, bounds, *ones(3, 4, 2), 1),
-        lambda: core.dense_hinge_tangents(X, two, X, two, bounds, *ones(2, 4, 1), 1),
-        lambda: core.dense_hinge_tangents(X, two, X, two, bounds, np.ones((2, 4)), np.ones((4, 2)), 1),
-        lambda: core.sparse_hinge_tangents(*csr, two, X, two, np.array([0, 3]), *ones(2, 4, 2), 1),
-        lambda: core.sparse_hinge_tangents(*csr, two, X, two, bounds[:1], *ones(2, 4, 2), 1),
+        lambda: dense.add_pieces(one, two, bounds, np.ones((1, 3)), one),
+        lambda: dense.add_pieces(two, two, bounds, np.ones((1, 5)), one),
+        lambda: dense.add_pieces(two, two, bounds, np.ones((1, 3)), two),
+        lambda: dense.add_pieces(two, two, np.array([0, 3]), np.ones((1, 3)), one),
+        lambda: csr.add_pieces(two, two, np.array([0, 2, 1]), np.ones((2, 3)), two),
+        lambda: dense.add_groups(one, group, 1, bounds, np.ones((1, 4))),
+        lambda: dense.add_groups(two, group, 1, bounds, np.ones((1, 3))),
+        lambda: dense.add_groups(two, group, 2, bounds, np.ones((3, 4))),
+        lambda: dense.add_groups(two, group, 0, bounds, np.ones((1, 4))),
+        lambda: dense.add_groups(two, group + 1, 1, bounds, np.ones((1, 4))),
+        lambda: csr.add_groups(two, group, 1, bounds[:1], np.ones((1, 4))),
+        lambda: dense.tangents(one, X[:1], one, bounds, np.ones((1, 4)), np.ones((1, 2))),
+        lambda: dense.tangents(two, X[:0], one[:0], bounds, np.ones((1, 4)), np.ones((1, 2))),
+        lambda: dense.tangents(two, np.ones((17, 3)), np.ones(17), bounds, *ones(17, 4, 2)),
+        lambda: dense.tangents(two, X, one, bounds, *ones(1, 4, 2)),
+        lambda: dense.tangents(two, X[:, :2], two, bounds, *ones(2, 4, 2)),
+        lambda: dense.tangents(two, np.ones((3, 2)).T, two, bounds, *ones(2, 4, 2)),
+        lambda: dense.tangents(two, X, two, bounds, *ones(2, 3, 2)),
+        lambda: dense.tangents(two, X, two, bounds, *ones(3, 4, 2)),
+        lambda: dense.tangents(two, X, two, bounds, *ones(2, 4, 1)),
+        lambda: dense.tangents(two, X, two, bounds, np.ones((2, 4)), np.ones((4, 2))),
+        lambda: csr.tangents(two, X, two, np.array([0, 3]), *ones(2, 4, 2)),
+        lambda: csr.tangents(two, X, two, bounds[:1], *ones(2, 4, 2)),
         lambda: core.hinge_value(one, two, 1),
         lambda: core.hinge_look(two, one, two, np.ones(8), np.ones((3, 8)), 1),
         lambda: core.hinge_look(two, two, two, np.ones(7), np.ones((3, 8)), 1),
@@ -340,28 +342,41 @@ def test_wrong_shapes_raise():
         lambda: core.hinge_sift(two, two, 0.5, group[:1], 1),
         lambda: core.hinge_sift(two, one, 0.5, group, 1),
         lambda: core.hinge_strays(two, two, group[:1], 1),
-        lambda: core.dense_squares(X, one, 1),
-        lambda: core.sparse_squares(*csr, one, 1),
-        lambda: core.sparse_squares(one, *csr[1:], two, 1),
-        lambda: core.dense_take(X, first, np.ones((2, 3)), 1),
-        lambda: core.dense_take(X, first, np.ones((1, 2)), 1),
-        lambda: core.dense_take(X, first + 2, np.ones((1, 3)), 1),
-        lambda: core.dense_take(X, first - 1, np.ones((1, 3)), 1),
-        lambda: core.sparse_take(*csr, first + 2, np.array([0, 1]), one, first, 1),
-        lambda: core.sparse_take(*csr, first - 1, np.array([0, 1]), one, first, 1),
-        lambda: core.sparse_take(*csr, first, np.array([0]), one, first, 1),
-        lambda: core.sparse_take(*csr, first, np.array([1, 2]), one, first, 1),
-        lambda: core.sparse_take(*csr, first, np.array([0, 1]), two, first, 1),
-        lambda: core.dense_group_sums(X, one, group, np.ones((2, 4)), 1),
-        lambda: core.dense_group_sums(X, two, group[:1], np.ones((2, 4)), 1),
-        lambda: core.dense_group_sums(X, two, group, np.ones((2, 3)), 1),
-        lambda: core.dense_group_sums(X, two, group + 2, np.ones((2, 4)), 1),
-        lambda: core.sparse_group_sums(*csr, one, group, np.ones((2, 4)), 1),
-        lambda: core.count_nonzeros(X, first, 1),
-        lambda: core.compress(X, np.array([0, 6]), np.ones(6), np.zeros(6, dtype=np.int64), 1),
-        lambda: core.compress(X, np.array([0, 3, 6]), np.ones(5), np.zeros(6, dtype=np.int64), 1),
-        lambda: core.compress(X, np.array([0, 3, 6]), np.ones(6), np.zeros(5, dtype=np.int64), 1),
+        lambda: dense.squares(one),
+        lambda: csr.squares(one),
+        lambda: core.Matrix(one, *arrays[1:], 3),
+        lambda: dense.take_into(first, np.ones((2, 3))),
+        lambda: dense.take_into(first, np.ones((1, 2))),
+        lambda: dense.take_into(first + 2, np.ones((1, 3))),
+        lambda: dense.take_into(first - 1, np.ones((1, 3))),
+        lambda: csr.take_into(first + 2, np.array([0, 1]), one, first),
+        lambda: csr.take_into(first - 1, np.array([0, 1]), one, first),
+        lambda: csr.take_into(first, np.array([0]), one, first),
+        lambda: csr.take_into(first, np.array([1, 2]), one, first),
+        lambda: csr.take_into(first, np.array([0, 1]), two, first),
+        lambda: dense.group_sums(one, group, np.ones((2, 4))),
+        lambda: dense.group_sums(two, group[:1], np.ones((2, 4))),
+        lambda: dense.group_sums(two, group, np.ones((2, 3))),
+        lambda: dense.group_sums(two, group + 2, np.ones((2, 4))),
+        lambda: csr.group_sums(one, group, np.ones((2, 4))),
+        lambda: dense.count_nonzeros(first),
+        lambda: dense.compress(np.array([0, 6]), np.ones(6), np.zeros(6, dtype=np.int64)),
+        lambda: dense.compress(np.array([0, 3, 6]), np.ones(5), np.zeros(6, dtype=np.int64)),
+        lambda: dense.compress(np.array([0, 3, 6]), np.ones(6), np.zeros(5, dtype=np.int64)),
         lambda: core.valid_csr(first, first[:0], 3, 1),
+        lambda: core.Matrix(X, 0),
+        lambda: core.Matrix(np.ones((6, 6))[::2, ::2]),
+        lambda: core.Matrix(*arrays[:2], first[:0], 3),
+        lambda: core.Matrix(*arrays[:2], np.array([0, 1, 3]), 3),
+        lambda: core.Matrix(*arrays[:2], np.array([-1, 1, 2]), 3),
+        lambda: core.Matrix(*arrays[:2], np.array([2, 2, 1]), 3),
+        lambda: csr.compress(np.array([0, 1, 2]), two, np.zeros(2, dtype=np.int64)),
+        lambda: csr.column_ranges(np.ones(3), np.ones(3)),
+        lambda: csr.take_into(first, np.ones((1, 3))),
+        lambda: dense.take_into(first, np.ones((1, 3), dtype=np.float32)),
+        lambda: dense.take_into(first, np.array([0, 1]), one, first),
+        lambda: dense.pair_distances(first, csr, first, one),
+        lambda: dense.pair_distances(first, core.Matrix(X[:, :2]), first, one),
     ]
     for call in calls:
         with pytest.raises(ValueError, match=r"expected|differ|not there|wrong length"):
@@ -373,7 +388,9 @@ def test_arrays_are_never_converted():
     with pytest.raises(TypeError):
         core.hinge_value(np.ones(2, dtype=np.float32), np.ones(2), 1)
     with pytest.raises(TypeError):
-        core.dense_scores(np.ones((2, 1), dtype=np.int64), np.ones(1), 0.0, np.ones(2), 1)
+        core.Matrix(np.ones((2, 1), dtype=np.int64))
+    with pytest.raises(TypeError):
+        core.Matrix(np.ones((2, 1))).scores(np.ones(1), 0.0, np.ones(2, dtype=np.float32))
 
 
 def test_malformed_csr_raises():
@@ -392,7 +409,7 @@ def test_malformed_csr_raises():
 def test_column_ranges(layout, seed, n, d, threads):
     X = LAYOUTS[layout](rng_of(seed).normal(size=(n, d)) - 1.0)
     low, high = np.empty(d), np.empty(d)
-    core.column_ranges(as_rows(X).X, low, high, threads)
+    as_rows(X, threads).column_ranges(low, high)
     assert_array_equal([low, high], sweep.column_ranges(X))
 
 

@@ -149,7 +149,11 @@ def test_sift_and_strays(seed, n, K, band, threads):
 
 def test_wrong_shapes_raise():
     f, y, s, two = np.ones((2, 3)), np.zeros(2, dtype=np.int32), np.ones(2), np.array([0, 2])
-    X, csr = np.ones((2, 4)), (np.ones(2), np.array([0, 2]), np.array([0, 1, 2]))
+    X, csr = core.Matrix(np.ones((2, 4))), core.Matrix(np.ones(2), np.array([0, 2]), np.array([0, 1, 2]), 3)
+
+    def choices(rows, y, s, old, fresh, bounds, sums, moved):
+        return rows.accumulate_choices((y, s, old, fresh, 3), bounds, sums, moved)
+
     calls = [
         lambda: core.multi_value(f, y[:1], s, 1),
         lambda: core.multi_value(f, y, s[:1], 1),
@@ -161,18 +165,16 @@ def test_wrong_shapes_raise():
         lambda: core.multi_crossing(f, f[:1], y, s, 0.0, 1.0, 0.0, 1.0, 0.0, 1),
         lambda: core.multi_sift(f, y, s, 0.1, y[:1].copy(), 1),
         lambda: core.multi_strays(f, y, s, y[:1], 1),
-        lambda: core.dense_scores_many(X, np.ones((3, 3)), np.ones(3), f.copy(), 1),
-        lambda: core.dense_scores_many(X, np.ones((3, 4)), np.ones(2), f.copy(), 1),
-        lambda: core.dense_scores_many(X, np.ones((4, 3)).T, np.ones(3), f.copy(), 1),
-        lambda: core.dense_scores_many(X, np.ones((3, 4)), np.ones(3), np.ones((1, 3)), 1),
-        lambda: core.sparse_scores_many(*csr, np.ones((3, 3)), np.ones(2), f.copy(), 1),
-        lambda: core.dense_accumulate_choices(X, y, s, y.copy(), y, two, np.ones((1, 11)), np.ones(1), 3, 1),
-        lambda: core.dense_accumulate_choices(X, y, s, y.copy(), y + 3, two, np.ones((1, 12)), np.ones(1), 3, 1),
-        lambda: core.dense_accumulate_choices(
-            X, y, s, y.copy(), y, two[::-1].copy(), np.ones((1, 12)), np.ones(1), 3, 1
-        ),
-        lambda: core.dense_accumulate_choices(X, y, s[:1], y.copy(), y, two, np.ones((1, 12)), np.ones(1), 3, 1),
-        lambda: core.sparse_accumulate_choices(*csr, 3, y, s, y.copy(), y, two, np.ones((1, 9)), np.ones(2), 3, 1),
+        lambda: X.scores_many(np.ones((3, 3)), np.ones(3), f.copy()),
+        lambda: X.scores_many(np.ones((3, 4)), np.ones(2), f.copy()),
+        lambda: X.scores_many(np.ones((4, 3)).T, np.ones(3), f.copy()),
+        lambda: X.scores_many(np.ones((3, 4)), np.ones(3), np.ones((1, 3))),
+        lambda: csr.scores_many(np.ones((3, 3)), np.ones(2), f.copy()),
+        lambda: choices(X, y, s, y.copy(), y, two, np.ones((1, 11)), np.ones(1)),
+        lambda: choices(X, y, s, y.copy(), y + 3, two, np.ones((1, 12)), np.ones(1)),
+        lambda: choices(X, y, s, y.copy(), y, two[::-1].copy(), np.ones((1, 12)), np.ones(1)),
+        lambda: choices(X, y, s[:1], y.copy(), y, two, np.ones((1, 12)), np.ones(1)),
+        lambda: choices(csr, y, s, y.copy(), y, two, np.ones((1, 9)), np.ones(2)),
     ]
     for call in calls:
         with pytest.raises(ValueError, match=r"expected|differ|not there"):

@@ -382,5 +382,5 @@ def test_one_feature_and_several_classes(kind, three):
 def test_weights_of_one_feature_may_have_any_stride(strides):
     W = np.lib.stride_tricks.as_strided(np.arange(30.0), shape=(3, 1), strides=strides)
     out = np.empty((2, 3))
-    core.dense_scores_many(np.array([[1.0], [2.0]]), W, np.zeros(3), out, 1)
+    core.Matrix(np.array([[1.0], [2.0]])).scores_many(W, np.zeros(3), out)
     assert_array_equal(out, [[0.0, 1.0, 2.0], [0.0, 2.0, 4.0]])

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cutsvm._utils import memory
-from cutsvm.matrix import DenseRows, SparseRows, StackedRows, array, as_rows
+from cutsvm.matrix import DenseRows, Descent, SparseRows, StackedRows, as_rows
+from cutsvm.matrix.dense import COMPRESSION
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import dcd
 from tests.support.strategies import rng_of, seeds, some_labels, some_rows
@@ -76,7 +77,7 @@ def test_dcd_on_stacked_rows_visits_part_by_part(seed, parts, d, run):
         *part, kept = dcd.epoch(X, a, q, C, unit, above, below, expected_alpha, mine, expected_w, run, seed)
         stay += kept
         seen.append(part)
-    dual = array.Descent(a, q, C, unit, above, below, alpha)
+    dual = Descent(a, q, C, unit, above, below, alpha)
     gap, steepest, flattest, active = stacked.descend(dual, order, w, run, seed, 1)
     assert_allclose(alpha, expected_alpha, rtol=1e-9, atol=1e-11)
     assert_allclose(w, expected_w, rtol=1e-9, atol=1e-11)
@@ -89,26 +90,26 @@ def test_dcd_on_stacked_rows_visits_part_by_part(seed, parts, d, run):
 @given(seed=seeds, n=st.integers(1, 50), threads=st.integers(1, 2))
 def test_compressed_rows_have_the_same_scores(layout, seed, n, threads):
     rng = rng_of(seed)
-    X = some_rows(rng, n, array.NARROW) * (rng.random((n, array.NARROW)) < 0.3)
+    X = some_rows(rng, n, COMPRESSION.min_features) * (rng.random((n, COMPRESSION.min_features)) < 0.3)
     rows = as_rows(LAYOUTS[layout](X), threads)
     fast = rows.fast()
     assert isinstance(fast, SparseRows)
-    assert (fast.n, fast.d, fast.sorted) == (n, array.NARROW, True)
+    assert (fast.n, fast.d, fast.sorted) == (n, COMPRESSION.min_features, True)
     assert fast.entries == np.count_nonzero(X)
     if isinstance(rows, DenseRows):
         assert fast.arrays[0].dtype == rows.X.dtype
-    w = rng.integers(-9, 9, size=array.NARROW) / 2.0
+    w = rng.integers(-9, 9, size=COMPRESSION.min_features) / 2.0
     assert_array_equal(scores_of(fast, w, 0.5), scores_of(rows, w, 0.5))
 
 
 def test_dense_rows_stay_dense_where_csr_does_not_pay(monkeypatch):
-    mostly_zeros = np.eye(array.NARROW)
+    mostly_zeros = np.eye(COMPRESSION.min_features)
     assert isinstance(DenseRows(mostly_zeros).fast(), SparseRows)
-    for X in (np.ones((9, array.NARROW)), np.ascontiguousarray(mostly_zeros[:, 1:])):  # full; narrow
+    for X in (np.ones((9, COMPRESSION.min_features)), np.ascontiguousarray(mostly_zeros[:, 1:])):  # full; narrow
         rows = DenseRows(X)
         assert rows.fast() is rows
     rows = DenseRows(mostly_zeros)
-    needed = array.NARROW * (8 + 4) / array.MEMORY
+    needed = COMPRESSION.min_features * (8 + 4) / COMPRESSION.max_memory
     for total, kind in ((needed, SparseRows), (needed - 1, DenseRows), (0.0, DenseRows)):
         monkeypatch.setattr(memory, "total", lambda total=total: total)
         assert type(rows.fast()) is kind
@@ -117,11 +118,11 @@ def test_dense_rows_stay_dense_where_csr_does_not_pay(monkeypatch):
 def test_density_is_estimated_from_a_sample():
     """Only some rows are looked at: these are empty, and the others are copied all the same."""
     step = 3
-    X = np.ones((step * array.SAMPLE, array.NARROW))
+    X = np.ones((step * COMPRESSION.sample_rows, COMPRESSION.min_features))
     X[::step] = 0.0
     fast = DenseRows(X).fast()
     assert isinstance(fast, SparseRows)
-    assert_array_equal(scores_of(fast, np.ones(array.NARROW), 0.0), X.sum(axis=1))
+    assert_array_equal(scores_of(fast, np.ones(COMPRESSION.min_features), 0.0), X.sum(axis=1))
 
 
 @pytest.mark.parametrize("kind", [AttributeError, OSError, ValueError])

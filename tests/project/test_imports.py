@@ -15,8 +15,6 @@ VIOLATIONS = {
     ("display", "estimators.ranking"),
     ("estimators", "plotting"),
     ("io", "driver.run"),
-    ("io", "matrix.array"),
-    ("matrix", "problem.rounding"),
     ("problem", "driver.path"),
     ("solvers", "driver.path"),
     ("solvers", "driver.run"),

@@ -53,7 +53,7 @@ def _with_free(free):
 
 
 def test_the_layout_of_rows_does_not_depend_on_free_memory(monkeypatch):
-    rows = cutsvm.matrix.DenseRows(np.eye(cutsvm.matrix.array.NARROW))
+    rows = cutsvm.matrix.DenseRows(np.eye(cutsvm.matrix.dense.COMPRESSION.min_features))
     kinds = []
     for free in (0, 10**12):
         monkeypatch.setattr("os.sysconf", _with_free(free))

@@ -110,7 +110,7 @@ def csr_is_sorted(values: Array, columns: Array, pointers: Array, shape: tuple[i
         raise ValueError("expected CSR: three vectors, column indices and row pointers whole numbers, one value each")
     if len(pointers) != shape[0] + 1:
         raise ValueError(f"expected {shape[0] + 1:,} row pointers for {shape[0]:,} rows, found {len(pointers):,}")
-    wide = np.int32 if columns.dtype == pointers.dtype == np.int32 else np.int64
+    wide: Any = np.int32 if columns.dtype == pointers.dtype == np.int32 else np.int64
     if max(_largest(columns), _largest(pointers)) > np.iinfo(wide).max:
         valid = in_order = False
     else:

@@ -19,7 +19,7 @@ import numpy as np
 from cutsvm._utils.threads import ThreadPool
 from cutsvm.driver.path import walk
 from cutsvm.driver.run import Callback, Record, Result, Solver, Status, Stop
-from cutsvm.matrix import DenseRows, SparseRows
+from cutsvm.matrix import CompressionSettings, DenseRows, SparseRows
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Oracle
 
@@ -53,7 +53,7 @@ def walk_in_parts(
         return results
 
     if isinstance(oracle.rows, DenseRows):
-        oracle.rows = oracle.rows.fast(NARROW)
+        oracle.rows = oracle.rows.fast(CompressionSettings(min_features=NARROW))
     low, high = _halves(oracle, sorted(Cs))
     if oracle.threads == 1:
         found = [*part(high, 1), *part(low, 1)]
@@ -86,9 +86,10 @@ def _pays(oracle: Oracle, Cs: Sequence[float]) -> bool:
 
 def _twin(oracle: Oracle, threads: int) -> Oracle:
     """The same risk with memory and threads of its own."""
-    rows, loss = copy(oracle.rows), copy(oracle.loss)
-    rows.threads, loss.threads = threads, threads  # type: ignore[attr-defined]
-    twin = type(oracle)(rows, loss, intercept=oracle.intercept, threads=threads)
+    assert isinstance(oracle.rows, (DenseRows, SparseRows))
+    loss = copy(oracle.loss)
+    loss.threads = threads  # type: ignore[attr-defined]
+    twin = type(oracle)(oracle.rows.with_threads(threads), loss, intercept=oracle.intercept, threads=threads)
     twin.given, twin.shift = oracle.given, oracle.shift
     return twin
 

@@ -14,16 +14,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from cutsvm._utils.errors import DataError
 from cutsvm.io.store.batches import Batch
 from cutsvm.io.store.manifest import NAME
 from cutsvm.io.store.store import Store
 from cutsvm.io.store.writer import STRIP, StoreWriter
-from cutsvm.matrix.array import DenseRows, SparseRows
 
 __all__ = ["TemporaryStore", "TemporaryStores"]
 
@@ -58,9 +55,9 @@ class TemporaryStore:
             data, source, n_features=features, block_bytes=block_bytes, strip=strip, durable=False
         )
 
-    def add(self, rows: DenseRows | SparseRows, values: Array, numbers: Array) -> None:
-        self._writer.add(Batch(_matrix(rows), values, qid=numbers))
-        self.rows += rows.n
+    def add(self, X: Any, values: Array, numbers: Array) -> None:
+        self._writer.add(Batch(X, values, qid=numbers))
+        self.rows += len(values)
 
     def finish(self) -> Store:
         """The store: the values are its y, the indices its qid."""
@@ -112,12 +109,3 @@ class TemporaryStores:
     def close(self) -> None:
         if "_folder" in vars(self):
             self._folder.cleanup()
-
-
-def _matrix(rows: DenseRows | SparseRows) -> Any:
-    if isinstance(rows, DenseRows):
-        return rows.X
-    values, columns, pointers = rows.arrays
-    matrix: Any = sparse.csr_matrix((values, columns, pointers.astype(np.int32, copy=False)), shape=(rows.n, rows.d))
-    matrix.has_canonical_format = True
-    return matrix

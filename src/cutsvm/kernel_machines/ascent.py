@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cutsvm._native import core
+from cutsvm._native import core, matrix_of
 from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Status
-from cutsvm.kernel_machines.gram import is_sparse
 from cutsvm.kernel_machines.task import Task, all_bounds
 from cutsvm.kernel_machines.watch import EVERY, log
 
@@ -113,7 +112,7 @@ def _without_kernel(task: Task, alpha: Vector, C: float) -> Iterator[Progress]:
     done = np.zeros(len(problems), dtype=np.int64)
     left = list(range(len(problems)))
     rounding, diagonal = task.points.rounding, task.points.diagonal()
-    alpha = alpha.copy()
+    alpha, matrix = alpha.copy(), matrix_of(X)
     while left:
         unfinished, worst = [], 0.0
         for p in left:
@@ -121,10 +120,7 @@ def _without_kernel(task: Task, alpha: Vector, C: float) -> Iterator[Progress]:
             own = alpha[part].copy()
             begin, end = int(done[p]), int(done[p] + CYCLES * sizes[p])
             rows, a = problems.rows[part], problems.a[part]
-            if is_sparse(X):
-                core.sparse_linear_ascent(X.data, X.indices, X.indptr, rows, a, C, begin, end, weights[p], own)
-            else:
-                core.dense_linear_ascent(X, rows, a, C, begin, end, weights[p], own)
+            matrix.linear_ascent(rows, a, C, begin, end, weights[p], own)
             done[p] += CYCLES * sizes[p]
             alpha[part] = own
             alone = problems.alone(p)

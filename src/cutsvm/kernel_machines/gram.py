@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from cutsvm._native import core
+from cutsvm._native import matrix_of
 from cutsvm._utils.threads import ThreadPool
 from cutsvm._utils.types import Array, Ints, Vector
 
@@ -309,13 +309,10 @@ def _places(columns: Any) -> Ints:
 
 def _pair_distances(X: Any, left: Ints, Z: Any, right: Ints, out: Vector) -> None:
     """out = |X[left] - Z[right]|^2, from differences."""
-    if not is_sparse(X):
-        core.dense_pair_distances(X, left, Z, right, out)
-        return
-    parts = [(M.data, M.indices, M.indptr) for M in (X, Z)]
-    if len({index.dtype for _, *indices in parts for index in indices}) > 1:
-        parts = [(data, columns.astype(np.int64), pointers.astype(np.int64)) for data, columns, pointers in parts]
-    core.sparse_pair_distances(*parts[0], left, *parts[1], right, int(X.shape[1]), out)
+    if is_sparse(X) and X.indices.dtype != Z.indices.dtype:
+        X, Z = X.copy(), Z.copy()
+        X.indices, Z.indices = X.indices.astype(np.int64), Z.indices.astype(np.int64)
+    matrix_of(X).pair_distances(left, matrix_of(Z), right, out)
 
 
 def _squares(X: Any) -> Vector:

@@ -27,15 +27,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from cutsvm._native import core
+from cutsvm._native import core, matrix_of
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.run import Status
 from cutsvm.kernel_machines.ascent import ascend
-from cutsvm.kernel_machines.gram import blocks, identity, is_sparse
+from cutsvm.kernel_machines.gram import blocks, identity
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
 from cutsvm.kernel_machines.task import Answer, Settings, Task
 from cutsvm.kernel_machines.watch import EVERY, log
@@ -239,20 +239,16 @@ def _keep(steps: _Steps, column_place: Array, held: Ints, fresh: Ints) -> Ints:
 
 def _linear_walk(steps: _Steps, task: Task, C: float) -> Iterator[None]:
     """All steps of Algorithm A, problem by problem."""
-    problems = task.problems
-    X: Any = task.points.X
+    problems, matrix = task.problems, matrix_of(task.points.X)
     steps.slot[:] = np.concatenate([identity(m) for m in problems.sizes])
     for p, m in enumerate(problems.sizes):
         part = problems.of(p)
         plan = slice(task.settings.epochs * part.start, task.settings.epochs * part.stop)
-        theta = np.zeros(X.shape[1])
+        theta = np.zeros(matrix.d)
         beta, mean = np.zeros(m), np.zeros(m)
         for some in blocks(task.settings.epochs * int(m), STEPS):
             rest = (problems.rows[part], problems.a[part], steps.scale[plan], steps.tail[plan], 1.0 / C)
-            if is_sparse(X):
-                core.sparse_linear_sgd(X.data, X.indices, X.indptr, *rest, some.start, some.stop, theta, beta, mean)
-            else:
-                core.dense_linear_sgd(X, *rest, some.start, some.stop, theta, beta, mean)
+            matrix.linear_sgd(*rest, some.start, some.stop, theta, beta, mean)
             steps.done[p] = some.stop
             steps.beta[part, 0], steps.mean[part, 0] = beta, mean
             yield

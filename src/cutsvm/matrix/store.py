@@ -17,8 +17,10 @@ from cutsvm._utils.threads import ThreadPool
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.io.store.store import Store
 from cutsvm.io.temporary_arrays import TemporaryArrays
-from cutsvm.matrix.array import Choices, DenseRows, SparseRows
-from cutsvm.problem.rounding import Magnitudes
+from cutsvm.matrix.dense import DenseRows
+from cutsvm.matrix.magnitudes import Magnitudes
+from cutsvm.matrix.protocol import Choices
+from cutsvm.matrix.sparse import SparseRows, index_type
 
 PIECE = 1 << 18  # rows that are handed out at a time: a block of narrow rows has millions, and each takes numbers
 FEW = 1 / 16  # of a block's rows: so few are looked up where they are, more are read with the whole block
@@ -118,7 +120,7 @@ class StoreRows:
         if len(arrays) == 1:
             return DenseRows(arrays[0], self.threads)
         values, columns, pointers = arrays
-        return SparseRows.of((values, columns, pointers), self.d, self.threads)
+        return SparseRows((values, columns, pointers), self.d, self.threads)
 
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         for mine, rows in self.blocks():
@@ -207,7 +209,7 @@ class StoreRows:
         copy = np.empty((many, self.d), dtype=self.store.manifest.dtype)
         for k, to, own in parts:
             (X,) = self.store.read(k, whole=self._most(k, own))
-            core.dense_take(X, own, copy[to], self.threads)
+            DenseRows(X, self.threads).take_into(own, copy[to])
         return DenseRows(copy, self.threads)
 
     def _take_sparse(self, many: int, parts: list[tuple[int, slice, Ints]]) -> SparseRows:
@@ -216,16 +218,14 @@ class StoreRows:
             pointers = self.store.read(k, whole=False)[2]
             lengths[to.start + 1 : to.stop + 1] = pointers[own + 1] - pointers[own]
         ends = np.cumsum(lengths)
-        index = np.int32 if ends[-1] < 2**31 else np.int64
+        index = index_type(int(ends[-1]))
         values, columns = np.empty(ends[-1], dtype=self.store.manifest.dtype), np.empty(ends[-1], dtype=np.int32)
         for k, to, own in parts:
-            where = self.store.read(k, whole=self._most(k, own))
+            rows = self._as_rows(self.store.read(k, whole=self._most(k, own)))
             first, last = ends[to.start], ends[to.stop]
             inside = (ends[to.start : to.stop + 1] - first).astype(np.int32)
-            core.sparse_take(
-                where[0], where[1], where[2], own, inside, values[first:last], columns[first:last], self.threads
-            )
-        return SparseRows.of((values, columns.astype(index, copy=False), ends.astype(index)), self.d, self.threads)
+            rows.take_into(own, inside, values[first:last], columns[first:last])
+        return SparseRows((values, columns.astype(index, copy=False), ends.astype(index)), self.d, self.threads)
 
     def _most(self, k: int, own: Ints) -> bool:
         return len(own) > FEW * int(self.edges[k + 1] - self.edges[k])

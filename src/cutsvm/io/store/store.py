@@ -135,9 +135,9 @@ class Store:
             found = np.empty(end - begin)
             if self.sparse:
                 values, columns, pointers = arrays
-                core.sparse_squares(values, columns, pointers[begin : end + 1], found, 1)
+                core.Matrix(values, columns, pointers[begin : end + 1], self.manifest.features).squares(found)
             else:
-                core.dense_squares(arrays[0][begin:end], found, 1)
+                core.Matrix(arrays[0][begin:end]).squares(found)
             known = self.squares[first + begin : first + end]
             wrong = np.flatnonzero(~np.isclose(found, known, rtol=_SQUARES_RTOL, atol=0.0))
             if len(wrong):

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
+from cutsvm._native import matrix_of
 from cutsvm._utils.errors import DataError
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import INT32_MAX, Batch, Codes, Source, checked, is_sparse, too_wide, value_type
 from cutsvm.io.store.manifest import ALIGN, Block, Manifest, Part
-from cutsvm.matrix.array import as_rows
 
 __all__ = ["BLOCK_BYTES", "StoreWriter"]
 
@@ -74,7 +74,7 @@ class StoreWriter:
         self._rebase(batch.base)
         X = self._placed(fine.X)
         squares = np.empty(rows)
-        as_rows(X).squares(squares)
+        matrix_of(X).squares(squares)
         self._measure(X)
         self._put("y", self._numbers("label_names", fine.y, "labels"))
         self._put("weights", fine.weights)

@@ -118,7 +118,7 @@ class _Bucket:
         self.totals: Vector | None = None
 
     def put(self, rows: DenseRows | SparseRows, signed: Vector, numbers: Ints, v: Vector) -> None:
-        self.store.add(rows, signed, numbers)
+        self.store.add(rows.X, signed, numbers)
         self.low, self.high = min(self.low, float(v.min())), max(self.high, float(v.max()))
 
     def part(self, whole: Oracle, threads: int, scratch: TemporaryArrays | None) -> Part:

@@ -1,0 +1,115 @@
+"""Several matrices as one, row after row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.matrix.dense import DenseRows
+from cutsvm.matrix.magnitudes import Magnitudes
+from cutsvm.matrix.protocol import Choices, Descent, Seen
+from cutsvm.matrix.sparse import SparseRows
+
+
+class StackedRows:
+    """Rows of several kinds, one after the other."""
+
+    room: int | None = None  # rows that a solver may copy: as many as it likes
+    held = True  # there is memory for a few numbers of each row
+
+    def __init__(self, parts: Sequence[DenseRows | SparseRows]) -> None:
+        self.parts = parts
+        self.edges = np.cumsum([0, *(part.n for part in parts)])
+        self.n, self.d = int(self.edges[-1]), parts[0].d
+        self.entries = sum(part.entries for part in parts)
+
+    def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
+        return self.parts[0].vector(shape, dtype)  # in a file, if that is where the first part's would be
+
+    def _each(self) -> list[tuple[DenseRows | SparseRows, slice]]:
+        return [(part, slice(*self.edges[k : k + 2])) for k, part in enumerate(self.parts)]
+
+    def scores(self, w: Vector, b: float, out: Vector) -> None:
+        for part, mine in self._each():
+            part.scores(w, b, out[mine])
+
+    def compensated_scores(self, w: Vector, b: float, out: Vector, rest: Vector) -> None:
+        for part, mine in self._each():
+            part.compensated_scores(w, b, out[mine], rest[mine])
+
+    def centred(self) -> tuple[StackedRows, None]:
+        """Themselves: rows of several kinds are not centred."""
+        return self, None
+
+    @cached_property
+    def magnitudes(self) -> Magnitudes:
+        return reduce(Magnitudes.union, (part.magnitudes for part in self.parts if part.n))
+
+    def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
+        read = 0
+        for part, mine in self._each():
+            inside = np.clip(bounds - mine.start, 0, part.n)
+            read += part.accumulate(old[mine], fresh[mine], inside, sums, moved)
+        return read
+
+    def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
+        for part, mine in self._each():
+            part.scores_many(W, b, out[mine])
+
+    def accumulate_choices(self, choices: Choices, bounds: Ints, sums: Vector, moved: Vector) -> int:
+        read = 0
+        for part, mine in self._each():
+            inside = np.clip(bounds - mine.start, 0, part.n)
+            read += part.accumulate_choices(choices.part(mine), inside, sums, moved)
+        return read
+
+    def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
+        return sum(part.group_sums(weights[mine], group[mine], sums) for part, mine in self._each())
+
+    def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
+        for part, mine in self._each():
+            part.tangents(signed[mine], W, b, np.clip(edges - mine.start, 0, part.n), partial, heights)
+
+    def take(self, rows: Ints) -> StackedRows:
+        parts = [(part, rows[(rows >= mine.start) & (rows < mine.stop)] - mine.start) for part, mine in self._each()]
+        return StackedRows([part.take(own) for part, own in parts if len(own)])
+
+    def part(self, begin: int, end: int) -> StackedRows:
+        """The rows from begin to end, read where they are."""
+        ranges = [(part, *np.clip([begin - mine.start, end - mine.start], 0, part.n)) for part, mine in self._each()]
+        return StackedRows([part.part(int(low), int(high)) for part, low, high in ranges if low < high])
+
+    @cached_property
+    def mean_square(self) -> float:
+        """The mean of |x_i|^2, estimated from up to 1000 evenly spaced rows."""
+        some = self.take(np.unique(np.linspace(0, self.n - 1, 1000).astype(np.int64)))
+        squares = np.empty(some.n)
+        some.squares(squares)
+        return float(squares.mean())
+
+    def fast(self) -> StackedRows:
+        return StackedRows([part.fast() for part in self.parts])
+
+    def by_row(self) -> StackedRows:
+        return StackedRows([part.by_row() for part in self.parts])
+
+    def squares(self, out: Vector) -> None:
+        for part, mine in self._each():
+            part.squares(out[mine])
+
+    def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
+        seen, stay = [], []
+        for part, mine in self._each():
+            own = order[(order >= mine.start) & (order < mine.stop)] - np.int32(mine.start)
+            now = part.descend(dual.part(mine), own, w, run, seed, threads)
+            own += np.int32(mine.start)
+            seen.append(now)
+            stay.append(own[: now[3]])
+        active = np.concatenate(stay)
+        order[: len(active)] = active
+        gaps, steepest, flattest, _ = zip(*seen, strict=True)
+        return sum(gaps), max(steepest), min(flattest), len(active)
