@@ -90,6 +90,7 @@ def test_look(seed, n, K, threads):
     assert_array_equal(few.slopes, look.slopes[:3])
 
 
+@pytest.mark.slow
 @settings(max_examples=2000)
 @given(
     seed=seeds,

@@ -18,6 +18,7 @@ import cutsvm.estimators.ranking_cv
 from tests.support import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("plot_*.py")), ids=lambda path: path.stem)
 def test_example(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -177,6 +177,7 @@ def test_separation_problem_of_accpm(tmp_path):
     resumed(lambda: LinearSVC(1e3, tol=1e-4, solver=ACCPM(formulation="E")), tmp_path / "file", X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["ocas", "cpa", "dcd", "accpm", "auto"])
 def test_one_vs_rest(solver, tmp_path):
     X, y = many_classes(n=2000, K=4)
@@ -482,6 +483,7 @@ print(model.history_[0]["iteration"], model.converged_, model.objective_, model.
 """
 
 
+@pytest.mark.slow
 def test_sigkill(tmp_path):
     """At any moment: what is there is a whole checkpoint, and the next process goes on from it."""
     path = tmp_path / "file"

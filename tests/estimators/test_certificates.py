@@ -105,6 +105,7 @@ def test_plane_errors_cover_rounding(seed, n, d, decades):
     assert Fraction(float(planes.offsets[0])) <= offset
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [2, 5, 40])
 @given(seed=seeds, n=st.integers(2, 40) | st.just(120), decades=st.integers(0, 18))
 def test_errors_of_the_slopes_of_pairs(levels, seed, n, decades):

@@ -56,6 +56,7 @@ class Faulty:
         return kind % 2 == 0
 
 
+@pytest.mark.slow
 def test_crashes_and_tracebacks_are_kept_with_their_inputs(tmp_path):
     script = tmp_path / "faulty.py"
     script.write_text(

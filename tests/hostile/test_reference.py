@@ -33,6 +33,7 @@ def test_shift_keeps_the_optimum_with_a_free_intercept():
     assert abs(near.high - far.high) <= exact(1e-19) * near.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "kernel"])
 def test_both_methods_agree(kind, monkeypatch):
     """Interior points and pivoting are two ways to the same optimum."""

@@ -303,6 +303,7 @@ def test_store_block_that_is_truncated_while_it_is_mapped(kind, tmp_path):
             assert np.isfinite(scores).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["block", "y", "squares"])
 @pytest.mark.parametrize("solver", ["ocas", "sifting", "accpm"])
 def test_training_from_a_store_that_is_truncated(what, solver, tmp_path):
@@ -324,6 +325,7 @@ def test_training_from_a_store_that_is_truncated(what, solver, tmp_path):
         assert what != "block" and model.gap_ <= 1.1 * tol
 
 
+@pytest.mark.slow
 def test_truncation_during_cutsvm_train_is_a_message(tmp_path):
     """A process whose store is cut while it trains ends with exit code 2 and one line."""
     store = make_store(tmp_path / "store", kind="dense")

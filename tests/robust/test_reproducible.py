@@ -81,6 +81,7 @@ print(model.coef_.tobytes().hex(), model.objective_.hex(), ranking.coef_.tobytes
 """
 
 
+@pytest.mark.slow
 def test_processes_agree(store):
     """Other hash seeds, other addresses, another moment."""
     outputs = []

@@ -106,6 +106,7 @@ def test_the_papers_stopping_rule():
     assert tight.primal - tight.lower <= 100.0 * 1e-4 * 1.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "n_queries", "shards"), [(140_000, 1, 1), (12_000, 1, 8), (12_000, 40, 1), (12_000, 40, 8)]
 )

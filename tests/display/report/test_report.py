@@ -221,6 +221,7 @@ def test_not_converged(rows: Any) -> None:
     assert "Stopped early: the limit on iterations was reached" in parsed.said
 
 
+@pytest.mark.slow
 def test_a_chosen_C(rows: Any) -> None:
     X, score = rows
     model = LinearSVCCV([0.01, 0.1, 1.0], cv=3).fit(X, score > 0)
@@ -250,6 +251,7 @@ def test_a_model_from_a_file(rows: Any, tmp_path: Path) -> None:
     assert "Nothing is proven" in parsed.said
 
 
+@pytest.mark.slow
 def test_names_are_escaped(rows: Any) -> None:
     pd = pytest.importorskip("pandas")
     X, score = rows

@@ -101,6 +101,7 @@ def lines(draw: st.DrawFn, *, odd: bool) -> str:
 texts = st.lists(lines(odd=True), max_size=8).map("\n".join).map(lambda text: text.encode("latin-1"))
 
 
+@pytest.mark.slow
 @given(texts, st.integers(1, 2), st.integers(1, 60), st.integers(0, 1))
 def test_twin_agrees(text: bytes, n_threads: int, chunk_bytes: int, min_index: int) -> None:
     assert_same(text, n_threads=n_threads, chunk_bytes=chunk_bytes, min_index=min_index)
@@ -123,6 +124,7 @@ def test_first_bad_line_does_not_depend_on_chunks(text: bytes, chunk_bytes: int)
     assert bad == reference.parse(text).bad[:1]
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(numbers)
 @example("9007199254740993")

@@ -277,6 +277,7 @@ cutsvm.convert(blocks(), sys.argv[1], block_bytes=1 << 17)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 7, 30])
 @pytest.mark.parametrize("fresh", [False, True])
 def test_killed(store, tmp_path, after, fresh):

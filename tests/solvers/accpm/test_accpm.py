@@ -400,6 +400,7 @@ def test_threads_do_not_change_a_bit(form, overlapping):
         assert [r["lower"] for r in results[0].history] == [r["lower"] for r in other.history]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["I1", "I2"])
 def test_the_papers_stop_test(form, overlapping):
     """The mean distance from the cuts; exp(-12) is where the paper stops, with an answer as good as any."""
