@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -180,13 +181,13 @@ def test_max_time(run: Run, three: Path) -> None:
 
 
 def test_ctrl_c_keeps_the_model(run: Run, three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cutsvm.kernel_machines import sgd
+    from cutsvm.kernel_machines import SGD
 
     def interrupted(*_: object) -> Any:
         yield
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sgd, "_walk", interrupted)
+    monkeypatch.setattr(SGD, "_epochs", interrupted)
     code, out, err = run("train", "--task", "kernel", three)
     assert code == 0 and out.startswith("not converged: gap ")
     assert "interrupted; the best model so far is kept" in err and Path(f"{three}.model").exists()
@@ -207,11 +208,11 @@ def test_unconverged_model(run: Run, binary: Path) -> None:
 
 def test_progress(run: Run, three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the kernel matrix and the certificate, where they take long; not when quiet."""
-    from cutsvm.kernel_machines import gram, task, watch
+    from cutsvm.kernel_machines.deadline import Deadline
+    from cutsvm.kernel_machines.gram import GramSettings, Points
 
-    monkeypatch.setattr(watch, "EVERY", 0.0)
-    for module in (gram, task):
-        monkeypatch.setattr(module, "ROWS", 30)
+    monkeypatch.setattr("cutsvm.estimators.kernel.Deadline", partial(Deadline, log_every=0.0))
+    monkeypatch.setattr("cutsvm.estimators.kernel.Points", partial(Points, settings=GramSettings(block_rows=30)))
     for quiet in ([], ["-q"]):
         code, _, err = run("train", "--task", "kernel", *quiet, three)
         assert code == 0

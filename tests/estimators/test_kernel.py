@@ -24,7 +24,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import KernelSVC
 from cutsvm._native import core
-from cutsvm.kernel_machines import ISDA, SGD, MinNorm, sgd
+from cutsvm.kernel_machines import ISDA, SGD, MinNorm
+from cutsvm.kernel_machines.sgd import SGDSettings
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import kernel_machines as twin
 
@@ -336,14 +337,14 @@ def test_average_and_epochs(three):
 @may_stop_early
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "precomputed"])
-def test_a_small_limit_streams_and_changes_little(kernel, kind, digits, monkeypatch):
-    """Dense values are float32 then, and a step that was a near thing may fall otherwise."""
-    monkeypatch.setattr(sgd, "BLOCK", 64)
+def test_a_small_limit_streams_and_changes_little(kernel, kind, digits):
+    """Dense values are float32 then, and a margin near 1 may be on the other side of it."""
+    solver = SGD(settings=SGDSettings(block_rows=64))
     X, y, test, labels = digits
     X = kind(X[:300] if kernel != "precomputed" else rbf_kernel(X[:300], X[:300], gamma=0.05))
     test = kind(test if kernel != "precomputed" else rbf_kernel(test, digits[0][:300], gamma=0.05))
     models = [
-        KernelSVC(kernel=kernel, gamma=0.05, memory_limit=m, random_state=0, epochs=2).fit(X, y[:300])
+        KernelSVC(kernel=kernel, gamma=0.05, solver=solver, memory_limit=m, random_state=0, epochs=2).fit(X, y[:300])
         for m in (None, "100kB")
     ]
     assert models[1].objective_ == pytest.approx(models[0].objective_, rel=1e-3)

@@ -1,6 +1,7 @@
 """KernelSVC: what its certificate is worth, and when it says that it has converged."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,8 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from cutsvm import KernelSVC, Status
-from cutsvm.kernel_machines import semidefinite
-from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
+from cutsvm.kernel_machines import SGD
+from cutsvm.kernel_machines.ascent import AscentSettings
+from cutsvm.kernel_machines.context import KernelContext
+from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
+from cutsvm.kernel_machines.gram import GramSettings, Points
+from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, SpectrumSettings, check_kernel_matrix
+from cutsvm.kernel_machines.sgd import SGDSettings
 from tests.support.reference import kernel_machines as twin
 
 SOLVERS = ["sgd", "isda", "min_norm"]
@@ -164,16 +170,16 @@ def test_indefinite_matrix_raises(K, why):
     assert set(model.predict(K)) <= {0, 1}
 
 
-def test_large_indefinite_matrix_raises(monkeypatch):
-    monkeypatch.setattr(semidefinite, "FACTORED", 10)
+def test_large_indefinite_matrix_raises():
+    by_lanczos = SpectrumSettings(max_cholesky_rows=10)
     rng = np.random.default_rng(0)
     Q = np.linalg.qr(rng.normal(size=(60, 60)))[0]
     values = np.linspace(0.0, 2.0, 60)
     for dtype in (np.float64, np.float32):
-        assert check_kernel_matrix((Q * values @ Q.T).astype(dtype)) < 1e-4
+        assert check_kernel_matrix((Q * values @ Q.T).astype(dtype), by_lanczos) < 1e-4
     values[0] = -0.2
     with pytest.raises(IndefiniteKernelError, match="v'Xv = -"):
-        check_kernel_matrix(Q * values @ Q.T)
+        check_kernel_matrix(Q * values @ Q.T, by_lanczos)
 
 
 def test_rounded_kernel_matrices_are_kernels(two):
@@ -193,19 +199,17 @@ def test_indefinite_polynomial_raises(two):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_interrupted_certificate_keeps_the_model(solver, two, monkeypatch):
-    from cutsvm.kernel_machines.task import Task
-
     X, y = two
     calls = []
 
-    def scores(self, alpha, watch):
+    def scores(self, alpha, deadline):
         calls.append(1)
         if len(calls) > 1 or solver == "sgd":
             raise KeyboardInterrupt
         return np.zeros(len(alpha))
 
     for name in ("scores", "_extended_scores"):
-        monkeypatch.setattr(Task, name, scores)
+        monkeypatch.setattr(KernelContext, name, scores)
     with pytest.warns(ConvergenceWarning, match="interrupted; the best model so far is kept"):
         model = KernelSVC(solver=solver).fit(X, y)
     assert model.status_ is Status.INTERRUPTED and not model.converged_
@@ -216,14 +220,11 @@ def test_interrupted_certificate_keeps_the_model(solver, two, monkeypatch):
 
 
 def test_no_time_for_the_certificate(two, monkeypatch):
-    from cutsvm.kernel_machines.task import Task
-    from cutsvm.kernel_machines.watch import OutOfTimeError
-
-    def scores(self, alpha, watch):
+    def scores(self, alpha, deadline):
         raise OutOfTimeError
 
     for name in ("scores", "_extended_scores"):
-        monkeypatch.setattr(Task, name, scores)
+        monkeypatch.setattr(KernelContext, name, scores)
     X, y = two
     with pytest.warns(ConvergenceWarning, match="was not computed, for lack of time: raise max_time"):
         model = KernelSVC(max_time=100.0).fit(X, y)
@@ -231,15 +232,11 @@ def test_no_time_for_the_certificate(two, monkeypatch):
 
 
 def test_progress_is_shown(two, monkeypatch, caplog):
-    from cutsvm.kernel_machines import ascent, gram, task, watch
-
-    for module in (ascent, watch):
-        monkeypatch.setattr(module, "EVERY", 0.0)
-    for module in (gram, task):
-        monkeypatch.setattr(module, "ROWS", 40)
-    monkeypatch.setattr(ascent, "WORK", 1.0)
+    monkeypatch.setattr("cutsvm.estimators.kernel.Deadline", partial(Deadline, log_every=0.0))
+    monkeypatch.setattr("cutsvm.estimators.kernel.Points", partial(Points, settings=GramSettings(block_rows=40)))
+    solver = SGD(settings=SGDSettings(ascent=AscentSettings(values_per_round=1.0)))
     with caplog.at_level("INFO", logger="cutsvm"):
-        KernelSVC(1e3, verbose=1, max_iter=100_000).fit(*two)
+        KernelSVC(1e3, solver=solver, verbose=1, max_iter=100_000).fit(*two)
     for words in ("kernel matrix: 33 %", "certificate: 66 %", "coordinate ascent: "):
         assert words in caplog.text
 

@@ -9,9 +9,13 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from cutsvm import KernelSVC, Status
-from cutsvm.kernel_machines import l2, sgd
+from cutsvm.kernel_machines import ISDA, SGD, MinNorm
+from cutsvm.kernel_machines.l2 import L2Settings
+from cutsvm.kernel_machines.sgd import SGDSettings
 
 SOLVERS = ["sgd", "isda", "min_norm"]
+SHORT_ROUNDS = L2Settings(steps_per_round=20)
+DUAL_METHODS = [ISDA(settings=SHORT_ROUNDS), MinNorm(settings=SHORT_ROUNDS)]
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +36,12 @@ def usable(model, X, y):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])
 @pytest.mark.parametrize("limit", [None, "10kB"], ids=["whole", "streamed"])
-def test_max_time_of_sgd(limit, kernel, three, monkeypatch):
-    monkeypatch.setattr(sgd, "BLOCK", 20)
-    monkeypatch.setattr(sgd, "STEPS", 50)
+def test_max_time_of_sgd(limit, kernel, three):
+    solver = SGD(settings=SGDSettings(block_rows=20, linear_steps=50))
     X, y = three
     X = X @ X.T if kernel == "precomputed" else X
     with pytest.warns(ConvergenceWarning, match=r"the time limit was reached.*raise max_time") as caught:
-        model = KernelSVC(kernel=kernel, max_time=1e-9, memory_limit=limit, random_state=0).fit(X, y)
+        model = KernelSVC(kernel=kernel, solver=solver, max_time=1e-9, memory_limit=limit, random_state=0).fit(X, y)
     assert len(caught) == 1
     assert model.status_ is Status.MAX_TIME
     assert usable(model, X, y) or kernel == "linear"  # that one had begun with one pair only
@@ -51,14 +54,13 @@ def test_max_time_after_the_last_step_is_no_interruption(three):
     assert_array_equal(late.dual_coef_, plain.dual_coef_)
 
 
-@pytest.mark.parametrize("limit", [None, 4 * 120 * 120], ids=["whole", "apart"])
-@pytest.mark.parametrize("solver", ["isda", "min_norm"])
+@pytest.mark.parametrize("limit", [None, 4 * 120 * 120], ids=["whole", "by pair"])
+@pytest.mark.parametrize("solver", DUAL_METHODS, ids=repr)
 @pytest.mark.parametrize(
     ("params", "status", "advice"),
     [({"max_time": 1e-9}, Status.MAX_TIME, "raise max_time"), ({"max_iter": 1}, Status.MAX_ITER, "raise max_iter")],
 )
-def test_limits_of_the_dual_methods(params, status, advice, solver, limit, three, monkeypatch):
-    monkeypatch.setattr(l2, "STEPS", 20)
+def test_limits_of_the_dual_methods(params, status, advice, solver, limit, three):
     X, y = three
     with pytest.warns(ConvergenceWarning, match=advice) as caught:
         model = KernelSVC(solver=solver, tol=1e-6, memory_limit=limit, **params).fit(X, y)
@@ -71,11 +73,11 @@ def test_limits_of_the_dual_methods(params, status, advice, solver, limit, three
         assert_array_equal(model.predict(X), 0)
 
 
-def interrupted_after(count, walk):
+def interrupted_after(count, epochs):
     """The generator, with Ctrl-C after so many steps."""
 
     def interrupted(*args):
-        for k, step in enumerate(walk(*args)):
+        for k, step in enumerate(epochs(*args)):
             if k == count:
                 raise KeyboardInterrupt
             yield step
@@ -88,12 +90,11 @@ def interrupted_after(count, walk):
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_ctrl_c_in_sgd(kernel, limit, certify, three, monkeypatch):
     """It comes after the steps of a block."""
-    monkeypatch.setattr(sgd, "BLOCK", 20)
-    monkeypatch.setattr(sgd, "STEPS", 700)
-    for name in ("_walk", "_linear_walk"):
-        monkeypatch.setattr(sgd, name, interrupted_after(5, getattr(sgd, name)))
+    for name in ("_epochs", "_linear_epochs"):
+        monkeypatch.setattr(SGD, name, interrupted_after(5, getattr(SGD, name)))
     X, y = three
-    params = {"memory_limit": limit, "certify": certify, "random_state": 0}
+    solver = SGD(settings=SGDSettings(block_rows=20, linear_steps=700))
+    params = {"solver": solver, "memory_limit": limit, "certify": certify, "random_state": 0}
     with pytest.warns(ConvergenceWarning, match="interrupted; the best model so far is kept") as caught:
         model = KernelSVC(kernel=kernel, **params).fit(X, y)
     assert model.status_ is Status.INTERRUPTED
@@ -105,12 +106,11 @@ def test_ctrl_c_in_sgd(kernel, limit, certify, three, monkeypatch):
         assert model.score(X, y) > 0.4
 
 
-@pytest.mark.parametrize("limit", [None, 4 * 120 * 120], ids=["whole", "apart"])
-@pytest.mark.parametrize("solver", ["isda", "min_norm"])
+@pytest.mark.parametrize("limit", [None, 4 * 120 * 120], ids=["whole", "by pair"])
+@pytest.mark.parametrize("solver", DUAL_METHODS, ids=repr)
 @pytest.mark.parametrize("how", [Status.INTERRUPTED, Status.CALLBACK])
-def test_ctrl_c_and_callbacks_end_a_dual_method(how, solver, limit, three, monkeypatch):
+def test_ctrl_c_and_callbacks_end_a_dual_method(how, solver, limit, three):
     """What ends one pair of classes ends them all."""
-    monkeypatch.setattr(l2, "STEPS", 20)
     X, y = three
     seen = []
 
@@ -130,9 +130,8 @@ def test_ctrl_c_and_callbacks_end_a_dual_method(how, solver, limit, three, monke
     assert [record.iteration for record in seen] == ([0, 1, 2, 3] if limit is None else [0, 1, 2, 3, 0, 0])
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_history(solver, three, monkeypatch):
-    monkeypatch.setattr(l2, "STEPS", 20)
+@pytest.mark.parametrize("solver", ["sgd", *DUAL_METHODS], ids=str)
+def test_history(solver, three):
     X, y = three
     seen = []
     model = KernelSVC(solver=solver, callbacks=[seen.append], random_state=0).fit(X, y)

@@ -1,5 +1,7 @@
 """Nested cross-validation: the same as fits of their own, shared or not, and what it says to bad input."""
 
+from functools import partial
+
 import matplotlib
 import numpy as np
 import pytest
@@ -112,9 +114,9 @@ def test_result_does_not_depend_on_threads_or_batches(iris, solver, monkeypatch)
     arguments = {"param_grid": GRID, "estimator": KernelSVC(solver=solver), "random_state": 3}
     one = nested_cross_validate(X, y, n_jobs=1, **arguments)
     two = nested_cross_validate(X, y, n_jobs=2, **arguments)
-    monkeypatch.setattr(selection, "TOGETHER", 1)
-    apart = nested_cross_validate(X, y, **arguments)
-    for other in (two, apart):
+    monkeypatch.setattr(selection, "_Search", partial(selection._Search, batch_rows=1))
+    one_by_one = nested_cross_validate(X, y, **arguments)
+    for other in (two, one_by_one):
         np.testing.assert_array_equal(one.scores, other.scores)
         np.testing.assert_array_equal(one.accuracy, other.accuracy)
 

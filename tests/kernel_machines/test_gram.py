@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.metrics import pairwise as peers
 
-from cutsvm.kernel_machines import gram
-from cutsvm.kernel_machines.gram import Kernel, Points, alike
+from cutsvm.kernel_machines.gram import GramSettings, Kernel, Points, alike
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import kernel_machines as twin
 
@@ -20,10 +19,9 @@ PEERS = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", PEERS)
-def test_kernel_values(name, layout, monkeypatch):
+def test_kernel_values(name, layout):
     """All blocks, some rows and columns, other points, a subset; far from the origin, in float64 and in float32."""
-    monkeypatch.setattr(gram, "ROWS", 7)
-    monkeypatch.setattr(gram, "COLUMNS", 5)
+    settings = GramSettings(block_rows=7, block_columns=5)
     rng = np.random.default_rng(3)
     X, Z = (np.round(rng.normal(size=(n, 4)) + 3.0, 3).astype(np.float32).astype(np.float64) for n in (23, 9))
     kernel, make = Kernel(name, 0.3, 3, 0.5), LAYOUTS[layout]
@@ -32,7 +30,7 @@ def test_kernel_values(name, layout, monkeypatch):
     for precise, rtol in ((True, 1e-10), (False, 3e-5)):
         tables = []
         for threads in (1, 2, 3):
-            points = Points(make(X), kernel, threads, precise=precise)
+            points = Points(make(X), kernel, threads, precise=precise, settings=settings)
             tables.append(np.empty((23, 23)))
             points.matrix(tables[-1])
             assert_allclose(tables[-1], expected, rtol=rtol)

@@ -10,10 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from cutsvm._native import core
 from cutsvm.driver.run import Status
-from cutsvm.kernel_machines import ISDA, SGD, MinNorm, l2, resolve, sgd
+from cutsvm.kernel_machines import ISDA, SGD, MinNorm, resolve, sgd
+from cutsvm.kernel_machines.certificate import bounds
+from cutsvm.kernel_machines.context import FitOptions, KernelContext
 from cutsvm.kernel_machines.gram import Kernel, Points, identity
+from cutsvm.kernel_machines.l2 import L2Settings
 from cutsvm.kernel_machines.one_vs_one import Machines, decisions, duals, joined, pair_scores, pairwise
-from cutsvm.kernel_machines.task import Settings, Task, bounds
+from cutsvm.kernel_machines.sgd import SGDSettings
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import kernel_machines as twin
 
@@ -62,9 +65,9 @@ class Data:
     def a(self, p):
         return self.problems.a[self.problems.of(p)]
 
-    def task(self, gram, **settings):
-        return Task(Settings(**{"epochs": 2, "average": 0.5, "tol": 1e-7, "threads": 1} | settings), self.points,
-                    self.problems, self.order, gram)  # fmt: skip
+    def context(self, gram, **options):
+        options = FitOptions(**{"epochs": 2, "average": 0.5, "tol": 1e-7, "threads": 1} | options)
+        return KernelContext(options, self.points, self.problems, self.order, gram)
 
     def dual(self, Cs, method, *, tol=1e-7, budget=10**6, alpha=None, threads=1):
         """What core.kernel_l2 makes of it: alpha, seen."""
@@ -94,14 +97,15 @@ def test_sgd_step_by_step(seed, n, K, epochs, average, rule, many, threads):
         [twin.sgd(data.K(p), data.a(p), C, epochs, average, rule) for C in Cs] for p in range(len(data.problems))
     ]
     assume(min(edge for row in expected for *_, edge in row) > EDGE)
-    steps = sgd._Steps(rule, data.problems, Cs, epochs, average)
+    options = data.context(None, epochs=epochs, average=average).options
+    steps = sgd._Steps(SGD(rule), data.problems, Cs, options)
     for t in range(1, int(steps.end.max()) + 1):
         steps.run(data.gram, identity(n), identity(n), np.minimum(t, steps.end), threads)
         beta = beta_by_row(steps)
         for p, row in enumerate(expected):
             for c, (betas, _, _) in enumerate(row):
                 assert_array_equal(beta[data.problems.of(p), c], betas[min(t, len(betas)) - 1])
-    whole = SGD(rule).together(data.gram, data.problems, Cs, data.task(None, epochs=epochs, average=average).settings)
+    whole = SGD(rule).batched(data.gram, data.problems, Cs, options)
     for p, row in enumerate(expected):
         part = slice(whole.first[p], whole.first[p] + whole.used[p])
         for c, (_, alpha, _) in enumerate(row):
@@ -118,21 +122,20 @@ def test_sgd_answer(seed, n, K, epochs, average, rule, C):
     data = Data(seed, n, K)
     expected = [twin.sgd(data.K(p), data.a(p), C, epochs, average, rule) for p in range(len(data.problems))]
     assume(min(edge for *_, edge in expected) > EDGE)
-    (iterate,) = SGD(rule)(data.task(data.gram, epochs=epochs, average=average), C)
-    signed = np.copysign(iterate.w, data.problems.a)
+    (solution,) = SGD(rule)(data.context(data.gram, epochs=epochs, average=average), C)
+    signed = np.copysign(solution.alpha, data.problems.a)
     assert_allclose(signed, np.concatenate([alpha for _, alpha, _ in expected]), rtol=1e-11, atol=1e-13)
-    assert np.all(iterate.w >= 0.0) and (iterate.ended, iterate.epochs) == (Status.EPOCHS, epochs)
+    assert np.all(solution.alpha >= 0.0) and (solution.ended, solution.iteration) == (Status.EPOCHS, epochs)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @given(seed=seeds, layout=layouts, n=st.integers(6, 40), K=classes, block=st.integers(1, 17), threads=st.integers(1, 3))
 def test_streamed_blocks_equal_the_whole_matrix(kernel, seed, layout, n, K, block, threads):
     data = Data(seed, n, K, kernel, LAYOUTS[layout])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sgd, "BLOCK", block)
-        (whole,), (parts,) = (SGD()(data.task(g, threads=threads, epochs=3), 2.0) for g in (data.gram, None))
-    assert_array_equal(whole.w > 0.0, parts.w > 0.0)
-    assert_allclose(whole.w, parts.w, rtol=1e-12)
+    solver = SGD(settings=SGDSettings(block_rows=block))
+    (whole,), (parts,) = (solver(data.context(g, threads=threads, epochs=3), 2.0) for g in (data.gram, None))
+    assert_array_equal(whole.alpha > 0.0, parts.alpha > 0.0)
+    assert_allclose(whole.alpha, parts.alpha, rtol=1e-12)
     assert (whole.primal, whole.lower) == pytest.approx((parts.primal, parts.lower), rel=1e-12)
 
 
@@ -143,18 +146,16 @@ def test_streamed_blocks_equal_the_whole_matrix(kernel, seed, layout, n, K, bloc
 def test_linear_steps_need_no_kernel(layout, seed, n, K, epochs, average, rule, steps):
     """Algorithm A, in pieces of any length, is Algorithm B with the linear kernel, for all kinds of X."""
     data = Data(seed, n, K, "linear", LAYOUTS[layout])
-    task, C = data.task(None, epochs=epochs, average=average), float(data.rng.uniform(0.05, 5.0))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sgd, "STEPS", steps)
-        assert task.kernel_free
-        (iterate,) = SGD(rule)(task, C)
+    context, C = data.context(None, epochs=epochs, average=average), float(data.rng.uniform(0.05, 5.0))
+    assert context.kernel_free
+    (solution,) = SGD(rule, settings=SGDSettings(linear_steps=steps))(context, C)
     for p in range(len(data.problems)):
         part = data.problems.of(p)
         X = data.X[data.problems.rows[part]]
         alpha, edge = twin.sgd(X @ X.T, data.a(p), C, epochs, average, rule)[1:]
         w, other = twin.linear_sgd(X, data.a(p), C, epochs, average, rule)
         assume(min(edge, other) > EDGE)
-        assert_allclose(np.copysign(iterate.w[part], data.a(p)), alpha, rtol=1e-11, atol=1e-13)
+        assert_allclose(np.copysign(solution.alpha[part], data.a(p)), alpha, rtol=1e-11, atol=1e-13)
         assert_allclose(alpha @ X, w, rtol=1e-9, atol=1e-11)
 
 
@@ -248,7 +249,12 @@ def test_bounds_hold_after_every_step(method, seed, n, C):
         assert dual <= high * (1.0 + 1e-9) and primal >= low * (1.0 - 1e-9)
 
 
-@pytest.mark.parametrize("solver", [SGD(), SGD("1/m"), ISDA(), MinNorm()], ids=repr)
+SHORT_ROUNDS = L2Settings(steps_per_round=3)
+
+
+@pytest.mark.parametrize(
+    "solver", [SGD(), SGD("1/m"), ISDA(settings=SHORT_ROUNDS), MinNorm(settings=SHORT_ROUNDS)], ids=repr
+)
 @given(kernel=kernels, seed=seeds, n=st.integers(4, 20), K=classes, C=st.floats(0.01, 20.0))
 def test_bounds_hold_at_every_iterate(solver, kernel, seed, n, K, C):
     """lower <= optimum <= primal of what a solver yields; F is the mean over the rows of each pair, summed."""
@@ -257,13 +263,11 @@ def test_bounds_hold_at_every_iterate(solver, kernel, seed, n, K, C):
     for p, m in enumerate(data.problems.sizes):
         own = np.array(twin.optimum(data.K(p, data.exact()), data.a(p), C, solver.loss)) / (C * m)
         low, high = low + own[0], high + own[1]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(l2, "STEPS", 3)
-        for count, iterate in enumerate(solver(data.task(data.gram), C)):
-            assert 0.0 <= iterate.lower <= high * (1.0 + 1e-9)
-            assert low * (1.0 - 1e-9) <= iterate.primal and iterate.lower <= iterate.primal * (1.0 + 1e-12)
-            if iterate.satisfied or count == 20:
-                break
+    for count, solution in enumerate(solver(data.context(data.gram), C)):
+        assert 0.0 <= solution.lower <= high * (1.0 + 1e-9)
+        assert low * (1.0 - 1e-9) <= solution.primal and solution.lower <= solution.primal * (1.0 + 1e-12)
+        if count == 20:
+            break
 
 
 @given(seed=seeds, n=st.integers(2, 20), C=st.floats(0.01, 20.0), loss=st.sampled_from(["hinge", "l2"]))
@@ -293,7 +297,7 @@ def test_threads_do_not_change_a_bit(solver):
     data = Data(5, 120, 4)
     Cs = np.array([0.1, 1.0, 10.0])
     one, *others = (
-        solver.together(data.gram, data.problems, Cs, data.task(None, threads=k, tol=1e-5).settings) for k in (1, 2, 3)
+        solver.batched(data.gram, data.problems, Cs, data.context(None, threads=k, tol=1e-5).options) for k in (1, 2, 3)
     )
     for other in others:
         for name in ("first", "columns", "coef", "used"):
@@ -360,15 +364,15 @@ def test_coefficients_of_classes_are_those_of_pairs(seed, n, K):
 @pytest.mark.parametrize("solver", [SGD(), ISDA()], ids=repr)
 def test_grouped_problems_equal_separate_ones(solver):
     """Problems on several parts of the rows, one without a class, trained in one go."""
-    data, settings = Data(2, 60, 3), Settings(2, 0.5, 1e-3, 2)
+    data, options = Data(2, 60, 3), FitOptions(2, 0.5, 1e-3, 2)
     parts = [data.order[:40], data.order[20:], np.flatnonzero(data.labels != 1)]
     groups = [pairwise(data.labels, data.weights, part) for part in parts]
     every, edges = joined(groups)
     Cs, rows = np.array([0.1, 1.0, 5.0]), np.arange(60)
-    machines = solver.together(data.gram, every, Cs, settings)
+    machines = solver.batched(data.gram, every, Cs, options)
     for group, start, stop in zip(groups, edges, edges[1:], strict=False):
         which = slice(start, stop)
-        alone = solver.together(data.gram, group, Cs, settings)
+        alone = solver.batched(data.gram, group, Cs, options)
         assert_array_equal(machines.used[which], alone.used)
         assert_array_equal(machines.coef[every.first[start] : every.first[stop]], alone.coef)
         hits = machines.part(which).hits(data.gram, rows, data.labels, every.part(which), 3, 2)
@@ -386,7 +390,7 @@ def test_solver_objects():
 
 def test_invalid_arguments_raise():
     data = Data(0, 6)
-    p, steps = data.problems, sgd._Steps("1/t", data.problems, np.array([1.0]), 1, 0.5)
+    p, steps = data.problems, sgd._Steps(SGD(), data.problems, np.array([1.0]), FitOptions(1, 0.5, 1e-3, 1))
     good = {
         "values": data.gram, "row_place": identity(6), "column_place": identity(6), "rows": p.rows, "a": p.a,
         "first": p.first, "scale": steps.scale, "tail": steps.tail, "epochs": 1, "margin": np.ones(1),

@@ -29,8 +29,7 @@ LEFT = {
     "_utils": "SPARE _check_spare",
     "display": "apart opening side sides",
     "driver": "Trail Warm aim look prepare scout trail walk walk_in_parts warm",
-    "estimators": "Outcome _is_observed _solve_apart observed outcome outcomes scratch side_by_side warm",
-    "kernel_machines": "_linear_walk _walk reach",
+    "estimators": "Outcome _is_observed observed outcome outcomes scratch side_by_side warm",
     "matrix": "scratch",
     "problem": "_Looks _look _walk _within_reach abreast apart knots knots_low look over reach side spare trail",
     "solvers": (

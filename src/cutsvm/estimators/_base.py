@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,7 +21,7 @@ from cutsvm.display.summary import describe_gap
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint, check_path
 from cutsvm.driver.fingerprint import Fingerprint, Scalar
-from cutsvm.driver.run import Callback, Record, Result, Solver, Status, relative_gap
+from cutsvm.driver.run import Callback, Record, Solver, Status, relative_gap
 from cutsvm.driver.warm_start import Slot, Warm
 from cutsvm.estimators._ingest import TrainingData, check_matrix
 from cutsvm.estimators._sklearn_callbacks import FitTask, Observable
@@ -30,6 +30,25 @@ from cutsvm.matrix import WholeRows, as_rows
 if TYPE_CHECKING:
     from cutsvm._utils.memory import Plan
     from cutsvm.io.store.store import Store
+
+
+class Certificate(Protocol):
+    """The result of one problem of a fit."""
+
+    @property
+    def primal(self) -> float: ...
+
+    @property
+    def lower(self) -> float: ...
+
+    @property
+    def status(self) -> Status: ...
+
+    @property
+    def n_iter(self) -> int: ...
+
+    @property
+    def history(self) -> list[dict[str, Any]]: ...
 
 
 class Certified(Observable, BaseEstimator):  # type: ignore[misc]
@@ -115,7 +134,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         facts |= {"solver": fingerprint.solver_name(solver), **settings, "rows": rows.n, "features": rows.d}
         return Checkpoint(self.checkpoint, Fingerprint(facts, {"X": fingerprint.of_rows(rows), **data}))
 
-    def _certify(self, results: list[Result], checkpoint: Checkpoint | None) -> None:
+    def _certify(self, results: Sequence[Certificate], checkpoint: Checkpoint | None) -> None:
         """The attributes that say how good the answer is; of several problems they are for all together.
 
         A checkpoint is not needed any more if it is good enough.

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Ingesting", "TrainingData", "check_matrix", "check_numeric", "ingest"]
 
-_EMPTY: Array = np.empty(0, dtype=np.int64)
-
 
 class Ingesting(Protocol):
     """What `ingest` asks of an estimator."""
@@ -46,6 +44,10 @@ class Ingesting(Protocol):
         """Whether to read the rows of a store from disk; None: to load them."""
 
 
+def _empty() -> Ints:
+    return np.empty(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingData:
     """Checked rows with their labels and weights. As a context manager it removes its temporary store."""
@@ -55,10 +57,10 @@ class TrainingData:
     y: Array  # one label per row; for text labels on disk, the rank of the label
     weights: Vector  # one weight per row; the fit may overwrite them
     # Distinct y of rows with weight, ascending, and their labels; empty where y is a number to order by.
-    classes: Array = field(default_factory=lambda: _EMPTY)
-    class_names: Array = field(default_factory=lambda: _EMPTY)
+    classes: Array = field(default_factory=_empty)
+    class_names: Array = field(default_factory=_empty)
     # One per row, equal within a query; empty where y is a class.
-    query_codes: Ints = field(default_factory=lambda: _EMPTY)
+    query_codes: Ints = field(default_factory=_empty)
     resources: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __enter__(self) -> TrainingData:
@@ -72,12 +74,12 @@ class TrainingData:
         """Whether rows are read from a store in every pass."""
         return isinstance(self.rows, StoreRows)
 
-    def take(self, rows: Ints, classes: Array = _EMPTY) -> TrainingData:
+    def take(self, rows: Ints, classes: Array | None = None) -> TrainingData:
         """A copy of some rows, in this order; classes: the distinct labels among them."""
-        own, codes = self.rows.take(rows), self.query_codes
-        return TrainingData(
-            own, own, self.y[rows], self.weights[rows], classes, classes, codes[rows] if len(codes) else codes
-        )
+        own, y, weights = self.rows.take(rows), self.y[rows], self.weights[rows]
+        if classes is not None:
+            return TrainingData(own, own, y, weights, classes, classes)
+        return TrainingData(own, own, y, weights, query_codes=self.query_codes[rows])
 
     def on_threads(self, count: int) -> TrainingData:
         """The same data with weights of its own, for a fit on so many threads; not for rows on disk."""

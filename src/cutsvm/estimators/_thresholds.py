@@ -10,8 +10,6 @@ import numpy as np
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm._utils.warn import warn
 
-# Of a sum over its smallest term: up to here floats keep some digits of that term.
-SPREAD = 2.0**40
 # The cost of a row of some level (an array of them) that is put at another one.
 COSTS: dict[str, Callable[[Ints, int], Vector]] = {
     "absolute": lambda levels, at: np.abs(levels - at).astype(np.float64),
@@ -49,12 +47,12 @@ def best_thresholds(scores: Vector, levels: Ints, weights: Vector, count: int, l
     return np.array(chosen[::-1])
 
 
-def _summable(weights: Vector, count: int) -> Array:
-    """The weights; as whole numbers of any size where a sum of floats would lose the lightest beside the heaviest.
+def _summable(weights: Vector, count: int, max_ratio: float = 2.0**40) -> Array:
+    """The weights; as integers of any size if the sum of all is above max_ratio times the smallest.
 
-    Costs are sums over all rows before a cut: a light row must count there even if a heavy one comes before it.
+    Costs are sums over all rows before a cut: a float would lose a light row that comes after a heavy one.
     """
-    if count * weights.sum() <= SPREAD * weights.min():
+    if count * weights.sum() <= max_ratio * weights.min():
         return weights
     mantissas, exponents = np.frexp(weights)
     shifts = (exponents - exponents.min()).tolist()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -17,36 +16,30 @@ from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.display.callbacks import ensure_log_handler
 from cutsvm.display.summary import describe_gap
-from cutsvm.driver.run import Iterate, Record, Result, Status, Stop, run
+from cutsvm.driver.run import Record, Status
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, check_matrix, ingest
 from cutsvm.estimators._sklearn_callbacks import observed
 from cutsvm.kernel_machines import SGD, KernelSolver, resolve
-from cutsvm.kernel_machines.driver import drive
+from cutsvm.kernel_machines.context import FitOptions
+from cutsvm.kernel_machines.deadline import LOGGER, Deadline
+from cutsvm.kernel_machines.driver import Driver
 from cutsvm.kernel_machines.gram import (
     EPS,
     KERNELS,
-    ROWS,
     Kernel,
     Points,
     alike,
     blocks,
     from_sparse_parts,
-    identity,
     is_sparse,
     sparse_parts,
+    variance_of,
 )
-from cutsvm.kernel_machines.one_vs_one import Problems, decisions, duals, pair_scores, pairwise
+from cutsvm.kernel_machines.one_vs_one import decisions, duals, pair_scores
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
-from cutsvm.kernel_machines.task import Answer, Settings, Task
-from cutsvm.kernel_machines.watch import LOGGER, OutOfTimeError, Watch
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["KernelSVC"]
-
-LIMIT = 1_000_000_000  # bytes of kernel values that are kept, if nothing is said
 
 
 class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
@@ -143,7 +136,8 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     True
     """
 
-    checkpoint = None  # not yet: an epoch is short
+    checkpoint = None  # not a parameter
+    _default_limit: ClassVar[int] = 1_000_000_000  # bytes of kernel values
 
     def __init__(
         self,
@@ -214,35 +208,38 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         solver = self._check_params()
         if self.verbose:
             ensure_log_handler()
-        watch = Watch(self.max_time, LOGGER.isEnabledFor(logging.INFO))
+        deadline = Deadline(self.max_time, LOGGER.isEnabledFor(logging.INFO))
         data = ingest(self, X, y)
-        X, y, weights, classes, named = data.X, data.y, data.weights, data.classes, data.class_names
-        validation.apply_class_weights(weights, self.class_weight, classes, y, named)
+        n, classes = data.rows.n, data.class_names
+        validation.apply_class_weights(data.weights, self.class_weight, data.classes, data.y, classes)
         given_rounding, self._indefinite = EPS, ""
         if self.kernel == "precomputed":
-            validation.square(X)
-            given_rounding = self._given_rounding(X, solver)
-        self.gamma_ = self._gamma(X)
-        labels = np.searchsorted(classes, y)
-        seed = 0 if self.random_state is None else self.random_state
-        order = np.asarray(check_random_state(seed).permutation(len(y)))
-        # The rows of a class side by side: a pair of classes then reads two runs of kernel values.
-        sort = np.argsort(labels, kind="stable")
-        place = np.empty_like(sort)
-        place[sort] = np.arange(len(sort))
-        labels, weights, order = labels[sort], weights[sort], place[order]
-        n_threads = threads.count(self.n_jobs, len(y) ** 2)
-        self.classes_ = named
-        # Values that are kept are as precise as float32 can be; where they are computed in passing, speed comes first.
-        kept = self.kernel == "linear" or solver.loss == "l2" or self._fits(len(y))
+            validation.square(data.X)
+            given_rounding = self._given_rounding(data.X, solver)
+        self.gamma_ = self._gamma(data.X)
+        labels = np.searchsorted(data.classes, data.y)
+        order = np.asarray(check_random_state(0 if self.random_state is None else self.random_state).permutation(n))
+        # Rows sorted by class: a pair of classes then reads two contiguous ranges of kernel values.
+        by_class = np.argsort(labels, kind="stable")
+        place = np.empty_like(by_class)
+        place[by_class] = np.arange(n)
+        labels = labels[by_class]
+        options = self._options(n, threads.count(self.n_jobs, n**2), deadline)
+        driver = Driver(
+            solver, float(self.C), options, self._limit(), self._callbacks(), positive_semidefinite=not self._indefinite
+        )
+        # Values that are kept are as precise as float32 can be; those of a block of rows are computed fast.
+        precise = self.kernel == "linear" or solver.loss == "l2" or driver.fits(n)
         with threads.one_blas_thread():
-            points = self._points(X, n_threads, precise=kept).take(sort)
+            points = self._points(data.X, options.threads, precise=precise).take(by_class)
             points.given_rounding = given_rounding
-            results, alpha, problems = self._solve(solver, points, labels, weights, order, watch)
-            # Of a linear kernel: the very weights that the objective is of.
+            results, problems = driver.solve(points, labels, data.weights[by_class], place[order])
+            alpha = np.concatenate([result.alpha for result in results])
+            # For a linear kernel: the very weights whose objective was computed.
             linear = [problems.weights(points.X, p, alpha) for p in range(len(problems)) if self.kernel == "linear"]
+        self.classes_ = classes
         self._certify(results, None)
-        self._keep(X, sort, labels, duals(problems, alpha, len(classes), len(y)))
+        self._set_support(data.X, by_class, labels, duals(problems, alpha, len(classes), n))
         if self.kernel == "linear":
             self.coef_, self.intercept_ = np.array(linear), np.zeros(len(linear))
         self._warn_unless_converged(data)
@@ -288,36 +285,24 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         if self.kernel not in ("rbf", "poly"):
-            return 1.0  # of no use
+            return 1.0  # not used
         if self.gamma == "auto":
             return 1.0 / int(X.shape[1])
-        if is_sparse(X):
-            if not X.has_canonical_format:
-                X = X.copy()
-                X.sum_duplicates()
-            mean = float(X.mean())  # E x^2 - (E x)^2 would cancel far from the origin
-            size = int(X.shape[0]) * int(X.shape[1])
-            variance = (float(np.sum((X.data - mean) ** 2)) + (size - X.nnz) * mean**2) / size
-        else:
-            variance = float(X.var(dtype=np.float64))
+        variance = variance_of(X)
         return 1.0 / (int(X.shape[1]) * variance) if variance > 0.0 else 1.0
 
     def _points(self, X: Any, n_threads: int, *, precise: bool) -> Points:
         kernel = Kernel(self.kernel, self.gamma_, int(self.degree), float(self.coef0))
         return Points(X, kernel, n_threads, precise=precise)
 
-    def _fits(self, n: int) -> bool:
-        """Whether there is room for all kernel values of n rows."""
-        return 4 * n * n <= self._limit()
-
     def _limit(self) -> int:
         """Bytes that kernel values may take."""
-        return LIMIT if self.memory_limit is None else memory.parse_limit(self.memory_limit)
+        return self._default_limit if self.memory_limit is None else memory.parse_limit(self.memory_limit)
 
-    def _settings(self, n: int, n_threads: int, watch: Watch | None = None) -> Settings:
+    def _options(self, n: int, n_threads: int, deadline: Deadline | None = None) -> FitOptions:
         auto = self.epochs == "auto"
         epochs = min(20, max(2, round(20_000 / n))) if auto else int(self.epochs)
-        return Settings(
+        return FitOptions(
             min(epochs, int(self.max_iter)),
             float(self.average),
             self.tol,
@@ -325,85 +310,9 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             bool(self.certify),
             int(self.max_iter),
             finish=auto and bool(self.certify),
-            watch=Watch() if watch is None else watch,
+            after_epochs=Status.EPOCHS if auto or epochs <= self.max_iter else Status.MAX_ITER,
+            deadline=Deadline() if deadline is None else deadline,
         )
-
-    def _solve(
-        self, solver: KernelSolver, points: Points, labels: Ints, weights: Vector, order: Ints, watch: Watch
-    ) -> tuple[list[Result], Vector, Problems]:
-        """The results, y_i coef_i for the rows of all problems, and these problems."""
-        n, hinge = len(labels), solver.loss == "hinge"
-        settings = self._settings(n, points.threads, watch)
-        if self._indefinite:
-            settings = replace(settings, finish=False)
-        problems = pairwise(labels, weights, order if hinge else np.arange(n))
-        if not hinge and not self._fits(n):
-            return self._solve_apart(solver, settings, points, problems)
-        gram, reserve = None, 0.0
-        if not hinge or (self.kernel != "linear" and self._fits(n)):
-            began = watch.spent
-            gram = _gram(points, watch)
-            # A certificate takes the whole matrix in float64, not only one half of it.
-            reserve = 0.0 if watch.max_time is None else min(2.0 * (watch.spent - began), 0.5 * watch.max_time)
-        task = Task(settings, points, problems, order, gram, reserve)
-        result = self._run(solver, task) if hinge or gram is not None else self._nothing(task)
-        no_time = gram is None and self._fits(n) and self.kernel != "linear"
-        if no_time and settings.finish and result.status is Status.EPOCHS:
-            result = replace(result, status=Status.MAX_TIME)  # what followed the epochs, there was no time for
-        return [result], result.w, problems
-
-    def _solve_apart(
-        self, solver: KernelSolver, settings: Settings, points: Points, problems: Problems
-    ) -> tuple[list[Result], Vector, Problems]:
-        """The same where there is room for the kernel values of one pair of classes at a time."""
-        largest = int(problems.sizes.max())
-        if not self._fits(largest):
-            raise ValueError(
-                f"solver={self.solver!r} keeps the kernel values of two classes, {largest:,} rows, in "
-                f'{memory.format_bytes(4.0 * largest**2)}: raise memory_limit, or use solver="sgd", which keeps a '
-                "part of them"
-            )
-        results, alpha = list[Result](), np.zeros(len(problems.rows))
-        watch, cut_short = settings.watch, False
-        for p in range(len(problems)):
-            part = problems.of(p)
-            own = points.take(problems.rows[part])
-            rows = identity(len(own))
-            alone = Problems(rows, problems.a[part], np.array([0, len(own)]), *np.array([[0], [1]], dtype=np.int32))
-            gram = None if cut_short else _gram(own, watch)
-            task = Task(settings, own, alone, rows, gram)
-            results.append(self._nothing(task) if gram is None else self._run(solver, task))
-            alpha[part] = results[-1].w
-            # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
-            cut_short |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK)
-        return results, alpha, problems
-
-    def _run(self, solver: KernelSolver, task: Task) -> Result:
-        """The answer to a task, with bounds from kernel values in float64."""
-
-        def iterates(*_: Any, **__: Any) -> Iterator[Iterate]:
-            return solver(task, float(self.C))
-
-        if solver.loss == "hinge":
-            result = drive(cast("Iterator[Answer]", iterates()), self.tol, self._callbacks())
-            if result.status is Status.EPOCHS and self._epochs_limited(task):
-                return replace(result, status=Status.MAX_ITER)
-            return result
-        watch = task.settings.watch
-        stop = Stop(self.tol, self.max_iter, None if watch.max_time is None else watch.left)
-        result = run(iterates, cast("Any", task), self.C, stop, self._callbacks())
-        if result.status is Status.EPSILON:  # as far as kernel values in float32 lead
-            return replace(result, status=Status.PRECISION)
-        return result
-
-    def _epochs_limited(self, task: Task) -> bool:
-        """Whether max_iter has left fewer epochs than were asked for."""
-        return self.epochs != "auto" and int(self.epochs) > task.settings.epochs
-
-    def _nothing(self, task: Task) -> Result:
-        """w = 0, where there was no time for more."""
-        nothing = task.answer(np.zeros(len(task.problems.rows)), float(self.C), "l2", 0, Status.MAX_TIME)
-        return drive(iter([nothing]), self.tol, self._callbacks())
 
     def _warn_unless_converged(self, data: TrainingData) -> None:
         asked_for = self.status_ is Status.EPOCHS and not self.certify  # without a gap there is nothing to tell
@@ -420,9 +329,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             return f"Stopped: {self.status_.value}. How good the model is was not computed, {why}."
         if self.status_ is not Status.EPOCHS:
             other = self.kernel == "linear" and self.status_ is Status.MAX_ITER
-            return super()._advice(data) + (
-                " For the linear kernel LinearSVC gets there in less time." if other else ""
-            )
+            return super()._advice(data) + (" For the linear kernel LinearSVC takes less time." if other else "")
         proven = describe_gap(self.gap_)
         known = "Nothing is proven about the best objective" if proven is None else f"It is {proven}"
         need = memory.format_bytes(4.0 * data.rows.n**2)
@@ -433,10 +340,10 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         )
         return f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. {known}; {remedy}."
 
-    def _keep(self, X: Any, sort: Ints, labels: Ints, dual: Vector) -> None:
-        """The machines: rows with a coefficient, in the order of their classes."""
+    def _set_support(self, X: Any, by_class: Ints, labels: Ints, dual: Vector) -> None:
+        """Sets the support: rows with a coefficient, in the order of their classes."""
         support = np.flatnonzero(dual.any(axis=0))
-        self.support_ = sort[support]
+        self.support_ = by_class[support]
         self.dual_coef_ = np.ascontiguousarray(dual[:, support])
         self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))
         for stale in ("coef_", "intercept_"):
@@ -468,7 +375,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             support = self._points(vectors, n_threads, precise=X.dtype == np.float64)
             points = support if given else support.like(X)
             columns = self.support_ if given else slice(0, len(self.support_))
-            for rows in blocks(X.shape[0], ROWS):
+            for rows in blocks(X.shape[0], points.settings.block_rows):
                 kernel = np.empty((rows.stop - rows.start, len(self.support_)), dtype=X.dtype)
                 points.values(rows, support, columns, kernel)
                 scores[rows] = pair_scores(kernel, self.dual_coef_, self._edges())
@@ -491,13 +398,3 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[chosen]
         return labels
-
-
-def _gram(points: Points, watch: Watch) -> Array | None:
-    """All kernel values; None if they would take more than half of the time."""
-    gram = np.empty((len(points), len(points)), dtype=np.float32)
-    try:
-        points.matrix(gram, track=lambda steps: watch.track("kernel matrix", steps, 0.5))
-    except OutOfTimeError:
-        return None
-    return gram

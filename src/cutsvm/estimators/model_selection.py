@@ -33,7 +33,7 @@ from cutsvm.display.plotting.grid import written
 from cutsvm.display.progress import CountBar
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators.kernel import KernelSVC
-from cutsvm.kernel_machines.gram import ROWS, Kernel, Points, in_blocks
+from cutsvm.kernel_machines.gram import GramSettings, Kernel, Points, in_blocks
 from cutsvm.kernel_machines.one_vs_one import Problems, joined, pairwise
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ PAPER_GRID: dict[str, list[float]] = {
     "gamma": [4.0**k for k in range(-5, 3)],
 }
 OF_KERNEL = ("kernel", "gamma", "degree", "coef0")
-TOGETHER = 1_000_000  # rows of problems that are trained in one go
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +171,15 @@ class _Fold:
 
 
 class _Search:
-    """The data, sorted by class, and the combinations of parameters."""
+    """The data, sorted by class, and the combinations of parameters.
 
-    def __init__(self, estimator: KernelSVC, X: Any, y: Any, grid: dict[str, list[Any]], random: Any) -> None:
-        self.estimator = estimator
+    batch_rows: rows of problems that are trained in one call.
+    """
+
+    def __init__(
+        self, estimator: KernelSVC, X: Any, y: Any, grid: dict[str, list[Any]], random: Any, batch_rows: int = 1_000_000
+    ) -> None:
+        self.estimator, self.batch_rows = estimator, batch_rows
         estimator._check_params()
         data = ingest(estimator, X, y)
         X, y, self.classes, self.named = data.X, data.y, data.classes, data.class_names
@@ -223,7 +227,8 @@ class _Search:
         with CountBar("nested cross-validation") as bar:
             groups = list(self._groups())
             for k, group in enumerate(groups):
-                for some in _runs([len(train) * (len(self.classes) - 1) for train, _ in parts]):
+                sizes = [len(train) * (len(self.classes) - 1) for train, _ in parts]
+                for some in _batches(sizes, self.batch_rows):
                     accuracy[np.ix_(some, group)] = self._accuracies([parts[f] for f in some], group)
                     if verbose:
                         bar(k + (some[-1] + 1) / len(parts), len(groups))
@@ -259,7 +264,7 @@ class _Search:
         Cs = np.array([float(self.params[k].get("C", own.C)) for k in group])
         problems, edges = self._joined([train for train, _ in parts], own, shuffled=solver.loss == "hinge")
         sizes = [len(train) for train, _ in parts]
-        machines = solver.together(gram, problems, Cs, own._settings(min(sizes), self.threads))
+        machines = solver.batched(gram, problems, Cs, own._options(min(sizes), self.threads))
         trained = perf_counter()
         hits = np.empty((len(parts), len(group)))
         for f, (_, test) in enumerate(parts):
@@ -304,7 +309,7 @@ class _Search:
         base, gram = self._bases[kernel.base], self._gram[1]
         if not gram.size:
             gram = np.empty((n, n), dtype=np.float32)
-        in_blocks(lambda rows: kernel.of_base(base[rows], gram[rows]), n, ROWS, self.threads)
+        in_blocks(lambda rows: kernel.of_base(base[rows], gram[rows]), n, GramSettings().block_rows, self.threads)
         self._gram = kernel, gram
         self.seconds["kernel"] += perf_counter() - began
         return gram
@@ -342,11 +347,11 @@ def _split(cv: Any, name: str, labels: Ints, random: Any) -> list[tuple[Ints, In
         return list(folds.split(labels, labels))
 
 
-def _runs(sizes: list[int]) -> Iterator[list[int]]:
-    """Neighbours that are trained in one go: as many as TOGETHER allows, at least one."""
+def _batches(sizes: list[int], limit: int) -> Iterator[list[int]]:
+    """Consecutive numbers whose sizes add up to at most `limit`, at least one number each."""
     run: list[int] = []
     for k, size in enumerate(sizes):
-        if run and sum(sizes[j] for j in run) + size > TOGETHER:
+        if run and sum(sizes[j] for j in run) + size > limit:
             yield run
             run = []
         run.append(k)

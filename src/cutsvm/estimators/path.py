@@ -22,10 +22,6 @@ from cutsvm.matrix import WholeRows
 
 __all__ = ["grid", "linear_path", "ranking_path"]
 
-# A number of C: they go from EASIEST to HARDEST in units of 1 / sum of weights_i |x_i|^2, from where the loss begins to
-# matter to where the margin has stopped to.
-EASIEST, HARDEST = 1.0, 1e6
-
 Model = TypeVar("Model", bound=Certified)
 
 
@@ -107,13 +103,16 @@ def check(Cs: Any) -> None:
             raise ValueError(f"Cs[{k}]={value!r}: {what}; expected each C once, in rising order")
 
 
-def grid(Cs: Any, rows: WholeRows, weights: Vector) -> list[float]:
-    """The numbers themselves, or so many of them as suit the data."""
+def grid(Cs: Any, rows: WholeRows, weights: Vector, lowest: float = 1.0, highest: float = 1e6) -> list[float]:
+    """The values of C; an int: so many, with C (sum of weights_i |x_i|^2) in equal ratios from lowest to highest.
+
+    At the lowest the loss begins to matter; at the highest the margin does not any more.
+    """
     if not isinstance(Cs, (int, np.integer)):
         return [float(value) for value in Cs]
     # To 6 digits, so that weights and repeated rows give the very same C.
     unit = float(f"{mass(rows, weights):.6g}") or 1.0
-    return [float(f"{C:.6g}") for C in np.geomspace(EASIEST / unit, HARDEST / unit, int(Cs))]
+    return [float(f"{C:.6g}") for C in np.geomspace(lowest / unit, highest / unit, int(Cs))]
 
 
 def mass(rows: WholeRows, weights: Vector) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from cutsvm.kernel_machines.context import KernelSolver
 from cutsvm.kernel_machines.isda import ISDA
 from cutsvm.kernel_machines.min_norm import MinNorm
 from cutsvm.kernel_machines.sgd import SGD
-from cutsvm.kernel_machines.task import KernelSolver
 
 __all__ = ["ISDA", "SGD", "SOLVERS", "KernelSolver", "MinNorm", "resolve"]
 

@@ -6,8 +6,8 @@
             alpha_i = clip(alpha_i + (1 - (Q alpha)_i) / Q_ii, 0, C s_i)
     until   primal - dual <= tol primal
 
-With a kernel the steps read the matrix of values in float32, and so does their own gap: it says when to stop, and the
-certificate, from values in float64, says what has come of it. If that is not enough the steps go on to a smaller gap.
+With a kernel, the steps and their gap use the matrix in float32. That gap ends the steps; the certificate is computed
+in float64. If it is above tol, the steps continue to a smaller gap.
 """
 
 from __future__ import annotations
@@ -20,19 +20,27 @@ import numpy as np
 from cutsvm._native import core, matrix_of
 from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Status
-from cutsvm.kernel_machines.task import Task, all_bounds
-from cutsvm.kernel_machines.watch import EVERY, log
+from cutsvm.kernel_machines.certificate import KernelErrors, all_bounds
+from cutsvm.kernel_machines.context import KernelContext
+from cutsvm.kernel_machines.deadline import log
 
-__all__ = ["Found", "ascend"]
+__all__ = ["AscentIterate", "AscentSettings", "ascend"]
 
-SHARES = (0.8, 0.2, 0.05)  # of tol, for the gap by values in float32: the next where the last was not enough
-WORK = 4e8  # kernel values that are read between looks at the clock
-CYCLES = 10  # over the rows, between looks at the gap, where there is no kernel
+
+@dataclass(frozen=True)
+class AscentSettings:
+    """Lengths of the rounds between checks of the time, and the gaps to reach in float32."""
+
+    # Of tol: the gap by values in float32 that ends the steps; the next one if the certificate is above tol.
+    gap_shares: tuple[float, ...] = (0.8, 0.2, 0.05)
+    values_per_round: float = 4e8  # kernel values
+    cycles_per_round: int = 10  # over the rows, where there is no kernel
+    min_steps_per_round: int = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """How far the ascent has got; done: a certificate is wanted."""
+class AscentIterate:
+    """alpha after so many epochs; done: a certificate is wanted, and the ascent ends if it is within tol."""
 
     alpha: Vector
     epochs: int
@@ -40,64 +48,66 @@ class Found:
     done: bool
 
 
-def ascend(task: Task, alpha: Vector, C: float, epochs: int) -> Iterator[Found]:
-    """From alpha, which `epochs` cycles over the rows have led to, on.
+def ascend(
+    context: KernelContext, alpha: Vector, C: float, epochs: int, settings: AscentSettings
+) -> Iterator[AscentIterate]:
+    """Coordinate ascent from alpha, the result of `epochs` cycles over the rows.
 
-    The caller takes the first answer that is certified to be good enough, or the last.
+    The caller ends it when the certificate of an iterate that is `done` is within tol.
     """
-    alpha = np.minimum(alpha, C * np.abs(task.problems.a))
-    steps = _without_kernel(task, alpha, C) if task.kernel_free else _with_kernel(task, alpha, C)
-    watch, shown = task.settings.watch, task.settings.watch.spent
+    alpha = np.minimum(alpha, C * np.abs(context.problems.a))
+    steps = (_without_kernel if context.kernel_free else _with_kernel)(context, alpha, C, settings)
+    deadline, shown = context.options.deadline, context.options.deadline.spent
     cycles = 0.0
     for alpha, gap, more, enough in steps:
         cycles += more
         total = epochs + int(np.ceil(cycles))
         ended = Status.CONVERGED if enough else None
-        if not enough and watch.left <= task.reserve:
+        if not enough and deadline.left <= context.reserve:
             ended = Status.MAX_TIME
-        elif not enough and total >= task.settings.max_iter:
+        elif not enough and total >= context.options.max_iter:
             ended = Status.MAX_ITER
-        yield Found(alpha, total, ended or Status.CONVERGED, ended is not None)
+        yield AscentIterate(alpha, total, ended or Status.CONVERGED, ended is not None)
         if ended in (Status.MAX_TIME, Status.MAX_ITER):
             return
-        if watch.verbose and watch.spent - shown >= EVERY:
-            shown = watch.spent
+        if deadline.verbose and deadline.spent - shown >= deadline.log_every:
+            shown = deadline.spent
             log(f"coordinate ascent: {total:,} epochs, gap {gap:.1e}, {shown:.0f} s")
 
 
-# alpha, its gap as far as it is known, cycles over the rows since the last one, whether a certificate is to be tried
+# alpha, its gap in float32, cycles over the rows since the last one, whether that gap calls for a certificate
 Progress = tuple[Vector, float, float, bool]
 
 
-def _with_kernel(task: Task, alpha: Vector, C: float) -> Iterator[Progress]:
-    assert task.gram is not None
-    problems, places = task.problems.by_row()
+def _with_kernel(context: KernelContext, alpha: Vector, C: float, settings: AscentSettings) -> Iterator[Progress]:
+    assert context.gram is not None
+    problems, places = context.problems.by_row()
     own = np.ascontiguousarray(alpha[places, None])
-    for share in SHARES:
+    for share in settings.gap_shares:
         left = np.arange(len(problems))
         while len(left):
             some, where = problems.some(left)
             part, seen = own[where], np.empty((len(left), 1, 3))
             core.kernel_l2(
-                task.gram,
+                context.gram,
                 some.rows,
                 some.a,
                 some.first,
                 np.array([C]),
                 "hinge",
-                share * task.settings.tol,
-                max(1000, int(WORK / some.first[-1])),
-                max(0.0, task.settings.watch.left - task.reserve),
+                share * context.options.tol,
+                max(settings.min_steps_per_round, int(settings.values_per_round / some.first[-1])),
+                max(0.0, context.options.deadline.left - context.reserve),
                 part,
                 seen,
-                task.settings.threads,
+                context.options.threads,
             )
             own[where] = part
             primal, dual, steps = seen[:, 0].T
             gaps = np.where(np.isfinite(primal), primal - dual, np.inf)
             worst = float(np.max(gaps / np.maximum(primal, 1e-300)))
-            unfinished = gaps > share * task.settings.tol * primal
-            # What rounding does not let get any better is as good as done.
+            unfinished = gaps > share * context.options.tol * primal
+            # A problem without a step is at its precision.
             unfinished &= (steps > 0) | ~np.isfinite(primal)
             left = left[unfinished]
             alpha = np.empty_like(alpha)
@@ -105,30 +115,30 @@ def _with_kernel(task: Task, alpha: Vector, C: float) -> Iterator[Progress]:
             yield alpha, worst, float(np.max(steps / some.sizes)), not len(left)
 
 
-def _without_kernel(task: Task, alpha: Vector, C: float) -> Iterator[Progress]:
-    problems, X = task.problems, task.points.X
+def _without_kernel(context: KernelContext, alpha: Vector, C: float, settings: AscentSettings) -> Iterator[Progress]:
+    problems, X = context.problems, context.points.X
     sizes = problems.sizes
     weights = [problems.weights(X, p, alpha) for p in range(len(problems))]
     done = np.zeros(len(problems), dtype=np.int64)
     left = list(range(len(problems)))
-    rounding, diagonal = task.points.rounding, task.points.diagonal()
+    errors = KernelErrors(context.points.rounding, context.points.diagonal())
     alpha, matrix = alpha.copy(), matrix_of(X)
     while left:
         unfinished, worst = [], 0.0
         for p in left:
             part = problems.of(p)
             own = alpha[part].copy()
-            begin, end = int(done[p]), int(done[p] + CYCLES * sizes[p])
+            begin, end = int(done[p]), int(done[p] + settings.cycles_per_round * sizes[p])
             rows, a = problems.rows[part], problems.a[part]
             matrix.linear_ascent(rows, a, C, begin, end, weights[p], own)
-            done[p] += CYCLES * sizes[p]
+            done[p] += settings.cycles_per_round * sizes[p]
             alpha[part] = own
             alone = problems.alone(p)
             scores = np.asarray(X[alone.rows] @ weights[p])
-            found = all_bounds(alone, own, scores, C, "hinge", rounding, diagonal, given=False)
+            found = all_bounds(alone, own, scores, C, "hinge", errors)
             primal, lower = float(found[0][0]), float(found[1][0])
             worst = max(worst, (primal - lower) / primal if primal > 0.0 else 0.0)
-            if primal - lower > SHARES[0] * task.settings.tol * primal:
+            if primal - lower > settings.gap_shares[0] * context.options.tol * primal:
                 unfinished.append(p)
         left = unfinished
-        yield alpha.copy(), worst, float(CYCLES), not left
+        yield alpha.copy(), worst, float(settings.cycles_per_round), not left

@@ -1,56 +1,177 @@
-"""Drains a solver of kernel machines that has an end of its own. `cutsvm.driver.run.run` is for those that a gap
-ends."""
+"""Solves the problems of all pairs of classes: kernel values, the solver's iterations, history, and how it ended."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from cutsvm._utils.timing import clock
-from cutsvm.driver.run import Callback, Record, Result, Status, record_of
-from cutsvm.kernel_machines.task import Answer
+from cutsvm._utils import memory
+from cutsvm._utils.timing import PHASES
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.driver.run import Record, Status
+from cutsvm.kernel_machines.context import FitOptions, KernelContext, KernelSolver, Solution
+from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
+from cutsvm.kernel_machines.gram import Points, identity
+from cutsvm.kernel_machines.one_vs_one import Problems, pairwise
 
-__all__ = ["drive"]
+__all__ = ["Driver", "Result", "drive"]
+
+Callback = Callable[[Record], object]
 
 
-def drive(answers: Iterator[Answer], tol: float, callbacks: Sequence[Callback]) -> Result:
-    """The first answer within tol, or the last one; also after Ctrl-C, if there is one by then."""
-    last: Answer | None = None
-    records: list[Record] = []
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The last solution of a solver, how it ended, and one record per certified solution."""
+
+    alpha: Vector
+    primal: float
+    lower: float
+    status: Status
+    n_iter: int
+    history: list[dict[str, Any]] = field(repr=False)
+
+
+def drive(solutions: Iterator[Solution], tol: float, callbacks: Sequence[Callback]) -> Result:
+    """The first solution with a gap of at most tol, or the last one; after Ctrl-C too, if there is one by then."""
+    began, history = perf_counter(), list[dict[str, Any]]()
+    last: Solution | None = None
     interrupted = False
-    # Overflow is seen in the objective, and then it is an error.
-    with clock() as time, np.errstate(over="ignore", invalid="ignore"):
+    # An overflow leaves an objective that is not finite, which is an error.
+    with np.errstate(over="ignore", invalid="ignore"):
         try:
-            for last in answers:
-                if not last.proven:
+            for last in solutions:
+                if not last.certified:
                     continue
                 if not np.isfinite(last.primal):
                     raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
-                records.append(replace(record_of(last, len(records), time, tol, ""), iteration=last.epochs))
-                asked = [bool(callback(records[-1])) for callback in callbacks]
-                if any(asked):
+                record = _record(last, perf_counter() - began, tol)
+                history.append(record.to_dict())
+                if any([bool(callback(record)) for callback in callbacks]):
                     last = replace(last, ended=Status.CALLBACK)
-                if last.gap <= tol or any(asked):
+                    break
+                if last.gap <= tol:
                     break
         except KeyboardInterrupt:
             if last is None:  # nothing to keep yet
                 raise
             interrupted = True
         finally:
-            if isinstance(answers, Generator):
-                answers.close()
+            if isinstance(solutions, Generator):
+                solutions.close()
     assert last is not None
-    history = [record.to_dict() for record in records]
     status = _status(last, tol, interrupted=interrupted)
-    return Result(last.w, last.primal, last.lower, status, max(1, last.epochs), history)
+    return Result(last.alpha, last.primal, last.lower, status, max(1, last.iteration), history)
 
 
-def _status(last: Answer, tol: float, *, interrupted: bool) -> Status:
-    """How it ended. A solver that takes itself for converged, and is not, is at the end of its precision."""
+def _status(last: Solution, tol: float, *, interrupted: bool) -> Status:
+    """A solver that has converged by its own measure, and has not by the certificate, is at its precision."""
     if last.gap <= tol:
         return Status.CONVERGED
     if interrupted:
         return Status.INTERRUPTED
-    return Status.PRECISION if last.ended is Status.CONVERGED else last.ended
+    return Status.PRECISION if last.ended is None or last.ended is Status.CONVERGED else last.ended
+
+
+def _record(solution: Solution, seconds: float, tol: float) -> Record:
+    return Record(
+        iteration=solution.iteration,
+        seconds=seconds,
+        primal=solution.primal,
+        lower=solution.lower,
+        gap=solution.gap,
+        planes=0,
+        passes=0,
+        visits=0,
+        tol=tol,
+        step=0.0,
+        label="",
+        note="",
+        rows_read=0,
+        rows_written=0,
+        **{f"seconds_{phase}": 0.0 for phase in PHASES},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Driver:
+    """A solver with what all problems of one fit share.
+
+    bytes: what kernel values may take; positive_semidefinite: whether a lower bound exists.
+    """
+
+    solver: KernelSolver
+    C: float
+    options: FitOptions
+    bytes: int
+    callbacks: Sequence[Callback] = ()
+    positive_semidefinite: bool = True
+
+    def solve(self, points: Points, labels: Ints, weights: Vector, order: Ints) -> tuple[list[Result], Problems]:
+        """The results, of all problems together or of each, and the problems; order: in which "sgd" visits rows."""
+        n, hinge, options = len(labels), self.solver.loss == "hinge", self.options
+        if not self.positive_semidefinite:
+            options = replace(options, finish=False)
+        problems = pairwise(labels, weights, order if hinge else np.arange(n))
+        if not hinge and not self.fits(n):
+            return self._solve_each(points, problems), problems
+        gram, reserve, deadline = None, 0.0, options.deadline
+        if not hinge or (points.kernel.name != "linear" and self.fits(n)):
+            began = deadline.spent
+            gram = _gram(points, deadline)
+            # A certificate takes the whole matrix in float64, not only one half of it.
+            reserve = 0.0 if deadline.max_time is None else min(2.0 * (deadline.spent - began), 0.5 * deadline.max_time)
+        context = KernelContext(options, points, problems, order, gram, reserve)
+        result = self._run(context) if hinge or gram is not None else self._zero(context)
+        late = gram is None and self.fits(n) and points.kernel.name != "linear"
+        if late and options.finish and result.status is Status.EPOCHS:
+            result = replace(result, status=Status.MAX_TIME)  # there was no time for the ascent after the epochs
+        return [result], problems
+
+    def fits(self, n: int) -> bool:
+        """Whether the kernel values of n rows fit into memory."""
+        return 4 * n * n <= self.bytes
+
+    def _solve_each(self, points: Points, problems: Problems) -> list[Result]:
+        """One result per pair of classes, with the kernel values of one pair at a time."""
+        largest = int(problems.sizes.max())
+        if not self.fits(largest):
+            raise ValueError(
+                f"solver={self.solver.name!r} keeps the kernel values of two classes, {largest:,} rows, in "
+                f'{memory.format_bytes(4.0 * largest**2)}: raise memory_limit, or use solver="sgd", which keeps a '
+                "part of them"
+            )
+        results, ended = list[Result](), False
+        for p in range(len(problems)):
+            part = problems.of(p)
+            own = points.take(problems.rows[part])
+            rows = identity(len(own))
+            alone = Problems(rows, problems.a[part], np.array([0, len(own)]), *np.array([[0], [1]], dtype=np.int32))
+            gram = None if ended else _gram(own, self.options.deadline)
+            context = KernelContext(self.options, own, alone, rows, gram)
+            results.append(self._zero(context) if gram is None else self._run(context))
+            # A callback or Ctrl-C ends all problems; those that were not begun keep w = 0, with its gap.
+            ended |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK)
+        return results
+
+    def _run(self, context: KernelContext) -> Result:
+        return drive(self.solver(context, self.C), self.options.tol, self.callbacks)
+
+    def _zero(self, context: KernelContext) -> Result:
+        """w = 0, where there was no time for more."""
+        alpha = np.zeros(len(context.problems.rows))
+        zero = context.solution(alpha, self.C, self.solver.loss, 0, Status.MAX_TIME)
+        return drive(iter([zero]), self.options.tol, self.callbacks)
+
+
+def _gram(points: Points, deadline: Deadline) -> Array | None:
+    """All kernel values in float32; None if they would take more than half of the time."""
+    gram = np.empty((len(points), len(points)), dtype=np.float32)
+    try:
+        points.matrix(gram, track=lambda steps: deadline.track("kernel matrix", steps, 0.5))
+    except OutOfTimeError:
+        return None
+    return gram

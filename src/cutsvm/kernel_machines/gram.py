@@ -4,13 +4,13 @@ A kernel is a function of dot products or of squared distances, its `base`. That
 parameters, so one matrix of it serves them all:
 
     linear   x.z                                rbf   exp(-gamma |x - z|^2)
-    poly     (gamma x.z + coef0)^degree         precomputed: what the caller says
+    poly     (gamma x.z + coef0)^degree         precomputed: the caller's values
 
 Blocks have fixed sizes and each is the work of one thread with a BLAS of one thread, so that the values are the same
 for any number of threads.
 
-Squared distances are |x|^2 + |z|^2 - 2 x.z, which is a product of matrices, and loses eps (|x|^2 + |z|^2). Where that
-would be seen in the kernel's value they are computed again from the differences of the rows.
+Squared distances are |x|^2 + |z|^2 - 2 x.z, a product of matrices with an error of eps (|x|^2 + |z|^2). Where that
+error changes the kernel's value they are recomputed from the differences of the rows.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from cutsvm._utils.types import Array, Ints, Vector
 
 __all__ = [
     "KERNELS",
+    "GramSettings",
     "Kernel",
     "Points",
     "alike",
@@ -38,15 +39,27 @@ __all__ = [
     "in_blocks",
     "is_sparse",
     "sparse_parts",
+    "variance_of",
 ]
 
 KERNELS = ("rbf", "poly", "linear", "precomputed")
-ROWS, COLUMNS = 512, 2048  # of a block
-# What the expanded square may lose, as a change of gamma |x - z|^2, before it is computed again from the differences.
-LOSS = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 1e-4}
-BASE_LOSS = 1e-7  # the same relative to |x - z|^2, where gamma is not known yet and values are stored in float32
-NEGLIGIBLE = 50.0  # gamma |x - z|^2 beyond which the kernel's value, below 1e-21, does not matter
 EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class GramSettings:
+    """Sizes of the blocks of kernel values, and when squared distances are recomputed from differences of rows."""
+
+    block_rows: int = 512
+    block_columns: int = 2048
+    # The largest error of gamma |x - z|^2 in the expanded square; relative to |x - z|^2 where gamma is not known yet.
+    max_error_float64: float = 1e-11
+    max_error_float32: float = 1e-4
+    max_base_error: float = 1e-7
+    negligible: float = 50.0  # from this gamma |x - z|^2 on the kernel's value, below 1e-21, does not matter
+
+    def max_error(self, dtype: Any) -> float:
+        return self.max_error_float64 if dtype == np.float64 else self.max_error_float32
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,7 @@ class Kernel:
             np.copyto(out, base, casting="same_kind")
 
 
-# Wraps a loop over blocks: shows its progress, and raises if there is no time for all of them.
+# Wraps a loop over blocks: logs its progress, and raises OutOfTimeError if there is no time for all of them.
 Track = Callable[[Iterable[slice]], Iterable[slice]]
 
 
@@ -92,9 +105,17 @@ class Points:
     given_rounding = EPS
 
     def __init__(
-        self, X: Any, kernel: Kernel, threads: int, *, precise: bool = True, means: Vector | None = None
+        self,
+        X: Any,
+        kernel: Kernel,
+        threads: int,
+        *,
+        precise: bool = True,
+        means: Vector | None = None,
+        settings: GramSettings | None = None,
     ) -> None:
         self.kernel, self.threads, self.precise, self.means = kernel, threads, precise, means
+        self.settings = GramSettings() if settings is None else settings
         self.given = kernel.name == "precomputed"
         self.original = X
         if self.given:
@@ -115,9 +136,9 @@ class Points:
 
     def precisely(self) -> Points:
         """The same rows, for kernel values in float64."""
-        return (
-            self if self.given or self.precise else Points(self.original, self.kernel, self.threads, means=self.means)
-        )
+        if self.given or self.precise:
+            return self
+        return Points(self.original, self.kernel, self.threads, means=self.means, settings=self.settings)
 
     @property
     def rounding(self) -> float:
@@ -128,7 +149,7 @@ class Points:
         if self.kernel.name == "rbf":
             # A change of gamma |x - z|^2 by e changes the value by at most e.
             expanded = 2.0 * self.kernel.gamma * EPS * float(self.squares.max(initial=0.0))
-            return (terms + 8) * (min(expanded, LOSS[np.dtype(np.float64)]) + EPS)
+            return (terms + 8) * (min(expanded, self.settings.max_error_float64) + EPS)
         # coef0 >= 0: |gamma x.z| + coef0 <= sqrt((gamma |x|^2 + coef0) (gamma |z|^2 + coef0))
         return (terms + 6) * EPS * (1 if self.kernel.name == "linear" else 1.1 * self.kernel.degree)
 
@@ -160,8 +181,8 @@ class Points:
         return values
 
     def like(self, X: Any) -> Points:
-        """Other rows, prepared as these are."""
-        return Points(X, self.kernel, self.threads, precise=self.precise, means=self.means)
+        """Other rows with the same kernel, precision and means."""
+        return Points(X, self.kernel, self.threads, precise=self.precise, means=self.means, settings=self.settings)
 
     def take(self, rows: Ints) -> Points:
         """Some rows, in this order."""
@@ -190,25 +211,25 @@ class Points:
             if self.kernel.base == "distance":
                 _distances(values, self.squares[rows], others.squares[theirs])
                 self._recompute(values, rows, others, theirs, base=base)
-            with np.errstate(over="ignore"):  # it is seen in the objective
+            with np.errstate(over="ignore"):  # an overflow makes the objective infinite, which is an error
                 if not base:
                     self.kernel.of_base(values, values)
                 out[:, block] = values
 
-        in_blocks(fill, out.shape[1], COLUMNS, self.threads)
+        in_blocks(fill, out.shape[1], self.settings.block_columns, self.threads)
 
     def _recompute(self, values: Array, rows: Ints | slice, others: Points, columns: Any, *, base: bool) -> None:
-        """Distances of which the expanded square has left too little, from the differences of the rows."""
+        """Recomputes distances with a large error in the expanded square from the differences of the rows."""
         left, right = self.squares[rows], others.squares[columns]
         eps = float(np.finfo(values.dtype).eps)
         if base:
-            lost = eps * (left[:, None] + right) > BASE_LOSS * values
+            lost = eps * (left[:, None] + right) > self.settings.max_base_error * values
         else:
-            gamma, most = self.kernel.gamma, LOSS[values.dtype]
+            gamma, most = self.kernel.gamma, self.settings.max_error(values.dtype)
             if gamma * eps * (left.max(initial=0.0) + right.max(initial=0.0)) <= most:
                 return
             error = gamma * eps * (left[:, None] + right)
-            lost = (error > most) & (gamma * values - (self.X.shape[1] + 8) * error < NEGLIGIBLE)
+            lost = (error > most) & (gamma * values - (self.X.shape[1] + 8) * error < self.settings.negligible)
         i, j = np.nonzero(lost)
         if len(i):
             found = np.empty(len(i))
@@ -229,14 +250,14 @@ class Points:
 
     def matrix(self, out: Array, *, base: bool = False, track: Track | None = None) -> None:
         """out = the values for all pairs of rows; track: sees the blocks of rows, and may end the work."""
-        steps: Iterable[slice] = list(blocks(len(self), ROWS))
+        steps: Iterable[slice] = list(blocks(len(self), self.settings.block_rows))
         for rows in steps if track is None else track(steps):
             rest = slice(rows.start if not self.given else 0, len(self))
             self.values(rows, self, rest, out[rows, rest], base=base)
-            # Row by row, so that memory is taken as the work gets on. What a caller gives need not be symmetric.
+            # Row by row, so that pages of memory are used one after another. Given values need not be symmetric.
             if not self.given:
                 out[rows, : rows.start] = out[: rows.start, rows].T
-        if self.kernel.base == "distance":  # what rounding has left of 0
+        if self.kernel.base == "distance":  # the distance of a row to itself is 0 up to rounding
             np.fill_diagonal(out, 0.0 if base else 1.0)
 
 
@@ -263,10 +284,21 @@ def from_sparse_parts(parts: dict[str, Any]) -> Any:
 
 
 def alike(X: Any, Z: Any) -> tuple[Any, Any]:
-    """Both as they are if they are of one kind, dense or CSR; else both as CSR."""
+    """X and Z unchanged if both are dense or both CSR; else both as CSR."""
     if is_sparse(X) == is_sparse(Z):
         return X, Z
     return (X, sparse.csr_array(Z)) if is_sparse(X) else (sparse.csr_array(X), Z)
+
+
+def variance_of(X: Any) -> float:
+    """The variance of all entries of X: the mean of (x - mean)^2, since E x^2 - (E x)^2 cancels far from 0."""
+    if not is_sparse(X):
+        return float(X.var(dtype=np.float64))
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    mean, size = float(X.mean()), int(X.shape[0]) * int(X.shape[1])
+    return (float(np.sum((X.data - mean) ** 2)) + (size - int(X.nnz)) * mean**2) / size
 
 
 def identity(n: int) -> Array:

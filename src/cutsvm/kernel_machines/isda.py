@@ -29,4 +29,4 @@ __all__ = ["ISDA"]
 class ISDA(L2):
     """Coordinate ascent on the dual of the L2 machine."""
 
-    method: ClassVar[str] = "isda"
+    name: ClassVar[str] = "isda"

@@ -7,37 +7,106 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import ClassVar
 
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm._utils.types import Array, Vector
-from cutsvm.driver.run import Iterate
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.driver.run import Status
+from cutsvm.kernel_machines.context import FitOptions, KernelContext, Solution
+from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
-from cutsvm.kernel_machines.task import Settings, Task
-from cutsvm.kernel_machines.watch import OutOfTimeError
 
-__all__ = ["L2"]
+__all__ = ["L2", "L2Settings"]
 
-STEPS = 20_000  # of each problem between iterates
-SHARES = (0.8, 0.2, 0.05)  # of tol, for the gap by values in float32: the next where the last was not enough
-PATIENCE, LITTLE = 50, 0.01  # rounds in which the gap has to get smaller by this share: else it is all rounding errors
-MOST = 10_000_000  # of each problem, where only the answers count
+
+@dataclass(frozen=True)
+class L2Settings:
+    """Lengths of the rounds, the gaps to reach in float32, and what counts as no progress."""
+
+    steps_per_round: int = 20_000  # of each problem
+    # Of tol: the gap by values in float32 that ends a problem; the next one if the certificate is above tol.
+    gap_shares: tuple[float, ...] = (0.8, 0.2, 0.05)
+    patience: int = 50  # rounds in which the gap has to fall by `min_decrease`: else only rounding errors are left
+    min_decrease: float = 0.01
+    max_steps: int = 10_000_000  # of each problem of a batch
 
 
 @dataclass(frozen=True)
 class L2:
-    """A solver of the L2 machine, by the method of this name in core/l2_dual.hpp."""
+    """A solver of the L2 machine, by the method `name` in core/l2_dual.hpp."""
 
-    method: ClassVar[str]
+    settings: L2Settings = field(default=L2Settings(), repr=False, kw_only=True)
+    name: ClassVar[str]
     loss: ClassVar[str] = "l2"
 
-    def __call__(self, task: Task, C: float) -> Iterator[Iterate]:
-        return rounds(self.method, task, C)
+    def __call__(self, context: KernelContext, C: float) -> Iterator[Solution]:
+        """A solution after every round, with bounds from kernel values in float64.
 
-    def together(self, gram: Array, problems: Problems, Cs: Vector, settings: Settings) -> Machines:
+        The bounds of the steps are from values in float32: they end a problem, and prove nothing where C is large. If
+        the certificate is above tol, the steps continue to a smaller gap. Without time for a certificate the last
+        solution stays.
+        """
+        problems, shares = context.problems, iter(self.settings.gap_shares)
+        tol = next(shares) * context.options.tol
+        alpha = np.zeros((len(problems.rows), 1))
+        primal, lower = np.full(len(problems), np.inf), np.zeros(len(problems))
+        unsolved = np.arange(len(problems))
+        best = Solution(alpha[:, 0].copy(), *context.bounds(alpha[:, 0], C, self.loss, Deadline()), 0)
+        yield best
+        n_stalled, lowest_gap = 0, np.inf
+        for iteration in count(1):
+            primal[unsolved], dual = self._round(context, C, tol, unsolved, alpha)
+            lower[unsolved] = np.maximum(lower[unsolved], dual)
+            unsolved = np.flatnonzero(primal - lower > tol * primal)
+            with suppress(OutOfTimeError):
+                found = context.certified(alpha[:, 0].copy(), C, self.loss, iteration)
+                best = replace(found, lower=max(best.lower, found.lower))
+            fell = best.gap < (1.0 - self.settings.min_decrease) * lowest_gap
+            n_stalled, lowest_gap = (0, best.gap) if fell else (n_stalled + 1, lowest_gap)
+            ended = self._ended(context, iteration, n_stalled)
+            if not len(unsolved):
+                unsolved, share = np.arange(len(problems)), next(shares, None)
+                ended, tol = (Status.PRECISION, tol) if share is None else (ended, share * context.options.tol)
+            yield replace(best, iteration=iteration, ended=ended)
+            if ended is not None:
+                return
+
+    def _ended(self, context: KernelContext, iteration: int, n_stalled: int) -> Status | None:
+        """Why this round is the last, if the gap is not within tol."""
+        if n_stalled >= self.settings.patience:
+            return Status.PRECISION
+        if iteration >= context.options.max_iter:
+            return Status.MAX_ITER
+        return Status.MAX_TIME if context.options.deadline.left <= 0.0 else None
+
+    def _round(self, context: KernelContext, C: float, tol: float, which: Ints, alpha: Vector) -> Array:
+        """Steps on some problems, in alpha; (F, its dual) by values in float32, each an array over these problems."""
+        assert context.gram is not None
+        some, places = context.problems.some(which)
+        own, seen = alpha[places], np.empty((len(which), 1, 3))
+        core.kernel_l2(
+            context.gram,
+            some.rows,
+            some.a,
+            some.first,
+            np.array([C]),
+            self.name,
+            tol,
+            self.settings.steps_per_round,
+            max(0.0, context.options.deadline.left - context.reserve),
+            own,
+            seen,
+            context.options.threads,
+        )
+        alpha[places] = np.maximum(0.0, own)  # where only rounding errors are left, min_norm may end below 0
+        bounds: Array = seen[:, 0, :2].T
+        return bounds
+
+    def batched(self, gram: Array, problems: Problems, Cs: Vector, options: FitOptions) -> Machines:
         """The machines for rising C, each the start for the next."""
         versions = 1 if len(Cs) == 1 else core.VERSIONS
         alpha, seen = np.zeros((len(problems.rows), versions)), np.empty((len(problems), len(Cs), 3))
@@ -47,60 +116,12 @@ class L2:
             problems.a,
             problems.first,
             Cs,
-            self.method,
-            settings.tol,
-            MOST,
+            self.name,
+            options.tol,
+            self.settings.max_steps,
             np.inf,
             alpha,
             seen,
-            settings.threads,
+            options.threads,
         )
         return Machines.of_alpha(problems, np.maximum(0.0, alpha))
-
-
-def rounds(method: str, task: Task, C: float) -> Iterator[Iterate]:
-    """An iterate after every round, with bounds from kernel values in float64.
-
-    The rounds have them from values in float32, which say when a problem is done but prove nothing where C is large:
-    where that was not enough they go on to a smaller gap. Without time for a new certificate the last one stays.
-    """
-    assert task.gram is not None
-    problems, shares = task.problems, iter(SHARES)
-    tol = next(shares) * task.settings.tol
-    alpha, best = np.zeros((len(problems.rows), 1)), 0.0
-    stalled, reached = 0, np.inf
-    left = np.arange(len(problems))
-    primal, lower = np.full(len(problems), np.inf), np.zeros(len(problems))
-    found = task.iterate(alpha[:, 0].copy(), C, "l2")
-    yield found
-    while True:
-        some, places = problems.some(left)
-        own, seen = alpha[places], np.empty((len(left), 1, 3))
-        core.kernel_l2(
-            task.gram,
-            some.rows,
-            some.a,
-            some.first,
-            np.array([C]),
-            method,
-            tol,
-            STEPS,
-            max(0.0, task.settings.watch.left - task.reserve),
-            own,
-            seen,
-            task.settings.threads,
-        )
-        alpha[places] = np.maximum(0.0, own)  # where rounding errors are all there is, min_norm may end below 0
-        primal[left], lower[left] = seen[:, 0, 0], np.maximum(lower[left], seen[:, 0, 1])
-        left = np.flatnonzero(primal - lower > tol * primal)
-        done = not len(left)
-        left = left if len(left) else np.arange(len(problems))
-        with suppress(OutOfTimeError):
-            found = task.iterate(alpha[:, 0].copy(), C, "l2")
-        best = max(best, found.lower)
-        found = replace(found, lower=best)
-        stalled, reached = (0, found.gap) if found.gap < (1.0 - LITTLE) * reached else (stalled + 1, reached)
-        share = next(shares, None) if done else 1.0
-        yield replace(found, satisfied=share is None or stalled >= PATIENCE)
-        if done and share is not None:
-            tol = share * task.settings.tol

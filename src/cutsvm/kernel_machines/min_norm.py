@@ -29,4 +29,4 @@ __all__ = ["MinNorm"]
 class MinNorm(L2):
     """The point of least norm in a polytope."""
 
-    method: ClassVar[str] = "min_norm"
+    name: ClassVar[str] = "min_norm"

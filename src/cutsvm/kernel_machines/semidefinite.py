@@ -1,62 +1,70 @@
-"""Whether a matrix of kernel values is one: symmetric and positive semi-definite.
+"""Checks that a precomputed matrix is a kernel's: symmetric and positive semi-definite.
 
-The proof of an answer needs |w|^2 >= 0 for every w. Where a given matrix does not have that, the evidence is named: a
-diagonal entry, two rows, or a vector with a negative quadratic form. There is no best objective then: it has no bound.
+The lower bound needs |w|^2 >= 0 for every w. The error for another matrix names the evidence: a diagonal entry, two
+rows, or a vector v with v'Xv < 0. F then has no lower bound.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 from scipy import linalg
 
 from cutsvm._utils.types import Array, Vector
-from cutsvm.kernel_machines.gram import EPS, ROWS, blocks, is_sparse
+from cutsvm.kernel_machines.gram import EPS, blocks, is_sparse
 
-__all__ = ["IndefiniteKernelError", "check_kernel_matrix"]
+__all__ = ["IndefiniteKernelError", "SpectrumSettings", "check_kernel_matrix"]
 
-TOLERANCE = 1e-5  # of sqrt(K_ii K_jj): values need not be computed in float64
-TINY = 1e-10  # of the largest diagonal entry: what is below is taken for 0
-FACTORED = 2000  # rows up to which there is time for a Cholesky factor
-STEPS = 30  # of Lanczos' method, beyond
 EPS32 = float(np.finfo(np.float32).eps)
 
 
+@dataclass(frozen=True)
+class SpectrumSettings:
+    """Tolerances of the check of a kernel matrix, and how its smallest eigenvalue is bounded."""
+
+    tolerance: float = 1e-5  # of sqrt(K_ii K_jj): values need not be computed in float64
+    min_diagonal: float = 1e-10  # of the largest diagonal entry: below, an entry counts as 0
+    max_cholesky_rows: int = 2000  # for more rows, Lanczos' method
+    lanczos_steps: int = 30
+
+
 class IndefiniteKernelError(ValueError):
-    """A matrix that is no kernel matrix; the text says why."""
+    """The matrix is not symmetric or not positive semi-definite; the text says why."""
 
 
-def check_kernel_matrix(X: Any) -> float:
+def check_kernel_matrix(X: Any, settings: SpectrumSettings | None = None) -> float:
     """A bound rho such that X is a kernel matrix to rho sqrt(X_ii X_jj) in each quadratic form.
 
-    Raises IndefiniteKernelError if it is none.
+    Raises IndefiniteKernelError if X is not symmetric and positive semi-definite.
     """
+    settings = SpectrumSettings() if settings is None else settings
     K = X.toarray() if is_sparse(X) else np.asarray(X)
     diagonal = np.diagonal(K).astype(np.float64)
     top = float(np.max(np.abs(diagonal), initial=0.0))
     lowest = int(np.argmin(diagonal))
-    if diagonal[lowest] < -TINY * top or (top == 0.0 and K.any()):
+    if diagonal[lowest] < -settings.min_diagonal * top or (top == 0.0 and K.any()):
         if top == 0.0:
             lowest, other = (int(k) for k in np.argwhere(K)[0])
             _refuse(_minor(K, lowest, other))
         _refuse(f"X[{lowest}, {lowest}] = {diagonal[lowest]:.6g} is below 0")
     if top == 0.0:
         return EPS
-    scale = np.sqrt(np.maximum(diagonal, TINY * top))
-    asymmetry = _check_pairs(K, scale)
+    scale = np.sqrt(np.maximum(diagonal, settings.min_diagonal * top))
+    asymmetry = _check_pairs(K, scale, settings.tolerance)
     own = EPS if K.dtype == np.float64 else EPS32
-    return own + asymmetry + _check_spectrum(K, scale)
+    return own + asymmetry + _check_spectrum(K, scale, settings)
 
 
-def _check_pairs(K: Array, scale: Vector) -> float:
-    """The largest asymmetry, relative to the scales of the two rows; every minor of two rows is looked at."""
+def _check_pairs(K: Array, scale: Vector, tolerance: float) -> float:
+    """The largest asymmetry, relative to the scales of the two rows; checks every minor of two rows."""
     worst = 0.0
-    for rows in blocks(len(K), ROWS):
+    for rows in blocks(len(K), 512):
         limits = scale[rows, None] * scale
         away = np.abs(K[rows] - K[:, rows].T) / limits
         i, j = np.unravel_index(int(np.argmax(away)), away.shape)
-        if away[i, j] > TOLERANCE:
+        if away[i, j] > tolerance:
             a, b = rows.start + int(i), int(j)
             raise IndefiniteKernelError(
                 f"the kernel matrix is not symmetric: X[{a}, {b}] = {K[a, b]:.6g}, X[{b}, {a}] = {K[b, a]:.6g}"
@@ -64,7 +72,7 @@ def _check_pairs(K: Array, scale: Vector) -> float:
         worst = max(worst, float(away[i, j]))
         size = np.abs(K[rows]) / limits
         i, j = np.unravel_index(int(np.argmax(size)), size.shape)
-        if size[i, j] > 1.0 + TOLERANCE:
+        if size[i, j] > 1.0 + tolerance:
             _refuse(_minor(K, rows.start + int(i), int(j)))
     return worst
 
@@ -76,12 +84,12 @@ def _minor(K: Array, i: int, j: int) -> str:
     )
 
 
-def _check_spectrum(K: Array, scale: Vector) -> float:
+def _check_spectrum(K: Array, scale: Vector, settings: SpectrumSettings) -> float:
     """How far the smallest eigenvalue, of K scaled to a diagonal of 1, may lie below 0."""
     n = len(K)
     rounding, coarse = 4.0 * n * EPS, 4.0 * float(np.sqrt(n)) * EPS32
-    if n > FACTORED:
-        lowest, vector = _lanczos(K, scale)
+    if n > settings.max_cholesky_rows:
+        lowest, vector = _lanczos(K, scale, settings.lanczos_steps)
     else:
         scaled = K / scale[:, None] / scale
         scaled = 0.5 * (scaled + scaled.T)
@@ -111,14 +119,14 @@ def _has_factor(K: Array, shift: float) -> bool:
     return True
 
 
-def _lanczos(K: Array, scale: Vector) -> tuple[float, Vector]:
+def _lanczos(K: Array, scale: Vector, steps: int) -> tuple[float, Vector]:
     """A unit vector with a small quadratic form of K scaled to a diagonal of 1, and that form."""
     q = np.random.default_rng(0).standard_normal(len(K))
     q /= np.linalg.norm(q)
     basis: list[Vector] = []
     a: list[float] = []
     b: list[float] = []
-    for _ in range(STEPS):
+    for _ in range(steps):
         basis.append(q)
         image = (K @ (q / scale).astype(K.dtype, copy=False)).astype(np.float64) / scale
         a.append(float(q @ image))

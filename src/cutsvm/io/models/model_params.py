@@ -56,11 +56,11 @@ def pack_params(estimator: Any) -> dict[str, Any]:
 
 
 def _pack(value: Any) -> Any:
-    """A parameter as JSON: dictionaries as pairs (keys keep their type), solver objects by name and fields."""
+    """A parameter as JSON: dictionaries as pairs (keys keep their type), solver objects by name and shown fields."""
     if isinstance(value, Mapping):
         return {"pairs": [[as_json(key), as_json(item)] for key, item in value.items()]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        options = {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        options = {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr}
         return {"solver": type(value).__name__, "options": options}
     return as_json(value)
 

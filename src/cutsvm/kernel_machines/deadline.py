@@ -1,18 +1,17 @@
-"""Time and progress of the long loops of kernel machines: the kernel matrix, the steps, the certificate."""
+"""Time limit and progress of the long loops of kernel machines: the kernel matrix, the steps, the certificate."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TypeVar
 
-__all__ = ["OutOfTimeError", "Watch"]
+__all__ = ["Deadline", "OutOfTimeError"]
 
 T = TypeVar("T")
 LOGGER = logging.getLogger("cutsvm.kernel")
-EVERY = 5.0  # seconds between lines of progress
 
 
 class OutOfTimeError(Exception):
@@ -20,11 +19,12 @@ class OutOfTimeError(Exception):
 
 
 @dataclass(frozen=True)
-class Watch:
-    """The seconds that a fit may take, from when the watch is made; verbose: log the progress of long loops."""
+class Deadline:
+    """The seconds that a fit may take from `began` on; verbose: log the progress of long loops."""
 
     max_time: float | None = None
     verbose: bool = False
+    log_every: float = 5.0  # seconds between lines of progress
     began: float = field(default_factory=perf_counter)
 
     @property
@@ -36,19 +36,19 @@ class Watch:
     def spent(self) -> float:
         return perf_counter() - self.began
 
-    def within(self, seconds: float) -> Watch:
-        """A watch that has at most so many seconds left."""
-        return Watch(self.spent + min(self.left, seconds), self.verbose, self.began)
+    def within(self, seconds: float) -> Deadline:
+        """The same with at most so many seconds left."""
+        return replace(self, max_time=self.spent + min(self.left, seconds))
 
-    def at_least(self, seconds: float) -> Watch:
-        """A watch that has so many seconds left, or more."""
-        return self if self.left >= seconds else Watch(self.spent + seconds, self.verbose, self.began)
+    def at_least(self, seconds: float) -> Deadline:
+        """The same with at least so many seconds left."""
+        return self if self.left >= seconds else replace(self, max_time=self.spent + seconds)
 
     def track(self, what: str, steps: Iterable[T], share: float = 1.0) -> Iterator[T]:
-        """Goes through a loop of equal steps.
+        """Iterates over steps of equal length.
 
-        Raises OutOfTimeError as soon as it can be seen, from the steps so far, that they will take clearly more than
-        `share` of the seconds that were left at the beginning.
+        Raises OutOfTimeError as soon as the steps so far show that all of them take clearly more than `share` of the
+        seconds that were left at the beginning.
         """
         steps = steps if isinstance(steps, Sequence) else list(steps)
         began, available, shown = perf_counter(), share * self.left, perf_counter()
@@ -58,7 +58,7 @@ class Watch:
             expected = spent * len(steps) / max(1, done)
             if spent > available or (spent > 0.1 * available and expected > 1.25 * available):
                 raise OutOfTimeError(what)
-            if self.verbose and now - shown >= EVERY:
+            if self.verbose and now - shown >= self.log_every:
                 shown = now
                 log(f"{what}: {100 * done // len(steps)} %, {now - began:.0f} s")
             yield step

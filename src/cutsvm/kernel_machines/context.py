@@ -1,0 +1,182 @@
+"""What a solver of kernel machines is given, and the solutions that it yields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.driver.run import Status, relative_gap
+from cutsvm.kernel_machines.certificate import CertificateSettings, KernelErrors, all_bounds, linear_bounds
+from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
+from cutsvm.kernel_machines.gram import Points, blocks
+from cutsvm.kernel_machines.one_vs_one import Machines, Problems, duals, pair_scores
+
+__all__ = ["FitOptions", "KernelContext", "KernelSolver", "Solution"]
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """The estimator's parameters for its solver."""
+
+    epochs: int
+    average: float
+    tol: float
+    threads: int
+    certify: bool = True  # compute objective and bound also where that takes another pass over kernel values
+    max_iter: int = 10_000
+    finish: bool = False  # continue after the epochs until the gap is tol
+    after_epochs: Status = Status.EPOCHS  # MAX_ITER if that has left fewer epochs than were asked for
+    deadline: Deadline = field(default_factory=Deadline)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver yields: alpha_i = y_i coef_i >= 0 for the rows of all problems, F and a lower bound of F.
+
+    certified: F and the bound were computed; else they are NaN. ended: why this is the last, unless its gap is tol.
+    """
+
+    alpha: Vector
+    primal: float
+    lower: float
+    iteration: int  # epochs, or rounds of steps
+    ended: Status | None = None
+    certified: bool = True
+
+    @property
+    def gap(self) -> float:
+        """(primal - lower) / primal"""
+        return relative_gap(self.primal, self.lower)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelContext:
+    """Problems on rows that are visited in one `order`, and the kernel values of these rows.
+
+    gram: all of them in float32, if they fit; else the solver computes those that it needs from `points`.
+    """
+
+    options: FitOptions
+    points: Points
+    problems: Problems
+    order: Ints
+    gram: Array | None
+    reserve: float = 0.0  # seconds to keep for the certificate, where there is a limit
+    certificate: CertificateSettings = field(default=CertificateSettings())
+
+    @property
+    def kernel_free(self) -> bool:
+        """Whether f(x) = w.x, so that no kernel value is needed."""
+        return self.points.kernel.name == "linear" and self.gram is None
+
+    def certified(self, alpha: Vector, C: float, loss: str, iteration: int) -> Solution:
+        """A solution with its objective and bound; OutOfTimeError if there is no time for them."""
+        return Solution(alpha, *self.bounds(alpha, C, loss, self.options.deadline), iteration)
+
+    def solution(
+        self, alpha: Vector, C: float, loss: str, iteration: int, ended: Status, *, interrupted: bool = False
+    ) -> Solution:
+        """The last solution of a solver: without objective and bound if there is no time for them."""
+        found = Solution(alpha, np.nan, np.nan, iteration, ended, certified=False)
+        if not self.options.certify:
+            return found
+        deadline = self.options.deadline.at_least(self.certificate.seconds_after_limit)
+        if interrupted:
+            deadline = deadline.within(self.certificate.seconds_after_interrupt)
+        try:
+            primal, lower = self.bounds(alpha, C, loss, deadline)
+        except OutOfTimeError:
+            return found if interrupted else replace(found, ended=Status.MAX_TIME)
+        except KeyboardInterrupt:
+            if not interrupted:
+                raise
+            return found
+        return Solution(alpha, primal, lower, iteration, ended)
+
+    def bounds(self, alpha: Vector, C: float, loss: str, deadline: Deadline) -> tuple[float, float]:
+        """(F, a lower bound of F), each summed over the problems.
+
+        F is raised by its rounding error. Where that is not small beside tol, and for small problems always, kernel
+        values and sums are in extended precision.
+        """
+        points = self.points.precisely()
+        if points.kernel.name == "linear":
+            primals, lowers = linear_bounds(self.problems, alpha, points.X, C, loss, self.certificate)
+            return float(primals.sum()), float(lowers.sum())
+        errors = KernelErrors(points.rounding, points.diagonal(), points.given)
+        width = 1 if points.given else int(points.X.shape[1])
+        parts = [self.problems.of(p) for p in range(len(self.problems))]
+        work = width * sum((part.stop - part.start) * int(np.count_nonzero(alpha[part])) for part in parts)
+        if work > self.certificate.extended_below:
+            found = all_bounds(self.problems, alpha, self.scores(alpha, deadline), C, loss, errors)
+            primal, lower, error = (float(np.sum(values)) for values in found)
+            if work > self.certificate.extended_limit or not error > min(1e-7, 0.01 * self.options.tol) * primal:
+                return primal, lower
+        found = all_bounds(self.problems, alpha, self._extended_scores(alpha, deadline), C, loss, errors)
+        return float(np.sum(found[0])), float(np.sum(found[1]))
+
+    def _extended_scores(self, alpha: Vector, deadline: Deadline) -> Array:
+        """f of each problem's own rows in extended precision."""
+        problems, points = self.problems, self.points.precisely()
+        signed = np.copysign(alpha, problems.a).astype(np.longdouble)
+        scores = np.zeros(len(signed), dtype=np.longdouble)
+        pieces = [
+            (part, slice(part.start + piece.start, part.start + piece.stop))
+            for part in map(problems.of, range(len(problems)))
+            for piece in blocks(part.stop - part.start, points.settings.block_rows)
+        ]
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part, piece in deadline.track("certificate", pieces):
+                support = part.start + np.flatnonzero(alpha[part])
+                values = points.extended(problems.rows[piece], problems.rows[support])
+                scores[piece] = values @ signed[support]
+        return scores
+
+    def scores(self, alpha: Vector, deadline: Deadline) -> Vector:
+        """f of each problem's own rows, from kernel values in float64."""
+        problems, points = self.problems, self.points.precisely()
+        labels = int(problems.high.max()) + 1
+        dual = duals(problems, alpha, labels, len(points))
+        support = np.flatnonzero(dual.any(axis=0))
+        # The support in the order of its classes; every problem of a row knows the row's class.
+        classes = np.empty(len(points), dtype=np.int64)
+        for p in range(len(problems)):
+            part = problems.of(p)
+            classes[problems.rows[part]] = np.where(np.signbit(problems.a[part]), problems.low[p], problems.high[p])
+        support = support[np.argsort(classes[support], kind="stable")]
+        edges = np.searchsorted(classes[support], np.arange(labels + 1))
+        scores = np.empty((len(points), len(problems)))
+        steps = list(blocks(len(points), points.settings.block_rows)) if len(support) else []
+        if not steps:
+            scores[:] = 0.0
+        for rows in deadline.track("certificate", steps):
+            kernel = np.empty((rows.stop - rows.start, len(support)))
+            points.values(rows, points, support, kernel)
+            scores[rows] = pair_scores(kernel, dual[:, support], edges)
+        return np.concatenate([scores[problems.rows[problems.of(p)], p] for p in range(len(problems))])
+
+
+class KernelSolver(Protocol):
+    """A small frozen object."""
+
+    @property
+    def name(self) -> str:
+        """Its name as a parameter of the estimator."""
+        ...
+
+    @property
+    def loss(self) -> str:
+        """ "hinge" or "l2": see `cutsvm.kernel_machines.certificate`."""
+        ...
+
+    def __call__(self, context: KernelContext, C: float) -> Iterator[Solution]:
+        """Solutions until the caller has enough, or until the solver can do no more."""
+        ...
+
+    def batched(self, gram: Array, problems: Problems, Cs: Vector, options: FitOptions) -> Machines:
+        """The machines for up to `core.VERSIONS` rising values of C, from the whole matrix of kernel values."""
+        ...
