@@ -92,7 +92,7 @@ def test_report_of_a_store(run: Run, tmp_path: Path) -> None:
     code, _, err = run("train", "--memory", "1GB", "--report", target, data)
     assert code == 0, err
     page = target.read_text(encoding="utf-8")
-    assert "400" in page and ("stayed on disk" in page or "What is taken for what" in page)
+    assert "400" in page and ("stayed on disk" in page or "Confusion matrix" in page)
 
 
 def test_report_of_a_table(run: Run, tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ ESTABLISHED = {
 LEFT = {
     "_core": "LOOKS hinge_look hinge_strays multi_look multi_strays",
     "_utils": "SPARE _check_spare",
-    "display": "apart opening side sides",
     "driver": "Trail Warm aim look prepare scout trail walk walk_in_parts warm",
     "estimators": "Outcome _is_observed observed outcome outcomes scratch side_by_side warm",
     "matrix": "scratch",

@@ -44,7 +44,7 @@ def check_report(options: argparse.Namespace, target: str, inputs: list[str]) ->
 
 def write_report(options: argparse.Namespace, estimator: Certified, data: Dataset, model: str, seconds: float) -> bool:
     """Write the page and return whether that succeeded. A failure is only reported: the model is already written."""
-    from cutsvm.display.report import written
+    from cutsvm.display.report import write_report as write
     from cutsvm.display.report.context import Origin
 
     on_disk = isinstance(data, StoredDataset) and not data.loaded
@@ -60,7 +60,7 @@ def write_report(options: argparse.Namespace, estimator: Certified, data: Datase
     given = {"feature_names": _feature_names(data), "source": data.source, "origin": origin}
     try:
         with as_command_error(options.report):
-            written(estimator, X, None, file=options.report, **given)
+            write(estimator, X, None, file=options.report, **given)
     except (CommandError, KeyboardInterrupt) as error:
         Messages(quiet=False).note(f"cutsvm: no report was written: {str(error) or 'interrupted'}")
         return False

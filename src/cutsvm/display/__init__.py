@@ -1,1 +1,1 @@
-"""What people look at: progress on a terminal, summaries of a fit, pictures, reports."""
+"""Progress on a terminal, logs, summaries of a fit, plots, reports."""

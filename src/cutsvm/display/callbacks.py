@@ -1,4 +1,4 @@
-"""What a fit shows while it runs: a log line per iteration, or a bar that counts decades of the gap.
+"""Callbacks that show the progress of a fit: a log line per iteration, or a bar of the decades of the gap.
 
 A callback is any callable that takes a `Record` after every iteration; returning True stops the fit.
 """
@@ -24,7 +24,7 @@ _logger = logging.getLogger("cutsvm")
 
 
 class _CurrentStderr(logging.StreamHandler[TextIO]):
-    """Writes to the standard error of the moment, which notebooks and tests exchange."""
+    """Writes to the current `sys.stderr`, which notebooks and tests replace."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -34,12 +34,12 @@ class _CurrentStderr(logging.StreamHandler[TextIO]):
         return sys.stderr
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without the control characters that the name of a file or class may hold."""
+        """The line with its control characters, which the name of a file or class may hold, escaped."""
         return printable(super().format(record))
 
 
 class Log:
-    """One line per iteration through the logger "cutsvm"; to standard error if logging was not set up."""
+    """One line per iteration through the logger "cutsvm"; to standard error if logging is not configured."""
 
     def __init__(self, level: int = logging.INFO) -> None:
         self.level = level
@@ -52,7 +52,7 @@ class Log:
 
 
 def ensure_log_handler(level: int = logging.INFO) -> None:
-    """Who asks for a log wants to see it; a program that set up logging itself is left alone."""
+    """Show the log on standard error, unless the program has configured logging itself."""
     if _logger.level == logging.NOTSET:
         _logger.setLevel(level)
     if not _logger.hasHandlers():
@@ -60,7 +60,7 @@ def ensure_log_handler(level: int = logging.INFO) -> None:
 
 
 def describe(record: Record) -> str:
-    """An iteration in one line."""
+    """One line that describes an iteration."""
     label = f"{_problem(record)}: " if record.label else ""
     return (
         f"{label}iteration {record.iteration:4d}  objective {record.primal:.6e}  bound {record.lower:.6e}  "
@@ -69,13 +69,13 @@ def describe(record: Record) -> str:
 
 
 def _problem(record: Record) -> str:
-    """Which of the one-vs-rest problems this is."""
+    """The name of a one-vs-rest problem, or "training"."""
     return f"class {printable(record.label)} against the rest" if record.label else "training"
 
 
 def decades(first: float, gap: float, tol: float) -> tuple[float, float]:
-    """(decades of the gap behind us, decades from the first gap to tol)"""
-    # A lower bound far below zero makes gaps above 1; they say nothing yet, so the count starts at 1.
+    """(log10(first / gap), log10(first / tol)): decades done, decades in total."""
+    # A lower bound far below zero gives gaps above 1, which are uninformative: the count starts at 1.
     end = max(tol, 1e-16)
     start = max(min(first, 1.0) if math.isfinite(first) else 1.0, end)
     total = math.log10(start / end)
@@ -85,11 +85,10 @@ def decades(first: float, gap: float, tol: float) -> tuple[float, float]:
 
 
 class ProgressBar(Bar):
-    """A bar on standard error: how many decades the gap has fallen on its way to `tol`.
+    """A bar on standard error: the decades that the gap has fallen, out of those to `tol`.
 
-    On a terminal it is redrawn in place; elsewhere a plain line appears every `every` seconds, and one at
-    the end. As a context manager it is one bar for all that happens inside; given to an estimator as it is,
-    it starts anew for every problem.
+    On a terminal it is redrawn in place; elsewhere a plain line is printed every `every` seconds, and one at the end.
+    As a context manager it is one bar for all fits inside; otherwise every problem gets a new one.
     """
 
     def __init__(self, *, stream: TextIO | None = None, every: float = 5.0) -> None:
@@ -117,7 +116,7 @@ class ProgressBar(Bar):
         done, total = decades(first, record.gap, record.tol)
         display.update(
             display.task_ids[0],
-            # A problem solved at the first point has no decade to go: its bar is full.
+            # The bar of a problem solved at its first point is full.
             completed=done if total > 0 else 1.0,
             total=total if total > 0 else 1.0,
             description=_problem(record),

@@ -1,4 +1,4 @@
-"""Bars on standard error: redrawn in place on a terminal, a plain line now and then elsewhere."""
+"""Progress bars on standard error: redrawn in place on a terminal, a plain line at intervals elsewhere."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
 
 __all__ = ["Bar", "CopyBar", "CountBar"]
 
-Own = TypeVar("Own", bound="Bar")
+Self = TypeVar("Self", bound="Bar")
 
 
 class Bar:
-    """What all bars share. Lines appear every `every` seconds where there is no terminal, and one at the end."""
+    """Base class of the bars. Without a terminal it prints a line every `every` seconds, and one at the end."""
 
     def __init__(self, *, stream: TextIO | None = None, every: float = 5.0) -> None:
         self.every, self.managed = every, False
         self._stream = stream
-        self._line: str | None = None  # the last one that is not printed yet
+        self._line: str | None = None  # the last one, if it is not printed yet
         self._next_line = time.monotonic() + every
         self._display: Progress | None = None
         self._console: Console | None = None
 
     def __getstate__(self) -> dict[str, float]:
-        """A copy, as cross-validation makes them, starts afresh: screens cannot be copied."""
+        """Only the interval: a copy, as cross-validation makes it, starts a new bar."""
         return {"every": self.every}
 
     def __setstate__(self, state: dict[str, float]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
-    def __enter__(self: Own) -> Own:
+    def __enter__(self: Self) -> Self:
         self.managed = True
         return self
 
@@ -45,11 +45,11 @@ class Bar:
         self.close()
 
     def columns(self) -> tuple[ProgressColumn, ...]:
-        """What stands side by side on a terminal."""
+        """The columns of the bar on a terminal."""
         raise NotImplementedError
 
     def show(self, line: str, draw: Callable[[Progress], None]) -> None:
-        """The state now: as a line, or as `draw` draws it."""
+        """Show the current state: `draw` it on a terminal, print `line` elsewhere."""
         if self._console is None:
             self._console = Console(file=self._stream or sys.stderr)
         if self._console.is_terminal and not self._console.is_dumb_terminal:
@@ -57,7 +57,7 @@ class Bar:
             if self._display is None:
                 self._display = Progress(*self.columns(), console=self._console, refresh_per_second=10)
             draw(self._display)
-            if starting:  # not before there is something to show
+            if starting:  # after the first drawing, so that no empty bar appears
                 self._display.start()
             return
         self._line = line
@@ -65,7 +65,7 @@ class Bar:
             self._print_line(self._console)
 
     def close(self) -> None:
-        """Leave the last state on the screen."""
+        """End the bar, its last state left on the screen."""
         if self._display is not None:
             self._display.stop()
         elif self._console is not None:
@@ -80,7 +80,7 @@ class Bar:
 
 
 class CopyBar(Bar):
-    """How much of a conversion is done, and how long the rest will take: `progress` of `cutsvm.convert`."""
+    """The share of a conversion that is done, and the time left: for `progress` of `cutsvm.convert`."""
 
     def __init__(self, *, stream: TextIO | None = None, every: float = 5.0) -> None:
         super().__init__(stream=stream, every=every)
@@ -99,7 +99,7 @@ class CopyBar(Bar):
 
 
 class CountBar(Bar):
-    """How many of a number of things are done, and how long the rest will take."""
+    """The share of a number of items that is done, and the time left."""
 
     def __init__(self, name: str, *, stream: TextIO | None = None, every: float = 5.0) -> None:
         super().__init__(stream=stream, every=every)
@@ -130,7 +130,7 @@ def _draw(display: Progress, name: str, done: float | None, words: str, left: st
 
 
 def _left(seconds: float, done: float | None) -> str:
-    """The time that is left if the rest goes as fast; not said before there is something to go by."""
+    """The estimated time left, empty within the first second."""
     if not done or seconds < 1.0 or done >= 1.0:
         return ""
     rest = seconds * (1.0 - done) / done

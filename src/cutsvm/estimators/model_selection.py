@@ -29,7 +29,7 @@ from cutsvm._native import core
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm._utils.warn import warn
-from cutsvm.display.plotting.grid import written
+from cutsvm.display.plotting.grid import format_value
 from cutsvm.display.progress import CountBar
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators.kernel import KernelSVC
@@ -90,7 +90,7 @@ class NestedResult:
     def __str__(self) -> str:
         rows = self.rows()
         names = list(rows[0])
-        cells = [names, *([written(row[name]) for name in names] for row in rows)]
+        cells = [names, *([format_value(row[name]) for name in names] for row in rows)]
         widths = [max(len(line[k]) for line in cells) for k in range(len(names))]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
         spread = float(np.std(self.accuracy))

@@ -1,4 +1,4 @@
-"""Pictures of a fit. Needs matplotlib (`pip install cutsvm[plot]`)."""
+"""Plots of a fit. They need matplotlib (`pip install cutsvm[plot]`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cutsvm._utils.types import Vector
 from cutsvm._utils.validation import one_of
 from cutsvm.display.plotting.grid import plot_grid
 from cutsvm.display.plotting.models import MarginDisplay, WeightsDisplay
-from cutsvm.display.plotting.style import ABOVE, BELOW, BETWEEN, INK, SERIES, mark, new_axes, tidy
+from cutsvm.display.plotting.style import ABOVE, BELOW, BETWEEN, INK, SERIES, line_style, new_axes, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ Against = Literal["seconds", "passes"]
 
 _STYLES = ("-", (0, (5, 2)), (0, (1, 1.5)))  # for more series than there are colours
 
-# What each phase is called, and its colour; from the bottom of the stack to its top.
+# Name and colour of each phase, from the bottom of the stack to its top.
 _PHASES = {
     "scores": ("scores", "#0072B2"),
     "planes": ("planes", "#56B4E9"),
@@ -47,12 +47,12 @@ _PHASES = {
 
 
 def plot_convergence(history: Any, ax: Any = None, *, against: Against = "seconds") -> tuple[Axes, ...]:
-    """The objective and its lower bound closing in on the optimum, and the gap between them, against time or passes.
+    """Plot the objective and its lower bound, and the relative gap, against time or passes.
 
     Parameters
     ----------
     history : a fitted estimator or its `history_`; or several, as a list of estimators or as a dict from names to
-        either. Of several one-vs-rest problems the first is drawn above, and the gap of each below.
+        either. Of several one-vs-rest problems the bounds of the first and the gaps of all are drawn.
     ax : one matplotlib axes (the bounds only), or a pair (bounds, gap). By default a new figure with both.
     against : "seconds", or "passes" over the data, which do not depend on the machine.
 
@@ -75,17 +75,17 @@ def plot_convergence(history: Any, ax: Any = None, *, against: Against = "second
         axes[0].tick_params(labelbottom=False)
     axes[-1].set_xlabel("seconds" if against == "seconds" else "passes over the data")
     for each in axes:
-        _tidy(each)
+        _style_axes(each)
     return axes
 
 
 def plot_time_breakdown(history: Any, ax: Axes | None = None) -> Axes:
-    """Where the time went: seconds in scores, planes, line search, reduced problem, descent, sifting and other.
+    """Plot the seconds in scores, planes, line search, reduced problem, descent, sifting and the rest.
 
     Parameters
     ----------
-    history : as for `plot_convergence`. One is drawn as seconds so far against iterations, several as one bar each.
-        One-vs-rest problems come one after the other.
+    history : as for `plot_convergence`. One is drawn as cumulative seconds against iterations, several as one bar each.
+        One-vs-rest problems are concatenated.
     ax : matplotlib axes. By default a new figure.
 
     Returns
@@ -105,7 +105,7 @@ def plot_time_breakdown(history: Any, ax: Axes | None = None) -> Axes:
 class ConvergenceDisplay:
     """The convergence of a fit, as `plot_convergence` draws it.
 
-    Make it with `from_estimator`. After `plot`, `figure_` and `ax_` (bounds, gap) are there.
+    Create it with `from_estimator`. `plot` sets `figure_` and `ax_` (bounds, gap).
     """
 
     def __init__(self, *, history: Any, against: Against = "seconds") -> None:
@@ -113,20 +113,20 @@ class ConvergenceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, against: Against = "seconds", ax: Any = None) -> ConvergenceDisplay:
-        """Draws a fitted estimator, or several of them."""
+        """Plot the history of a fitted estimator, or of several."""
         return cls(history=estimator, against=against).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> ConvergenceDisplay:
-        """Draws on one axes or a pair of them; by default in a new figure."""
+        """Plot on one axes or a pair of them; by default in a new figure."""
         self.ax_ = plot_convergence(self.history, ax, against=self.against)
         self.figure_ = self.ax_[0].figure
         return self
 
 
 class PathDisplay:
-    """The path over C: scores of the folds if there are some, the length of w, and the gap, each against C.
+    """The path over C: |w|, the gap, and the scores of the folds if there are any, against C.
 
-    Make it with `from_estimator`. After `plot`, `figure_` and `ax_` (one axes for each panel) are there.
+    Create it with `from_estimator`. `plot` sets `figure_` and `ax_` (one axes for each panel).
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class PathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, score_name: str = "score") -> PathDisplay:
-        """Draws a fitted `LinearSVCCV` or `RankingSVMCV`, or the list that `linear_path` returns."""
+        """Plot a fitted `LinearSVCCV` or `RankingSVMCV`, or the list that `linear_path` returns."""
         chooses = hasattr(estimator, "scores_")
         models = list(getattr(estimator, "path_", ()) if chooses else estimator)
         if not models or not all(hasattr(model, "coef_") for model in models):
@@ -165,7 +165,7 @@ class PathDisplay:
         return display.plot(ax=ax)
 
     def plot(self, ax: Any = None) -> PathDisplay:
-        """Draws on these axes, two or with scores three of them; by default in a new figure."""
+        """Plot on two axes, with scores three; by default in a new figure."""
         panels = [self._draw_norms, self._draw_gaps]
         if self.scores is not None:
             panels.insert(0, self._draw_scores)
@@ -180,7 +180,7 @@ class PathDisplay:
         for draw, each in zip(panels, axes, strict=True):
             draw(each)
             each.set_xscale("log")
-            tidy(each)
+            style_axes(each)
             if self.chosen is not None:
                 each.axvline(self.chosen, color=ABOVE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1)
         axes[-1].set_xlabel("C")
@@ -190,21 +190,21 @@ class PathDisplay:
         return self
 
     def _draw_scores(self, ax: Axes) -> None:
-        """The mean over the folds, and one standard deviation to either side."""
+        """The mean over the folds, plus and minus one standard deviation."""
         assert self.scores is not None
         done = self.scores[~np.isnan(self.scores).all(axis=1)]
         mean, spread = done.mean(axis=0), done.std(axis=0)
         ax.fill_between(self.Cs, mean - spread, mean + spread, color=BETWEEN, alpha=0.35, linewidth=0)
-        ax.plot(self.Cs, mean, color=BELOW, **mark(self.Cs))
+        ax.plot(self.Cs, mean, color=BELOW, **line_style(self.Cs))
         ax.set_ylabel(self.score_name)
 
     def _draw_norms(self, ax: Axes) -> None:
-        ax.plot(self.Cs, np.where(self.norms > 0.0, self.norms, np.nan), color=INK, **mark(self.Cs))
+        ax.plot(self.Cs, np.where(self.norms > 0.0, self.norms, np.nan), color=INK, **line_style(self.Cs))
         ax.set_yscale("log")
         ax.set_ylabel("|w|")
 
     def _draw_gaps(self, ax: Axes) -> None:
-        ax.plot(self.Cs, np.where(self.gaps > 0.0, self.gaps, np.nan), color=INK, **mark(self.Cs))
+        ax.plot(self.Cs, np.where(self.gaps > 0.0, self.gaps, np.nan), color=INK, **line_style(self.Cs))
         ax.axhline(self.tol, color=INK, linewidth=1, linestyle=(0, (2, 3)))
         style: dict[str, Any] = {"color": INK, "fontsize": 9, "textcoords": "offset points"}
         ax.annotate("tol", (0, self.tol), (6, 4), xycoords=("axes fraction", "data"), **style)
@@ -226,27 +226,27 @@ def _histories(what: Any) -> dict[str, History]:
 
 
 def _is_history(what: Any) -> bool:
-    """Whether it is one history, or an estimator that has one."""
+    """Whether it is a history, or an estimator that has one."""
     if hasattr(what, "history_") or not isinstance(what, Iterable):
         return True
     return all(isinstance(each, Mapping) for each in what)
 
 
 def _history(what: Any) -> History:
-    """The history of an estimator, or what is one already."""
+    """The history itself, or that of an estimator."""
     found: History = what if isinstance(what, Sequence) else getattr(what, "history_", ())
     return found
 
 
 def _names(models: Sequence[Any]) -> list[str]:
-    """What the models are told apart by: their solvers, or just their numbers."""
+    """Names of the models: their solvers if these are distinct, otherwise numbers."""
     solvers = [str(getattr(model, "solver", "")) for model in models]
     distinct = len(set(solvers)) == len(solvers)
     return solvers if distinct else [f"model {k}" for k in range(1, len(models) + 1)]
 
 
 def _axes(ax: Any) -> tuple[Axes, ...]:
-    """The axes to draw on: those given, or a new pair above each other."""
+    """The given axes, or a new pair above each other."""
     if ax is not None:
         return tuple(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
     import matplotlib.pyplot as plt
@@ -268,56 +268,56 @@ def _column(records: History, name: str) -> Vector:
 
 
 def _bounds(records: History, against: Against) -> tuple[Vector, Vector, Vector]:
-    """Seconds or passes, the lowest F so far and the highest bound so far."""
+    """Seconds or passes, the lowest objective so far and the highest bound so far."""
     primal, lower = _column(records, "primal"), _column(records, "lower")
     return _column(records, against), np.fmin.accumulate(primal), np.fmax.accumulate(lower)
 
 
 def _draw_bounds(ax: Axes, records: History, against: Against) -> None:
-    """F(w) from above, the bound from below, and the optimum somewhere in the band between them."""
+    """The objective, its lower bound, and the band between them, which contains the optimum."""
     spent, primal, lower = _bounds(records, against)
     ax.fill_between(spent, lower, primal, color=BETWEEN, alpha=0.35, linewidth=0)
-    ax.plot(spent, primal, color=ABOVE, label="objective of the model", **mark(spent))
-    ax.plot(spent, lower, color=BELOW, label="proven lower bound", **mark(spent))
-    _show_the_way(ax, [float(primal[-1])])
+    ax.plot(spent, primal, color=ABOVE, label="objective of the model", **line_style(spent))
+    ax.plot(spent, lower, color=BELOW, label="proven lower bound", **line_style(spent))
+    _set_objective_limits(ax, [float(primal[-1])])
     ax.legend(frameon=False, loc="lower right")
     ax.set_title("The best possible objective lies in the grey band", loc="left", fontsize=11, color=INK)
 
 
 def _draw_several_bounds(ax: Axes, models: Mapping[str, History], against: Against) -> None:
-    """The same pair of lines for each model, in a colour of its own."""
+    """The same pair of lines for each model, each model in its own colour."""
     ends = []
     for place, (name, records) in enumerate(models.items()):
         spent, primal, lower = _bounds(records, against)
-        ax.plot(spent, primal, label=name, **mark(spent), **_series(place))
-        ax.plot(spent, lower, **mark(spent), **_series(place))
+        ax.plot(spent, primal, label=name, **line_style(spent), **_series(place))
+        ax.plot(spent, lower, **line_style(spent), **_series(place))
         ends.append(float(primal[-1]))
-    _show_the_way(ax, ends)
+    _set_objective_limits(ax, ends)
     ax.legend(frameon=False, loc="lower right")
     ax.set_title("From above: the objective. From below: its proven lower bound", loc="left", fontsize=11, color=INK)
 
 
-def _show_the_way(ax: Axes, ends: Sequence[float]) -> None:
-    """The view is of the way to the optimum; the first points may be far above."""
+def _set_objective_limits(ax: Axes, ends: Sequence[float]) -> None:
+    """Limit the axis to 1.5 times the final objective; the first points may be far above."""
     near = max(ends)
     ax.set_ylim(0.0, 1.5 * near if near > 0 else 1.0)
     ax.set_ylabel("objective")
 
 
 def _series(place: int) -> dict[str, Any]:
-    many = len(SERIES)
-    return {"color": SERIES[place % many], "linestyle": _STYLES[place // many % len(_STYLES)]}
+    count = len(SERIES)
+    return {"color": SERIES[place % count], "linestyle": _STYLES[place // count % len(_STYLES)]}
 
 
 def _draw_gaps(ax: Axes, models: Mapping[str, Mapping[str, History]], against: Against) -> None:
-    """The relative gap on a logarithmic scale, with the tolerance where the history has it."""
+    """The relative gap on a logarithmic scale, and the tolerance if the history has it."""
     for place, problems in enumerate(models.values()):
         colours = {"color": INK} if len(models) == 1 else _series(place)
         shades = np.linspace(1.0, 0.35, len(problems))
         for shade, (label, records) in zip(shades, problems.items(), strict=True):
             gap = _column(records, "gap")
             shown = np.where(gap > 0, gap, np.nan)
-            style: dict[str, Any] = {**colours, "alpha": float(shade), **mark(gap)}
+            style: dict[str, Any] = {**colours, "alpha": float(shade), **line_style(gap)}
             ax.plot(_column(records, against), shown, label=label, **style)
     ax.set_yscale("log")
     ax.set_ylabel("relative gap")
@@ -329,7 +329,7 @@ def _draw_gaps(ax: Axes, models: Mapping[str, Mapping[str, History]], against: A
 
 
 def _spent(history: History) -> Vector:
-    """Seconds so far: a row for each phase and one for the rest of the time, a column for each iteration."""
+    """Cumulative seconds: a row for each phase and one for the rest of the time, a column for each iteration."""
     before = np.zeros(len(PHASES) + 1)
     parts = []
     for records in _by_label(history).values():
@@ -341,7 +341,7 @@ def _spent(history: History) -> Vector:
 
 
 def _draw_layers(ax: Axes, spent: Vector) -> None:
-    """A layer for each phase, on top of each other, against iterations."""
+    """Stacked layers, one for each phase, against iterations."""
     shown = [(*_PHASES[phase], row) for phase, row in zip((*PHASES, "other"), spent, strict=True) if row[-1] > 0.0]
     names, colours, rows = zip(*shown, strict=True) if shown else (["other"], [BETWEEN], [spent[-1]])
     layers = ax.stackplot(np.arange(spent.shape[1]), *rows, labels=names, colors=colours)
@@ -351,13 +351,13 @@ def _draw_layers(ax: Axes, spent: Vector) -> None:
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("iteration")
     ax.set_ylabel("seconds so far")
-    _tidy(ax)
+    _style_axes(ax)
     ax.set_xlim(0.0, max(1, spent.shape[1] - 1))
     ax.set_ylim(bottom=0.0)
 
 
 def _draw_bars(ax: Axes, models: Mapping[str, Vector]) -> None:
-    """A bar for each model, the first on top, with its sum at the end."""
+    """A bar for each model, the first on top, labelled with its sum."""
     totals = np.array(list(models.values()))
     places, left = np.arange(len(models)), np.zeros(len(models))
     for phase, seconds in zip((*PHASES, "other"), totals.T, strict=True):
@@ -372,15 +372,15 @@ def _draw_bars(ax: Axes, models: Mapping[str, Vector]) -> None:
     ax.set_yticks(places, list(models))
     ax.invert_yaxis()
     ax.set_xlabel("seconds")
-    _tidy(ax, lines="x")
+    _style_axes(ax, lines="x")
     ax.tick_params(axis="y", length=0)
     ax.set_xlim(0.0, 1.12 * float(left.max()) or 1.0)
     handles, names = ax.get_legend_handles_labels()
     ax.legend(handles, names, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
 
 
-def _tidy(ax: Axes, lines: Literal["x", "y"] = "y") -> None:
-    """The same for axes that begin at 0."""
-    tidy(ax, lines)
+def _style_axes(ax: Axes, lines: Literal["x", "y"] = "y") -> None:
+    """Style axes that begin at 0."""
+    style_axes(ax, lines)
     ax.set_xlim(left=0.0)
     ax.margins(x=0.02)

@@ -1,4 +1,4 @@
-"""A picture of a grid of parameters: `cutsvm.plotting.plot_grid`."""
+"""A plot of a grid of parameters: `cutsvm.plotting.plot_grid`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_grid", "written"]
+__all__ = ["format_value", "plot_grid"]
 
-_CHOSEN = "#D55E00"  # vermillion, as everywhere in our pictures
+_CHOSEN = "#D55E00"  # vermillion
 
 
 def plot_grid(result: Any, ax: Axes | None = None) -> Axes:
-    """The grid of a nested cross-validation: mean accuracy over all inner folds, and what each outer fold chose.
+    """Plot the mean accuracy over all inner folds at each point of the grid, and the choices of the outer folds.
 
     Parameters
     ----------
@@ -31,16 +31,17 @@ def plot_grid(result: Any, ax: Axes | None = None) -> Axes:
     if len(axes) < 2:
         raise ValueError(f"a grid to draw has two parameters with several values; this one has {axes}")
     down, across = axes[:2]
-    sides = [{written(value): place for place, value in enumerate(result.grid[name])} for name in (down, across)]
-    values = np.full([len(side) for side in sides], -np.inf)
+    ticks = [[format_value(value) for value in result.grid[name]] for name in (down, across)]
+    positions = [{tick: place for place, tick in enumerate(names)} for names in ticks]
+    values = np.full([len(axis) for axis in positions], -np.inf)
     for params, score in zip(result.params, result.scores.mean(axis=0), strict=True):
-        place = sides[0][written(params[down])], sides[1][written(params[across])]
+        place = positions[0][format_value(params[down])], positions[1][format_value(params[across])]
         values[place] = max(values[place], 100.0 * score)
     if ax is None:
         import matplotlib.pyplot as plt
 
         _, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained", dpi=150)
-    # Most of a grid is bad: what is far below the best need not be told apart.
+    # Accuracies far below the best share one colour.
     image = ax.imshow(
         values, origin="lower", aspect="auto", cmap="cividis", vmin=max(values.min(), values.max() - 20.0)
     )
@@ -50,13 +51,13 @@ def plot_grid(result: Any, ax: Axes | None = None) -> Axes:
         ax.text(column, row, f"{values[row, column]:.1f}", ha="center", va="center", size=7, color=ink)
     chosen: dict[tuple[int, int], int] = {}
     for params in result.best_params:
-        place = sides[0][written(params[down])], sides[1][written(params[across])]
+        place = positions[0][format_value(params[down])], positions[1][format_value(params[across])]
         chosen[place] = chosen.get(place, 0) + 1
     for (row, column), times in chosen.items():
         ax.plot(*_frame(column, row), color=_CHOSEN, linewidth=2.0)
         ax.text(column + 0.42, row + 0.4, f"{times}x", ha="right", va="top", size=6, color=_CHOSEN)
-    ax.set_xticks(range(values.shape[1]), [written(value) for value in result.grid[across]], rotation=45, ha="right")
-    ax.set_yticks(range(values.shape[0]), [written(value) for value in result.grid[down]])
+    ax.set_xticks(range(values.shape[1]), ticks[1], rotation=45, ha="right")
+    ax.set_yticks(range(values.shape[0]), ticks[0])
     ax.set_xlabel(across)
     ax.set_ylabel(down)
     ax.set_title(f"accuracy in the inner folds, %; framed: chosen, {100.0 * result.mean:.2f} % outside", size=9)
@@ -69,6 +70,6 @@ def _frame(x: float, y: float) -> tuple[list[float], list[float]]:
     return [x - 0.5, x + 0.5, x + 0.5, x - 0.5, x - 0.5], [y - 0.5, y - 0.5, y + 0.5, y + 0.5, y - 0.5]
 
 
-def written(value: Any) -> str:
-    """A parameter's value as it is written."""
+def format_value(value: Any) -> str:
+    """The value of a parameter as text."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Pictures of a fitted model: how far rows are from being decided wrongly, and which features matter most."""
+"""Plots of a fitted model: the margins of rows, and the largest weights."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ import numpy as np
 
 from cutsvm._utils import queries
 from cutsvm._utils.types import Array, Vector
-from cutsvm.display.plotting.style import ABOVE, BELOW, INK, SERIES, new_axes, shown, tidy
+from cutsvm.display.plotting.style import ABOVE, BELOW, INK, SERIES, label_text, new_axes, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["MarginDisplay", "WeightsDisplay", "margins", "output_names", "scores_of"]
 
-PAIRS = 20_000  # drawn of all pairs of rows, which may be far too many
-BINS = 60
-LEGEND = 12  # groups; of more the names would hide the picture
-EDGE = 0.002  # of the rows at either end: where they lie does not set the scale
+_N_PAIRS = 20_000  # a random sample of the pairs of rows
+_N_BINS = 60
+_MAX_LEGEND = 12  # groups
+_TAIL = 0.002  # share of the rows at either end that the scale ignores
 
 
 class MarginDisplay:
-    """How many rows have which margin: below 0 they are decided wrongly, below 1 they cost something.
+    """A histogram of the margins of rows: below 0 they are misclassified, below 1 they have a loss.
 
-    Make it with `from_estimator`. What is drawn goes by the estimator:
+    Create it with `from_estimator`. What is drawn depends on the estimator:
 
-    - two classes: y f(x), by class; of `ROCAreaSVC` there is no 1, its margins are those of pairs
+    - two classes: y f(x), by class; without the line at 1 for `ROCAreaSVC`, whose loss is of pairs
     - more classes: the score of the row's own class minus the best of the others
     - `OrdinalSVC`: the score, by level, and the thresholds
-    - `RankingSVM`: score differences of 20,000 random pairs of rows of one query that y tells apart
+    - `RankingSVM`: score differences of 20,000 random pairs of rows of one query with different y
 
-    After `plot`, `figure_` and `ax_` are there. What lies far out is drawn at the ends.
+    `plot` sets `figure_` and `ax_`. Outliers are drawn at the ends.
 
     Parameters
     ----------
     groups : dict from names to values
-    lines : pairs of a name and a place; each is a line across, the first with its name on the left
-    xlabel, ylabel : what values are, and what is counted
-    ordered : whether the groups have an order, which their colours then show
+    lines : pairs of a name and a position of vertical lines; the first has its name on the left
+    xlabel, ylabel : labels of the axes
+    ordered : whether the groups have an order, which their colours show
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class MarginDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, qid: Any = None, ax: Axes | None = None
     ) -> MarginDisplay:
-        """Draws a fitted estimator's margins of rows X with labels y; qid: their queries, for `RankingSVM`."""
+        """Plot the margins of rows X with labels y; qid: their queries, for `RankingSVM`."""
         return margins(estimator, scores_of(estimator, X), np.asarray(y), qid).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> MarginDisplay:
-        """Draws on these axes; by default in a new figure."""
+        """Plot on these axes; by default in a new figure."""
         ax = new_axes(7.2, 4.0) if ax is None else ax
         edges = self._edges()
         inside = [np.clip(values, edges[0], edges[-1]) for values in self.groups.values()]
@@ -72,27 +72,27 @@ class MarginDisplay:
         )
         for place, (name, at) in enumerate(self.lines):
             ax.axvline(at, color=INK, linewidth=1.2, linestyle=(0, (4, 2)))
-            # Above the bars, the first name left of its line: what is wrong is there, and two lines may be close.
-            side, shift = ("left", 2) if place else ("right", -2)
-            style: dict[str, Any] = {"color": INK, "fontsize": 9, "textcoords": "offset points", "ha": side}
+            # Above the bars, the first name left of its line, as two lines may be close.
+            align, shift = ("left", 2) if place else ("right", -2)
+            style: dict[str, Any] = {"color": INK, "fontsize": 9, "textcoords": "offset points", "ha": align}
             ax.annotate(name, (at, 1.0), (shift, 3), xycoords=("data", "axes fraction"), **style)
-        if 1 < len(self.groups) <= LEGEND:
+        if 1 < len(self.groups) <= _MAX_LEGEND:
             ax.legend(frameon=False, loc="center right" if self.lines else "best", fontsize=9)
         ax.set_xlabel(self.xlabel)
         ax.set_ylabel(self.ylabel)
-        tidy(ax)
+        style_axes(ax)
         ax.set_xlim(edges[0], edges[-1])
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _edges(self) -> Vector:
-        """Of the bars: all but a few values, and the lines."""
+        """Edges of the bins: they cover the lines and all values but the tails."""
         values = np.concatenate([*self.groups.values(), np.empty(0)])
-        ends = np.quantile(values, [EDGE, 1.0 - EDGE]) if len(values) else np.zeros(2)
+        ends = np.quantile(values, [_TAIL, 1.0 - _TAIL]) if len(values) else np.zeros(2)
         places = [*ends.tolist(), *(at for _, at in self.lines)]
         low, high = min(places), max(places)
         room = 0.04 * (high - low) or 1.0
-        return np.linspace(low - room, high + room, BINS + 1)
+        return np.linspace(low - room, high + room, _N_BINS + 1)
 
     def _colours(self) -> list[Any]:
         if self.ordered:
@@ -105,13 +105,13 @@ class MarginDisplay:
 class WeightsDisplay:
     """The largest weights by feature name: bars for one row of weights, coloured cells for several.
 
-    Make it with `from_estimator`. After `plot`, `figure_` and `ax_` are there, and before it `weights` and `names`.
+    Create it with `from_estimator`. `plot` sets `figure_` and `ax_`.
 
     Parameters
     ----------
-    weights : array of shape (n_outputs, n_shown), the features with the longest columns first
+    weights : array of shape (n_outputs, n_shown), the features with the largest norms first
     names : of the features shown
-    outputs : of the rows of weights: what a positive weight speaks for; and with one row, what a negative one does
+    outputs : classes that positive weights of each row favour; of one row also the class of negative weights
     """
 
     def __init__(self, *, weights: Any, names: Sequence[str], outputs: Sequence[str]) -> None:
@@ -121,7 +121,7 @@ class WeightsDisplay:
     def from_estimator(
         cls, estimator: Any, *, feature_names: Sequence[Any] | None = None, top: int = 20, ax: Axes | None = None
     ) -> WeightsDisplay:
-        """Draws the `top` features of a fitted linear model.
+        """Plot the `top` features of a fitted linear model.
 
         feature_names: one per feature; by default `feature_names_in_`, or x0, x1, ... as in scikit-learn.
         """
@@ -129,7 +129,7 @@ class WeightsDisplay:
 
     @classmethod
     def of(cls, estimator: Any, *, feature_names: Sequence[Any] | None = None, top: int = 20) -> WeightsDisplay:
-        """The same, not drawn yet."""
+        """The display of the `top` features, not plotted yet."""
         if not hasattr(estimator, "coef_"):
             raise ValueError(
                 f"{type(estimator).__name__} has no weights of features to draw: it is not linear or fitted"
@@ -146,14 +146,14 @@ class WeightsDisplay:
         return cls(weights=coef[:, best], names=called, outputs=output_names(estimator))
 
     def plot(self, ax: Axes | None = None) -> WeightsDisplay:
-        """Draws on these axes; by default in a new figure."""
+        """Plot on these axes; by default in a new figure."""
         ax = new_axes(7.2, 1.4 + 0.24 * max(4, len(self.names))) if ax is None else ax
         if len(self.weights) == 1:
             self._draw_bars(ax)
         else:
             self._draw_cells(ax)
         middle = 0.0 if len(self.weights) == 1 else 0.5
-        ax.set_yticks(middle + np.arange(len(self.names)), [shown(name) for name in self.names])
+        ax.set_yticks(middle + np.arange(len(self.names)), [label_text(name) for name in self.names])
         ax.tick_params(axis="y", length=0)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -166,33 +166,33 @@ class WeightsDisplay:
         ax.axvline(0.0, color=INK, linewidth=0.8)
         ax.invert_yaxis()
         ax.set_xlabel("weight")
-        tidy(ax, lines="x")
-        sides = [Patch(color=ABOVE), Patch(color=BELOW)]
-        words = [f"for {shown(name)}" for name in self.outputs]
-        ax.legend(sides, words, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=9)
+        style_axes(ax, lines="x")
+        patches = [Patch(color=ABOVE), Patch(color=BELOW)]
+        words = [f"for {label_text(name)}" for name in self.outputs]
+        ax.legend(patches, words, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=9)
 
     def _draw_cells(self, ax: Axes) -> None:
         farthest = float(np.abs(self.weights).max(initial=0.0)) or 1.0
         cells = ax.pcolormesh(self.weights.T, cmap="PuOr_r", vmin=-farthest, vmax=farthest, edgecolors="white", lw=0.6)
         ax.set_xticks(
-            0.5 + np.arange(len(self.outputs)), [shown(name, 16) for name in self.outputs], rotation=45, ha="right"
+            0.5 + np.arange(len(self.outputs)), [label_text(name, 16) for name in self.outputs], rotation=45, ha="right"
         )
         ax.set_ylim(len(self.names), 0)
         bar = ax.figure.colorbar(cells, ax=ax, label="weight")
         bar.outline.set_visible(False)
-        for side in ax.spines.values():
-            side.set_visible(False)
+        for spine in ax.spines.values():
+            spine.set_visible(False)
 
 
 def scores_of(estimator: Any, X: Any) -> Vector:
-    """The scores of rows; what `RankingSVM` predicts is one."""
+    """The scores of rows; those of `RankingSVM` are its predictions."""
     find = getattr(estimator, "decision_function", estimator.predict)
     scores: Vector = np.asarray(find(X))
     return scores
 
 
 def output_names(estimator: Any) -> list[str]:
-    """What each row of `coef_` speaks for; with one row also what it speaks against."""
+    """The class that each row of `coef_` favours; of one row also the other class."""
     classes = [str(label) for label in getattr(estimator, "classes_", np.empty(0)).tolist()]
     if len(classes) < 2 or hasattr(estimator, "thresholds_"):
         return ["higher", "lower"]
@@ -204,24 +204,23 @@ def output_names(estimator: Any) -> list[str]:
 
 
 def margins(estimator: Any, scores: Vector, y: Array, qid: Any = None) -> MarginDisplay:
-    """What `MarginDisplay` draws, from scores that are known."""
+    """The `MarginDisplay` of known scores."""
     classes = getattr(estimator, "classes_", None)
     if classes is None:
         own = _differences(scores, y, qid)
         lines = [("wrong order", 0.0), ("margin", 1.0)]
         return MarginDisplay(groups={"": own}, lines=lines, xlabel="score difference of a pair", ylabel="pairs drawn")
     if hasattr(estimator, "thresholds_"):
-        groups = {f"level {shown(label)}": scores[y == label] for label in classes}
+        groups = {f"level {label_text(label)}": scores[y == label] for label in classes}
         lines = [("" if k else "thresholds", float(at)) for k, at in enumerate(estimator.thresholds_)]
         return MarginDisplay(groups=groups, lines=lines, xlabel="score", ordered=True)
     lines = [("wrong", 0.0)]
     if not hasattr(estimator, "n_pairs_") and (len(classes) == 2 or _joint(estimator)):
         lines.append(("margin", 1.0))
     if len(classes) == 2:
-        sides = {
-            f"class {shown(label)}": sign * scores[y == label] for sign, label in zip((-1, 1), classes, strict=True)
-        }
-        return MarginDisplay(groups=sides, lines=lines, xlabel="y f(x)")
+        signs = zip((-1, 1), classes, strict=True)
+        groups = {f"class {label_text(label)}": sign * scores[y == label] for sign, label in signs}
+        return MarginDisplay(groups=groups, lines=lines, xlabel="y f(x)")
     ahead = _ahead(scores, y, classes)
     words = "votes" if hasattr(estimator, "dual_coef_") else "score"
     return MarginDisplay(groups={"": ahead}, lines=lines, xlabel=f"{words} of its class minus the best other")
@@ -232,7 +231,7 @@ def _joint(estimator: Any) -> bool:
 
 
 def _ahead(scores: Vector, y: Array, classes: Array) -> Vector:
-    """How far the row's own class is ahead of the best other; rows of unknown classes are left out."""
+    """Score of the row's class minus the best other score; rows of unknown classes are left out."""
     order = np.argsort(classes, kind="stable")
     at = order[np.searchsorted(classes, y, sorter=order).clip(max=len(order) - 1)]
     known = classes[at] == y
@@ -245,21 +244,21 @@ def _ahead(scores: Vector, y: Array, classes: Array) -> Vector:
 
 
 def _differences(scores: Vector, y: Array, qid: Any) -> Vector:
-    """Score differences of random pairs of one query, the higher y first; every pair is as likely as any other."""
+    """Score differences of random pairs of one query, the higher y first; all pairs are equally likely."""
     order, starts = queries.query_by_query(queries.encode(qid, len(y)))
     if order is not None:
         scores, y = scores[order], y[order]
     sizes = np.diff(starts).astype(np.float64)
     random = np.random.default_rng(0)
     found, drawn = list[Vector](), 0
-    # Most draws may be of rows that y does not tell apart; of a few rounds there is enough to see the shape.
+    # Most draws may be pairs with equal y; 20 rounds suffice to see the distribution.
     for _ in range(20):
-        which = random.choice(len(sizes), size=PAIRS, p=sizes**2 / np.sum(sizes**2))
-        i, j = (starts[which] + (random.random(PAIRS) * sizes[which]).astype(np.int64) for _ in range(2))
-        apart = y[i] != y[j]
-        i, j = i[apart], j[apart]
+        which = random.choice(len(sizes), size=_N_PAIRS, p=sizes**2 / np.sum(sizes**2))
+        i, j = (starts[which] + (random.random(_N_PAIRS) * sizes[which]).astype(np.int64) for _ in range(2))
+        differ = y[i] != y[j]
+        i, j = i[differ], j[differ]
         found.append(np.where(y[i] > y[j], scores[i] - scores[j], scores[j] - scores[i]))
         drawn += len(found[-1])
-        if drawn >= PAIRS:
+        if drawn >= _N_PAIRS:
             break
-    return np.concatenate(found)[:PAIRS]
+    return np.concatenate(found)[:_N_PAIRS]

@@ -1,4 +1,4 @@
-"""What our pictures have in common: colours, axes, and text that is shown as it is."""
+"""Colours, axes and labels that all plots share."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from cutsvm._utils.types import Vector
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's palette, told apart with any kind of colour vision; vermillion above, blue below.
+# The palette of Okabe and Ito, distinguishable with any kind of colour vision.
 ABOVE, BELOW, BETWEEN, INK, GRID = "#D55E00", "#0072B2", "#BBBBBB", "#333333", "#E6E6E6"
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MOST_DOTS = 60
+_MAX_DOTS = 60
 
 
-def tidy(ax: Axes, lines: Literal["x", "y"] = "y") -> None:
-    """Axes as lines to read from, not as a box around the picture."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+def style_axes(ax: Axes, lines: Literal["x", "y"] = "y") -> None:
+    """Hide the upper and right spines, and draw a grid below the data."""
+    for name in ("top", "right"):
+        ax.spines[name].set_visible(False)
     ax.grid(axis=lines, color=GRID, linewidth=0.8)
     ax.set_axisbelow(True)
 
 
-def mark(points: Sequence[Any] | Vector) -> dict[str, Any]:
-    """A line with a dot per point, as long as the dots can be told apart."""
-    dots = {"marker": "o", "markersize": 3.5} if len(points) <= MOST_DOTS else {}
+def line_style(points: Sequence[Any] | Vector) -> dict[str, Any]:
+    """Style of a line, with a marker per point if there are few points."""
+    dots = {"marker": "o", "markersize": 3.5} if len(points) <= _MAX_DOTS else {}
     return {"linewidth": 1.8, "zorder": 3, **dots}
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """The axes of a new figure of so many inches."""
+    """The axes of a new figure, its size in inches."""
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots(figsize=(width, height), layout="constrained", dpi=150)
     return ax
 
 
-def shown(text: object, longest: int = 32) -> str:
-    """A name as a label: on one line, not too long, and with dollars that do not start a formula."""
+def label_text(text: object, longest: int = 32) -> str:
+    """A name as a label: on one line, shortened, dollar signs escaped."""
     plain = printable(str(text))
     if len(plain) > longest:
         plain = f"{plain[: longest - 1]}…"

@@ -23,17 +23,17 @@ def report(
     feature_names: Sequence[Any] | None = None,
     source: str | None = None,
 ) -> str:
-    """A fitted estimator as one HTML page that needs no network: its certificate, pictures, measures and parameters.
+    """Describe a fitted estimator in one self-contained HTML page: certificate, plots, measures and parameters.
 
     Parameters
     ----------
-    estimator : any fitted estimator of cutsvm; also one that `load_model` has read, which has no history to draw.
-    X, y : rows with labels to measure the model on, best such that it was not trained on; or in place of both a data
-        set, or a path that `open_dataset` understands. Without them nothing is measured.
-    file : where to write the page; a file that is there is replaced, once the new one is complete.
+    estimator : any fitted estimator of cutsvm; one that `load_model` has read has no history to plot.
+    X, y : rows with labels to measure the model on, preferably not those of its training; or in place of both a data
+        set, or a path that `open_dataset` reads. Without them nothing is measured.
+    file : where to write the page; an existing file is replaced once the new one is complete.
     qid : the queries of the rows, for `RankingSVM`.
     feature_names : one per feature; by default `feature_names_in_`.
-    source : what the rows are called in the report.
+    source : the name of the rows in the report.
 
     Returns
     -------
@@ -49,13 +49,13 @@ def report(
     True
     """
     given = {"qid": qid, "feature_names": feature_names, "source": source}
-    return written(estimator, X, y, file=file, **given)
+    return write_report(estimator, X, y, file=file, **given)
 
 
-def written(estimator: Any, X: Any, y: Any, *, file: str | os.PathLike[str] | None, **given: Any) -> str:
-    """The page, and in the file if there is to be one; given: as for `build_context`."""
+def write_report(estimator: Any, X: Any, y: Any, *, file: str | os.PathLike[str] | None, **given: Any) -> str:
+    """The page, also written to `file` if it is not None; given: arguments of `build_context`."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise ImportError("a report has pictures, which need matplotlib: pip install 'cutsvm[plot]'")
+        raise ImportError("a report needs matplotlib for its plots: pip install 'cutsvm[plot]'")
     from cutsvm.display.report.context import build_context
     from cutsvm.display.report.markup import text
     from cutsvm.display.report.sections import certificate, sections

@@ -1,4 +1,4 @@
-"""What a report is of: a fitted estimator, the rows it is looked at with, and where all that is from."""
+"""The contents of a report: a fitted estimator, the rows it is measured on, and their origin."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Origin", "ReportContext", "build_context"]
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the model is from, as far as the command line knows; the estimator does not."""
+    """The origin of a model, as the command line knows it."""
 
-    command: str | None = None  # that has made it
-    model: str | None = None  # the file that it is in
+    command: str | None = None  # that trained it
+    model: str | None = None  # the model file
     shape: tuple[int, int] | None = None
     entries: int | None = None
     seconds: float | None = None  # of the fit
@@ -32,12 +32,12 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class ReportContext:
-    """An estimator with its task, and, if there are rows, their labels and scores."""
+    """An estimator with its task, and the labels and scores of the rows, if there are any."""
 
     estimator: Any
     task: Task
     origin: Origin
-    source: str | None = None  # what the rows are called
+    source: str | None = None  # the name of the rows
     shape: tuple[int, int] | None = None
     entries: int | None = None
     y: Array | None = None
@@ -52,16 +52,16 @@ class ReportContext:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """Of a model that was read from a file there is none."""
+        """The records of the fit; none for a model that was read from a file."""
         return list(getattr(self.estimator, "history_", None) or [])
 
     @property
-    def chooses(self) -> bool:
+    def chose_C(self) -> bool:
         """Whether C was chosen by cross-validation."""
         return hasattr(self.estimator, "scores_")
 
     def predicted(self) -> Array:
-        """The classes that the scores stand for."""
+        """The predicted classes."""
         assert self.scores is not None and self.classes is not None
         if self.task.has_thresholds:
             places: Array = np.searchsorted(self.estimator.thresholds_, self.scores, side="left")
@@ -81,7 +81,7 @@ def build_context(
     source: str | None = None,
     origin: Origin | None = None,
 ) -> ReportContext:
-    """The context, once what was given is known to go together."""
+    """The context, after checking that the arguments are consistent."""
     origin = Origin() if origin is None else origin
     try:
         task = task_of(estimator)
@@ -99,13 +99,13 @@ def build_context(
             raise ValueError("y without X: a report has both, or neither")
         plain: dict[str, Any] = {"source": source, "shape": origin.shape, "entries": origin.entries}
         return ReportContext(estimator, task, origin, **plain, feature_names=feature_names)
-    looked_at = estimator
+    scorer = estimator
     if is_data_set(X):
-        data = _in_order(open_data_set(X, y), estimator)
+        data = _reorder_columns(open_data_set(X, y), estimator)
         source = data.source if source is None else source
         X, y, qid = data.X, data.y, data.qid if qid is None else qid
-        looked_at = copy(estimator)  # the columns are in order, and an array has no names that could tell
-        vars(looked_at).pop("feature_names_in_", None)
+        scorer = copy(estimator)  # the columns are in order, and arrays have no names
+        vars(scorer).pop("feature_names_in_", None)
     shape = (int(X.shape[0]), int(X.shape[1])) if hasattr(X, "shape") else np.shape(X)[:2]
     found: dict[str, Any] = {"source": source, "shape": shape, "feature_names": feature_names}
     found["entries"] = int(X.nnz) if hasattr(X, "nnz") else None
@@ -113,11 +113,11 @@ def build_context(
         return ReportContext(estimator, task, origin, **found)
     labels = _labels(estimator, y, shape[0])
     queries = None if qid is None else np.asarray(qid)
-    return ReportContext(estimator, task, origin, **found, y=labels, qid=queries, scores=task.scores(looked_at, X))
+    return ReportContext(estimator, task, origin, **found, y=labels, qid=queries, scores=task.scores(scorer, X))
 
 
-def _in_order(data: Dataset, estimator: Any) -> Dataset:
-    """The data with their columns as the estimator knows them, by name if both have names."""
+def _reorder_columns(data: Dataset, estimator: Any) -> Dataset:
+    """The data with their columns in the order of training, by name if both the estimator and the data have names."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None or data.feature_names is None or list(names) == data.feature_names:
         return data

@@ -1,4 +1,4 @@
-"""HTML out of Python calls. Text is escaped unless it is `Markup`, so that a name cannot be taken for a tag."""
+"""HTML built from Python calls. Text is escaped unless it is `Markup`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Markup(str):
 
 
 def text(value: object) -> Markup:
-    """A value as HTML: what is HTML already stays so, anything else is escaped, line breaks and all."""
+    """A value as HTML: `Markup` as it is, anything else escaped."""
     if isinstance(value, Markup):
         return value
     lines = (printable(line) for line in str(value).split("\n"))
@@ -29,14 +29,14 @@ def join(parts: Iterable[object]) -> Markup:
 
 
 def tag(name: str, *inside: object, **attributes: object) -> Markup:
-    """<name attribute="...">inside</name>; of `class_` the underscore goes, of `aria_label` it is a hyphen."""
+    """<name attribute="...">inside</name>; `class_` becomes class, `aria_label` aria-label."""
     named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
     given = "".join(f' {key}="{text(value)}"' for key, value in named.items())
     return Markup(f"<{name}{given}>{join(inside)}</{name}>")
 
 
 def table(rows: Iterable[Sequence[object]], head: Sequence[object] = (), *, numbers: bool = False) -> Markup:
-    """A table whose first column names the rows; numbers: the other columns are of numbers."""
+    """A table whose first column names the rows; numbers: the other columns hold numbers."""
     kind = "number" if numbers else None
     titles = [tag("th", title, scope="col", class_=kind if k else None) for k, title in enumerate(head)]
     top = tag("thead", tag("tr", *titles)) if titles else ""
@@ -44,5 +44,5 @@ def table(rows: Iterable[Sequence[object]], head: Sequence[object] = (), *, numb
         tag("tr", tag("th", first, scope="row"), *(tag("td", value, class_=kind) for value in rest))
         for first, *rest in rows
     ]
-    # What is too wide for a phone is moved within its frame, the page is not.
+    # A table that is too wide for a phone scrolls within its frame.
     return tag("div", tag("table", top, tag("tbody", *lines)), class_="wide")

@@ -1,4 +1,4 @@
-"""How well a model does on the rows that it is looked at with."""
+"""How good a model is on the rows of a report."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Confusion", "Measured", "measure"]
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """How many rows of each class are taken for which; `unknown` have a label that the model does not know."""
+    """The confusion matrix; `unknown` rows have a label that the model does not know."""
 
     classes: Array
-    counts: Ints  # rows: what they are, columns: what they are taken for
+    counts: Ints  # rows: true classes, columns: predicted classes
     unknown: int
 
     @property
@@ -32,7 +32,7 @@ class Confusion:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What can be said: of ranking the pairs, of two classes the area, of classes the confusion."""
+    """The measures of the task: pairs in order of ranking, ROC area of two classes, confusion of classes."""
 
     confusion: Confusion | None = None
     area: float | None = None
@@ -41,7 +41,7 @@ class Measured:
 
 
 def measure(context: ReportContext) -> Measured | None:
-    """What applies to the task; None if there are no labelled rows."""
+    """The measures of the task; None if there are no labelled rows."""
     y, scores, classes = context.y, context.scores, context.classes
     if y is None or scores is None or not len(y):
         return None
@@ -56,17 +56,17 @@ def measure(context: ReportContext) -> Measured | None:
     counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
     np.add.at(counts, (codes[0][known], codes[1][known]), 1)
     confusion = Confusion(classes, counts, int(np.sum(~known)))
-    there = np.count_nonzero(counts.sum(axis=1))
+    n_present = np.count_nonzero(counts.sum(axis=1))
     if context.task.has_thresholds:
         error = float(np.abs(codes[0] - codes[1])[known].mean()) if known.any() else None
-        pairs = pair_accuracy(scores[known], codes[0][known]) if there > 1 else None
+        pairs = pair_accuracy(scores[known], codes[0][known]) if n_present > 1 else None
         return Measured(confusion, pairs=pairs, level_error=error)
-    if len(classes) == 2 and there == 2:
+    if len(classes) == 2 and n_present == 2:
         return Measured(confusion, area=pair_accuracy(scores[known], codes[0][known]))
     return Measured(confusion)
 
 
 def _codes(labels: Array, classes: Array, order: Ints) -> Ints:
-    """The place of each label among the classes, of an unknown one any."""
+    """The index of each label among the classes; arbitrary for unknown labels."""
     at: Ints = order[np.searchsorted(classes, labels, sorter=order).clip(max=len(order) - 1)]
     return at

@@ -1,4 +1,4 @@
-"""The pictures of a report: drawn by `cutsvm.plotting`, written as SVG that takes its colours from the page."""
+"""The plots of a report, as SVG with the colours of the page."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Picture", "pictures", "pictures_of_fit", "pictures_of_model", "weights_picture"]
 
-WIDTH = 4.8  # inches: at this width text is as large as that of the page on a phone
-FEATURES = 15
+_WIDTH = 4.8  # inches: text is then as large as that of the page on a phone
+MAX_FEATURES = 15
 
-# Colours of our pictures, and the page's names for them: each has one for paper and one for the dark.
+# Colours of the plots, and the names of the page for them, in its light and its dark mode.
 _COLOURS = {
     "#333333": "ink",
     "#000000": "ink",
@@ -45,7 +45,7 @@ _COLOURS = {
 
 
 class Picture(NamedTuple):
-    """What to draw, on a figure of this height in inches, and what it says."""
+    """How to draw a plot, its height in inches, and its texts."""
 
     name: str
     height: float
@@ -55,7 +55,7 @@ class Picture(NamedTuple):
 
 
 def pictures(chosen: list[Picture]) -> Markup:
-    """The pictures side by side, where there is room."""
+    """The plots side by side if they fit."""
     with _style():
         drawn = [
             tag("figure", _svg(picture), tag("figcaption", picture.caption), id=f"picture-{picture.name}")
@@ -65,21 +65,21 @@ def pictures(chosen: list[Picture]) -> Markup:
 
 
 def pictures_of_fit(context: ReportContext) -> list[Picture]:
-    """How the fit went: the path over C, the bounds against time and against passes, and where the time went."""
-    found = [_path(context)] if context.chooses and getattr(context.estimator, "path_", None) else []
+    """Plots of the fit: the path over C, the bounds against time and passes, and the time of each phase."""
+    found = [_path(context)] if context.chose_C and getattr(context.estimator, "path_", None) else []
     history = [record for record in context.history if np.isfinite(record["primal"])]
     if len(history) < 2:
         return found
     found.append(_convergence(history, "seconds"))
     if history[-1]["passes"] > history[0]["passes"]:
         found.append(_convergence(history, "passes"))
-    layers = "Seconds so far, and what they were spent on."
+    layers = "Cumulative seconds of each phase of the fit."
     draw = lambda figure: plot_time_breakdown(history, _one(figure))  # noqa: E731
     return [*found, Picture("time", 3.2, draw, "Time spent in each part of the fit", layers)]
 
 
 def pictures_of_model(context: ReportContext, measured: Measured | None) -> list[Picture]:
-    """What the model does with the rows: margins, the ROC curve where there is one; and the largest weights."""
+    """Plots of the rows: their margins, and the ROC curve of two classes."""
     found = []
     if context.y is not None and context.scores is not None and measured is not None:
         found.append(_margins(context))
@@ -100,21 +100,21 @@ def _path(context: ReportContext) -> Picture:
     name = context.task.score_name if estimator.scoring is None else "score"
     name = estimator.scoring if isinstance(estimator.scoring, str) else name
     words = (
-        "Every C that was tried: the mean score of the folds with one standard deviation to either side, the length of "
-        "the weights, and the gap of the fit to all rows."
+        "For every C: the mean score of the folds plus and minus one standard deviation, the norm of the weights, and "
+        "the gap of the fit to all rows."
     )
 
     def draw(figure: Figure) -> None:
         PathDisplay.from_estimator(estimator, ax=figure.subplots(3, 1, sharex=True), score_name=name)
         figure.axes[0].set_title("", loc="left")
 
-    return Picture("path", 5.2, draw, f"Score, length of the weights and gap against C; C = {estimator.C_:g}", words)
+    return Picture("path", 5.2, draw, f"Score, norm of the weights and gap against C; C = {estimator.C_:g}", words)
 
 
 def _convergence(history: list[dict[str, Any]], against: Any) -> Picture:
     words = {
-        "seconds": "From above the objective of the best model so far, from below what is proven to be unreachable: "
-        "the best possible objective lies in between. Below, the gap between the two.",
+        "seconds": "The objective of the best model so far and its proven lower bound: the best possible objective "
+        "lies between them. Below, the relative gap.",
         "passes": "The same against passes over the data, which do not depend on the machine.",
     }
 
@@ -151,8 +151,8 @@ def _roc(context: ReportContext, area: float) -> Picture:
             legend.remove()
 
     words = (
-        f"Every threshold at once. The area below is {area:.4f}: the share of pairs of rows, one of each class, that "
-        "are in order; by chance it is one half."
+        f"One point for every threshold. The area below the curve is {area:.4f}: the share of pairs of rows, one of "
+        "each class, that are in order; by chance it is one half."
     )
     return Picture("roc", 4.4, draw, f"ROC curve, area {area:.4f}", words)
 
@@ -163,7 +163,7 @@ def _one(figure: Figure) -> Axes:
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """Text as text, in the page's own colours; without pyplot: no window system is asked for."""
+    """Keep text as text, in the colours of the page; pyplot, which needs a window system, is not used."""
     import matplotlib as mpl
 
     ink = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK)
@@ -173,40 +173,40 @@ def _style() -> Iterator[None]:
         mpl.rcdefaults()
         settings: dict[Any, Any] = {**ink, **plain, **clear, "axes.prop_cycle": f"cycler(color={list(SERIES)!r})"}
         mpl.rcParams.update(settings)
-        # The browser has glyphs that matplotlib's font has not.
+        # Browsers have glyphs that matplotlib's font lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
 
 
 def _svg(picture: Picture) -> Markup:
-    """The picture as a part of the page: its ids its own, its colours the page's."""
+    """The plot as SVG inside the page: with unique ids and the colours of the page."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH, picture.height), layout="constrained")
+    figure = Figure(figsize=(_WIDTH, picture.height), layout="constrained")
     picture.draw(figure)
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     whole = buffer.getvalue()
     body = whole[whole.index("<svg") :]
-    # A style in it would be the whole page's.
+    # A style would apply to the whole page.
     body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style[^>]*>.*?</style>", "", body, flags=re.DOTALL)
     size = re.search(r'viewBox="([^"]+)"', body)
-    opening = f'<svg role="img" aria-label="{text(picture.alt)}" viewBox="{size[1] if size else ""}">'
-    body = re.sub(r"^<svg[^>]*>", lambda _: opening, body)
-    # Within tags alone: what is between them are words.
-    body = re.sub(r"<[^>]+>", lambda found: _adapted(found[0], picture.name), body)
+    start = f'<svg role="img" aria-label="{text(picture.alt)}" viewBox="{size[1] if size else ""}">'
+    body = re.sub(r"^<svg[^>]*>", lambda _: start, body)
+    # Only tags are changed, not the text between them.
+    body = re.sub(r"<[^>]+>", lambda found: _adapt_tag(found[0], picture.name), body)
     return Markup(re.sub(r">\s+<", "><", body).strip())
 
 
-def _adapted(opening: str, prefix: str) -> str:
-    """A tag with ids, colours and fonts that suit the page, and no more digits than a screen has points."""
-    if opening.startswith("<g"):
-        opening = re.sub(r' id="[^"]*"', "", opening)  # nothing points to these
-    opening = re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", re.sub(r"\s+", " ", opening))
-    opening = opening.replace("xlink:href=", "href=")
-    for start in (' id="', 'href="#', "url(#"):
-        opening = opening.replace(start, f"{start}{prefix}-")
+def _adapt_tag(markup: str, prefix: str) -> str:
+    """A tag with the ids, colours and fonts of the page, and two digits after the decimal point."""
+    if markup.startswith("<g"):
+        markup = re.sub(r' id="[^"]*"', "", markup)  # they are not referenced
+    markup = re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", re.sub(r"\s+", " ", markup))
+    markup = markup.replace("xlink:href=", "href=")
+    for prefixed in (' id="', 'href="#', "url(#"):
+        markup = markup.replace(prefixed, f"{prefixed}{prefix}-")
     for colour, name in _COLOURS.items():
-        opening = opening.replace(f": {colour}", f": var(--{name})")
-    opening = re.sub(r"font: ([^;\"]*?px) [^;\"]*", r"font: \1 var(--font)", opening)
-    return re.sub(r"font-family: [^;\"]*", "font-family: var(--font)", opening)
+        markup = markup.replace(f": {colour}", f": var(--{name})")
+    markup = re.sub(r"font: ([^;\"]*?px) [^;\"]*", r"font: \1 var(--font)", markup)
+    return re.sub(r"font-family: [^;\"]*", "font-family: var(--font)", markup)

@@ -1,4 +1,4 @@
-"""How to get the same model again: the parameters, the call, the versions."""
+"""What it takes to reproduce a model: its parameters, the call, the versions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from cutsvm.display.report.context import ReportContext
 
 __all__ = ["MONITORING", "call", "parameters", "plain", "versions"]
 
-# They change neither the model nor its certificate.
+# Parameters that change neither the model nor its certificate.
 MONITORING = ("callbacks", "verbose")
 
 
 def parameters(estimator: Any) -> list[tuple[str, Any, bool]]:
-    """Name, value, and whether it is another than the default."""
+    """Name and value of each parameter, and whether it differs from the default."""
     defaults = {name: given.default for name, given in inspect.signature(type(estimator)).parameters.items()}
     found = estimator.get_params(deep=False).items()
     return [(name, plain(value), not _same(value, defaults.get(name))) for name, value in found]
 
 
 def plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's, so that they are written as one would write them."""
+    """NumPy scalars and arrays as Python numbers and lists, which are shorter to print."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, dict):
@@ -42,19 +42,19 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def call(context: ReportContext) -> str:
-    """Python that fits the same model."""
+    """Python code that fits the same model."""
     estimator = context.estimator
     given = [(name, value) for name, value, own in parameters(estimator) if own and name not in MONITORING]
     words = ", ".join(f"{name}={value!r}" for name, value in given)
     name = type(estimator).__name__
     imports = [f"from cutsvm import {name}", *_imports(words)]
-    # Of which rows that was the estimator does not know: a report may be made with others.
+    # The estimator does not know its training rows: a report may have others.
     data = "X, y, qid=qid" if context.task.has_queries else "X, y"
     return "\n".join([*imports, "", f"model = {name}({words}).fit({data})"])
 
 
 def _imports(words: str) -> list[str]:
-    """Where the classes of parameters are from, as far as that is known."""
+    """Imports of the classes that appear in the parameters, if they are known."""
     from sklearn import model_selection
 
     names = dict.fromkeys(re.findall(r"\b([A-Z]\w*)\(", words))
@@ -68,7 +68,7 @@ def _imports(words: str) -> list[str]:
 
 
 def versions() -> list[tuple[str, str]]:
-    """What the model was made with."""
+    """The versions of Python and of the libraries."""
     found = [("Python", platform.python_version())]
     for name in ("cutsvm", "numpy", "scipy", "scikit-learn"):
         try:

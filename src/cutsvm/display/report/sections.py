@@ -1,4 +1,4 @@
-"""The sections of a report, from the certificate to how to get the model again."""
+"""The sections of a report, from the certificate to how to reproduce the model."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from cutsvm.display.report import reproduce
 from cutsvm.display.report.context import ReportContext
 from cutsvm.display.report.markup import Markup, join, table, tag
 from cutsvm.display.report.measures import Confusion, Measured, measure
-from cutsvm.display.report.pictures import FEATURES, pictures, pictures_of_fit, pictures_of_model, weights_picture
+from cutsvm.display.report.pictures import MAX_FEATURES, pictures, pictures_of_fit, pictures_of_model, weights_picture
 from cutsvm.display.summary import describe_gap, iteration_unit, requested_tol, seconds_before_resume, total_passes
 
 __all__ = ["certificate", "sections"]
 
-CLASSES = 16  # of more than these a table of all against all is not shown, but the most frequent mistakes
+_MAX_CLASSES = 16  # of a confusion matrix; of more classes the most frequent errors are listed
 
 
 def sections(context: ReportContext) -> Markup:
-    """All sections that there is something to say in."""
+    """All sections that are not empty."""
     measured = measure(context)
     found = (
-        _section("fit", "How it got there", pictures(pictures_of_fit(context))),
-        _section("quality", "How well it does", _quality(context, measured)),
-        _section("features", "What matters most", _features(context)),
-        _section("choice", "How C was chosen", _choice(context)),
-        _section("trained", "What was trained", table(_facts(context))),
+        _section("fit", "Convergence", pictures(pictures_of_fit(context))),
+        _section("quality", "Quality", _quality(context, measured)),
+        _section("features", "Largest weights", _features(context)),
+        _section("choice", "Choice of C", _choice(context)),
+        _section("trained", "Training", table(_facts(context))),
         _section("parameters", "Parameters", _parameters(context)),
-        _section("again", "How to get it again", _again(context)),
+        _section("again", "How to reproduce it", _again(context)),
     )
     return join(found)
 
@@ -42,14 +42,14 @@ def _section(name: str, title: str, inside: Markup) -> Markup:
 
 
 def certificate(context: ReportContext) -> Markup:
-    """The one thing to know about a fit, in words, and the numbers that prove it."""
+    """The certificate in words, and its numbers."""
     estimator = context.estimator
     objective, lower, gap = (_number(estimator, name) for name in ("objective_", "lower_bound_", "gap_"))
     said = describe_gap(gap)
     if said is None:
-        why = "There is no bound for this model: it was not computed, or the file that it was read from has none."
+        why = "There is no bound for this model: it was not computed, or its file has none."
         if np.isfinite(gap):
-            why = f"The fit was stopped before its bound was of use: {lower:.6g}, and the objective is {objective:.6g}."
+            why = f"The fit was stopped early: the lower bound is {lower:.6g}, the objective {objective:.6g}."
         return tag("div", tag("p", "Nothing is proven", class_="claim"), tag("p", why), class_="certificate open")
     done = bool(estimator.converged_)
     tol = requested_tol(estimator)
@@ -61,11 +61,11 @@ def certificate(context: ReportContext) -> Markup:
         "p",
         f"No {'machine with this kernel' if context.task.has_kernel else 'weights'} can bring the objective below "
         f"{lower:.6g} on the rows it was trained on, with these parameters; this model has {objective:.6g}. "
-        "That is proven, and it is about the training: how it does on new rows is another question.",
+        "This is a statement about the training problem, not about predictions on new rows.",
     )
     numbers = [("objective", f"{objective:.6g}"), ("proven lower bound", f"{lower:.6g}")]
     numbers.append(("relative gap", f"{gap:.2g}"))
-    numbers.append(("asked for (tol)", f"{tol:g}") if tol is not None else ("asked for", "a number of epochs"))
+    numbers.append(("tol", f"{tol:g}") if tol is not None else ("tol", "none: fixed epochs"))
     cards = [tag("div", tag("dt", name), tag("dd", value)) for name, value in numbers]
     return tag("div", head, claim, proof, tag("dl", *cards), class_=f"certificate {'done' if done else 'open'}")
 
@@ -76,7 +76,7 @@ def _number(estimator: Any, name: str) -> float:
 
 
 def _facts(context: ReportContext) -> list[tuple[str, object]]:
-    """What was trained, on what, and what it took."""
+    """The model, the data, and the work that the fit took."""
     estimator, origin = context.estimator, context.origin
     rows: list[tuple[str, object]] = [("model", f"{type(estimator).__name__}, {context.task.description}")]
     rows += _data(context)
@@ -98,7 +98,7 @@ def _facts(context: ReportContext) -> list[tuple[str, object]]:
 
 
 def _data(context: ReportContext) -> list[tuple[str, object]]:
-    """The rows; whether they are those of the training only the command line knows."""
+    """The rows; only the command line knows that they are the training rows."""
     given = "" if context.origin.shape is not None else " given to this report"
     found: list[tuple[str, object]] = []
     if context.source is not None:
@@ -113,16 +113,16 @@ def _labels(context: ReportContext) -> list[tuple[str, object]]:
     if context.classes is None:
         return []
     counts: Callable[[Any], str] = lambda label: ""  # noqa: E731
-    if context.y is not None and len(context.classes) <= CLASSES:
+    if context.y is not None and len(context.classes) <= _MAX_CLASSES:
         y = context.y
         counts = lambda label: f" ({np.count_nonzero(y == label):,} rows)"  # noqa: E731
-    names = [f"{label}{counts(label)}" for label in context.classes[:CLASSES].tolist()]
-    more = len(context.classes) - CLASSES
+    names = [f"{label}{counts(label)}" for label in context.classes[:_MAX_CLASSES].tolist()]
+    more = len(context.classes) - _MAX_CLASSES
     return [(context.task.label_noun, ", ".join(names) + (f" and {more:,} more" if more > 0 else ""))]
 
 
 def _work(context: ReportContext) -> list[tuple[str, object]]:
-    """The solver, its rounds, passes and seconds."""
+    """The solver, its iterations, passes and seconds."""
     estimator, history = context.estimator, context.history
     note = str(history[-1].get("note", "")) if history else ""
     rows: list[tuple[str, object]] = [("solver", note or str(estimator.solver))]
@@ -141,7 +141,7 @@ def _work(context: ReportContext) -> list[tuple[str, object]]:
 
 
 def _quality(context: ReportContext, measured: Measured | None) -> Markup:
-    """The measures of the task, the pictures, and the confusion of classes."""
+    """The measures of the task, the plots, and the confusion matrix."""
     if measured is None:
         remark = context.origin.remark or "No labelled rows were given to this report, so nothing was measured."
         return tag("p", remark, class_="remark")
@@ -151,7 +151,7 @@ def _quality(context: ReportContext, measured: Measured | None) -> Markup:
         share = 100 * confusion.correct / confusion.total
         rows.append(("accuracy", f"{share:.4g} % ({confusion.correct:,} of {confusion.total:,} rows)"))
         if confusion.unknown:
-            rows.append(("unknown labels", f"{confusion.unknown:,} rows; they count as mistakes"))
+            rows.append(("unknown labels", f"{confusion.unknown:,} rows, counted as errors"))
     if measured.area is not None:
         rows.append(("ROC area", f"{100 * measured.area:.5g} %"))
     if measured.level_error is not None:
@@ -166,41 +166,41 @@ def _quality(context: ReportContext, measured: Measured | None) -> Markup:
 
 
 def _confusion(confusion: Confusion) -> Markup:
-    """What is taken for what: all of it, or of many classes what happens most."""
+    """The confusion matrix, or of many classes the most frequent errors."""
     classes, counts = [str(label) for label in confusion.classes.tolist()], confusion.counts
-    if len(classes) > CLASSES:
+    if len(classes) > _MAX_CLASSES:
         wrong = counts - np.diag(np.diag(counts))
-        worst = np.argsort(-wrong, axis=None, kind="stable")[:CLASSES]
+        worst = np.argsort(-wrong, axis=None, kind="stable")[:_MAX_CLASSES]
         pairs = [divmod(int(at), len(classes)) for at in worst if wrong.flat[at] > 0]
         rows = [(classes[i], classes[j], f"{wrong[i, j]:,}") for i, j in pairs]
-        head = tag("h3", "The most frequent mistakes")
-        return join([head, table(rows, ("is", "taken for", "rows"), numbers=True)]) if rows else Markup("")
+        head = tag("h3", "The most frequent errors")
+        return join([head, table(rows, ("true class", "predicted", "rows"), numbers=True)]) if rows else Markup("")
     totals = counts.sum(axis=1)
     lines = []
     for i, name in enumerate(classes):
         shares = counts[i] / max(1, totals[i])
-        # How strongly a cell is tinted says how much of its row is in it; the number is there to be read.
+        # The tint of a cell shows its share of the row.
         cells = [
             tag("td", f"{n:,}", class_="number", style=f"--share: {share:.3f}")
             for n, share in zip(counts[i].tolist(), shares.tolist(), strict=True)
         ]
         found = f"{100 * shares[i]:.1f} %" if totals[i] else "no rows"
         lines.append(tag("tr", tag("th", name, scope="row"), *cells, tag("td", found, class_="number")))
-    titles = [tag("th", title, scope="col", class_="number") for title in (*classes, "found")]
-    top = tag("thead", tag("tr", tag("th", "is \\ taken for", scope="col"), *titles))
+    titles = [tag("th", title, scope="col", class_="number") for title in (*classes, "recall")]
+    top = tag("thead", tag("tr", tag("th", "true \\ predicted", scope="col"), *titles))
     matrix = tag("table", top, tag("tbody", *lines), class_="confusion")
-    return join([tag("h3", "What is taken for what"), tag("div", matrix, class_="wide")])
+    return join([tag("h3", "Confusion matrix"), tag("div", matrix, class_="wide")])
 
 
 def _features(context: ReportContext) -> Markup:
-    """The largest weights, as a picture and as a table."""
+    """The largest weights, as a plot and as a table."""
     if not hasattr(context.estimator, "coef_"):
         return Markup("")
-    display = WeightsDisplay.of(context.estimator, feature_names=context.feature_names, top=FEATURES)
+    display = WeightsDisplay.of(context.estimator, feature_names=context.feature_names, top=MAX_FEATURES)
     if not display.names:
-        return tag("p", "All weights are 0: every row gets the same score.", class_="remark")
+        return tag("p", "All weights are 0: every row has the same score.", class_="remark")
     outputs = [f"for {name}" for name in display.outputs] if len(display.weights) > 1 else ["weight"]
-    most = outputs[:CLASSES]
+    most = outputs[:_MAX_CLASSES]
     columns = display.weights.T[:, : len(most)]
     rows = [(name, *(f"{w:.4g}" for w in own)) for name, own in zip(display.names, columns.tolist(), strict=True)]
     left_out = len(outputs) - len(most)
@@ -211,9 +211,9 @@ def _features(context: ReportContext) -> Markup:
 
 
 def _choice(context: ReportContext) -> Markup:
-    """A line for each C."""
+    """A row for each C."""
     estimator = context.estimator
-    if not context.chooses:
+    if not context.chose_C:
         return Markup("")
     rows = []
     for k, C in enumerate(np.asarray(estimator.Cs_).tolist()):
@@ -227,14 +227,14 @@ def _choice(context: ReportContext) -> Markup:
 
 
 def _parameters(context: ReportContext) -> Markup:
-    """All that matter to the model; those that are not the defaults stand out."""
+    """The parameters of the model; those that are not the defaults are bold."""
     found = [given for given in reproduce.parameters(context.estimator) if given[0] not in reproduce.MONITORING]
     rows = [(tag("code", name), tag("strong", repr(v)) if own else repr(v)) for name, v, own in found]
     return join([table(rows), tag("p", "Bold: not the default.", class_="remark")])
 
 
 def _again(context: ReportContext) -> Markup:
-    """The command or the call, and the versions."""
+    """The command or the Python code, and the versions."""
     command, model = context.origin.command, context.origin.model
     parts = []
     if command is not None:
