@@ -633,8 +633,8 @@ BAD_CHECKPOINTS = {
     "w": lambda _, stored: stored["w0"].fill(1e200),
     "no slopes": lambda _, stored: stored.pop("slopes"),
     "huge slopes": lambda _, stored: stored["slopes"].fill(1e300),
-    "huge errors": lambda _, stored: stored["errors"].fill(1e300),
-    "huge offsets": lambda _, stored: stored["offsets"].fill(1e300),
+    "errors that are not finite": lambda _, stored: stored["errors"].fill(np.inf),
+    "huge offsets": lambda _, stored: stored["offsets"].fill(1e307),
     "slopes that are not finite": lambda _, stored: stored["slopes"].fill(np.nan),
     "shards": lambda _, stored: stored["shard"].fill(10**6),
 }
