@@ -28,7 +28,7 @@ LEFT = {
     "_core": "LOOKS hinge_look hinge_strays multi_look multi_strays",
     "_utils": "SPARE _check_spare",
     "driver": "Trail Warm aim look prepare scout trail walk walk_in_parts warm",
-    "estimators": "Outcome _is_observed observed outcome outcomes scratch side_by_side warm",
+    "estimators": "scratch warm",
     "matrix": "scratch",
     "problem": "_Looks _look _walk _within_reach abreast apart knots knots_low look over reach side spare trail",
     "solvers": (

@@ -1,4 +1,4 @@
-"""What all estimators share: the parameters of a fit and their checks, the certificate, the scores of rows."""
+"""Base class of the estimators: checks of parameters, the certificate, scores of rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cutsvm.driver.fingerprint import Fingerprint, Scalar
 from cutsvm.driver.run import Callback, Record, Solver, Status, relative_gap
 from cutsvm.driver.warm_start import Slot, Warm
 from cutsvm.estimators._ingest import TrainingData, check_matrix
-from cutsvm.estimators._sklearn_callbacks import FitTask, Observable
+from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
 from cutsvm.matrix import WholeRows, as_rows
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Certificate(Protocol):
     def history(self) -> list[dict[str, Any]]: ...
 
 
-class Certified(Observable, BaseEstimator):  # type: ignore[misc]
+class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """An estimator whose fit has a lower bound of its objective."""
 
     C: float
@@ -115,17 +115,17 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
 
     def _callbacks(self) -> list[Callback]:
         task: FitTask | None = self.__dict__.get("_fit_task")
-        seen = [] if task is None else [task.watch()]
-        return [*(self.callbacks or ()), *([Log()] if self.verbose else ()), *seen]
+        tasks = [] if task is None else [task.begin()]
+        return [*(self.callbacks or ()), *([Log()] if self.verbose else ()), *tasks]
 
     def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
-        """The attributes of the model that a fit would end with at this w; None where that takes more than w."""
+        """The attributes of the model at w; None if they depend on more than w."""
         return None
 
     def _open_checkpoint(
         self, solver: Solver, rows: WholeRows, data: dict[str, str], **settings: Scalar
     ) -> Checkpoint | None:
-        """The file to go on from and to write to, if there is to be one; `data`, `settings`: what the fit is of."""
+        """The checkpoint of a fit; data, settings: hashes of the data and the parameters that it must match."""
         if self.checkpoint is None:
             return None
         if self.verbose:
@@ -135,10 +135,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         return Checkpoint(self.checkpoint, Fingerprint(facts, {"X": fingerprint.of_rows(rows), **data}))
 
     def _certify(self, results: Sequence[Certificate], checkpoint: Checkpoint | None) -> None:
-        """The attributes that say how good the answer is; of several problems they are for all together.
-
-        A checkpoint is not needed any more if it is good enough.
-        """
+        """Sets the certificate: sums over the problems of a fit. Removes the checkpoint of a fit that has converged."""
         self.objective_ = sum(result.primal for result in results)
         self.lower_bound_ = sum(result.lower for result in results)
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
@@ -157,7 +154,7 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
             warn(self._advice(data), ConvergenceWarning)
 
     def _advice(self, data: TrainingData) -> str:
-        """What was reached and what to do, for the warning."""
+        """The text of the warning: the gap, why the fit stopped, and what to do."""
         advice = {
             Status.MAX_ITER: "raise max_iter",
             Status.MAX_TIME: "raise max_time",
@@ -184,21 +181,21 @@ class Certified(Observable, BaseEstimator):  # type: ignore[misc]
         places: dict[str, Warm] = self.__dict__.setdefault("_warm", {})
         return Slot(places, label)
 
-    def remember(self, X: Any, scores: Vector) -> None:
-        """These are the scores of this very X: they are not computed again."""
-        self._remembered = X, scores
+    def cache_scores(self, X: Any, scores: Vector) -> None:
+        """Keeps the scores of X, for calls with this very object."""
+        self._cached_scores = X, scores
 
     def _scores(self, X: Any) -> Vector:
         """X coef_' + intercept_: shape (n,) for one row of weights, else (n, number of rows)."""
         check_is_fitted(self)
-        if (known := self.__dict__.get("_remembered")) is not None and known[0] is X:
-            scores: Vector = known[1]
+        if (cached := self.__dict__.get("_cached_scores")) is not None and cached[0] is X:
+            scores: Vector = cached[1]
             return scores
         X = check_matrix(self, X, reset=False)
         return self._scores_of_rows(as_rows(X, threads.count(self.n_jobs, X.size)))
 
     def _scores_of_rows(self, rows: WholeRows) -> Vector:
-        """The same for rows that were checked before, as in a fit."""
+        """The same for checked rows."""
         W = np.ascontiguousarray(self.coef_, dtype=np.float64)
         b = np.ascontiguousarray(self.intercept_, dtype=np.float64)
         if len(W) == 1:

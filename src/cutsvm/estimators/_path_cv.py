@@ -1,7 +1,7 @@
-"""Cross-validation of a path over C: every fold walks all C, folds fan out over threads.
+"""Cross-validation of a path over C: one path per fold, folds in parallel threads.
 
-A fold's rows are taken out of the checked X. At its end all C are scored together: one pass over the rows held out, and
-the scorer gets models that know their scores of these rows.
+The rows of a fold are copied from the checked X. One pass over the rows held out gives the scores of all C; the scorer
+gets models that have these scores cached.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cutsvm._utils.memory import Plan
     from cutsvm.io.store.store import Store
 
-__all__ = ["Chooser", "Fold", "Folds", "Limits", "Outcome", "accepted", "best_of", "score_all"]
+__all__ = ["Chooser", "Fold", "FoldResult", "Folds", "Limits", "accepted", "best_of", "score_all"]
 
 Model = TypeVar("Model", bound=Certified)
 
@@ -47,14 +47,14 @@ class Fold(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What one fold may use; it is to stop once `stopped`, a callback, says so."""
+    """What one fold may use; `stopped` is a callback that ends its fits after Ctrl-C."""
 
     threads: int
     seconds: float | None
     stopped: Callable[[Record], bool]
 
 
-class Outcome(NamedTuple):
+class FoldResult(NamedTuple):
     """The models of one fold, one for each C, and their scores."""
 
     models: Sequence[Certified]
@@ -62,82 +62,73 @@ class Outcome(NamedTuple):
 
 
 class Folds:
-    """Runs folds side by side; `seconds` is for all of them and for `more` fits of the same size."""
+    """Runs folds in parallel; `seconds` is for all of them and for `n_refits` fits to all rows."""
 
     def __init__(
-        self, folds: Sequence[Fold], *, n_jobs: int | None, size: int, seconds: float | None, more: int
+        self, folds: Sequence[Fold], *, n_jobs: int | None, size: int, seconds: float | None, n_refits: int
     ) -> None:
-        self.folds, self.seconds, self.more = folds, seconds, more
+        self.folds, self.seconds, self.n_refits = folds, seconds, n_refits
         self.threads = threads.count(n_jobs, size)
-        self.side_by_side = min(self.threads, len(folds) + more)
+        self.n_parallel = min(self.threads, len(folds) + n_refits)
         self.began, self._stop = perf_counter(), Event()
-        self.outcomes: list[Outcome | None] = []
-        self.also: Any = None
+        self.results: list[FoldResult | None] = []
+        self.refitted: Any = None
 
-    @property
-    def interrupted(self) -> bool:
-        return self._stop.is_set()
-
-    def last(self) -> Limits:
-        """What a fit to all rows may use after the folds."""
-        return Limits(max(1, self.threads // self.side_by_side), self.left(), self._stopped)
+    def refit_limits(self) -> Limits:
+        """What the fit to all rows may use after the folds."""
+        return Limits(max(1, self.threads // self.n_parallel), self.seconds_left(), self._stopped)
 
     def _stopped(self, record: Record) -> bool:
         return self._stop.is_set()
 
-    def left(self) -> float | None:
-        """Seconds that are left."""
+    def seconds_left(self) -> float | None:
         return None if self.seconds is None else max(0.0, self.seconds - (perf_counter() - self.began))
 
     def run(
-        self, work: Callable[[Fold, Limits], Outcome], also: Callable[[Limits], Any] | None = None
-    ) -> list[Outcome | None]:
-        """The outcome of each fold; after Ctrl-C those that were not begun have none.
+        self, fit_fold: Callable[[Fold, Limits], FoldResult], refit: Callable[[Limits], Any] | None = None
+    ) -> list[FoldResult | None]:
+        """The result of each fold; None for folds that had not begun when Ctrl-C came.
 
-        also: one more thing to do; it does not wait for all folds to end. What it returns is in `also`.
+        refit: the fit to all rows, which does not wait for all folds to end. Its result is in `refitted`.
         """
 
         def last() -> Any:
-            return None if also is None or self._stop.is_set() else also(self.last())
-
-        def one(place: int) -> Outcome | None:
-            if self._stop.is_set():
-                return None
-            left = self.left()
-            rounds = math.ceil((len(self.folds) - place) / self.side_by_side) + self.more
-            limits = Limits(
-                max(1, self.threads // self.side_by_side),
-                None if left is None else max(left / rounds, 1e-9),
-                self._stopped,
-            )
-            outcome = work(self.folds[place], limits)
-            if any(model.status_ in (Status.INTERRUPTED, Status.CALLBACK) for model in outcome.models):
-                self._stop.set()
-            return outcome
+            return None if refit is None or self._stop.is_set() else refit(self.refit_limits())
 
         places = range(len(self.folds))
         with threads.one_blas_thread():
-            if self.side_by_side == 1:
-                outcomes = [one(place) for place in places]
-                self.also = last()
-                return outcomes
-            with threads.ThreadPool(self.side_by_side) as pool:
-                waiting = [pool.submit(one, place) for place in places]
+            if self.n_parallel == 1:
+                self.results = [self._run_fold(fit_fold, place) for place in places]
+                self.refitted = last()
+                return self.results
+            with threads.ThreadPool(self.n_parallel) as pool:
+                waiting = [pool.submit(self._run_fold, fit_fold, place) for place in places]
                 final = pool.submit(last)
                 try:
                     wait([*waiting, final])
-                except KeyboardInterrupt:  # it comes to the main thread: the others have to be told
+                except KeyboardInterrupt:  # it is raised in the main thread: the others have to be told
                     self._stop.set()
                 except BaseException:
                     self._stop.set()
                     raise
-                outcomes = [future.result() for future in waiting]
-                self.also = final.result()
-                return outcomes
+                self.results = [future.result() for future in waiting]
+                self.refitted = final.result()
+                return self.results
+
+    def _run_fold(self, fit_fold: Callable[[Fold, Limits], FoldResult], place: int) -> FoldResult | None:
+        if self._stop.is_set():
+            return None
+        left = self.seconds_left()
+        rounds = math.ceil((len(self.folds) - place) / self.n_parallel) + self.n_refits
+        seconds = None if left is None else max(left / rounds, 1e-9)
+        result = fit_fold(self.folds[place], Limits(max(1, self.threads // self.n_parallel), seconds, self._stopped))
+        if any(model.status_ in (Status.INTERRUPTED, Status.CALLBACK) for model in result.models):
+            self._stop.set()
+        return result
 
 
 def score_all(models: Sequence[Model], X: Any, n_threads: int, score: Callable[[Model, Any], float]) -> Vector:
-    """score(model, X) of each model, which has its scores of the rows X from one pass for all."""
+    """score(model, X) of each model; one pass over X gives the decision values of all models."""
     rows = as_rows(X, n_threads)
     W = np.ascontiguousarray(np.vstack([model.coef_ for model in models]), dtype=np.float64)
     b = np.ascontiguousarray(np.concatenate([model.intercept_ for model in models]), dtype=np.float64)
@@ -146,14 +137,14 @@ def score_all(models: Sequence[Model], X: Any, n_threads: int, score: Callable[[
     values, many = np.empty(len(models)), len(W) // len(models)
     for k, model in enumerate(models):
         own = np.ascontiguousarray(scores[:, k * many : (k + 1) * many])
-        knowing = copy(model)
-        knowing.remember(X, own[:, 0] if many == 1 else own)
-        values[k] = score(knowing, X)
+        cached = copy(model)
+        cached.cache_scores(X, own[:, 0] if many == 1 else own)
+        values[k] = score(cached, X)
     return values
 
 
 def accepted(scorer: Callable[..., Any], **given: Any) -> dict[str, Any]:
-    """Those of the arguments that are there and that the scorer takes."""
+    """The arguments that are not None and that the scorer takes."""
     known = {name: value for name, value in given.items() if value is not None}
     try:
         parameters = inspect.signature(scorer).parameters.values()
@@ -166,7 +157,7 @@ def accepted(scorer: Callable[..., Any], **given: Any) -> dict[str, Any]:
 
 
 def best_of(scores: Vector) -> int:
-    """The column with the highest mean over the folds that have scores; of equal ones the first, so the smallest C."""
+    """The column with the highest mean over the folds that have scores; among equal ones the first, the smallest C."""
     done = ~np.isnan(scores).all(axis=1)
     if not done.any():
         return 0
@@ -175,7 +166,7 @@ def best_of(scores: Vector) -> int:
 
 
 class Chooser(Certified):
-    """An estimator that chooses its C by cross-validation; what the kinds of them share."""
+    """Base of the estimators that choose C by cross-validation."""
 
     Cs: Any
     cv: Any
@@ -212,7 +203,7 @@ class Chooser(Certified):
         return None  # folds have their rows in memory
 
     def _template(self, kind: type[Model], limits: Limits) -> Model:
-        """An estimator of that kind with the parameters of this one, within the limits."""
+        """An estimator of class `kind` with the parameters of this one, within the limits."""
         own = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_CHOOSERS}
         callbacks = [*(self.callbacks or ()), limits.stopped]
         own |= {"n_jobs": limits.threads, "max_time": limits.seconds, "callbacks": callbacks}
@@ -222,10 +213,10 @@ class Chooser(Certified):
                 setattr(template, name, getattr(self, name))
         return template
 
-    def _of_folds(self, kind: type[Model], folds: Folds) -> Model:
-        """After Ctrl-C: a template whose fit begins, and ends, at the mean of the folds' models."""
-        template = self._template(kind, folds.last())
-        done = [outcome.models[self._best] for outcome in folds.outcomes if outcome is not None]
+    def _mean_of_folds(self, kind: type[Model], folds: Folds) -> Model:
+        """After Ctrl-C: a template whose fit starts, and ends, at the mean of the folds' models."""
+        template = self._template(kind, folds.refit_limits())
+        done = [result.models[self._best] for result in folds.results if result is not None]
         if done:
             template.set_params(warm_start=True)
             alike = [model for model in done if model.coef_.shape == done[0].coef_.shape]
@@ -238,29 +229,29 @@ class Chooser(Certified):
         splits: Iterable[tuple[Any, Any]],
         Cs: list[float],
         size: int,
-        of_fold: Callable[[Fold, Limits], Outcome],
-        of_all: Callable[[Any], list[Any]],
+        fit_fold: Callable[[Fold, Limits], FoldResult],
+        fit_all: Callable[[Any], list[Any]],
         kind: type[Certified],
     ) -> None:
-        """Runs the folds, walks over all rows, which does not depend on what they find, and chooses C.
+        """Runs the folds and the path over all rows, which does not depend on them, and chooses C.
 
-        of_all: the fits to all rows from a template of this kind.
+        fit_all: the fits to all rows, one per C, from a template of class `kind`.
         """
         numbered = [Fold(k, np.asarray(train), np.asarray(test)) for k, (train, test) in enumerate(splits, start=1)]
-        folds = Folds(numbered, n_jobs=self.n_jobs, size=size, seconds=self.max_time, more=int(self.refit))
-        also = (lambda limits: of_all(self._template(kind, limits))) if self.refit else None
-        folds.outcomes = outcomes = folds.run(of_fold, also)
-        nothing = np.full(len(Cs), np.nan)
+        folds = Folds(numbered, n_jobs=self.n_jobs, size=size, seconds=self.max_time, n_refits=int(self.refit))
+        refit = (lambda limits: fit_all(self._template(kind, limits))) if self.refit else None
+        results = folds.run(fit_fold, refit)
+        missing = np.full(len(Cs), np.nan)
         self.Cs_: Vector = np.array(Cs)
-        self.scores_ = np.array([nothing if done is None else done.scores for done in outcomes])
-        self.gaps_ = np.array([nothing if done is None else [m.gap_ for m in done.models] for done in outcomes])
+        self.scores_ = np.array([missing if done is None else done.scores for done in results])
+        self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done.models] for done in results])
         self._best = best_of(self.scores_)
         self.C_ = Cs[self._best]
         if self.refit:
-            self.path_ = folds.also or of_all(self._of_folds(kind, folds))
+            self.path_ = folds.refitted or fit_all(self._mean_of_folds(kind, folds))
 
     def _finish(self, data: TrainingData) -> None:
-        """Takes over the model with the C chosen, and says what is not as good as it was to be."""
+        """Takes over the model with the chosen C, and warns if fits have not converged."""
         late = int(np.sum(self.gaps_ > self.tol))
         if self.refit:
             chosen = self.path_[self._best]

@@ -20,7 +20,7 @@ from cutsvm.driver.run import Record, Result, Solver, Stop
 from cutsvm.driver.split_path import walk_in_parts
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
-from cutsvm.estimators._sklearn_callbacks import observed
+from cutsvm.estimators._sklearn_callbacks import with_sklearn_callbacks
 from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.matrix import Rows
 from cutsvm.problem.losses import CrammerSinger, Hinge
@@ -42,7 +42,7 @@ class Solved(NamedTuple):
 
 
 class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
-    """Linear support vector machine with a proof of how good the answer is.
+    """Linear support vector machine with a certified duality gap.
 
     For two classes it minimises, over w and b,
 
@@ -52,24 +52,24 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
         F = sum_k |w_k|^2 / 2 + C sum_i s_i max_k ([k != y_i] + (w_k - w_{y_i}).x_i + b_k - b_{y_i})
 
-    (Crammer and Singer), or one problem of the first kind per class against the rest. It stops when a lower bound of F
-    is within the relative gap `tol`.
+    (Crammer and Singer), or one problem of the first kind per class against the rest. It stops when the relative gap
+    between F and a lower bound of F is at most `tol`.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the loss against the margin; it multiplies the *sum* over the rows.
     tol : float, default=1e-3
-        Relative gap (objective - lower bound) / objective at which to stop. The answer is then proven to be within
-        that share of the best possible objective.
+        Relative gap (objective - lower bound) / objective at which to stop. It bounds the relative error of the
+        objective.
     solver : {"auto", "ocas", "sifting", "dcd", "cpa", "accpm"} or a solver object, default="auto"
-        "ocas" is optimised cutting planes, "sifting" the same on the rows that matter, "dcd" dual coordinate descent,
+        "ocas" is optimised cutting planes, "sifting" the same on a working set of rows, "dcd" dual coordinate descent,
         "cpa" plain cutting planes, "accpm" those at analytic centres; "auto" chooses one of the first three and says
         why. `cutsvm.solvers` has them all with their settings.
     multi_class : {"crammer_singer", "ovr"}, default="crammer_singer"
         More than two classes: all in one problem, or each against the rest.
     fit_intercept : bool, default=True
-        Whether there is a b at all.
+        Whether to fit b; if not, b = 0.
     intercept : {"free", "regularized"}, default="free"
         "free": b is not regularised, as in `sklearn.svm.SVC`. "regularized": b^2 / 2 is added to F, as in LIBLINEAR.
     class_weight : dict or "balanced", default=None
@@ -83,19 +83,19 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         Threads: None is 1, -1 all cores. The result is the same to the last bit for any number (but for
         `DCD(asynchronous=True)`).
     warm_start : bool, default=False
-        Go on from the last fit: its solution and, where they still hold, its planes. They do if only C has changed, if
-        rows were added at the end, or if weights have; whether they do is checked.
+        Start from the last fit: its solution and, where they are still valid, its planes. They are if only C or weights
+        have changed, or if rows were added at the end; this is checked.
     memory_limit : str or int, default=None
         Private memory of the process that a fit from a file or a store may use: "300MB", "2GB", or bytes. The rows stay
         on disk (those of a file in a temporary store) and are read block by block; the answer is the same. Without a
         limit a store is loaded if it takes less than 60 % of the machine's memory. Arrays are used where they are.
     checkpoint : str or path, default=None
-        A file to which what is known goes every few seconds. After a kill, or when `max_time`, `max_iter` or Ctrl-C has
-        ended a fit, the same call with the same data goes on from there, in bounds, iterations and seconds; the limits
-        are for each call. It is removed when a fit converges. `tol`, the limits, `n_jobs` and `memory_limit` may change
-        in between; a file of other data or parameters is refused.
+        A file to which the state of the fit is written every few seconds. After a kill, or when `max_time`, `max_iter`
+        or Ctrl-C has ended a fit, the same call with the same data resumes from it, in bounds, iterations and seconds;
+        the limits are for each call. It is removed when a fit converges. `tol`, the limits, `n_jobs` and `memory_limit`
+        may change in between; a file of other data or parameters is refused.
     callbacks : list of callables, default=None
-        Each is called with a `cutsvm.driver.run.Record` after every iteration; one that returns True ends the fit.
+        Each is called with a `cutsvm.Record` after every iteration; one that returns True ends the fit.
     verbose : int, default=0
         1: one line per iteration through the logger "cutsvm", to stderr if it has no handler.
 
@@ -105,22 +105,21 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     objective_ : float
-        F at the answer, recomputed from the data; summed over the one-vs-rest problems.
+        F at the solution, recomputed from the data; summed over the one-vs-rest problems.
     lower_bound_ : float
-        A number that no w, b can get below.
+        A lower bound of the minimum of F.
     gap_ : float
         (objective_ - lower_bound_) / objective_.
     converged_ : bool
-    status_ : cutsvm.driver.run.Status
+    status_ : cutsvm.Status
         How the fit ended; `status_.value` says it in words.
     n_iter_ : int
         Iterations; the most of any one-vs-rest problem.
     history_ : list of dict
         One record per iteration: iteration, seconds, primal, lower, gap, planes, passes (sweeps over all rows),
-        visits (rows visited in all), rows_read (those that planes were made of; the rest were read for their scores),
-        rows_written (those put into buckets),
-        note (what "auto" chose, and why), and the seconds spent so far in scores, planes, line search, reduced problem
-        (qp), descent, sift and centre. `cutsvm.plotting` draws it.
+        visits (rows visited in all), rows_read (rows read for planes; the others were read for their scores),
+        rows_written (rows put into buckets), note (what "auto" chose, and why), and the seconds spent so far in scores,
+        planes, line search, reduced problem (qp), descent, sift and centre. `cutsvm.plotting` draws it.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
     Examples
@@ -171,7 +170,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @observed
+    @with_sklearn_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`, `fit("train.store")`."""
         solver = self._check_params()

@@ -14,8 +14,8 @@ from cutsvm._utils import threads, validation
 from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Record, Solver
 from cutsvm.estimators._ingest import ingest
-from cutsvm.estimators._path_cv import Chooser, Fold, Limits, Outcome, accepted, score_all
-from cutsvm.estimators._sklearn_callbacks import observed
+from cutsvm.estimators._path_cv import Chooser, Fold, FoldResult, Limits, accepted, score_all
+from cutsvm.estimators._sklearn_callbacks import with_sklearn_callbacks
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.path import copies, grid
 
@@ -23,8 +23,7 @@ from cutsvm.estimators.path import copies, grid
 class LinearSVCCV(Chooser, LinearSVC):
     """`LinearSVC` with C chosen by cross-validation.
 
-    Every fold is one walk over all C that shares what does not depend on C (`linear_path`), and so is the last fit, to
-    all rows. Every fit has its certificate.
+    Every fold is one path over all C (`linear_path`), and so is the last fit, to all rows. Every fit has a certificate.
 
     Parameters
     ----------
@@ -35,11 +34,11 @@ class LinearSVCCV(Chooser, LinearSVC):
     scoring : str or callable, default=None
         What to maximise, as in scikit-learn; None is the accuracy. It is given `sample_weight` if there is one.
     refit : bool, default=True
-        Whether to walk over all rows in the end. If not there is no model, only C_ and the scores.
+        Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
     tol, solver, multi_class, fit_intercept, intercept, class_weight, max_iter, n_jobs, warm_start, callbacks, verbose
-        As in `LinearSVC`. `n_jobs` threads are for the folds first. "balanced" is anew for each fold.
+        As in `LinearSVC`. `n_jobs` threads are for the folds first. "balanced" is computed for each fold.
     max_time : float, default=None
-        Limit in seconds for all together. What is not done by then has the best that is known, with its gap.
+        Limit in seconds for all together. Fits that have not ended by then keep the best known solution, with its gap.
     memory_limit, checkpoint : None
         Folds have their rows in memory, and a checkpoint is of one fit.
 
@@ -49,7 +48,7 @@ class LinearSVCCV(Chooser, LinearSVC):
         The C with the highest mean score; of equal ones the smallest.
     Cs_ : ndarray of shape (n_Cs,)
     scores_ : ndarray of shape (n_folds, n_Cs)
-        NaN for folds that were not begun when Ctrl-C came.
+        NaN for folds that had not begun when Ctrl-C came.
     gaps_ : ndarray of shape (n_folds, n_Cs)
         The relative gap that each fit is proven to have.
     path_ : list of LinearSVC
@@ -108,7 +107,7 @@ class LinearSVCCV(Chooser, LinearSVC):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @observed
+    @with_sklearn_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> LinearSVCCV:
         """Chooses C and fits the model to rows X with labels y, or to a data set: `fit("train.svm")`.
 
@@ -122,7 +121,7 @@ class LinearSVCCV(Chooser, LinearSVC):
         Cs = grid(self.Cs, data.rows, weights)
         on_one_thread = data.on_threads(1)
 
-        def of_fold(fold: Fold, limits: Limits) -> Outcome:
+        def fit_fold(fold: Fold, limits: Limits) -> FoldResult:
             _, train, test = fold
             found = validation.distinct(y[train], weights[train])
             if len(found) < 2:
@@ -137,13 +136,13 @@ class LinearSVCCV(Chooser, LinearSVC):
                     return float(np.mean(model.predict(held_out) == labels))
                 return float(scorer(model, held_out, labels, **accepted(scorer, sample_weight=given)))
 
-            return Outcome(models, score_all(models, X[test], limits.threads, score))
+            return FoldResult(models, score_all(models, X[test], limits.threads, score))
 
-        def of_all(template: LinearSVC) -> list[LinearSVC]:
+        def fit_all(template: LinearSVC) -> list[LinearSVC]:
             models = copies(template, Cs)
             template._fit_path(models, solver, data.on_threads(threads.count(template.n_jobs, X.size)))
             return models
 
-        self._choose(splits, Cs, X.size, of_fold, of_all, LinearSVC)
+        self._choose(splits, Cs, X.size, fit_fold, fit_all, LinearSVC)
         self._finish(data)
         return self

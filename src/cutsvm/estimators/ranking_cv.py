@@ -14,8 +14,8 @@ from cutsvm._utils import threads
 from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Record, Solver
 from cutsvm.estimators._ingest import ingest
-from cutsvm.estimators._path_cv import Chooser, Fold, Limits, Outcome, accepted, score_all
-from cutsvm.estimators._sklearn_callbacks import observed
+from cutsvm.estimators._path_cv import Chooser, Fold, FoldResult, Limits, accepted, score_all
+from cutsvm.estimators._sklearn_callbacks import with_sklearn_callbacks
 from cutsvm.estimators.path import copies, grid
 from cutsvm.estimators.ranking import RankingSVM
 
@@ -33,7 +33,7 @@ class RankingSVMCV(Chooser, RankingSVM):
     scoring : str or callable, default=None
         None is the share of pairs in order. A callable gets `qid` and `sample_weight` of the rows if it takes them.
     refit : bool, default=True
-        Whether to walk over all rows in the end. If not there is no model, only C_ and the scores.
+        Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
     tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, memory_limit, checkpoint
         As in `LinearSVCCV`.
 
@@ -88,7 +88,7 @@ class RankingSVMCV(Chooser, RankingSVM):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @observed
+    @with_sklearn_callbacks
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVMCV:
         """Chooses C and fits the model to rows X with values y to be ordered by, within each query."""
         solver = self._check_params()
@@ -98,7 +98,7 @@ class RankingSVMCV(Chooser, RankingSVM):
         Cs = grid(self.Cs, data.rows, weights / weights.sum())
         on_one_thread = data.on_threads(1)
 
-        def of_fold(fold: Fold, limits: Limits) -> Outcome:
+        def fit_fold(fold: Fold, limits: Limits) -> FoldResult:
             number, train, test = fold
             part = self._template(RankingSVM, limits)
             models = copies(part, Cs)
@@ -116,14 +116,14 @@ class RankingSVMCV(Chooser, RankingSVM):
                 except ValueError as error:
                     raise ValueError(f"fold {number}: {error}") from None
 
-            return Outcome(models, score_all(models, X[test], limits.threads, score))
+            return FoldResult(models, score_all(models, X[test], limits.threads, score))
 
-        def of_all(template: RankingSVM) -> list[RankingSVM]:
+        def fit_all(template: RankingSVM) -> list[RankingSVM]:
             models = copies(template, Cs)
             template._fit_path(models, solver, data.on_threads(threads.count(template.n_jobs, X.size)))
             return models
 
-        self._choose(self._splits(X, y, codes), Cs, X.size, of_fold, of_all, RankingSVM)
+        self._choose(self._splits(X, y, codes), Cs, X.size, fit_fold, fit_all, RankingSVM)
         self._finish(data)
         return self
 
