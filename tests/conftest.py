@@ -34,9 +34,9 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True, scope="session")
 def threads_for_little_data():
     """A test that asks for two threads gets them, however little its data."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "FEW", 0)
-        yield
+    before = threads.configure(threads.ThreadSettings(min_size=0))
+    yield
+    threads.configure(before)
 
 
 @pytest.fixture(scope="session")

@@ -147,7 +147,7 @@ def estimator(problem: Problem, fit: Fit, **more: Any) -> Any:
 
 def perform(problem: Problem, fit: Fit) -> Iterator[Fitted]:
     """The models of a fit. What a fit raises is the caller's to judge."""
-    threads.FEW = 0  # whoever asks for two threads gets them
+    threads.configure(threads.ThreadSettings(min_size=0))  # two threads for small data, too
     X, y, given = problem.matrix(), problem.column(problem.y), _extra(problem)
     if fit.variant == "plain":
         yield Fitted(estimator(problem, fit).fit(X, y, **given), problem.C, "")

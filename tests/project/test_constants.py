@@ -52,16 +52,13 @@ REPLACED = {
     "conftest.py": "FEW MANY OF_EACH",
     "driver/test_checkpoint.py": "EVERY FIRST SHARE",
     "estimators/test_path.py": "LARGE",
-    "hostile/fits.py": "FEW",
     "hostile/test_hostile.py": "PATIENCE",
     "matrix/test_matrix.py": "_CONTAINER",
     "matrix/test_store.py": "FEW",
     "problem/test_pairwise.py": "FLAT",
     "robust/kills.py": "EVERY FIRST SHARE",
-    "robust/low_memory.py": "FEW",
     "robust/test_reproducible.py": "_MOST",
     "solvers/test_batched.py": "FAR",
-    "utils/test_threads.py": "FEW",
 }
 
 

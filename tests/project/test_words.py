@@ -26,7 +26,6 @@ ESTABLISHED = {
 # Names that have not been replaced yet, by package. The list may only shrink.
 LEFT = {
     "_core": "LOOKS hinge_look hinge_strays multi_look multi_strays",
-    "_utils": "SPARE _check_spare",
     "driver": "Trail Warm aim look prepare scout trail walk walk_in_parts warm",
     "estimators": "scratch warm",
     "matrix": "scratch",

@@ -120,7 +120,7 @@ def warm_up() -> None:
     from cutsvm._utils import threads
 
     X, y = data(3000, 5, 3)
-    threads.FEW = 0
+    threads.configure(threads.ThreadSettings(min_size=0))
     for multi_class in ("ovr", "crammer_singer"):
         LinearSVC(n_jobs=2, multi_class=multi_class).fit(X, y).predict(X)
     KernelSVC(n_jobs=2, random_state=0).fit(X[:200], y[:200]).predict(X[:20])

@@ -59,7 +59,10 @@ def test_fits_in_threads_do_not_disturb_each_other(overlapping):
 
 
 def test_little_data_use_one_thread(monkeypatch):
-    monkeypatch.setattr(threads, "FEW", 1000)
+    before = threads.configure(threads.ThreadSettings(min_size=1000))
     monkeypatch.setattr(threads.core, "max_threads", lambda: 4)
-    assert threads.count(2, 999) == 1
-    assert threads.count(2, 1000) == threads.count(2) == 2
+    try:
+        assert threads.count(2, 999) == 1
+        assert threads.count(2, 1000) == threads.count(2) == 2
+    finally:
+        threads.configure(before)

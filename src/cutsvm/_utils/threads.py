@@ -1,4 +1,4 @@
-"""How many threads a fit uses: `n_jobs` becomes a number here and nowhere else."""
+"""The number of threads of a fit, from `n_jobs`, and limits on the threads of BLAS."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from multiprocessing import current_process
 from threading import Event, Lock, Thread, local
@@ -17,16 +18,34 @@ from threadpoolctl import ThreadpoolController
 
 from cutsvm._native import core
 
-# Numbers in X up to which one thread is faster: others take longer to wake than they help.
-FEW = 1 << 18
-
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ThreadSettings:
+    """When a fit uses several threads."""
+
+    min_size: int = 1 << 18  # numbers in X; for fewer, waking other threads takes longer than they save
+    # Bytes of address space that each thread needs beside its stack: libraries allocate thread-local memory at their
+    # first call, and the C library ends the process if that fails.
+    reserved: int = 16 << 20
+
+
+_settings = ThreadSettings()
+
+
+def configure(settings: ThreadSettings) -> ThreadSettings:
+    """Use these settings in the whole process, and return the previous ones."""
+    global _settings
+    before, _settings = _settings, settings
+    return before
+
 
 _forked = False
 
 
 class _BlasLimit:
-    """The limit on BLAS's threads, which is the whole process's: the first fit sets it, the last one takes it back."""
+    """The limit on the threads of BLAS in the whole process: the first fit sets it, the last one restores it."""
 
     def __init__(self) -> None:
         self.lock, self.fits = Lock(), 0
@@ -51,7 +70,7 @@ _blas = _BlasLimit()
 
 
 def _after_fork() -> None:
-    # GNU OpenMP hangs in a forked child whose parent had started threads; one thread needs no OpenMP.
+    # GNU OpenMP hangs in a forked child if the parent had started threads; one thread needs no OpenMP.
     global _forked, _blas
     _forked = True
     _blas = _BlasLimit()  # another thread of the parent may have held its lock
@@ -60,15 +79,15 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def count(n_jobs: int | None, size: int = FEW) -> int:
-    """Threads for `n_jobs`: None is 1 (or what joblib's context says), -1 all cores that we may use.
+def count(n_jobs: int | None, size: int | None = None) -> int:
+    """The number of threads for `n_jobs`: None is 1 (or that of joblib's context), -1 all cores.
 
-    size: how many numbers there are to go over; for few it is one thread. The answer has the same bits.
+    size: of the data, in numbers; one thread for small data. No result depends on the number of threads.
     """
-    if _forked or size < FEW:
+    if _forked or (size is not None and size < _settings.min_size):
         return 1
     if current_process().daemon:
-        # joblib counts processes, which a daemon (a Dask worker, say) may not start; threads it may.
+        # joblib counts processes, which a daemon (as a Dask worker) may not start; it may start threads.
         with parallel_config(backend="threading"):
             jobs = effective_n_jobs(n_jobs)
     else:
@@ -77,16 +96,13 @@ def count(n_jobs: int | None, size: int = FEW) -> int:
     return found if found == 1 or _can_start(found) else 1
 
 
-# Bytes of address space that each thread should find beside its stack: what libraries keep for a thread is allocated
-# when it first calls them, and the C library ends the process where that fails.
-SPARE = 16 << 20
-_known = local()  # most: so many threads are known to be there for this one
+_known = local()  # most: the largest number of threads known to start from this one
 
 
 def _can_start(count: int) -> bool:
-    """Whether so many threads, with this one, can run at once: OpenMP ends the process where it cannot start one.
+    """Whether `count` threads, including this one, can run at once: OpenMP ends the process if it cannot start one.
 
-    There may be a limit on memory or on threads. OpenMP keeps its threads, so they are asked for once.
+    Memory or threads may be limited. OpenMP keeps its threads, so one check suffices.
     """
     if count <= getattr(_known, "most", 1):
         return True
@@ -96,7 +112,7 @@ def _can_start(count: int) -> bool:
             thread = Thread(target=end.wait, daemon=True)
             thread.start()
             started.append(thread)
-        _check_spare(count)
+        _check_address_space(count)
     except (RuntimeError, MemoryError):  # "can't start new thread"
         return False
     finally:
@@ -107,16 +123,16 @@ def _can_start(count: int) -> bool:
     return True
 
 
-def _check_spare(count: int) -> None:
-    """Raises MemoryError if there is no address space for so many threads; nothing is written, so none is used."""
-    np.empty(SPARE * count, dtype=np.uint8)
+def _check_address_space(count: int) -> None:
+    """Raise MemoryError if the address space does not suffice for `count` threads; no memory is written."""
+    np.empty(_settings.reserved * count, dtype=np.uint8)
 
 
 class ThreadPool(ThreadPoolExecutor):
-    """One whose lack of threads is a MemoryError: it comes of a limit on memory, or on threads."""
+    """A pool that raises MemoryError if it cannot start a thread: memory or threads are limited."""
 
     def __init__(self, count: int) -> None:
-        _check_spare(count)
+        _check_address_space(count)
         super().__init__(count)
 
     def submit(self, call: Callable[..., T], /, *args: Any, **more: Any) -> Future[T]:
@@ -135,29 +151,29 @@ def _pools() -> ThreadpoolController:
 
 @contextmanager
 def _any_thread() -> Iterator[None]:
-    """Within this context any thread may set the limit.
+    """Allow any thread to set the limit within this context.
 
-    threadpoolctl 3.8 lets the first thread alone set OpenBLAS's; but the last fit may end in another one.
+    threadpoolctl 3.8 lets only the first thread set the limit of OpenBLAS, but the last fit may end in another.
     """
     clear = [
         lib.clear_controlling_thread for lib in _pools().lib_controllers if hasattr(lib, "clear_controlling_thread")
     ]
-    for let_go in clear:
-        let_go(force=True)
+    for release in clear:
+        release(force=True)
     try:
         yield
     finally:
-        for let_go in clear:
-            let_go(force=True)
+        for release in clear:
+            release(force=True)
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Within this context BLAS runs on one thread.
+    """Run BLAS on one thread within this context.
 
-    The sweeps own the cores (OpenMP); the reduced problem is small. Two pools of threads that wait for each other by
-    spinning cost more than a second core brings; and products are rounded differently on several threads, so a fit in a
-    thread would not give the bits that it gives alone. Fits may overlap: the limit holds until the last one ends.
+    The kernels use all cores by OpenMP, and the reduced problem is small. Two pools of spinning threads are slower than
+    one; and products on several threads are rounded differently, so results would depend on the number of threads. Fits
+    may overlap: the limit holds until the last one ends.
     """
     limit = _blas
     limit.enter()

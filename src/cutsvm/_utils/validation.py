@@ -1,4 +1,4 @@
-"""Checks of parameters and weights: each says what was given and what is legal."""
+"""Checks of parameters, data and weights; errors state what was given and what is expected."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.types import Array, Vector
 
-PART = 1 << 17  # labels that are looked at together: they and what is made of them stay in the cache
+_CHUNK = 1 << 17  # labels processed at a time: they and what is computed from them fit the cache
 
 
 def positive(name: str, value: Any) -> None:
-    """A finite real number above 0."""
+    """Raise unless `value` is a finite real number above 0."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < _as_float(value) < np.inf:
         raise ValueError(f"{name}={value!r}: expected a finite number above 0")
 
 
 def _as_float(value: Any) -> float:
-    """The number; infinity for a whole number that no float can hold."""
+    """The number as a float; infinity for an integer that no float can hold."""
     try:
         return float(value)
     except OverflowError:
@@ -30,25 +30,25 @@ def _as_float(value: Any) -> float:
 
 
 def whole(name: str, value: Any, *, least: int) -> None:
-    """A whole number, at least `least`."""
+    """Raise unless `value` is an integer of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
         raise ValueError(f"{name}={value!r}: expected a whole number, at least {least}")
 
 
 def finite(name: str, value: Any) -> None:
-    """A finite real number."""
+    """Raise unless `value` is a finite real number."""
     if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(_as_float(value)):
         raise ValueError(f"{name}={value!r}: expected a finite number")
 
 
 def share(name: str, value: Any) -> None:
-    """A number from 0 to 1."""
+    """Raise unless `value` is a number from 0 to 1."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= _as_float(value) <= 1.0:
         raise ValueError(f"{name}={value!r}: expected a number from 0 to 1")
 
 
 def square(X: Any) -> None:
-    """As many columns as rows."""
+    """Raise unless X is square."""
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             f"X.shape == {X.shape}: expected a square matrix, the kernel values of the training rows with each other"
@@ -56,13 +56,13 @@ def square(X: Any) -> None:
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
-    """One of the choices."""
+    """Raise unless `value` is one of the choices."""
     if value not in choices:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
 
 
 def distinct(y: Array, weights: Vector | None = None) -> Array:
-    """np.unique(y) of the rows with weight, for two numbers without a sort."""
+    """np.unique(y[weights > 0]); for two distinct numbers without a sort."""
     few: Array = np.unique(y[:1000] if weights is None else y[:1000][weights[:1000] > 0.0])
     for part in parts(len(y)):
         some = y[part] if weights is None else y[part][weights[part] > 0.0]
@@ -74,24 +74,24 @@ def distinct(y: Array, weights: Vector | None = None) -> Array:
 
 
 def parts(n: int) -> Iterator[slice]:
-    """Runs of rows: what is made of one is small, and stays in the cache."""
-    return (slice(start, start + PART) for start in range(0, n, PART))
+    """Slices of the rows that are small enough for the cache."""
+    return (slice(start, start + _CHUNK) for start in range(0, n, _CHUNK))
 
 
 def negate(weights: Vector, y: Array, positive: Any) -> None:
-    """weights_i = -weights_i where y_i is not `positive`; block by block, so that it stays in the cache."""
+    """weights_i = -weights_i where y_i is not `positive`, in blocks that fit the cache."""
     for start in range(0, len(y), 1 << 16):
         block = slice(start, start + (1 << 16))
         np.copysign(weights[block], (y[block] == positive) - 0.5, out=weights[block])
 
 
 def whole_numbers(labels: Array) -> bool:
-    """Whether labels are whole numbers, as those of classes are."""
+    """Whether all labels are whole numbers."""
     return labels.dtype.kind in "iub" or (labels.dtype.kind == "f" and bool(np.all(labels == np.rint(labels))))
 
 
 def refuse_lazy(X: Any) -> None:
-    """A lazy frame has no values yet; an Arrow table no array interface."""
+    """Raise for a lazy frame, which has no values yet, and an Arrow table, which has no array interface."""
     kind = type(X)
     if kind.__name__ == "LazyFrame":
         raise TypeError("X is a LazyFrame, which has no values yet: call .collect() first")
@@ -100,10 +100,9 @@ def refuse_lazy(X: Any) -> None:
 
 
 def csr_is_sorted(values: Array, columns: Array, pointers: Array, shape: tuple[int, int], threads: int = 1) -> bool:
-    """Whether the columns of every row rise; ValueError if the three arrays are not CSR of this shape.
+    """Whether the column indices of every row increase; ValueError if the arrays are not CSR of this shape.
 
-    The kernels read the matrix without further checks. So every way in comes through here, before any of them, or any
-    of SciPy's, sees it.
+    Kernels and SciPy read the matrix without further checks, so every input is checked here first.
     """
     fits = values.ndim == columns.ndim == pointers.ndim == 1 and len(values) == len(columns)
     if not fits or columns.dtype.kind not in "iu" or pointers.dtype.kind not in "iu":
@@ -129,7 +128,7 @@ def _largest(numbers: Array) -> int:
 
 
 def check_sparse(X: Any) -> None:
-    """Refuses a sparse matrix, of any of SciPy's formats, whose conversion to CSR would read beyond its arrays."""
+    """Raise for a sparse matrix, of any format of SciPy, whose conversion to CSR would read beyond its arrays."""
     kind = getattr(X, "format", None)
     if kind not in ("csr", "csc", "bsr", "coo") or len(X.shape) != 2:
         return
@@ -153,7 +152,7 @@ def _within(numbers: Array, n: int) -> bool:
 
 
 def refuse_non_finite(X: Any, threads: int = 1) -> None:
-    """NaN and infinity are named with their first three places; the structure of CSR is checked first."""
+    """Raise for NaN and infinity, with the first three positions; the structure of CSR is checked first."""
     if hasattr(X, "indices"):
         csr_is_sorted(X.data, X.indices, X.indptr, X.shape, threads)
     values = X.data if hasattr(X, "indices") else X
@@ -176,7 +175,7 @@ def refuse_non_finite(X: Any, threads: int = 1) -> None:
 
 
 def float_type(X: Any) -> Any:
-    """float32 and float64 as they are; small integers fit float32; anything else becomes float64."""
+    """The dtypes for `validate_data`: float32 for small integers, otherwise float64 or float32 as given."""
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and dtype.itemsize <= 2:
         return np.float32
@@ -184,7 +183,7 @@ def float_type(X: Any) -> Any:
 
 
 def sample_weights(weights: Any, n: int, out: Vector | None = None) -> Vector:
-    """One finite weight >= 0 per row, not all 0, in `out`; None is 1 for all."""
+    """One finite weight >= 0 per row, not all 0, in `out`; None: all are 1."""
     values = np.empty(n) if out is None else out
     if weights is None:
         values.fill(1.0)
@@ -205,12 +204,12 @@ def sample_weights(weights: Any, n: int, out: Vector | None = None) -> Vector:
             raise ValueError(f"sample_weight[{row}] is {values[row]}: expected finite weights, 0 or more")
         some |= bool(mine.any())
     if not some:
-        raise ValueError("sample_weight is zero for every row: nothing is left to fit")
+        raise ValueError("sample_weight is zero for every row: there are no rows to fit")
     return values
 
 
 def apply_class_weights(weights: Vector, class_weight: Any, classes: Array, y: Array, named: Array) -> None:
-    """Multiplies each row's weight by its class's factor, from None, "balanced" or a dict; `named`: as its keys are."""
+    """Multiply the weights by the factors of their classes: None, "balanced" or a dict with keys from `named`."""
     if class_weight is None:
         return
     factors: dict[Any, float] = {}
@@ -231,8 +230,8 @@ def apply_class_weights(weights: Vector, class_weight: Any, classes: Array, y: A
 
 
 def scale_spread(X: Any) -> float:
-    """Largest over smallest of the features' largest absolute values, features that are all 0 left out."""
-    if hasattr(X, "spread"):  # a store knows
+    """max_j a_j / min_j a_j with a_j = max_i |x_ij|, over the features with a_j > 0."""
+    if hasattr(X, "spread"):  # of a store it is known
         return float(X.spread)
     if hasattr(X, "indices"):
         size = np.zeros(X.shape[1])
@@ -240,5 +239,5 @@ def scale_spread(X: Any) -> float:
     else:
         size = np.maximum(X.max(axis=0), -X.min(axis=0))
     size = size[size > 0.0]
-    # In float64, where the ratio of two float32 has room; that of two float64 may still be too much.
+    # In float64: the ratio of two float32 may overflow float32, and that of two float64 float64.
     return min(float(size.max()) / float(size.min()), sys.float_info.max) if len(size) else 1.0

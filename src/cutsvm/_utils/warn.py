@@ -1,4 +1,4 @@
-"""Warnings that point at the line of the user's that led to them, and Ctrl-C that ends more than one fit."""
+"""Warnings that point at the user's line, and whether Ctrl-C must end more than one fit."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import warnings
 
 from cutsvm._utils.text import printable
 
-__all__ = ["ends_a_loop", "warn"]
+__all__ = ["is_in_loop", "warn"]
 
-# Between that line and us: scikit-learn wraps `fit`, and its pipelines and searches call it.
-BETWEEN = ("cutsvm", "sklearn", "joblib")
+# Packages between that line and the warning: scikit-learn wraps `fit`, and its pipelines and searches call it.
+_CALLERS = ("cutsvm", "sklearn", "joblib")
 
-
-# What calls many fits in a row: a search, cross-validation, an ensemble.
-LOOPS = (
+# Modules that call many fits: searches, cross-validation, ensembles.
+_LOOPS = (
     "joblib",
     "sklearn.calibration",
     "sklearn.ensemble",
@@ -25,20 +24,20 @@ LOOPS = (
 )
 
 
-def ends_a_loop() -> bool:
-    """Whether a loop of scikit-learn or joblib has called this fit, which would go on with the next after Ctrl-C."""
+def is_in_loop() -> bool:
+    """Whether a loop of scikit-learn or joblib called this fit: it would start the next one after Ctrl-C."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if any(name == loop or name.startswith(f"{loop}.") for loop in LOOPS):
+        if any(name == loop or name.startswith(f"{loop}.") for loop in _LOOPS):
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """A warning at the nearest line that is neither ours nor scikit-learn's, control characters spelt out."""
+    """Warn at the nearest line outside cutsvm, scikit-learn and joblib, with control characters escaped."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _CALLERS:
         frame, level = frame.f_back, level + 1
     warnings.warn(printable(text), category, stacklevel=level)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from cutsvm import solvers
 from cutsvm._utils import threads, validation
 from cutsvm._utils.types import Array, Vector
-from cutsvm._utils.warn import ends_a_loop, warn
+from cutsvm._utils.warn import is_in_loop, warn
 from cutsvm.display.callbacks import Log, ensure_log_handler
 from cutsvm.display.summary import describe_gap
 from cutsvm.driver import fingerprint
@@ -148,7 +148,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
             checkpoint.close(converged=self.converged_)
 
     def _warn_unless_converged(self, data: TrainingData) -> None:
-        if self.status_ is Status.INTERRUPTED and ends_a_loop():
+        if self.status_ is Status.INTERRUPTED and is_in_loop():
             raise KeyboardInterrupt
         if not self.converged_:
             warn(self._advice(data), ConvergenceWarning)

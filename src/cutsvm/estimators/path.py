@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
 from cutsvm._utils.validation import parts
-from cutsvm._utils.warn import ends_a_loop, warn
+from cutsvm._utils.warn import is_in_loop, warn
 from cutsvm.driver.run import Status
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
@@ -134,7 +134,7 @@ def copies(template: Model, Cs: Sequence[float]) -> list[Model]:
 def warn_of(models: Sequence[Certified], data: TrainingData) -> None:
     """One warning for all that did not get there, about the worst of them."""
     late = [model for model in models if not model.converged_]
-    if any(model.status_ is Status.INTERRUPTED for model in late) and ends_a_loop():
+    if any(model.status_ is Status.INTERRUPTED for model in late) and is_in_loop():
         raise KeyboardInterrupt
     if late:
         worst = max(late, key=lambda model: model.gap_)
