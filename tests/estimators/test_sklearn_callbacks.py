@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -132,3 +134,13 @@ def test_within_a_grid_search() -> None:
         search.fit(X, TWO)
     names = {line["estimator_name"] for line in monitor.get_logs().data}
     assert "LinearSVC" in names
+
+
+def test_copies_and_pickles_keep_callbacks() -> None:
+    estimator = LinearSVC().set_callbacks(Witness())
+    for twin in (clone(estimator), deepcopy(estimator), pickle.loads(pickle.dumps(estimator))):
+        assert twin.fit(X, TWO) is twin
+        (witness,) = twin._skl_callbacks
+        assert witness.calls[0] == "setup" and witness.calls[-1] == "teardown"
+        assert twin.predict(X).shape == TWO.shape
+    assert pickle.loads(pickle.dumps(LinearSVC().fit(X, TWO))).fit(X, TWO).converged_

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.io.dataset import Dataset, StoredDataset, is_data_set, open_data_set
+from cutsvm.io.dataset import Dataset, StoredDataset, open_data_set
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import StoreRows, WholeRows, as_rows
 
@@ -89,7 +90,7 @@ class TrainingData:
 def ingest(estimator: Ingesting, X: Any, y: Any = None, sample_weight: Any = None, *, qid: Any = None) -> TrainingData:
     """The data of `estimator.fit(X, y, sample_weight)`; sets `n_features_in_` and `feature_names_in_`."""
     with ExitStack() as resources:
-        source = _open(estimator, X, y, resources) if is_data_set(X) else None
+        source = _open(estimator, X, y, resources) if isinstance(X, (str, PathLike, Dataset)) else None
         if source is not None:
             if qid is not None and source.qid is not None:
                 raise ValueError("the data set has its own queries: leave qid out")

@@ -9,10 +9,9 @@ documented for other packages despite its underscore.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MethodType
+from typing import TYPE_CHECKING, Any
 
 try:
     from sklearn import callback as sklearn_callback
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
     from cutsvm._utils.types import Vector
     from cutsvm.driver.run import Record
 
-__all__ = ["CallbackSupport", "FitTask", "with_sklearn_callbacks"]
-
-Fit = TypeVar("Fit", bound=Callable[..., Any])
+__all__ = ["CallbackSupport", "FitTask"]
 
 
 class _NoCallbacks:
@@ -36,47 +33,57 @@ _Support: Any = _NoCallbacks if sklearn_callback is None else sklearn_callback.C
 
 
 class CallbackSupport(_Support):  # type: ignore[misc]
-    """Records whether callbacks are set: to ask them in every fit adds half of the time of a fit of a millisecond."""
+    """An estimator whose `fit` is a task while callbacks are set.
+
+    The `fit` of an instance with callbacks is `_fit_as_task`; without, it is the method of the class: a wrapper around
+    every fit would add half of the time of a fit of a millisecond.
+    """
 
     if sklearn_callback is not None:
 
         def set_callbacks(self, *callbacks: Any) -> Any:
             """Sets scikit-learn's callbacks in place of the current ones."""
             super().set_callbacks(*callbacks)
-            self.__dict__.pop("_has_sklearn_callbacks", None)
-            if callbacks:
-                self._has_sklearn_callbacks = True
+            self._fit_as_task_if(bool(callbacks))
             return self
 
         def __sklearn_clone__(self) -> Any:
             twin = super().__sklearn_clone__()  # with the callbacks
-            if "_has_sklearn_callbacks" in self.__dict__:
-                twin._has_sklearn_callbacks = True
+            twin._fit_as_task_if("fit" in vars(self))
             return twin
 
+        def __getstate__(self) -> dict[str, Any]:
+            state: dict[str, Any] = dict(super().__getstate__())
+            if state.pop("fit", None) is not None:
+                state["_fits_as_task"] = True
+            return state
 
-def with_sklearn_callbacks(fit: Fit) -> Fit:
-    """Decorator of `fit`: calls the callbacks of the estimator, if it has any."""
-    if sklearn_callback is None:
-        return fit
-    parameters = list(signature(fit).parameters)
+        def __setstate__(self, state: dict[str, Any]) -> None:
+            as_task = "_fits_as_task" in state
+            super().__setstate__({name: value for name, value in state.items() if name != "_fits_as_task"})
+            self._fit_as_task_if(as_task)
 
-    @sklearn_callback.with_callbacks  # type: ignore[untyped-decorator]
-    def fit_as_task(self: Any, X: Any, y: Any = None, *args: Any, **named: Any) -> Any:
-        given = dict(zip(parameters[3:], args, strict=False)) | named
-        self._fit_task = task = FitTask(self, X, y, given)
-        try:
-            fit(self, X, y, *args, **named)
-        finally:
-            del self._fit_task
-        task.end()
-        return self
+        def _fit_as_task_if(self, condition: bool) -> None:
+            self.__dict__.pop("fit", None)
+            if condition:
+                self.__dict__["fit"] = MethodType(_fit_as_task, self)
 
-    @wraps(fit)
-    def fit_with_callbacks(self: Any, X: Any, y: Any = None, *args: Any, **named: Any) -> Any:
-        return (fit_as_task if "_has_sklearn_callbacks" in self.__dict__ else fit)(self, X, y, *args, **named)
 
-    return fit_with_callbacks  # type: ignore[return-value]
+def _fit_as_task(estimator: Any, X: Any, y: Any = None, *args: Any, **named: Any) -> Any:
+    """`fit` of the estimator's class, as a task of its callbacks."""
+    return sklearn_callback.with_callbacks(_run_task)(estimator, X, y, *args, **named)
+
+
+def _run_task(estimator: Any, X: Any, y: Any, *args: Any, **named: Any) -> Any:
+    fit = type(estimator).fit
+    given = dict(zip(list(signature(fit).parameters)[3:], args, strict=False)) | named
+    estimator._fit_task = task = FitTask(estimator, X, y, given)
+    try:
+        fit(estimator, X, y, *args, **named)
+    finally:
+        del estimator._fit_task
+    task.end()
+    return estimator
 
 
 class FitTask:

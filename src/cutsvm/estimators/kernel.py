@@ -19,7 +19,6 @@ from cutsvm.display.summary import describe_gap
 from cutsvm.driver.run import Record, Status
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, check_matrix, ingest
-from cutsvm.estimators._sklearn_callbacks import with_sklearn_callbacks
 from cutsvm.kernel_machines import SGD, KernelSolver, resolve
 from cutsvm.kernel_machines.context import FitOptions
 from cutsvm.kernel_machines.deadline import LOGGER, Deadline
@@ -202,7 +201,6 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             state = state | {"support_vectors_": from_sparse_parts(parts)}
         super().__setstate__(state)
 
-    @with_sklearn_callbacks
     def fit(self, X: Any, y: Any = None) -> KernelSVC:
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()

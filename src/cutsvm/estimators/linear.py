@@ -20,7 +20,6 @@ from cutsvm.driver.run import Record, Result, Solver, Stop
 from cutsvm.driver.split_path import walk_in_parts
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
-from cutsvm.estimators._sklearn_callbacks import with_sklearn_callbacks
 from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.matrix import Rows
 from cutsvm.problem.losses import CrammerSinger, Hinge
@@ -170,7 +169,6 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @with_sklearn_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`, `fit("train.store")`."""
         solver = self._check_params()

@@ -15,7 +15,6 @@ from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Record, Solver
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._path_cv import Chooser, Fold, FoldResult, Limits, accepted, score_all
-from cutsvm.estimators._sklearn_callbacks import with_sklearn_callbacks
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.path import copies, grid
 
@@ -107,7 +106,6 @@ class LinearSVCCV(Chooser, LinearSVC):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @with_sklearn_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> LinearSVCCV:
         """Chooses C and fits the model to rows X with labels y, or to a data set: `fit("train.svm")`.
 

@@ -13,7 +13,6 @@ from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Vector
 from cutsvm.driver.run import Record, Solver
 from cutsvm.estimators._ingest import ingest
-from cutsvm.estimators._sklearn_callbacks import with_sklearn_callbacks
 from cutsvm.estimators._thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
 from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.estimators.ranking import PairwiseSVM, pair_accuracy
@@ -66,7 +65,6 @@ class ROCAreaSVC(ClassifierMixin, PairwiseSVM):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         return tags
 
-    @with_sklearn_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ROCAreaSVC:
         """Fits the model to rows X with labels y of two classes, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()
@@ -182,7 +180,6 @@ class OrdinalSVC(PairwiseSVM):
         validation.one_of("threshold_loss", self.threshold_loss, tuple(COSTS))
         return super()._check_params()
 
-    @with_sklearn_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OrdinalSVC:
         """Fits the model to rows X with levels y, or to a data set: `fit("train.svm")`."""
         solver = self._check_params()

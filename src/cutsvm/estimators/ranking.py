@@ -23,7 +23,6 @@ from cutsvm.driver.path import walk
 from cutsvm.driver.run import Record, Solver, Stop
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, check_numeric, ingest
-from cutsvm.estimators._sklearn_callbacks import with_sklearn_callbacks
 from cutsvm.matrix import WholeRows
 from cutsvm.problem.losses import Pairwise
 from cutsvm.problem.oracle import PairOracle
@@ -161,7 +160,6 @@ class RankingSVM(PairwiseSVM):
 
     _targets = "numbers"
 
-    @with_sklearn_callbacks
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVM:
         """Fits the model to rows X with values y to be ordered by, within each query.
 

@@ -15,7 +15,6 @@ from cutsvm._utils.types import Vector
 from cutsvm.driver.run import Record, Solver
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._path_cv import Chooser, Fold, FoldResult, Limits, accepted, score_all
-from cutsvm.estimators._sklearn_callbacks import with_sklearn_callbacks
 from cutsvm.estimators.path import copies, grid
 from cutsvm.estimators.ranking import RankingSVM
 
@@ -88,7 +87,6 @@ class RankingSVMCV(Chooser, RankingSVM):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @with_sklearn_callbacks
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVMCV:
         """Chooses C and fits the model to rows X with values y to be ordered by, within each query."""
         solver = self._check_params()
