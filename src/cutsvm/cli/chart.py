@@ -14,7 +14,7 @@ _EIGHTHS = " ▁▂▃▄▅▆▇█"
 def gap_chart(
     history: Sequence[Mapping[str, Any]], *, width: int = 56, height: int = 7, encoding: str | None = "utf-8"
 ) -> list[str]:
-    """The gap on a logarithmic scale against time, as lines of text (hash signs where blocks cannot be)."""
+    """The gap on a logarithmic scale against time, as lines of text; hash signs if the encoding has no blocks."""
     tol = float(history[-1]["tol"])
     bottom, top = math.floor(math.log10(tol)), 0
     end = float(history[-1]["seconds"])
@@ -34,30 +34,30 @@ def bar_chart(
     height: int = 7,
     encoding: str | None = "utf-8",
 ) -> list[str]:
-    """A bar for each value, from the lowest to the highest of them, as lines of text; one may be marked."""
+    """A bar for each value, scaled from the lowest to the highest, as lines of text; mark: the index of one."""
     known = [value for value in values if math.isfinite(value)]
     low, high = (min(known), max(known)) if known else (0.0, 0.0)
-    low -= 0.05 * (high - low) or 1.0  # the lowest bar is seen, too
-    wide = max(2, 64 // max(1, len(values)))
+    low -= 0.05 * (high - low) or 1.0  # so that the lowest bar is visible
+    width = max(2, 64 // max(1, len(values)))
     levels = [(value - low) / (high - low) if math.isfinite(value) else 0.0 for value in values]
-    columns = [level for level in levels for _ in range(wide - 1)]
+    columns = [level for level in levels for _ in range(width - 1)]
     texts = [scale(low + (high - low) * (row + 1) / height) for row in range(height)]
     left = max(map(len, texts))
     lines = []
     for line in _columns(columns, height, encoding, lambda share: f"{scale(low + (high - low) * share):>{left}}"):
         axis, bars = line[: left + 2], line[left + 2 :]
-        lines.append(axis + " ".join(bars[k : k + wide - 1] for k in range(0, len(bars), wide - 1)).rstrip())
-    lines.append(" " * (left + 1) + "+" + "-" * (wide * len(values)))
+        lines.append(axis + " ".join(bars[k : k + width - 1] for k in range(0, len(bars), width - 1)).rstrip())
+    lines.append(" " * (left + 1) + "+" + "-" * (width * len(values)))
     if mark is not None:
-        place = wide * mark
+        place = width * mark
         lines.append(" " * (left + 2 + place) + f"^ C = {names[mark]}")
-    room = max(1, wide * len(values) - len(names[0]))
+    room = max(1, width * len(values) - len(names[0]))
     lines.append(" " * (left + 2) + names[0] + (f"{names[-1]:>{room}}" if len(names) > 1 else ""))
     return lines
 
 
 def _columns(levels: Sequence[float], height: int, encoding: str | None, axis: Callable[[float], str]) -> list[str]:
-    """Columns from 0 to 1 as lines of blocks, or of hash signs; `axis` names the upper edge of a line."""
+    """Columns from 0 to 1 as lines of blocks, or of hash signs; `axis` labels the upper edge of a line."""
     blocks = _EIGHTHS if _can_show(_EIGHTHS, encoding) else " " * 4 + "#" * 5
     lines = []
     for row in range(height - 1, -1, -1):
@@ -67,13 +67,13 @@ def _columns(levels: Sequence[float], height: int, encoding: str | None, axis: C
 
 
 def _gap_at(history: Sequence[Mapping[str, Any]], seconds: float) -> float:
-    """The gap that was known at that moment."""
+    """The gap at that time."""
     known = [float(record["gap"]) for record in history if record["seconds"] <= seconds]
     return known[-1] if known else 1.0
 
 
 def _level(gap: float, bottom: float, top: float) -> float:
-    """0 at the foot of the chart, 1 at its top."""
+    """The height of the gap in the chart, from 0 to 1."""
     power = math.log10(gap) if gap > 0 else bottom
     return min(max((power - bottom) / (top - bottom), 0.0), 1.0) if top > bottom else 0.0
 

@@ -15,9 +15,9 @@ from cutsvm.io.models.tasks import TASKS
 __all__ = ["parse"]
 
 _EXAMPLES = """examples:
-  cutsvm demo                                  see it work on data that it makes
-  cutsvm check train.svm                       look for mistakes in a data file
-  cutsvm convert train.csv.gz train.store      a store, to train on data larger than memory
+  cutsvm demo                                  train on synthetic data, and compare
+  cutsvm check train.svm                       report on a data file and its bad lines
+  cutsvm convert train.csv.gz train.store      a store, for data larger than memory
   cutsvm train -c 10 train.svm                 train, write train.svm.model
   cutsvm path train.svm -v 5                   find the best C
   cutsvm predict test.svm train.svm.model out  accuracy, and one prediction a line in `out`
@@ -29,14 +29,14 @@ _TRAIN_EXAMPLES = """examples:
   cutsvm train --task rank train.svm              orders the rows of each qid: by their labels
   cutsvm train --task kernel --gamma 2 train.svm  a kernel machine, here with the RBF kernel
   cutsvm train part1.svm --also part2.svm         rows from several files
-  cutsvm train --max-time 60 --json train.svm     the best model after a minute, facts as JSON
+  cutsvm train --max-time 60 --json train.svm     the best model after a minute, result as JSON
   cutsvm train --memory 2GB train.store           rows stay on disk (cutsvm convert makes stores)
-  cutsvm train --report train.html train.svm      the model as a page: certificate, pictures, measures
-  cutsvm train --checkpoint ck train.store        after a kill the same command goes on from the file ck
+  cutsvm train --report train.html train.svm      the model as an HTML page: certificate, plots, measures
+  cutsvm train --checkpoint ck train.store        after a kill the same command resumes from ck
 
 DATA is an svmlight file, also compressed (.gz .bz2 .xz .zst), a table (.csv .tsv .parquet .arrow .feather .npz), or a
-store. -e is the relative gap at which to stop: with
-1e-3 the objective is proven to be within 0.1 % of the best possible one. Ctrl-C writes the best model so far.
+store. -e is the relative gap at which to stop: with 1e-3 the objective is proven to be within 0.1 % of the best
+possible one. Ctrl-C writes the best model so far.
 """
 _CONVERT_EXAMPLES = """examples:
   cutsvm convert train.svm.gz train.store                  svmlight, plain or compressed
@@ -44,31 +44,31 @@ _CONVERT_EXAMPLES = """examples:
   cutsvm convert train.parquet train.store --label click   a table, and which column has the labels
 
 STORE is a folder. A store of that name is replaced once the new one is complete; any other folder is left alone. If the
-command is cut off, the old store is as it was; where there was none, run it again.
+command is interrupted, the old store is as it was; if there was none, run it again.
 """
 _PREDICT_EXAMPLES = """examples:
   cutsvm predict test.svm train.svm.model             accuracy only
   cutsvm predict test.svm train.svm.model out.txt     and one label a line in out.txt
   cutsvm predict --scores test.svm train.svm.model -  decision values to standard output
 
-MODEL is a model of cutsvm or LIBLINEAR. Models of --task rank and roc write scores, the higher the further up, and
-print the share of pairs in order, or the ROC area; those of ordinal write levels. Decision values: one per line for
+MODEL is a model of cutsvm or LIBLINEAR. Models of --task rank and roc write scores, and print the share of pairs in
+order or the ROC area; those of ordinal write levels. Decision values: one per line for
 two classes (positive: the larger label), otherwise one per class in ascending order of the labels; those of a kernel
-machine are the votes that a class has got, and a fraction that breaks ties.
+machine are the votes of the class, and a fraction that breaks ties.
 """
 
 
 class _Parser(argparse.ArgumentParser):
-    """One line about bad usage instead of the whole synopsis."""
+    """Prints one line about bad usage instead of the whole synopsis."""
 
     def error(self, message: str) -> NoReturn:
-        # As the user spelt it.
-        spelt = message.replace("--bias", "-B").replace("--class-weight", "-w")
-        self.exit(2, f"{self.prog}: {printable(spelt)} (see {self.prog} --help)\n")
+        # The options as the user typed them.
+        typed = message.replace("--bias", "-B").replace("--class-weight", "-w")
+        self.exit(2, f"{self.prog}: {printable(typed)} (see {self.prog} --help)\n")
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    """The options; `run` is the function of the command that was named."""
+    """The options; `run` is the function of the command, `task` a `Task`."""
     parser = _Parser(
         prog="cutsvm",
         description="Support vector machines with a proof of how good the answer is.",
@@ -83,7 +83,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     if not argv or argv[0] not in commands.choices:
         return parser.parse_args(argv)
     command = commands.choices[argv[0]]
-    words = _plain_spelling(command, argv[1:]) if argv[0] in ("train", "path") else argv[1:]
+    words = _as_long_options(command, argv[1:]) if argv[0] in ("train", "path") else argv[1:]
     # Intermixed parsing allows options between DATA and MODEL, but not `--`.
     options = command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
     if "task" in options:
@@ -92,7 +92,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 
 class _Version(argparse.Action):
-    """--version, looked up only when asked."""
+    """--version, looked up only when it is given."""
 
     def __init__(self, option_strings: list[str], dest: str) -> None:
         super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
@@ -104,8 +104,8 @@ class _Version(argparse.Action):
         parser.exit(0)
 
 
-def _plain_spelling(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:
-    """`-wLABEL W` and `-B [NUMBER]` as argparse understands them."""
+def _as_long_options(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:
+    """`-wLABEL W` and `-B [NUMBER]` as the long options that argparse can parse."""
     plain: list[str] = []
     words = argv[::-1]
     while words:
@@ -150,16 +150,18 @@ def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 def _add_path(commands: argparse._SubParsersAction[_Parser]) -> None:
     from cutsvm.cli.path import path
-    from cutsvm.cli.path_options import EXAMPLES, add_own
+    from cutsvm.cli.path_options import EXAMPLES, add_options
 
-    parser = _command(commands, "path", "fit at many C for little more than one fit; with -v find the best", EXAMPLES)
+    parser = _command(commands, "path", "fit a path over C; with -v find the best C", EXAMPLES)
     parser.set_defaults(run=path)
     parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
-    add_own(parser)
+    add_options(parser)
     _add_problem(parser, [task.name for task in TASKS.values() if task.path is not None], cost=False)
     _add_solver(parser)
     group = parser.add_argument_group("limits and output")
-    group.add_argument("--max-time", metavar="S", type=_positive, help="stop after S seconds, with what there is")
+    group.add_argument(
+        "--max-time", metavar="S", type=_positive, help="stop after S seconds, with the best models so far"
+    )
     group.add_argument("-v", dest="folds", metavar="FOLDS", type=_folds, help="score every C by cross-validation")
     _add_verbosity(group)
 
@@ -170,7 +172,7 @@ def _add_problem(parser: _Parser, tasks: Iterable[str] = tuple(TASKS), *, cost: 
         "--task",
         choices=list(tasks),
         default="classify",
-        help="what to learn (default: classify); rank goes by qid:",
+        help="what to learn (default: classify); rank uses qid:",
     )
     if cost:
         group.add_argument("-c", dest="cost", metavar="C", type=_positive, default=1.0, help="cost (default: 1)")
@@ -181,7 +183,7 @@ def _add_problem(parser: _Parser, tasks: Iterable[str] = tuple(TASKS), *, cost: 
     group.add_argument("-B", metavar="[B]", dest="bias", help=bias)
     weight = "multiply C by W for the rows of class LABEL (repeatable)"
     group.add_argument("-wLABEL", metavar="W", dest="weights", action="append", default=[], help=weight)
-    # What the two above are rewritten to before parsing; they are there for the help text.
+    # The two options above are for the help text only: before parsing they are rewritten to these.
     group.add_argument("--bias", type=_bias, help=argparse.SUPPRESS)
     group.add_argument("--class-weight", dest="weights", action="append", type=_class_weight, help=argparse.SUPPRESS)
     group.add_argument("--also", metavar="FILE", action="append", default=[], help="more rows (repeatable)")
@@ -238,7 +240,7 @@ def _add_limits(parser: _Parser) -> None:
         metavar="SIZE",
         help="private memory of the process, as 300MB or 2GB; rows stay on disk. Of --task kernel: for kernel values",
     )
-    group.add_argument("--checkpoint", metavar="FILE", help="written while training; the same command goes on from it")
+    group.add_argument("--checkpoint", metavar="FILE", help="written while training; the same command resumes from it")
 
 
 def _add_output(parser: _Parser) -> None:
@@ -246,20 +248,22 @@ def _add_output(parser: _Parser) -> None:
     group.add_argument("-v", dest="folds", metavar="FOLDS", type=_folds, help="cross-validate and write no model")
     group.add_argument("--format", choices=("cutsvm", "liblinear"), default="cutsvm", help="of MODEL (default: cutsvm)")
     group.add_argument(
-        "--report", metavar="FILE.html", help="the certificate, pictures and measures as one page (matplotlib)"
+        "--report",
+        metavar="FILE.html",
+        help="write an HTML page with certificate, plots and measures (needs matplotlib)",
     )
     _add_verbosity(group)
 
 
 def _add_verbosity(group: argparse._ActionsContainer) -> None:
     group.add_argument("--json", action="store_true", help="the result as one JSON object")
-    group.add_argument("-q", dest="quiet", action="store_true", help="quiet: errors, and what was asked for")
+    group.add_argument("-q", dest="quiet", action="store_true", help="quiet: print errors and results only")
 
 
 def _add_predict(commands: argparse._SubParsersAction[_Parser]) -> None:
     from cutsvm.cli.predict import predict
 
-    parser = _command(commands, "predict", "predict with a model, and measure how good that is", _PREDICT_EXAMPLES)
+    parser = _command(commands, "predict", "predict with a model, and measure its quality", _PREDICT_EXAMPLES)
     parser.set_defaults(run=predict)
     parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
     parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")
@@ -273,7 +277,7 @@ def _add_predict(commands: argparse._SubParsersAction[_Parser]) -> None:
 def _add_convert(commands: argparse._SubParsersAction[_Parser]) -> None:
     from cutsvm.cli.convert import convert
 
-    parser = _command(commands, "convert", "make a store, for data larger than memory", _CONVERT_EXAMPLES)
+    parser = _command(commands, "convert", "convert data to a store, for data larger than memory", _CONVERT_EXAMPLES)
     parser.set_defaults(run=convert)
     parser.add_argument(
         "data", metavar="DATA", help="svmlight file, .csv .tsv .parquet .arrow .feather .npy .npz, store"
@@ -285,7 +289,7 @@ def _add_convert(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_label(parser)
     parser.add_argument("--weight", metavar="COLUMN", help="of a table the weights (default: sample_weight, if there)")
     parser.add_argument("--qid", metavar="COLUMN", help="of a table the queries (default: qid, if there)")
-    parser.add_argument("--float32", action="store_true", help="keep values in half the bytes, to 7 digits")
+    parser.add_argument("--float32", action="store_true", help="store values as float32")
     _add_base(parser)
     _add_verbosity(parser)
 
@@ -293,7 +297,7 @@ def _add_convert(commands: argparse._SubParsersAction[_Parser]) -> None:
 def _add_check(commands: argparse._SubParsersAction[_Parser]) -> None:
     from cutsvm.cli.check import check
 
-    parser = _command(commands, "check", "look for mistakes in a data file")
+    parser = _command(commands, "check", "report on a data file and its bad lines")
     parser.set_defaults(run=check)
     parser.add_argument("data", metavar="DATA", help="svmlight file")
     parser.add_argument("--json", action="store_true", help="the report as one JSON object")
@@ -311,7 +315,7 @@ def _add_info(commands: argparse._SubParsersAction[_Parser]) -> None:
 def _add_demo(commands: argparse._SubParsersAction[_Parser]) -> None:
     from cutsvm.cli.demo import demo
 
-    parser = _command(commands, "demo", "train on data made here, show the certificate, draw a picture")
+    parser = _command(commands, "demo", "train on synthetic data, show the certificate, draw a plot")
     parser.set_defaults(run=demo)
     parser.add_argument("--rows", type=_rows, default=200_000, help="size of the data (default: 200000)")
     parser.add_argument("--no-compare", action="store_true", help="do not run scikit-learn's LinearSVC")

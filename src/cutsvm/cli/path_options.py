@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cutsvm.cli.parser import _Parser
 
-__all__ = ["EXAMPLES", "add_own"]
+__all__ = ["EXAMPLES", "add_options"]
 
 EXAMPLES = """examples:
-  cutsvm path train.svm                            10 values of C that suit the data
+  cutsvm path train.svm                            10 values of C chosen from the data
   cutsvm path train.svm --Cs 1e-4:1e4:9 -v 5       from 1e-4 to 1e4, 9 of them; the best by 5 folds
   cutsvm path train.svm --Cs 0.1,1,10 -v 5 --model best.model
   cutsvm path train.svm -v 5 --scoring roc_auc --plot path.png
   cutsvm path --task rank train.svm -v 5           folds keep queries whole
 
-Each C is fitted until its gap is proven, and what does not depend on C is shared: the path takes little more time than
-its slowest fit. * marks the C with the best mean over the folds.
+Each C is fitted until its gap is at most -e, and planes are shared: the path takes little more time than its slowest
+fit. * marks the C with the best mean over the folds.
 """
 
 
-def add_own(parser: _Parser) -> None:
-    """What other commands do not have."""
+def add_options(parser: _Parser) -> None:
+    """Add the options that only `cutsvm path` has."""
     group = parser.add_argument_group("path")
     group.add_argument(
         "--Cs",
@@ -35,8 +35,8 @@ def add_own(parser: _Parser) -> None:
         default=10,
         help="N values from LOW to HIGH in equal ratios; or several as 0.1,1,10; or how many (default: 10)",
     )
-    group.add_argument("--scoring", metavar="S", help="what -v goes by: a name of scikit-learn's, as roc_auc")
-    group.add_argument("--plot", metavar="FILE", help="draw the path: .png, .svg or .pdf")
+    group.add_argument("--scoring", metavar="S", help="the score of -v: a name of scikit-learn's, as roc_auc")
+    group.add_argument("--plot", metavar="FILE", help="plot the path: .png, .svg or .pdf")
     group.add_argument("--model", metavar="FILE", help="with -v: write the model with the best C")
     group.add_argument("--format", choices=("cutsvm", "liblinear"), help="of --model (default: cutsvm)")
     parser.set_defaults(cost=1.0, checkpoint=None, memory=None, report=None)
