@@ -13,7 +13,7 @@ from cutsvm.solvers.sifting import solver as sifting
 settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60, derandomize=True
 )
-settings.register_profile("fast", parent=settings.get_profile("default"), max_examples=10)
+settings.register_profile("fast", parent=settings.get_profile("default"), max_examples=6)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=1000, derandomize=False)
 
 

@@ -48,6 +48,7 @@ def test_ranking(run, tmp_path):
     assert done.code == 0 and "pairs in order" in done.out and "5 folds" in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_picture(run, binary, tmp_path, ending):
     pytest.importorskip("matplotlib")

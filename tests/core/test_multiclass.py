@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -14,7 +14,7 @@ from cutsvm.problem import line_search
 from cutsvm.problem.losses import CrammerSinger
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import multiclass
-from tests.support.strategies import rng_of, seeds, some_rows
+from tests.support.strategies import examples, rng_of, seeds, some_rows
 
 sizes = st.integers(1, 30) | st.sampled_from([4095, 4097, 9000])
 classes = st.integers(2, 5) | st.sampled_from([8, 9, 17])
@@ -91,7 +91,7 @@ def test_look(seed, n, K, threads):
 
 
 @pytest.mark.slow
-@settings(max_examples=2000)
+@examples(2000)
 @given(
     seed=seeds,
     n=st.integers(1, 12),
@@ -115,7 +115,7 @@ def test_exact_search_against_every_breakpoint(seed, n, K, tilt, curvature, stil
 
 
 @given(seed=seeds, n=st.sampled_from([5000, 20_000]), K=st.integers(2, 9), threads=st.integers(1, 2))
-@settings(max_examples=15)
+@examples(15)
 def test_exact_search_on_many_rows(seed, n, K, threads):
     """With so many rows the search narrows several times before it extracts breakpoints."""
     rng = rng_of(seed)

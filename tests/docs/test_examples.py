@@ -29,6 +29,7 @@ def test_example(example, tmp_path, monkeypatch):
     assert list(tmp_path.glob("*.png"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     [

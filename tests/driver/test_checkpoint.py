@@ -81,6 +81,7 @@ def check_bounds(results, low, high, C):
         assert result.n_iter == max(1, iteration)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
 @pytest.mark.parametrize("name", SOLVERS)
 @pytest.mark.parametrize(("seed", "steps"), [(0, 3), (3, 2), (460, 7)])

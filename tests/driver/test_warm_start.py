@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cutsvm import LinearSVC, RankingSVM
 from cutsvm.solvers import OCAS, Sifting
 from tests.support.reference import svm
-from tests.support.strategies import rng_of, seeds
+from tests.support.strategies import examples, rng_of, seeds
 
 CHANGES = ["nothing", "C", "more rows", "weights up", "weights down", "labels", "rows", "order", "sign", "dropped"]
 
@@ -49,7 +49,7 @@ def changed(what, X, y, s, C, rng):
 
 @pytest.mark.parametrize("intercept", ["free", "regularized", None])
 @pytest.mark.parametrize("solver", ["auto", "dcd", OCAS(shards=4)], ids=str)
-@settings(max_examples=25)
+@examples(25)
 @given(seed=seeds, n=st.integers(8, 30), d=st.integers(1, 3), what=st.sampled_from(CHANGES))
 def test_bounds_hold_after_any_change(solver, intercept, seed, n, d, what):
     rng = rng_of(seed)

@@ -334,6 +334,7 @@ def test_average_and_epochs(three):
     assert long.gap_ < 0.1 * KernelSVC(epochs=3, random_state=0).fit(X, y).gap_
 
 
+@pytest.mark.slow
 @may_stop_early
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "precomputed"])

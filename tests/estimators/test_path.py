@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -17,7 +17,7 @@ from cutsvm.matrix import as_rows
 from cutsvm.solvers import Sifting
 from tests.support.bad_values import BAD_CS
 from tests.support.reference import svm
-from tests.support.strategies import rng_of, seeds
+from tests.support.strategies import examples, rng_of, seeds
 
 CS = np.geomspace(1e-4, 10.0, 7)
 
@@ -33,7 +33,7 @@ def certified(model, F, optimum):
 
 @pytest.mark.parametrize("intercept", ["free", "regularized", None])
 @pytest.mark.parametrize("solver", ["auto", "ocas", "dcd", "cpa"])
-@settings(max_examples=10)
+@examples(10)
 @given(seed=seeds, n=st.integers(6, 40), d=st.integers(1, 4))
 def test_bounds_hold_at_every_C(solver, intercept, seed, n, d):
     rng = rng_of(seed)
@@ -52,7 +52,7 @@ def test_bounds_hold_at_every_C(solver, intercept, seed, n, d):
 
 
 @pytest.mark.parametrize("intercept", ["free", "regularized", None])
-@settings(max_examples=15)
+@examples(15)
 @given(seed=seeds, n=st.integers(20, 120), d=st.integers(1, 4))
 def test_bounds_hold_with_a_working_set(sift_anything, intercept, seed, n, d):
     rng = rng_of(seed)
@@ -69,7 +69,7 @@ def test_bounds_hold_with_a_working_set(sift_anything, intercept, seed, n, d):
 
 
 @pytest.mark.parametrize("intercept", ["free", "regularized"])
-@settings(max_examples=8)
+@examples(8)
 @given(seed=seeds, n=st.integers(40, 150))
 def test_bounds_hold_with_more_classes(sift_anything, intercept, seed, n):
     rng = rng_of(seed)
@@ -231,6 +231,7 @@ def apart(monkeypatch):
     monkeypatch.setattr(apart, "LARGE", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["auto", "sifting", "dcd"])
 def test_path_in_two_parallel_parts(solver, apart, long_data):
     X, y = long_data
@@ -244,6 +245,7 @@ def test_path_in_two_parallel_parts(solver, apart, long_data):
         assert exact.lower_bound_ <= a.objective_ * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("how", ["interrupt", "stop", "fail"])
 def test_interruption_ends_both_parts(how, n_jobs, apart, long_data):

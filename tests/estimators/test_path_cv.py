@@ -34,6 +34,7 @@ def data():
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", [None, "roc_auc", "f1", "balanced_accuracy"])
 def test_chooses_what_a_grid_search_chooses(scoring, data):
     X, y = data

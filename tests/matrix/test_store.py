@@ -175,6 +175,7 @@ def test_fits_of_two_classes(both, solver, intercept):
     assert from_disk.n_features_in_ == D
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multi_class", ["crammer_singer", "ovr"])
 @pytest.mark.parametrize("solver", ["ocas", "sifting"])
 def test_fits_of_several_classes(both, multi_class, solver, tmp_path):

@@ -65,6 +65,7 @@ def test_threads_do_not_change_a_bit(levels):
         assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [2, 10, 33, 1025, 20_000])
 def test_many_rows_and_levels(levels):
     """Trees of several depths, and an order found by counting, against pairs in blocks.

@@ -197,6 +197,7 @@ def test_weights_that_cannot_balance(solver, form, m):
     assert 0.0 <= found.lower <= found.value <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("m", [2, 30, 150])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cutsvm._utils.timing import clock
@@ -13,7 +13,7 @@ from cutsvm.solvers import OCAS, Sifting
 from cutsvm.solvers import batched as abreast
 from tests.support.problems import joint_risk, long_data, many_classes, risk_of
 from tests.support.reference import svm
-from tests.support.strategies import rng_of, seeds
+from tests.support.strategies import examples, rng_of, seeds
 
 INTERCEPTS = ["none", "regularized", "free"]
 AIM = 1e-3
@@ -36,7 +36,7 @@ def passes(oracle, starts, aim=AIM):
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-@settings(max_examples=15)
+@examples(15)
 @given(seed=seeds, n=st.integers(6, 50), d=st.integers(1, 4), shards=st.integers(1, 5))
 def test_bounds_hold_after_every_pass(intercept, seed, n, d, shards):
     rng = rng_of(seed)

@@ -128,6 +128,7 @@ def test_threads_do_not_change_a_bit(intercept, shards, overlapping):
         assert [r["lower"] for r in results[0].history] == [r["lower"] for r in other.history]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("shards", [1, 8])
 @pytest.mark.parametrize("C", [1e2, 1e6, 1e9])

@@ -4,7 +4,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import LinearSVC as SklearnLinearSVC
@@ -17,7 +17,7 @@ from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting, auto
 from cutsvm.solvers.sifting.full_pass import HeldPass
 from tests.support.problems import joint_risk, many_classes, risk_of
 from tests.support.reference import multiclass, svm
-from tests.support.strategies import rng_of, seeds
+from tests.support.strategies import examples, rng_of, seeds
 
 INTERCEPTS = ["none", "regularized", "free"]
 SOLVERS = {
@@ -45,7 +45,7 @@ def some_problem(rng, n, d, K):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("name", SOLVERS)
-@settings(max_examples=40)
+@examples(40)
 @given(
     seed=seeds,
     n=st.integers(5, 30),
@@ -77,7 +77,7 @@ def test_bounds_hold_at_every_iterate(name, intercept, seed, n, d, K, shards, C,
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("name", SOLVERS)
-@settings(max_examples=25)
+@examples(25)
 @given(seed=seeds, n=st.integers(6, 40), d=st.integers(1, 4), K=st.integers(3, 4), shards=st.sampled_from([1, 3, 16]))
 def test_reaches_the_optimum(name, intercept, seed, n, d, K, shards):
     X, y, s = some_problem(rng_of(seed), n, d, K)

@@ -1,10 +1,16 @@
 """Random data of the property tests."""
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(1, 40) | st.sampled_from([4095, 4096, 4097, 9000])
+
+
+def examples(count):
+    """Another number of examples than 60; like 60 it grows and shrinks with the profile."""
+    return settings(max_examples=max(1, count * settings.default.max_examples // 60))
 
 
 def rng_of(seed):

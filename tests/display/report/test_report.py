@@ -138,6 +138,7 @@ def test_callbacks_are_not_in_the_report(rows: Any) -> None:
     assert "callbacks" not in checked(page).said and " at 0x" not in page
 
 
+@pytest.mark.slow
 def test_three_classes(rows: Any) -> None:
     X, score = rows
     y = np.digitize(score, [-1.0, 1.0])
@@ -157,6 +158,7 @@ def test_many_classes() -> None:
     assert "4 more columns are not shown" in parsed.said
 
 
+@pytest.mark.slow
 def test_ranking(rows: Any) -> None:
     X, score = rows
     y, qid = np.digitize(score, [-1.0, 1.0]), np.repeat(np.arange(10), 30)

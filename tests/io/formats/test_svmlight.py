@@ -24,6 +24,7 @@ from cutsvm.io import open_dataset, read_svmlight
 from cutsvm.io.formats import svmlight
 from cutsvm.io.formats import text as text_files
 from tests.support.reference import svmlight as reference
+from tests.support.strategies import examples
 
 ReadWith = Callable[..., None]
 
@@ -118,6 +119,7 @@ def test_twin_agrees_on_queries(ids: list[str], n_threads: int, chunk_bytes: int
     assert_same("\n".join(lines).encode("latin-1"), n_threads=n_threads, chunk_bytes=chunk_bytes)
 
 
+@pytest.mark.slow
 @given(texts, st.integers(1, 60))
 def test_first_bad_line_does_not_depend_on_chunks(text: bytes, chunk_bytes: int) -> None:
     _, bad = feed(text, n_threads=2, chunk_bytes=chunk_bytes)
@@ -125,7 +127,7 @@ def test_first_bad_line_does_not_depend_on_chunks(text: bytes, chunk_bytes: int)
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@examples(500)
 @given(numbers)
 @example("9007199254740993")
 @example("9007199254740992.5")

@@ -388,6 +388,7 @@ def _filled(oracle):
     return begin(oracle, 1.0, None, shards=1, start=None)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["I1", "I2"])
 def test_threads_do_not_change_a_bit(form, overlapping):
     X, y = overlapping
