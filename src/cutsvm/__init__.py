@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from cutsvm.estimators.model_selection import NestedResult, nested_cross_validate
     from cutsvm.estimators.ordinal import OrdinalSVC, ROCAreaSVC
     from cutsvm.estimators.path import linear_path, ranking_path
-    from cutsvm.estimators.ranking import RankingSVM, pair_accuracy
+    from cutsvm.estimators.ranking import RankingSVM
     from cutsvm.estimators.ranking_cv import RankingSVMCV
     from cutsvm.io.dataset import Dataset, open_dataset
     from cutsvm.io.models.model_file import load_model, save_model
     from cutsvm.io.store.convert import convert
+    from cutsvm.problem.pair_accuracy import pair_accuracy
 
 __version__ = version("cutsvm")
 
@@ -71,7 +72,7 @@ _HOMES = {
     "load_model": "cutsvm.io.models.model_file",
     "nested_cross_validate": "cutsvm.estimators.model_selection",
     "open_dataset": "cutsvm.io.dataset",
-    "pair_accuracy": "cutsvm.estimators.ranking",
+    "pair_accuracy": "cutsvm.problem.pair_accuracy",
     "ranking_path": "cutsvm.estimators.path",
     "report": "cutsvm.display.report",
     "save_model": "cutsvm.io.models.model_file",

@@ -90,6 +90,14 @@ def whole_numbers(labels: Array) -> bool:
     return labels.dtype.kind in "iub" or (labels.dtype.kind == "f" and bool(np.all(labels == np.rint(labels))))
 
 
+def check_numeric(y: Array) -> None:
+    """Raise unless the labels are finite numbers: text would be ordered alphabetically."""
+    if y.dtype.kind not in "iufb":
+        raise ValueError(f"y has dtype {y.dtype}: expected numbers, which order the rows")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError(f"y[{int(np.argmin(np.isfinite(y)))}] is {y[np.argmin(np.isfinite(y))]}: expected numbers")
+
+
 def refuse_lazy(X: Any) -> None:
     """Raise for a lazy frame, which has no values yet, and an Arrow table, which has no array interface."""
     kind = type(X)

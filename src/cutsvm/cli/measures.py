@@ -9,8 +9,8 @@ import numpy as np
 
 from cutsvm._utils.types import Array
 from cutsvm.estimators._thresholds import level_of
-from cutsvm.estimators.ranking import pair_accuracy
 from cutsvm.io.models.tasks import Evaluation
+from cutsvm.problem.pair_accuracy import pair_accuracy
 
 if TYPE_CHECKING:
     from cutsvm.io.dataset import Dataset

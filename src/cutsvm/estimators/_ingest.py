@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cutsvm._utils.memory import Plan
     from cutsvm.io.store.store import Store
 
-__all__ = ["Ingesting", "TrainingData", "check_matrix", "check_numeric", "ingest"]
+__all__ = ["Ingesting", "TrainingData", "check_matrix", "ingest"]
 
 
 class Ingesting(Protocol):
@@ -98,7 +98,7 @@ def ingest(estimator: Ingesting, X: Any, y: Any = None, sample_weight: Any = Non
             qid = source.qid if qid is None else qid
         X, rows, y, texts = _matrix(estimator, X, y, source)
         if estimator._targets == "numbers":
-            check_numeric(y)
+            validation.check_numeric(y)
             weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
             codes = queries.encode(qid, len(y))
             return TrainingData(X, rows, y, weights, query_codes=codes, resources=resources.pop_all())
@@ -119,14 +119,6 @@ def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
     matrix = checked[0] if labels else checked
     validation.refuse_non_finite(matrix, threads.count(estimator.n_jobs, matrix.size))
     return checked
-
-
-def check_numeric(y: Array) -> None:
-    """Refuses labels that are not finite numbers: text would be ordered by its letters."""
-    if y.dtype.kind not in "iufb":
-        raise ValueError(f"y has dtype {y.dtype}: expected numbers, the higher the further up")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError(f"y[{int(np.argmin(np.isfinite(y)))}] is {y[np.argmin(np.isfinite(y))]}: expected numbers")
 
 
 def _open(estimator: Ingesting, X: Any, y: Any, resources: ExitStack) -> Dataset:

@@ -83,7 +83,7 @@ class NestedResult:
 
     def plot_grid(self, ax: Axes | None = None) -> Axes:
         """A heat map of the grid: see `cutsvm.plotting.plot_grid`."""
-        from cutsvm.plotting import plot_grid
+        from cutsvm.display.plotting.grid import plot_grid
 
         return plot_grid(self, ax=ax)
 

@@ -15,7 +15,8 @@ from cutsvm.driver.run import Record, Solver
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
 from cutsvm.estimators._to_sklearn import as_linear_svc
-from cutsvm.estimators.ranking import PairwiseSVM, pair_accuracy
+from cutsvm.estimators.ranking import PairwiseSVM
+from cutsvm.problem.pair_accuracy import pair_accuracy
 
 __all__ = ["OrdinalSVC", "ROCAreaSVC"]
 

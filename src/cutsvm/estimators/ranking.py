@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cutsvm._utils import memory, queries, threads, validation
+from cutsvm._utils import memory, queries, threads
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint
 from cutsvm.driver.path import walk
 from cutsvm.driver.run import Record, Solver, Stop
 from cutsvm.estimators._base import Certified
-from cutsvm.estimators._ingest import TrainingData, check_numeric, ingest
+from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.matrix import WholeRows
 from cutsvm.problem.losses import Pairwise
 from cutsvm.problem.oracle import PairOracle
+from cutsvm.problem.pair_accuracy import pair_accuracy
 from cutsvm.solvers import ACCPM, DCD
 
 if TYPE_CHECKING:
@@ -205,20 +206,3 @@ class RankingSVM(PairwiseSVM):
     def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
         """The share of the pairs of one query with y_i > y_j that are in order; equal scores count half."""
         return pair_accuracy(self.predict(X), y, qid, sample_weight)
-
-
-def pair_accuracy(scores: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
-    """The share of the pairs of one query with y_i > y_j whose scores are in that order; equal scores count half."""
-    scores = np.ascontiguousarray(scores, dtype=np.float64)
-    y = np.asarray(y)
-    if y.shape != scores.shape:
-        raise ValueError(f"y has the shape {y.shape}: expected one value for each of the {len(scores)} scores")
-    check_numeric(y)
-    weights = validation.sample_weights(sample_weight, len(y))
-    order, starts = queries.query_by_query(queries.encode(qid, len(y)))
-    if order is not None:
-        scores, y, weights = scores[order], y[order], weights[order]
-    loss = Pairwise(y, weights, starts)
-    if not loss.total > 0.0:
-        raise ValueError("there is no pair to score: y is the same for all rows of a query, in all queries")
-    return float(1.0 - loss.misordered(scores).sum() / loss.total)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cutsvm._utils.types import Array, Ints
 from cutsvm.display.report.context import ReportContext
-from cutsvm.estimators.ranking import pair_accuracy
+from cutsvm.problem.pair_accuracy import pair_accuracy
 
 __all__ = ["Confusion", "Measured", "measure"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import platform
 import re
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
-from cutsvm import kernel_machines, solvers
 from cutsvm.display.report.context import ReportContext
 
 __all__ = ["MONITORING", "call", "parameters", "plain", "versions"]
@@ -47,18 +47,16 @@ def call(context: ReportContext) -> str:
     given = [(name, value) for name, value, own in parameters(estimator) if own and name not in MONITORING]
     words = ", ".join(f"{name}={value!r}" for name, value in given)
     name = type(estimator).__name__
-    imports = [f"from cutsvm import {name}", *_imports(words)]
+    imports = [f"from cutsvm import {name}", *_imports(words, context.task.solvers_module)]
     # The estimator does not know its training rows: a report may have others.
     data = "X, y, qid=qid" if context.task.has_queries else "X, y"
     return "\n".join([*imports, "", f"model = {name}({words}).fit({data})"])
 
 
-def _imports(words: str) -> list[str]:
+def _imports(words: str, solvers: str) -> list[str]:
     """Imports of the classes that appear in the parameters, if they are known."""
-    from sklearn import model_selection
-
     names = dict.fromkeys(re.findall(r"\b([A-Z]\w*)\(", words))
-    homes = (solvers, kernel_machines, model_selection)
+    homes = [import_module(home) for home in (solvers, "sklearn.model_selection")]
     found: dict[str, list[str]] = {}
     for name in names:
         home = next((home.__name__ for home in homes if name in home.__all__), None)
