@@ -75,7 +75,6 @@ VARIANTS = {
     "store": 0.04,
 }
 PLAIN_ONLY = {"kernel": {"plain"}, "roc": {"plain", "warm start"}, "ordinal": {"plain", "warm start"}}
-PATIENCE = 3.0  # seconds of processor time after which a fit is ended at its next iteration
 RATIO = 7.0  # of neighbouring C on a path
 
 
@@ -85,6 +84,7 @@ class Fit:
 
     solver: str
     variant: str
+    seconds: float = 3.0  # of processor time, after which it is ended at its next iteration
 
     def __str__(self) -> str:
         return f"{self.solver} ({self.variant})"
@@ -131,7 +131,7 @@ class Patience:
 
 def estimator(problem: Problem, fit: Fit, **more: Any) -> Any:
     params: dict[str, Any] = {"C": problem.C, "tol": problem.tol, "solver": solver_of(fit.solver), **more}
-    params["callbacks"] = [Patience(PATIENCE)]
+    params["callbacks"] = [Patience(fit.seconds)]
     if "asynchronous" in fit.solver:
         params["n_jobs"] = 2
     if problem.kind in ("binary", "joint", "ovr"):
@@ -163,7 +163,7 @@ def perform(problem: Problem, fit: Fit) -> Iterator[Fitted]:
     elif fit.variant == "warm start":
         model = estimator(problem, fit, warm_start=True, max_iter=3).fit(X, y, **given)
         yield Fitted(copy.deepcopy(model), problem.C, "first")
-        model.set_params(C=problem.C * RATIO, max_iter=10_000, callbacks=[Patience(PATIENCE)]).fit(X, y, **given)
+        model.set_params(C=problem.C * RATIO, max_iter=10_000, callbacks=[Patience(fit.seconds)]).fit(X, y, **given)
         yield Fitted(model, problem.C * RATIO, "again")
     elif fit.variant == "checkpoint":
         with tempfile.TemporaryDirectory() as folder:

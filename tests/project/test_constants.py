@@ -52,8 +52,6 @@ REPLACED = {
     "conftest.py": "FEW MANY OF_EACH",
     "driver/test_checkpoint.py": "EVERY FIRST SHARE",
     "estimators/test_path.py": "LARGE",
-    "hostile/test_hostile.py": "PATIENCE",
-    "matrix/test_matrix.py": "_CONTAINER",
     "matrix/test_store.py": "FEW",
     "problem/test_pairwise.py": "FLAT",
     "robust/kills.py": "EVERY FIRST SHARE",
