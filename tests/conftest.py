@@ -24,7 +24,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """What is not slow is fast. Slow tests come first, so that no worker is left with one in the end."""
+    """Marks what is not slow as fast, and runs slow tests first, so that workers end together."""
     for item in items:
         if item.get_closest_marker("slow") is None:
             item.add_marker("fast")
@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True, scope="session")
 def threads_for_little_data():
-    """A test that asks for two threads gets them, however little its data."""
+    """Threads are used for data of any size."""
     before = threads.configure(threads.ThreadSettings(min_size=0))
     yield
     threads.configure(before)
@@ -41,7 +41,7 @@ def threads_for_little_data():
 
 @pytest.fixture(scope="session")
 def overlapping():
-    """Two classes that overlap: 5,000 x 12, with a few empty columns of the kind that real data have."""
+    """Two classes that overlap: 5,000 x 12, with one empty column."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 12))
     X[:, 3] = 0.0
@@ -51,7 +51,7 @@ def overlapping():
 
 @pytest.fixture(scope="module")
 def sift_anything():
-    """Sifting steps aside where it does not pay; for some tests it must not."""
+    """Sifting runs on problems of any size, where it would leave small ones to its inner solver."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sifting, "FEW", 0)
         patch.setattr(sifting, "MANY", 0)

@@ -66,7 +66,7 @@ def test_errors_are_one_line(run: Run, hard: Path) -> None:
 
 
 def test_unwritable_folder(run: Run, hard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model is there all the same, and what was not written is told at the end."""
+    """The model is written all the same, and a warning says that the checkpoint was not."""
 
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, os.strerror(13))

@@ -1,4 +1,4 @@
-"""`cutsvm train --task kernel`, and what predict, info and -v make of such models."""
+"""`cutsvm train --task kernel`, with predict, info and -v."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cutsvm path`: the table, the curve, the choice, and what it refuses."""
+"""`cutsvm path`: the table, the curve, the chosen C, invalid options."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The command as a process of its own: pipes, signals, exit codes."""
+"""The command in a separate process: pipes, signals, exit codes."""
 
 from __future__ import annotations
 

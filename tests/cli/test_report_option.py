@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes a second or two a page; tests/display/report/ looks at the pictures."""
+    """Replaces the plots: they take a second or two, and tests/display/report/ checks them."""
     from cutsvm.display.report.markup import Markup
 
     monkeypatch.setattr("cutsvm.display.report.pictures._svg", lambda picture: Markup("<svg></svg>"))

@@ -1,4 +1,4 @@
-"""`cutsvm train --task rank|roc|ordinal`, and what predict, info and -v make of such models."""
+"""`cutsvm train --task rank|roc|ordinal`, with predict, info and -v."""
 
 from __future__ import annotations
 

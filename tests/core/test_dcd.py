@@ -1,4 +1,4 @@
-"""Epochs of dual coordinate descent against their twin, and what every epoch promises."""
+"""Epochs of dual coordinate descent against their twin, and invariants of every epoch."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ units = st.sampled_from([0.0, 0.5, 1.0])
 
 
 class Problem:
-    """A start somewhere in the box, with rows and entries of 0; no slope is just on an edge."""
+    """A random start in the box, with zero rows and entries; no slope is exactly at a threshold."""
 
     def __init__(self, seed, n, d, unit, rows=None):
         rng = np.random.default_rng(seed)
@@ -43,7 +43,7 @@ class Problem:
         return bool(np.all((self.alpha >= 0.0) & (self.alpha <= self.top)))
 
     def twin(self, run, seed):
-        """What the twin makes of it: alpha, w, what it saw, the rows that stay."""
+        """The twin's alpha, w, gap and slopes, and remaining rows."""
         alpha, w = self.alpha.copy(), self.w.copy()
         *seen, stay = dcd.epoch(self.X, *self.args()[:-1], alpha, self.order, w, run, seed)
         return alpha, w, seen, stay
@@ -79,7 +79,7 @@ def test_epoch(layout, seed, n, d, unit, run, turn):
 
 
 def test_zero_row_reaches_its_upper_bound():
-    """Without intercept its loss is 1 whatever w is: alpha = C s_i, or the gap would stay open."""
+    """Without intercept its loss is 1 for every w: the gap closes only at alpha = C s_i."""
     X, alpha, w = np.array([[0.0], [2.0]]), np.zeros(2), np.zeros(2)
     order = np.array([0, 1], dtype=np.int32)
     a, q = np.array([-3.0, 1.0]), np.array([0.0, 4.0])
@@ -91,7 +91,7 @@ def test_zero_row_reaches_its_upper_bound():
 
 @given(seed=seeds, n=st.integers(1, 20), d=st.integers(1, 5), unit=units)
 def test_the_gap_is_primal_minus_dual(seed, n, d, unit):
-    """For one w: every row leaves before it moves, or rests where it is."""
+    """For one w: every row is dropped before it moves, or is optimal."""
     p = Problem(seed, n, d, unit)
     p.alpha = np.where(p.alpha > 0.0, p.top, 0.0)
     p.w, p.order, p.edges = p.expected_w(), np.arange(n, dtype=np.int32), (-np.inf, np.inf)

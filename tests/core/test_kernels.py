@@ -112,7 +112,7 @@ def test_tangents(layout, seed, n, d, points, pieces, threads):
     cuts=st.integers(0, 4),
 )
 def test_sums_continue_across_blocks(layout, seed, n, d, shards, threads, cuts):
-    """Block by block they are those of all rows at once, to the last bit."""
+    """Sums block by block equal those of all rows at once, to the last bit."""
     rng = rng_of(seed)
     X, noise = some_rows(rng, n, d) * 0.1, rng.normal(size=n)
     if "32" in layout:
@@ -294,7 +294,7 @@ def test_hinge_crossing(seed, n, threads, curved):
 
 
 def test_wrong_shapes_raise():
-    """A caller's mistake is an error, not a read beyond the end."""
+    """Wrong shapes raise; nothing is read beyond the end."""
     one, two = np.ones(1), np.ones(2)
     bounds = np.array([0, 2], dtype=np.int64)
     X, arrays = np.ones((2, 3)), (two, np.array([0, 2]), np.array([0, 1, 2]))
@@ -384,7 +384,7 @@ def test_wrong_shapes_raise():
 
 
 def test_arrays_are_never_converted():
-    """A copy made on the way in would lose what the kernel writes."""
+    """A converted copy would lose what the kernel writes."""
     with pytest.raises(TypeError):
         core.hinge_value(np.ones(2, dtype=np.float32), np.ones(2), 1)
     with pytest.raises(TypeError):
@@ -416,7 +416,7 @@ def test_column_ranges(layout, seed, n, d, threads):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(seed=seeds, n=sizes, d=st.integers(1, 9), threads=st.integers(1, 3))
 def test_row_hashes(layout, seed, n, d, threads):
-    """The same number for all layouts; every value counts, and its place does."""
+    """The same hash for all layouts; it depends on every value and its place."""
     rng = rng_of(seed)
     X = some_rows(rng, n, d)
     rows, out = as_rows(LAYOUTS[layout](X), threads), np.empty(n, dtype=np.uint64)
@@ -431,7 +431,7 @@ def test_row_hashes(layout, seed, n, d, threads):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(seed=seeds, n=st.integers(1, 20), d=st.integers(1, 9), decades=st.integers(0, 12), threads=st.integers(1, 3))
 def test_compensated_scores(layout, seed, n, d, decades, threads):
-    """As if computed without rounding: the error is the square of a last digit, times what was added up."""
+    """The relative error is of the order of the squared unit round-off."""
     rng = rng_of(seed)
     X = LAYOUTS[layout](rng.normal(size=(n, d)) * 10.0 ** rng.integers(-decades, decades + 1, size=d))
     values = X.toarray() if sparse.issparse(X) else np.asarray(X)

@@ -101,7 +101,7 @@ def test_look(seed, n, K, threads):
     still=st.booleans(),
 )
 def test_exact_search_against_every_breakpoint(seed, n, K, tilt, curvature, still):
-    """Thousands of segments, with ties and lines of slope 0: no breakpoint is better than the step that is found."""
+    """Thousands of segments, with ties and lines of slope 0: no breakpoint is better than the step found."""
     rng = rng_of(seed)
     (f, y, s), to = problem(rng, n, K), some_scores(rng, n, K)
     if still:

@@ -40,7 +40,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def logger() -> Iterator[logging.Logger]:
-    """The package's logger as in a fresh program, put back afterwards."""
+    """The package's logger without handlers, restored afterwards."""
     found = logging.getLogger("cutsvm")
     before = found.level, found.handlers[:], found.propagate
     found.setLevel(logging.NOTSET)

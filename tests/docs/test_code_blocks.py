@@ -1,4 +1,4 @@
-"""Every code block of the documentation runs, or is on the list of what cannot; so does the table of bad input."""
+"""Every code block of the documentation runs or is listed in NOT_RUN; the table of bad input is up to date."""
 
 from __future__ import annotations
 

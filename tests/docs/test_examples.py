@@ -1,4 +1,4 @@
-"""What the documentation shows runs: examples, docstrings, and links within the tree. Its code blocks: docs/."""
+"""Examples and docstrings run; links within the tree are valid. test_code_blocks.py runs the pages."""
 
 import doctest
 import re

@@ -1,4 +1,4 @@
-"""Checkpoints: a fit that was cut off goes on from its file, with bounds that hold, and ends where it would have."""
+"""Checkpoints: an interrupted fit resumes from its file with valid bounds and reaches the same solution."""
 
 import errno
 import logging
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.usefixtures("every_iteration")
 
 @pytest.fixture(scope="module")
 def every_iteration():
-    """Checkpoints are written after every iteration; that they are on the disk then is not waited for."""
+    """Checkpoints are written after every iteration, without fsync."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         patch.setattr(checkpoint, "FIRST", 0.0)
@@ -54,7 +54,7 @@ def every_iteration():
 
 
 def in_pieces(solver, oracle, C, path, *, tol=1e-6, steps=4, most=200):
-    """Results of runs of a few iterations each, every one from the file that the last one left."""
+    """Results of runs of a few iterations each, every one resumed from the last one's file."""
     results = []
     for _ in range(most):
         file = Checkpoint(path, Fingerprint({}, {}))
@@ -69,7 +69,7 @@ def in_pieces(solver, oracle, C, path, *, tol=1e-6, steps=4, most=200):
 
 
 def check_bounds(results, low, high, C):
-    """low <= min F <= high, and both bounds only get better, whatever happened in between."""
+    """low <= min F <= high, and both bounds are monotone across interruptions."""
     slack = 1e-9 * high + 1e-12 * C
     primal, lower, iteration = np.inf, 0.0, -1
     for result in results:
@@ -126,7 +126,7 @@ class EnoughError(Exception):
 
 
 def cut_off(model, records, *data, **more):
-    """Fits until so many records were seen, and then raises."""
+    """Fits until `count` records were seen, then raises."""
     seen = []
 
     def count(record):
@@ -203,7 +203,7 @@ def test_pairs(make, solver, tmp_path):
 
 
 def test_data_on_disk_and_in_memory_share_a_checkpoint(tmp_path):
-    """memory_limit and n_jobs may change between two calls, and with them where the rows are."""
+    """memory_limit and n_jobs may change between two calls, and with them whether rows are on disk."""
     X, y = long_data(n=4000, d=10)
     convert((X, y), tmp_path / "store")
     path, store = tmp_path / "file", tmp_path / "store"
@@ -235,7 +235,7 @@ def test_limits_apply_to_each_call(tmp_path):
 
 
 def test_nothing_is_written_before_the_first_bound(sift_anything, tmp_path):
-    """Sifting solves a sample first; until then there is nothing to go on from."""
+    """Sifting solves a sample first; before that there is no state to resume from."""
     X, y = long_data(n=3000, d=4)
     path, there = tmp_path / "file", []
     LinearSVC(tol=1e-5, solver="sifting", checkpoint=path, callbacks=[lambda _: there.append(path.exists())]).fit(X, y)
@@ -288,7 +288,7 @@ def test_resuming_is_logged(tmp_path, caplog):
 
 @pytest.fixture
 def saved(tmp_path):
-    """Data, a model and the file that it left."""
+    """Data, an interrupted model and its checkpoint."""
     X, y = long_data(n=500, d=5)
     model = LinearSVC(tol=1e-6, solver="ocas", checkpoint=tmp_path / "file")
     cut_off(model, 4, X, y)
@@ -372,7 +372,7 @@ def test_damaged_file_is_named_and_kept(saved, damage, says):
 
 
 def test_inconsistent_file_raises(saved):
-    """One that was made by hand: the checksum is right, and what it says cannot be."""
+    """A crafted file with a valid checksum and inconsistent contents."""
     from cutsvm.io.models.model_format import pack, unpack
 
     X, y, model = saved
@@ -438,7 +438,7 @@ def test_unwritable_file_does_not_end_the_fit(tmp_path, monkeypatch):
 
 
 def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
-    """A file that takes long to write is written less often; the first one comes early."""
+    """A file that takes long to write is written less often; the first one is written early."""
     now, times = 0.0, []
 
     def slow(path, pieces, **more):
@@ -486,7 +486,7 @@ print(model.history_[0]["iteration"], model.converged_, model.objective_, model.
 
 @pytest.mark.slow
 def test_sigkill(tmp_path):
-    """At any moment: what is there is a whole checkpoint, and the next process goes on from it."""
+    """At any moment the file is a complete checkpoint, and the next process resumes from it."""
     path = tmp_path / "file"
     words = [sys.executable, "-c", FIT, str(path), str(ROOT)]
     for wait in np.random.default_rng().uniform(0.0, 0.3, size=2):
@@ -506,7 +506,7 @@ def test_sigkill(tmp_path):
 
 
 def test_planes_with_huge_offsets_are_read_back(tmp_path):
-    """Weights over many decades: what one fit wrote the next one reads."""
+    """Weights over many decades: the next fit reads the checkpoint."""
     X, y = np.array([[-0.6], [0.0], [0.5], [0.2]]), [0, 0, 0, 1]
     model = LinearSVC(C=1e3, solver="dcd", fit_intercept=False, max_iter=2, checkpoint=tmp_path / "checkpoint")
     weights = np.array([2e15, 2e212, 2e8, 1e-100])

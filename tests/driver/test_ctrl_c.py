@@ -1,4 +1,4 @@
-"""Ctrl-C, as a signal to a process at work: it ends soon, and what there is is kept."""
+"""SIGINT to a running process: it ends soon, and the model is kept."""
 
 import os
 import signal
@@ -65,7 +65,7 @@ def test_signal_ends_a_fit_and_keeps_the_model(name):
 
 
 def test_signal_ends_a_native_call():
-    """The call itself: seconds of coordinate ascent, without a look at Python's signals of its own."""
+    """One call of coordinate ascent that takes seconds and does not return to Python."""
     code = """
 from cutsvm._native import core
 X, y = two(3_000, 5)
@@ -114,7 +114,7 @@ def test_the_command_line_keeps_the_model(tmp_path):
 
 
 def test_signal_ends_a_grid_search():
-    """The fit keeps its model, and would let the search go on with the next."""
+    """The fit keeps its model and raises the interruption again for the search."""
     fits = []
 
     class Interrupted(LinearSVC):

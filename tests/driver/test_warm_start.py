@@ -1,4 +1,4 @@
-"""warm_start: what still holds is used again, what does not never is."""
+"""warm_start: planes and dual vectors that are still valid are reused, others are not."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""What is returned is what was certified: bounds and objectives against exact arithmetic, where float64 runs short."""
+"""Bounds and objectives against exact arithmetic, where float64 is not precise enough."""
 
 from fractions import Fraction
 
@@ -37,7 +37,7 @@ def exact_objective(model, X, y, C, weights=None):
 
 
 def assert_honest(model, exact):
-    """The objective is that of the model that is returned, and `converged_` says what is so."""
+    """objective_ is F at the returned model, and `converged_` is true only if the gap is within tol."""
     assert abs(Fraction(model.objective_) - exact) <= Fraction(1e-9) * exact
     assert Fraction(model.lower_bound_) <= exact
     assert model.gap_ == (model.objective_ - model.lower_bound_) / model.objective_
@@ -63,7 +63,7 @@ def exact_planes(X, slopes):
     intercept=st.sampled_from(Intercept),
 )
 def test_the_bound_is_below_every_objective(seed, n, d, decades, intercept):
-    """Planes that were added to and taken from for a while, rows far from 0, weights over decades: F is never below."""
+    """Planes updated many times, rows far from 0, weights over decades: the bound is never above F."""
     rng = rng_of(seed)
     X = rng.normal(size=(n, d)) + 10.0 ** rng.integers(0, decades + 1, size=d)
     a = rng.choice([-1.0, 1.0], size=n) * 10.0 ** rng.uniform(-decades, decades, size=n)
@@ -127,7 +127,7 @@ def test_errors_of_the_slopes_of_pairs(levels, seed, n, decades):
 
 
 def test_infeasible_weights_do_not_raise_the_bound():
-    """Weights above 1 in a shard, or below 0, are brought back before anything is claimed."""
+    """Weights above 1 in a shard, or below 0, are projected before the bound is computed."""
     X, a = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
     oracle = Oracle(as_rows(X), Hinge(a))
     planes = oracle.planes(oracle.at(np.zeros(1)))
@@ -337,7 +337,7 @@ def test_the_objective_at_every_point_of_a_path():
 
 
 def test_warning_states_the_gap():
-    """The gap is a share of the objective reached; the words are a share of the best."""
+    """gap_ is relative to the objective reached; the message is relative to the lower bound."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
     y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)

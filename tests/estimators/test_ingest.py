@@ -1,4 +1,4 @@
-"""One way in: arrays, frames, files and stores give every estimator the same rows, weights, queries and names."""
+"""ingest: arrays, frames, files and stores give every estimator the same rows, weights, queries and names."""
 
 import numpy as np
 import pandas as pd

@@ -57,7 +57,7 @@ def test_scikit_learn_conventions_of_other_kernels(estimator, check):
 
 @pytest.mark.slow
 def test_array_api_check_runs():
-    """scikit-learn skips this one unless SciPy was told beforehand."""
+    """scikit-learn skips this check unless SCIPY_ARRAY_API is set."""
     code = (
         "from sklearn.utils.estimator_checks import check_estimator; from cutsvm import KernelSVC\n"
         "estimators = [KernelSVC(solver=solver) for solver in ('sgd', 'isda', 'min_norm')]\n"

@@ -1,4 +1,4 @@
-"""KernelSVC: what its certificate is worth, and when it says that it has converged."""
+"""KernelSVC: validity of the certificate, and when a fit has converged."""
 
 import warnings
 from functools import partial

@@ -1,4 +1,4 @@
-"""KernelSVC: what ends a fit before its time, and what is refused."""
+"""KernelSVC: limits that end a fit early, and invalid input."""
 
 import warnings
 
@@ -27,7 +27,7 @@ def three():
 
 
 def usable(model, X, y):
-    """A model with a proof, that predicts no worse than chance."""
+    """A model with a certificate that predicts no worse than chance."""
     assert not model.converged_
     assert 0.0 <= model.lower_bound_ <= model.objective_ and 0.0 <= model.gap_ <= 1.0
     assert np.isfinite(model.decision_function(X)).all()
@@ -110,7 +110,7 @@ def test_ctrl_c_in_sgd(kernel, limit, certify, three, monkeypatch):
 @pytest.mark.parametrize("solver", DUAL_METHODS, ids=repr)
 @pytest.mark.parametrize("how", [Status.INTERRUPTED, Status.CALLBACK])
 def test_ctrl_c_and_callbacks_end_a_dual_method(how, solver, limit, three):
-    """What ends one pair of classes ends them all."""
+    """An interruption of one pair of classes ends all pairs."""
     X, y = three
     seen = []
 
@@ -155,7 +155,7 @@ def test_without_a_certificate(three):
 
 
 def test_kernel_values_equal_in_float32(three):
-    """The proof is in float64: where the values that were kept do not allow tol, the fit says so."""
+    """The certificate is in float64: where float32 kernel values do not allow tol, the fit warns."""
     X, y = three
     with pytest.warns(ConvergenceWarning, match="rounding errors do not allow a smaller gap.*raise tol"):
         model = KernelSVC(1e4, solver="isda", gamma=0.01, tol=1e-9, max_iter=200).fit(X[:30], y[:30] > 0)

@@ -44,7 +44,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 @pytest.mark.slow
 def test_array_api_check_runs():
-    """scikit-learn skips this one unless SciPy was told beforehand."""
+    """scikit-learn skips this check unless SCIPY_ARRAY_API is set."""
     code = (
         "from sklearn.utils.estimator_checks import check_estimator; from cutsvm import LinearSVC\n"
         "results = [r for s in ('auto', 'ocas', 'cpa') for r in check_estimator(LinearSVC(solver=s), on_skip=None)]\n"

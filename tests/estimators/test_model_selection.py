@@ -1,4 +1,4 @@
-"""Nested cross-validation: the same as fits of their own, shared or not, and what it says to bad input."""
+"""Nested cross-validation: equal to separate fits, with kernel values shared or not; bad input."""
 
 from functools import partial
 
@@ -99,7 +99,7 @@ class InOrder:
 
 
 class Given:
-    """A splitter that looks at nothing but the number of rows."""
+    """A splitter that uses only the number of rows."""
 
     def __init__(self, folds):
         self.folds = folds

@@ -1,4 +1,4 @@
-"""linear_path, ranking_path: every point with a certificate that holds, the same answer as a fit of its own."""
+"""linear_path, ranking_path: every point has a valid certificate and equals a separate fit."""
 
 import warnings
 

@@ -83,7 +83,7 @@ def test_more_classes(multi_class):
 
 
 def test_weights_pass_to_fits_and_scores(data):
-    """A row of weight 0 is no row, neither to train on nor to score."""
+    """A row of weight 0 is used neither to train nor to score."""
     X, y = data
     spoilt = y.copy()
     spoilt[::5] = 1 - spoilt[::5]

@@ -36,7 +36,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 @pytest.mark.slow
 def test_array_api_check_runs():
-    """scikit-learn skips this one unless SciPy was told beforehand."""
+    """scikit-learn skips this check unless SCIPY_ARRAY_API is set."""
     code = (
         "from sklearn.utils.estimator_checks import check_estimator\n"
         "from cutsvm import OrdinalSVC, RankingSVM, ROCAreaSVC\n"

@@ -1,4 +1,4 @@
-"""Which solver is chosen, and that it is said."""
+"""Which solver is chosen, and how the choice is reported."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Cutting planes for many C at once: bounds at every pass, few passes, and an end where they do not help."""
+"""Cutting planes for many C at once: bounds at every pass, few passes, and when batching stops."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def set_out(oracle, Cs):
 
 @pytest.fixture
 def from_anywhere(monkeypatch):
-    """No start is too bad."""
+    """Every start is accepted."""
     monkeypatch.setattr(abreast, "FAR", np.inf)
 
 
@@ -108,7 +108,7 @@ def test_multiclass_values_of_C_are_solved_in_turn():
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_sifting_continues_with_the_remaining_C(monkeypatch, intercept):
-    """All of it, if the planes never help."""
+    """Sifting solves all C if batched planes do not help."""
     monkeypatch.setattr(abreast, "FAR", 0.0)
     X, a = long_data()
     Cs = [1e-5, 1e-3, 1e-2]

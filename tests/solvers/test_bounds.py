@@ -133,7 +133,7 @@ def test_threads_do_not_change_a_bit(intercept, shards, overlapping):
 @pytest.mark.parametrize("shards", [1, 8])
 @pytest.mark.parametrize("C", [1e2, 1e6, 1e9])
 def test_bound_survives_round_off(C, shards, intercept):
-    """Classes far apart and a huge C: planes of a few rows, left over from sums of thousands."""
+    """Distant classes and a huge C: slopes are small differences of large sums."""
     rng = np.random.default_rng(0)
     a = rng.choice([-1.0, 1.0], size=3000)
     X = rng.normal(size=(3000, 20))
@@ -154,7 +154,7 @@ def test_bound_survives_round_off(C, shards, intercept):
 @pytest.mark.parametrize("sort", [True, False])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_rows_sorted_by_label(sort, intercept, overlapping):
-    """Shards that hold one class only are as good as any."""
+    """Shards may hold one class only."""
     X, y = overlapping
     order = np.argsort(y, kind="stable") if sort else np.arange(len(y))
     result = run(OCAS(shards=16), risk_of(X[order], y[order].astype(float), intercept), 1.0, Stop(tol=1e-5))

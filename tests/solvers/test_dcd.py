@@ -1,4 +1,4 @@
-"""Coordinate descent as a solver; its kernel has tests of its own."""
+"""Coordinate descent as a solver; tests/core/test_dcd.py tests the kernel."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_duplicate_columns_are_summed():
 
 
 def test_resumes_from_a_dual_vector():
-    """A risk keeps the dual vector of the last run on it."""
+    """A run starts from the dual vector of the last run."""
     X, a = long_data(n=8000)
     oracle = risk_of(X, a)
     first = run(DCD(), oracle, 0.1, Stop(tol=1e-4))

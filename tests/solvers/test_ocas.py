@@ -1,4 +1,4 @@
-"""What OCAS does about a line search that goes nowhere."""
+"""OCAS when the line search makes no step."""
 
 from itertools import islice
 
@@ -16,7 +16,7 @@ C = 1e-3
 
 
 class NoStep:
-    """A search that stays where it is."""
+    """A line search that returns a step of 0."""
 
     def __call__(self, line, tilt, curvature, base=0.0):
         return 0.0
@@ -47,7 +47,7 @@ def test_a_nudge_leaves_the_stall(stalled, intercept):
 
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
 def test_the_best_point_is_kept_while_the_centre_is_worse(stalled, intercept):
-    """From a start that is as good as the best, every nudge goes uphill."""
+    """From an optimal start every nudge increases the objective."""
     X, a = long_data(2000)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SEARCHES, "exact", Exact)

@@ -1,4 +1,4 @@
-"""Values that are refused, with the message of each."""
+"""Invalid values, with the message of each."""
 
 import numpy as np
 

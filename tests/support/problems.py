@@ -37,7 +37,7 @@ def joint_risk(X, y, s=None, intercept="none", layout="float64", threads=1):
 
 
 def from_disk(oracle, room=None):
-    """The same risk, as if there were no memory for numbers of all rows, and for this many rows themselves."""
+    """The same oracle, without memory for vectors over all rows, and with memory for `room` rows."""
     oracle.rows.held, oracle.rows.room = False, room
     return oracle
 

@@ -9,7 +9,7 @@ sizes = st.integers(1, 40) | st.sampled_from([4095, 4096, 4097, 9000])
 
 
 def examples(count):
-    """Another number of examples than 60; like 60 it grows and shrinks with the profile."""
+    """`count` examples in the default profile of 60, and proportionally many in others."""
     return settings(max_examples=max(1, count * settings.default.max_examples // 60))
 
 

@@ -1,4 +1,4 @@
-"""Threads: how many, and who has the cores."""
+"""Numbers of threads of fits and of BLAS."""
 
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
@@ -26,7 +26,7 @@ def _count(pipe):
 
 
 def test_daemon_process_has_threads():
-    """joblib gives a daemonic process one job, since it may not start processes; threads are another matter."""
+    """joblib gives a daemonic process one job, since it may not start processes; threads are allowed."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_count, args=(theirs,), daemon=True)

@@ -1,4 +1,4 @@
-"""A warning points at the line that called us, however many layers there are between."""
+"""Warnings point at the line that called cutsvm."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Pictures of a fit."""
+"""Plots of a fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of a fitted model: margins, weights, and scikit-learn's ROC curve."""
+"""Plots of a fitted model: margins, weights, and scikit-learn's ROC curve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report: what it says of every kind of model, and that it is one whole, safe, self-contained page."""
+"""The report of every kind of model: contents, well-formed HTML, no external resources, no scripts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Page(HTMLParser):
 
 
 def checked(page: str) -> Page:
-    """The page, once it is known to be whole, to load nothing and to run nothing."""
+    """The page, checked to be well-formed, to load nothing and to run nothing."""
     assert page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>")
     parsed = Page(page)
     assert len(parsed.ids) == len(set(parsed.ids))
@@ -91,7 +91,7 @@ def rows() -> tuple[Any, Any]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes a second or two a page; where it is about words, the pictures are empty."""
+    """Replaces the plots, which take a second or two, by empty ones."""
     monkeypatch.setattr("cutsvm.display.report.pictures._svg", lambda picture: Markup("<svg></svg>"))
 
 

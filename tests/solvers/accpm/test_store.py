@@ -1,4 +1,4 @@
-"""The analytic-centre solver from rows on disk: the same sums and answers, files that go, memory that stays small."""
+"""The analytic-centre solver from rows on disk: the same sums and answers, files removed, bounded memory."""
 
 import errno
 from itertools import islice

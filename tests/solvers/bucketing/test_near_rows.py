@@ -1,4 +1,4 @@
-"""Reading only rows that are near: values, lines and planes are those of all rows, and so are the solvers' steps."""
+"""Reading only near rows: values, lines, planes and solver steps equal those of all rows."""
 
 import numpy as np
 import pytest

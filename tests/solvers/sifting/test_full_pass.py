@@ -1,4 +1,4 @@
-"""Sifting that keeps nothing per row: the same answer from few reads, and files for what must be kept."""
+"""Sifting without memory per row: the same answer in few passes, with temporary files."""
 
 import errno
 import os
@@ -37,7 +37,7 @@ def test_same_answer_as_with_scores_in_memory(intercept, layout, room):
 
 
 def test_little_memory_takes_few_passes():
-    """One to thin, one to sift, one or two to verify."""
+    """One pass to sample, one to build the working set, one or two to verify."""
     X, a = long_data()
     result = run(Sifting(), from_disk(risk_of(X, a), 1500), 100.0 / len(a), Stop(tol=1e-3))
     assert result.status is Status.CONVERGED

@@ -1,4 +1,4 @@
-"""Sifting: a risk over few rows that bounds the risk over all, and the solver around it."""
+"""Sifting: the risk of a working set bounds the risk of all rows; the solver."""
 
 from itertools import islice
 
@@ -53,7 +53,7 @@ def test_working_set_risk_is_below_the_risk(intercept, seed, n, d, band):
 @pytest.mark.parametrize("intercept", ["none", "regularized"])
 @given(seed=seeds, n=st.integers(6, 50), shards=st.integers(1, 6))
 def test_planes_stay_valid_when_rows_join(intercept, seed, n, shards):
-    """Old and new planes in one bundle: what they say of the risk together is still below it."""
+    """Old and new planes in one bundle bound the risk from below."""
     rng = rng_of(seed)
     X, a = rng.normal(size=(n, 3)), rng.choice([-1.0, 1.0, 2.0], size=n)
     full = risk_of(X, a, intercept)

@@ -1,4 +1,4 @@
-"""The code blocks of the documentation: what they are, and what there is to do in them.
+"""The code blocks of the documentation, and how each is run.
 
     ```python          a script, or a session with >>>
     ```sh, indented    commands: `cutsvm ...`, `python -c ...`, `python benchmarks/...`, or one of NOT_RUN
@@ -133,7 +133,7 @@ def typed(block: Block) -> list[tuple[str, list[str]]]:
 
 
 def kinds(block: Block) -> Counter[str]:
-    """How much of what there is to do in a block. What is not known is an error."""
+    """The number of commands of each kind in a block; an unknown command raises."""
     try:
         if block.language in PYTHON:
             return Counter(["session" if block.is_session else "script"])

@@ -80,12 +80,12 @@ def run_command(command: Command) -> int:
 
 
 def without_figures(text: str) -> str:
-    """They differ from machine to machine, the words do not."""
+    """The text without its numbers, which differ between machines."""
     return re.sub(r"\d+(\.\d+)?(e[+-]\d+)?", "0", text).strip()
 
 
 class Parsed(BaseException):
-    """The options were fine; here the work would begin."""
+    """Raised once the options have been parsed."""
 
 
 def parse_options(words: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""What the blocks of the documentation start from: names, and files in the current folder.
+"""Setups of the documentation's code blocks: names, and files in the current folder.
 
 <!-- setup: NAME --> before a block calls one of these; names and files stay until the end of the page.
 """

@@ -1,1 +1,1 @@
-"""NumPy twins of the compiled kernels: slow, short and easy to believe."""
+"""NumPy twins of the compiled kernels: slow, short and easy to verify."""
