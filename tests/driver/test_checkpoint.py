@@ -126,7 +126,7 @@ class EnoughError(Exception):
 
 
 def cut_off(model, records, *data, **more):
-    """Fits until `count` records were seen, then raises."""
+    """Fits until `records` records were seen, then raises."""
     seen = []
 
     def count(record):

@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks: what they are told of a fit, and that they can end it."""
+"""scikit-learn's callbacks: events of a fit, and how a callback ends it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TWO = (Y > 1).astype(int)
 
 
 class Witness:
-    """Writes down what it is told."""
+    """Records its events."""
 
     def __init__(self, most: int = 1000) -> None:
         self.most = most

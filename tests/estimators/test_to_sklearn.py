@@ -1,4 +1,4 @@
-"""Models of ours in the hands of other tools: scikit-learn's LinearSVC, ONNX, skops."""
+"""cutsvm's models in scikit-learn's LinearSVC, ONNX and skops."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Fuzzing of every way in: `python -m tests.fuzz.run --target npz --inputs 10000`."""
+"""Fuzzing of every reader: `python -m tests.fuzz.run --target npz --inputs 10000`."""

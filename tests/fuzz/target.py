@@ -1,4 +1,4 @@
-"""What all fuzzing targets share."""
+"""Shared by all fuzzing targets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def require(holds: Any, what: str) -> None:
 
 
 class Target:
-    """A way in. `make` makes an input; `check` gives it to the package: True accepted, False refused.
+    """A reader. `make` makes an input; `check` gives it to the package: True accepted, False refused.
 
     `check` raises nothing but findings: the package's own errors are refusals only if they name the file.
     """

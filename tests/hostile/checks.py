@@ -1,4 +1,4 @@
-"""What a fit promises, held against the exact optimum."""
+"""Checks of a fit against the exact optimum."""
 
 from __future__ import annotations
 

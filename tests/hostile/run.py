@@ -38,7 +38,7 @@ TINY = 1e-12  # violations of a bound below this share are listed apart
 
 @dataclass
 class FitResult:
-    """What became of one fit."""
+    """The result of one fit."""
 
     number: int
     fit: str

@@ -1,4 +1,4 @@
-"""What `cutsvm check` says of good, odd and broken files."""
+"""`cutsvm check` on good, unusual and broken files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of several kinds one after the other, and rows that change their form."""
+"""Stacked rows, and conversions between layouts."""
 
 import numpy as np
 import pytest
@@ -116,7 +116,7 @@ def test_dense_rows_stay_dense_where_csr_does_not_pay(monkeypatch):
 
 
 def test_density_is_estimated_from_a_sample():
-    """Only some rows are looked at: these are empty, and the others are copied all the same."""
+    """Only sampled rows are read to estimate density; here they are empty, and the others are dense."""
     step = 3
     X = np.ones((step * COMPRESSION.sample_rows, COMPRESSION.min_features))
     X[::step] = 0.0

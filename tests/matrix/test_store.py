@@ -198,7 +198,7 @@ def test_auto_sifts_rows_on_disk(both, monkeypatch):
 
 @pytest.mark.parametrize("room", [2_000, 4_000, 9_000])
 def test_little_memory(both, room):
-    """U outgrows the room, and the answer is as good as ever."""
+    """The working set outgrows the memory; the answer is as accurate."""
     rows = StoreRows(both[1].store, 2, room=room)
     data = open_dataset(both[1].store.path)
     signed = np.where(data.y > 0, 1.0, -1.0)

@@ -338,7 +338,7 @@ def test_no_sample_of_few_rows_or_without_pairs():
 
 
 def test_zero_step_is_no_start_of_the_next_search():
-    """The next search would double its way up from there."""
+    """The next search would have to double its step many times."""
     y, f = np.array([0.0, 1.0]), np.array([0.0, 0.5])
     search, looks = Exact(), []
     assert search(Pairwise(y, np.ones(2), np.array([0, 2])).line(f, -f), 0.0, 1.0) == 0.0

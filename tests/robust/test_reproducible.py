@@ -34,7 +34,7 @@ def bits(model):
 
 
 def test_memory_that_other_programs_use_changes_nothing(store, monkeypatch):
-    """Free memory comes and goes; what a process holds differs by some pages from run to run."""
+    """Neither free memory nor the pages that a process holds change the model."""
     settings = memory.MemorySettings()
     limit = 5 * settings.step + settings.fixed + 12_000_000  # a few thousand rows can be held: the plan matters
     held = 4 * settings.step + 1_000_000

@@ -1,4 +1,4 @@
-"""Model files of kernel machines: a loaded model predicts the same bits, and nothing in a bad file is believed."""
+"""Model files of kernel machines: a loaded model predicts the same bits, and bad files raise."""
 
 from __future__ import annotations
 

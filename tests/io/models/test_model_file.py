@@ -1,4 +1,4 @@
-"""Model files: what is written comes back, and nothing in a bad file is believed."""
+"""Model files: round trips are exact, and bad files raise."""
 
 from __future__ import annotations
 

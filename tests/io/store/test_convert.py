@@ -120,7 +120,7 @@ def test_svmlight(rows, tmp_path, first, packed):
 
 @pytest.mark.parametrize("place", [0, N // 2, N - 1])
 def test_one_query_of_svmlight_is_text(rows, tmp_path, place, read_with):
-    """All are text then, whatever was written before and comes after."""
+    """One text id makes all ids text."""
     read_with(column_bytes=8 * 1000)
     X, y, _, qid = rows
     names = qid.astype(object)

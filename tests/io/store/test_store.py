@@ -1,4 +1,4 @@
-"""A store is complete or says that it is not, whatever happens while it is written or afterwards."""
+"""A store is complete, or is reported as incomplete or damaged."""
 
 import errno
 import json
