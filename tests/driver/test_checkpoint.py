@@ -222,7 +222,7 @@ def test_limits_apply_to_each_call(tmp_path):
     path = tmp_path / "file"
     model = LinearSVC(tol=1e-6, solver="cpa", checkpoint=path, max_iter=4)
     for call in range(1, 4):
-        with pytest.warns(ConvergenceWarning, match="The same call goes on from .*file"):
+        with pytest.warns(ConvergenceWarning, match="The same call resumes from .*file"):
             model.fit(X, y)
         assert model.n_iter_ == 4 * call and path.exists()
     model.set_params(max_iter=10_000, max_time=1e-9)

@@ -54,7 +54,7 @@ def test_fixed_epochs_end_with_a_certificate(two):
     assert text.startswith(
         f"Stopped at a gap of {model.gap_:.2g} (tol=0.001): the epochs asked for are done. It is within "
     )
-    assert 'epochs="auto" goes on until the gap is within tol' in text
+    assert 'epochs="auto" continues until the gap is within tol' in text
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         loose = KernelSVC(10.0, epochs=3, tol=0.99).fit(X, y)

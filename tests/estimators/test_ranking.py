@@ -347,7 +347,7 @@ def test_levels_and_thresholds(graded):
     assert mean_absolute_error(y, model.predict(X)) < 0.3
     assert model.score(X, y) == pytest.approx(pair_accuracy(model.decision_function(X), y))
     assert_array_equal(model.classes_, [1, 2, 3, 4, 5])
-    with pytest.raises(ValueError, match="y has the label 9, which the model does not know"):
+    with pytest.raises(ValueError, match="y has the label 9, which is no class of the model"):
         model.score(X, np.where(y == 2, 9, y))
 
 
@@ -472,7 +472,7 @@ def test_a_file_under_a_limit_stays_on_disk(tmp_path, caplog):
 def test_queries_on_disk_must_be_contiguous(ranked_store, tmp_path):
     path, X, y, qid = ranked_store
     cutsvm.convert((X, y), tmp_path / "mixed", qid=qid[::7].repeat(7)[:3000] % 5)
-    with pytest.raises(ValueError, match="must stand side by side in the store"):
+    with pytest.raises(ValueError, match="must be consecutive in the store"):
         RankingSVM(memory_limit="4GB").fit(tmp_path / "mixed")
     with pytest.raises(ValueError, match=r"memory_limit is 1 MB: too little for a fit; expected at least \d+ MB"):
         RankingSVM(memory_limit="1MB").fit(path)
@@ -513,7 +513,7 @@ def test_labelled_pairs_resume_from_a_checkpoint(kind, ranked_store, tmp_path):
     _, X, y, _ = ranked_store
     y = (y > 0).astype(int)
     params = {"C": 1e3, "solver": "cpa", "tol": 1e-6, "checkpoint": tmp_path / "fit.ck"}
-    with pytest.warns(ConvergenceWarning, match="The same call goes on from"):
+    with pytest.warns(ConvergenceWarning, match="The same call resumes from"):
         first = kind(**params, max_iter=3).fit(X, y)
     second = kind(**params).fit(X, y)
     assert second.converged_ and second.history_[0]["iteration"] == first.n_iter_ == 3

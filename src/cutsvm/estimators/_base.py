@@ -88,7 +88,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
 
     @property
     def status_(self) -> Status:
-        """How the fit ended. Its name is what is stored: text, unlike an enum, can be loaded by skops."""
+        """How the fit ended; stored by its name, since skops loads text and no enums."""
         name: str | None = self.__dict__.get("_status")
         if name is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'status_': it is not fitted")
@@ -99,7 +99,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         self._status = status.name
 
     def _check_params(self) -> Solver:
-        """The solver object, once every parameter is known to be legal."""
+        """Checks every parameter, and returns the solver object."""
         validation.positive("C", self.C)
         validation.positive("tol", self.tol)
         validation.whole("max_iter", self.max_iter, least=1)
@@ -164,7 +164,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if spread > 1e4:
             scale = f"scale the features (the largest is {spread:.0e} times the smallest)"
             advice = f"{advice}, or {scale}" if advice else scale
-        later = "" if self.checkpoint is None else f" The same call goes on from {os.fspath(self.checkpoint)}."
+        later = "" if self.checkpoint is None else f" The same call resumes from {os.fspath(self.checkpoint)}."
         share = describe_gap(self.gap_)
         proven = f"The model is {share}" if share else "So far nothing is proven of the objective"
         return (
@@ -174,7 +174,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         )
 
     def _memory(self, label: str = "") -> Slot | None:
-        """With warm_start: what is kept of one problem from fit to fit."""
+        """With warm_start: the state of one problem that is kept for the next fit."""
         if not self.warm_start:
             self.__dict__.pop("_warm", None)
             return None

@@ -106,7 +106,7 @@ class Folds:
                 final = pool.submit(last)
                 try:
                     wait([*waiting, final])
-                except KeyboardInterrupt:  # it is raised in the main thread: the others have to be told
+                except KeyboardInterrupt:  # raised in the main thread only: the event stops the others
                     self._stop.set()
                 except BaseException:
                     self._stop.set()

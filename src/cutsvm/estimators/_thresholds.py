@@ -10,7 +10,7 @@ import numpy as np
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm._utils.warn import warn
 
-# The cost of a row of some level (an array of them) that is put at another one.
+# The cost of predicting level `at` for rows of other levels.
 COSTS: dict[str, Callable[[Ints, int], Vector]] = {
     "absolute": lambda levels, at: np.abs(levels - at).astype(np.float64),
     "zero_one": lambda levels, at: (levels != at).astype(np.float64),
@@ -26,7 +26,7 @@ def best_thresholds(scores: Vector, levels: Ints, weights: Vector, count: int, l
 
         A_0(t) = P_0(t),    A_r(t) = P_r(t) + min over u <= t of (A_{r-1}(u) - P_r(u))
 
-    and level r begins at the minimiser u. A threshold stands halfway between the scores beside its cut, or 1 beyond the
+    and level r begins at the minimiser u. A threshold is halfway between the scores beside its cut, or 1 beyond the
     last one.
     """
     some = np.flatnonzero(weights > 0.0)

@@ -42,7 +42,7 @@ __all__ = ["KernelSVC"]
 
 
 class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
-    """Support vector machine with a kernel, by stochastic gradient steps or on the dual of the L2 machine.
+    """Support vector machine with a kernel: hinge loss by stochastic gradient steps, or squared hinge loss by its dual.
 
     For two classes it minimises, over w in the kernel's feature space,
 
@@ -58,24 +58,23 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         Weight of the loss against the margin; it means the same as in `sklearn.svm.SVC`.
     kernel : {"rbf", "poly", "linear", "precomputed"}, default="rbf"
         exp(-gamma |x - z|^2), (gamma x.z + coef0)^degree, x.z, or X itself: a square matrix of kernel values in `fit`,
-        and rows of values with the training rows later. It should be symmetric and positive semi-definite, which is
-        checked (beyond 2,000 rows by 30 steps of Lanczos' method). If it is not, "isda" and "min_norm" refuse it, and
-        "sgd" trains with a warning and without a bound: there is no best objective. "linear" with "sgd" makes no kernel
-        matrix.
+        and rows of values with the training rows in `predict`. It has to be symmetric and positive semi-definite, which
+        is checked (beyond 2,000 rows by 30 steps of Lanczos' method). Otherwise "isda" and "min_norm" refuse it, and
+        "sgd" trains with a warning and without a bound. "linear" with "sgd" computes no kernel matrix.
     gamma : {"scale", "auto"} or float, default="scale"
         "scale": 1 / (n_features X.var()). "auto": 1 / n_features.
     degree : int, default=3
     coef0 : float, default=0.0
-        At least 0: below, (gamma x.z + coef0)^degree is not positive semi-definite, and no kernel.
+        At least 0: below, (gamma x.z + coef0)^degree is not positive semi-definite.
     solver : {"sgd", "isda", "min_norm"} or a solver object, default="sgd"
         "sgd": NL-SGD, cycles over the shuffled rows, then coordinate ascent on the dual. "isda" and "min_norm": NN-ISDA
-        and MN-SVM, on the dual of the L2 machine. All go on until the certified gap is `tol`, except for "sgd" with a
+        and MN-SVM, on the dual of the L2 machine. All run until the certified gap is `tol`, except for "sgd" with a
         number of `epochs`, or where the kernel matrix does not fit into `memory_limit`. `cutsvm.kernel_machines` has
         them as objects.
     epochs : int or "auto", default="auto"
-        A number: so many cycles of NL-SGD and nothing else, which is the paper's algorithm. It has no bound to converge
-        to: `gap_` says what has come of it, and `converged_` is True only if that is within `tol`. "auto": 20,000 / n
-        of them, at least 2 and at most 20, and then the ascent.
+        A number: that many cycles of NL-SGD and no ascent, which is the paper's algorithm. It does not stop at a gap:
+        `converged_` is True only if `gap_` is within `tol` by then. "auto": 20,000 / n of them, at least 2 and at most
+        20, and then the ascent.
     average : float, default=0.5
         "sgd" gives the mean of the alphas of this last share of its steps; with 0 the last one.
     tol : float, default=1e-3
@@ -84,24 +83,23 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         Factors for the classes' weights; classes that are not named have 1.
     certify : bool, default=True
         Whether "sgd" computes objective and bound at the end: that takes the kernel values of all rows with the
-        support once more. Without it both are NaN, `converged_` is False, and nothing follows the epochs of "auto". The
-        other two know them anyway.
+        support once more. Without it both are NaN, `converged_` is False, and no ascent follows the epochs of "auto".
+        The other two always compute them.
     max_iter : int, default=10_000
         Limit on the cycles over the rows of "sgd", those of the ascent included, and on the rounds of "isda" and
         "min_norm", of 20,000 steps each.
     max_time : float, default=None
-        Limit in seconds for all of it, kernel values and certificate included. The model so far is kept, with its gap,
-        which is NaN if there was no time to compute it; so it is after Ctrl-C.
+        Limit in seconds, kernel values and certificate included. The model so far is kept, with its gap, which is NaN
+        if there was no time to compute it; the same holds after Ctrl-C.
     memory_limit : str or int, default=None
         For kernel values, which are float32: "2GB", or bytes; None is 1 GB. A matrix of all of them is kept if it fits.
         If not, "sgd" computes those of a block of rows with the support so far; the other two need it for each pair.
     random_state : int, RandomState or None, default=None
-        For the order of the rows in "sgd". None is 0, and not another order in every call: the same call gives the same
-        model, for any `n_jobs`.
+        For the order of the rows in "sgd". None is 0: the same call gives the same model, for any `n_jobs`.
     n_jobs : int, default=None
         Threads: None is 1, -1 all cores.
     callbacks : list of callables, default=None
-        Each is called with a `cutsvm.driver.run.Record` after every round; one that returns True ends the fit.
+        Each is called with a `cutsvm.Record` after every round; one that returns True ends the fit.
     verbose : int, default=0
         1: one line per round, and every 5 seconds of a longer one, through the logger "cutsvm", to stderr if it has no
         handler.
@@ -110,7 +108,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     ----------
     classes_ : ndarray of shape (n_classes,)
     support_ : ndarray of shape (n_support,)
-        Rows that f is made of, sorted by class.
+        Rows with a coefficient in f, sorted by class.
     support_vectors_ : ndarray or CSR of shape (n_support, n_features); empty if the kernel is precomputed
     n_support_ : ndarray of shape (n_classes,)
     dual_coef_ : ndarray of shape (n_classes - 1, n_support)
@@ -120,8 +118,8 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     gamma_ : float
         The gamma that was used.
     objective_, lower_bound_, gap_ : float
-        F summed over the pairs, a number that it cannot get below, and (objective_ - lower_bound_) / objective_; all
-        from kernel values in float64.
+        F summed over the pairs, a lower bound of its minimum, and (objective_ - lower_bound_) / objective_; all from
+        kernel values in float64.
     converged_, status_, n_iter_, history_ : as in `LinearSVC`; n_iter_ of "sgd" is its number of cycles over the rows
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
@@ -190,7 +188,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickles and skops: sparse support vectors as the arrays that they consist of, which need no trust."""
+        """For pickles and skops: sparse support vectors as plain arrays, which skops loads without trust."""
         state: dict[str, Any] = dict(super().__getstate__())
         if is_sparse(state.get("support_vectors_")):
             state["support_vectors_"] = sparse_parts(state["support_vectors_"])
@@ -244,7 +242,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         return self
 
     def _given_rounding(self, X: Any, solver: KernelSolver) -> float:
-        """How far X may be from a kernel matrix, infinity if it is none; why is in `_indefinite`."""
+        """The distance of X from a kernel matrix; infinity, with the reason in `_indefinite`, if it is indefinite."""
         try:
             return check_kernel_matrix(X)
         except IndefiniteKernelError as error:
@@ -313,8 +311,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         )
 
     def _warn_unless_converged(self, data: TrainingData) -> None:
-        asked_for = self.status_ is Status.EPOCHS and not self.certify  # without a gap there is nothing to tell
-        if not asked_for:
+        if self.status_ is not Status.EPOCHS or self.certify:  # without certificate, the epochs were all that was asked
             super()._warn_unless_converged(data)
 
     def _advice(self, data: TrainingData) -> str:
@@ -332,9 +329,9 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         known = "Nothing is proven about the best objective" if proven is None else f"It is {proven}"
         need = memory.format_bytes(4.0 * data.rows.n**2)
         remedy = (
-            f'memory_limit="{need}" holds the kernel matrix, with which the fit goes on until the gap is within tol'
+            f'memory_limit="{need}" holds the kernel matrix, with which the fit continues until the gap is within tol'
             if self.epochs == "auto"
-            else 'epochs="auto" goes on until the gap is within tol, more epochs bring it down slowly'
+            else 'epochs="auto" continues until the gap is within tol, more epochs reduce it slowly'
         )
         return f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. {known}; {remedy}."
 
@@ -362,11 +359,11 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             linear = self._scores(X)
             return linear.reshape(len(linear), -1)
         given = self.kernel == "precomputed"
-        # Of a matrix of kernel values one hears first that it has a NaN, then that it has too many columns.
+        # For a matrix of kernel values scikit-learn checks for NaN before it checks the number of columns.
         X = check_matrix(self, X, reset=False, ensure_all_finite=given)
         n_threads = threads.count(self.n_jobs, X.shape[0] * len(self.support_))
         scores = np.zeros((X.shape[0], len(self.classes_) * (len(self.classes_) - 1) // 2))
-        if not len(self.support_):  # a fit that was ended at once
+        if not len(self.support_):  # the fit ended before its first step
             return scores
         with threads.one_blas_thread():
             X, vectors = (X, X) if given else alike(X, self.support_vectors_)

@@ -75,9 +75,9 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         Factors for the classes' weights; classes that are not named have 1. "balanced": total weight /
         (number of classes x weight of the class).
     max_iter : int, default=10_000
-        Limit on iterations, of which each reads the data once or twice.
+        Limit on iterations; each reads the data once or twice.
     max_time : float, default=None
-        Limit in seconds. The best model so far is kept, with its gap; so it is after Ctrl-C.
+        Limit in seconds. The best model so far is kept, with its gap; the same holds after Ctrl-C.
     n_jobs : int, default=None
         Threads: None is 1, -1 all cores. The result is the same to the last bit for any number (but for
         `DCD(asynchronous=True)`).
@@ -86,8 +86,8 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         have changed, or if rows were added at the end; this is checked.
     memory_limit : str or int, default=None
         Private memory of the process that a fit from a file or a store may use: "300MB", "2GB", or bytes. The rows stay
-        on disk (those of a file in a temporary store) and are read block by block; the answer is the same. Without a
-        limit a store is loaded if it takes less than 60 % of the machine's memory. Arrays are used where they are.
+        on disk (for a file in a temporary store) and are read block by block; the result is the same. Without a limit a
+        store is loaded if it takes less than 60 % of the machine's memory. Arrays are read in place.
     checkpoint : str or path, default=None
         A file to which the state of the fit is written every few seconds. After a kill, or when `max_time`, `max_iter`
         or Ctrl-C has ended a fit, the same call with the same data resumes from it, in bounds, iterations and seconds;
@@ -181,7 +181,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         """Fits models that differ from this one in C only: a path over all C. Overwrites `data.weights`."""
         if data.on_disk and isinstance(getattr(solver, "inner", solver), DCD):
             raise ValueError(
-                f"{solver!r} wants its rows in memory: use ocas, cpa, sifting, accpm or auto for rows on disk"
+                f"{solver!r} needs its rows in memory: use ocas, cpa, sifting, accpm or auto for rows on disk"
             )
         validation.apply_class_weights(data.weights, self.class_weight, data.classes, data.y, data.class_names)
         checkpoint = self._checkpoint_of(solver, data)

@@ -8,7 +8,7 @@ for each kernel (gamma):
         the accuracy of their vote on the part held out, for each C
 for each outer fold:
     the parameters with the best mean accuracy over its inner folds, trained on its training part
-    accuracy on the part held out: it had no say in the choice
+    accuracy on the part held out, which the choice does not depend on
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ OF_KERNEL = ("kernel", "gamma", "degree", "coef0")
 
 @dataclass(frozen=True, eq=False)
 class NestedResult:
-    """What nested cross-validation has found; `print` shows it as a table."""
+    """The result of nested cross-validation; `print` shows it as a table."""
 
-    accuracy: Vector  # of each outer fold, on rows that had no say in the choice
+    accuracy: Vector  # of each outer fold, on rows held out from the choice
     best_params: list[dict[str, Any]]  # of each outer fold
     best_scores: Vector  # their mean accuracy over the inner folds
     grid: dict[str, list[Any]]
@@ -247,7 +247,7 @@ class _Search:
         alike: dict[str, list[int]] = {}
         for k, params in enumerate(self.params):
             rest = {name: value for name, value in params.items() if name != "C"}
-            # Those with the same kernel come one after another, so that its matrix is made once.
+            # Combinations with the same kernel are consecutive, so that its matrix is computed once.
             kernel = [(name, rest.pop(name)) for name in OF_KERNEL if name in rest]
             alike.setdefault(repr((kernel, sorted(rest.items(), key=lambda pair: pair[0]))), []).append(k)
         for _, members in sorted(alike.items(), key=lambda pair: pair[0]):
@@ -278,7 +278,7 @@ class _Search:
         return hits
 
     def _joined(self, trains: list[Ints], own: KernelSVC, *, shuffled: bool) -> tuple[Problems, Ints]:
-        """The problems of some training parts, and where each part's begin; they are the same for every kernel."""
+        """The problems of some training parts, and where each part begins; they do not depend on the kernel."""
         key = (*map(id, trains), repr(own.class_weight), shuffled)
         if key not in self._known:
             self._known[key] = joined([self._problems(own, train, shuffled=shuffled) for train in trains])
@@ -296,7 +296,7 @@ class _Search:
         return pairwise(self.labels, weights, order[inside[order]])
 
     def _matrix(self, own: KernelSVC) -> Array:
-        """All kernel values, for the kernel of one combination; the last one is kept."""
+        """All kernel values, for the kernel of one combination; cached for the next call."""
         kernel = Kernel(own.kernel, own._gamma(self.X), int(own.degree), float(own.coef0))
         if kernel == self._gram[0]:
             return self._gram[1]

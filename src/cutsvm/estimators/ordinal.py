@@ -29,13 +29,13 @@ class ROCAreaSVC(ClassifierMixin, PairwiseSVM):  # type: ignore[misc]
         F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over i of the second class, j of the first
 
     m being the number of these pairs (with sample_weight: the sum of s_i s_j). The mean bounds from above the share of
-    pairs in the wrong order, which is 1 - area. An intercept changes no order; it is set afterwards to where the
-    training error is lowest.
+    pairs in the wrong order, which is 1 - area. The intercept does not change the order; it is set afterwards to
+    minimise the training error.
 
     Parameters
     ----------
     C, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
-        As in `RankingSVM`; rows on disk may stand in any order.
+        As in `RankingSVM`; rows on disk may be in any order.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class ROCAreaSVC(ClassifierMixin, PairwiseSVM):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> Vector:
-        """X coef_' + intercept_; the order of rows is what was learned, its sign is that of the predicted class."""
+        """X coef_' + intercept_; positive means classes_[1]."""
         return self._scores(X)
 
     def predict(self, X: Any) -> Array:
@@ -93,7 +93,7 @@ class ROCAreaSVC(ClassifierMixin, PairwiseSVM):  # type: ignore[misc]
         return labels
 
     def to_sklearn(self) -> Any:
-        """A fitted `sklearn.svm.LinearSVC` that predicts the same; its C is its own default, and not this one."""
+        """A fitted `sklearn.svm.LinearSVC` that predicts the same; its parameters are its defaults."""
         return as_linear_svc(self, same_problem=False)
 
 
@@ -104,18 +104,18 @@ class OrdinalSVC(PairwiseSVM):
 
         F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over the pairs with y_i > y_j
 
-    m being the number of these pairs (with sample_weight: the sum of s_i s_j). Then it puts thresholds between the
-    levels where the training error is lowest; of all thresholds, no others are better.
+    m being the number of these pairs (with sample_weight: the sum of s_i s_j). The thresholds between the levels then
+    minimise the training error.
 
-    It predicts classes but has one score per row, so for scikit-learn it is not a classifier: `score` is the share of
-    pairs in order, and cross-validation does not stratify by itself (`cv=StratifiedKFold(5)` does).
+    It predicts classes from one score per row, so for scikit-learn it is not a classifier: `score` is the share of
+    pairs in order, and cross-validation does not stratify by default (`cv=StratifiedKFold(5)` does).
 
     Parameters
     ----------
     C, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
-        As in `RankingSVM`; rows on disk may stand in any order.
+        As in `RankingSVM`; rows on disk may be in any order.
     threshold_loss : {"absolute", "zero_one"}, default="absolute"
-        The error that the thresholds minimise: how many levels a prediction is away, or whether it is wrong.
+        The error that the thresholds minimise: the difference of levels, or the number of wrong predictions.
     levels : sequence of labels, default=None
         The labels from the lowest to the highest. None: in ascending order; an ordered pandas categorical has its own.
 
@@ -197,7 +197,7 @@ class OrdinalSVC(PairwiseSVM):
         return self
 
     def decision_function(self, X: Any) -> Vector:
-        """X coef_': one score per row, the higher the higher its level."""
+        """X coef_': one score per row, rising with the level."""
         return self._scores(X)
 
     def predict(self, X: Any) -> Array:
@@ -214,5 +214,5 @@ class OrdinalSVC(PairwiseSVM):
         at = np.searchsorted(self.classes_, labels, sorter=order).clip(max=len(order) - 1)
         unknown = self.classes_[order[at]] != labels
         if np.any(unknown):
-            raise ValueError(f"y has the label {labels[unknown].tolist()[0]!r}, which the model does not know")
+            raise ValueError(f"y has the label {labels[unknown].tolist()[0]!r}, which is no class of the model")
         return pair_accuracy(scores, order[at], None, sample_weight)

@@ -1,4 +1,4 @@
-"""A path over C: one fit after the other, with all that they have in common shared (`cutsvm.driver.path`)."""
+"""Paths over C: fits at several values of C that share planes and solutions (`cutsvm.driver.path`)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Model = TypeVar("Model", bound=Certified)
 
 
 def linear_path(X: Any, y: Any = None, *, Cs: Any, sample_weight: Any = None, **params: Any) -> list[LinearSVC]:
-    """Fits `LinearSVC` at every C, in much less time than one by one.
+    """Fits `LinearSVC` at every C, in much less time than separate fits.
 
     Parameters
     ----------
     X, y, sample_weight : as for `LinearSVC.fit`; a data set or a path in place of X and y, too.
     Cs : rising sequence of numbers above 0, or int
         An int: so many, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6.
-    params : those of `LinearSVC`, but for C and checkpoint
-        `max_time` is for the whole path: what is not done by then has the best that is known for its C, and its gap.
-        So it is after Ctrl-C.
+    params : parameters of `LinearSVC` except C and checkpoint
+        `max_time` is for the whole path: models that are not done by then have the best known solution for their C,
+        with its gap. The same holds after Ctrl-C.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def linear_path(X: Any, y: Any = None, *, Cs: Any, sample_weight: Any = None, **
 def ranking_path(
     X: Any, y: Any = None, *, Cs: Any, qid: Any = None, sample_weight: Any = None, **params: Any
 ) -> list[RankingSVM]:
-    """The same for `RankingSVM`: X, y, qid and sample_weight as for its `fit`.
+    """Fits `RankingSVM` at every C: X, y, qid and sample_weight as for its `fit`.
 
     An int for Cs: C (mean of |x|^2) goes from 1 to 1e6, since here C is the weight of a mean.
     """
@@ -87,7 +87,7 @@ def _template(kind: type[Model], params: dict[str, Any]) -> Model:
 
 
 def check(Cs: Any) -> None:
-    """Cs is a number of them, or such numbers in rising order; without data."""
+    """Raises ValueError unless Cs is a number of values, or positive numbers in rising order."""
     if isinstance(Cs, (int, np.integer)) and not isinstance(Cs, bool):
         validation.whole("Cs", Cs, least=1)
         return
@@ -110,18 +110,18 @@ def grid(Cs: Any, rows: WholeRows, weights: Vector, lowest: float = 1.0, highest
     """
     if not isinstance(Cs, (int, np.integer)):
         return [float(value) for value in Cs]
-    # To 6 digits, so that weights and repeated rows give the very same C.
-    unit = float(f"{mass(rows, weights):.6g}") or 1.0
+    # To 6 digits, so that weights and repeated rows give the same C.
+    unit = float(f"{weighted_squares(rows, weights):.6g}") or 1.0
     return [float(f"{C:.6g}") for C in np.geomspace(lowest / unit, highest / unit, int(Cs))]
 
 
-def mass(rows: WholeRows, weights: Vector) -> float:
+def weighted_squares(rows: WholeRows, weights: Vector) -> float:
     """The sum of weights_i |x_i|^2."""
     return sum(float(weights[part] @ rows.squares_of(part.start, min(part.stop, rows.n))) for part in parts(rows.n))
 
 
 def copies(template: Model, Cs: Sequence[float]) -> list[Model]:
-    """The same estimator for each C, with what is known of the features."""
+    """The same estimator for each C, with `n_features_in_` and `feature_names_in_`."""
     params = template.get_params(deep=False)
     models = [type(template)(**{**params, "C": C}) for C in Cs]
     for model in models:
@@ -132,7 +132,7 @@ def copies(template: Model, Cs: Sequence[float]) -> list[Model]:
 
 
 def warn_of(models: Sequence[Certified], data: TrainingData) -> None:
-    """One warning for all that did not get there, about the worst of them."""
+    """Warns once for all models that have not converged, about the one with the largest gap."""
     late = [model for model in models if not model.converged_]
     if any(model.status_ is Status.INTERRUPTED for model in late) and is_in_loop():
         raise KeyboardInterrupt

@@ -124,7 +124,7 @@ class RankingSVM(PairwiseSVM):
         F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over the pairs of one query with y_i > y_j
 
     m being the number of these pairs (with sample_weight: the sum of s_i s_j), until a lower bound of F is within the
-    relative gap `tol`. One evaluation takes O(n log n) for any number of levels of y; pairs are never made.
+    relative gap `tol`. One evaluation takes O(n log n) for any number of levels of y; pairs are never enumerated.
 
     Parameters
     ----------
@@ -133,10 +133,11 @@ class RankingSVM(PairwiseSVM):
     tol, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose
         As in `LinearSVC`.
     memory_limit : str or int, default=None
-        Private memory that a fit from a file or a store may use, as in `LinearSVC`. The rows of a query have to stand
-        side by side in it; what is kept per row (about 200 bytes) has to fit the limit.
+        Private memory that a fit from a file or a store may use, as in `LinearSVC`. The rows of a query have to be
+        consecutive in it; the arrays over rows (about 200 bytes per row) have to fit the limit.
     solver : {"auto", "ocas", "cpa"} or a solver object, default="auto"
-        "auto" is "ocas", optimised cutting planes with as many planes per pass as pay; "cpa" is the paper's algorithm.
+        "auto" is "ocas", optimised cutting planes with several planes per pass where that is faster; "cpa" is the
+        paper's algorithm.
 
     Attributes
     ----------
@@ -144,7 +145,7 @@ class RankingSVM(PairwiseSVM):
     n_pairs_ : float
         The number of pairs m, or the sum of their weights.
     n_queries_, n_skipped_queries_ : int
-        Queries, and how many of them make no pair since all their rows have one y.
+        The number of queries, and of those without a pair, since all their rows have one y.
     objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
         As in `LinearSVC`.
 
@@ -165,7 +166,7 @@ class RankingSVM(PairwiseSVM):
         """Fits the model to rows X with values y to be ordered by, within each query.
 
         qid: one id per row, of any kind, in any order; None is one query. In place of X and y: a data set, or the name
-        of a file with `qid:`. A query's rows are put side by side if they are not, which takes a copy of X.
+        of a file with `qid:`. If the rows of a query are not consecutive, they are sorted in a copy of X.
         """
         solver = self._check_params()
         with ingest(self, X, y, sample_weight, qid=qid) as data:
@@ -180,7 +181,7 @@ class RankingSVM(PairwiseSVM):
         order, starts = queries.query_by_query(codes)
         if data.on_disk and (order is not None or len(kept) < len(y)):
             raise ValueError(
-                "memory_limit: the rows of a query must stand side by side in the store, and none have weight 0: sort "
+                "memory_limit: the rows of a query must be consecutive in the store, and none have weight 0: sort "
                 "them before they are converted, or leave memory_limit out"
             )
         if len(kept) < len(y):  # a row without weight is in no pair, and its y is no level
@@ -200,7 +201,7 @@ class RankingSVM(PairwiseSVM):
         return {"coef_": np.array(w, ndmin=2), "intercept_": np.zeros(1)}
 
     def predict(self, X: Any) -> Vector:
-        """X coef_': the higher, the further up. Scores are compared within a query."""
+        """X coef_': scores that rise with y. Compare them within a query only."""
         return self._scores(X)
 
     def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:

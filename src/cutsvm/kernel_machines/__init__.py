@@ -15,7 +15,7 @@ SOLVERS: dict[str, KernelSolver] = {"sgd": SGD(), "isda": ISDA(), "min_norm": Mi
 
 
 def resolve(solver: Any) -> KernelSolver:
-    """The solver object of a name; an object is what it is."""
+    """The solver object with this name; a solver object itself."""
     if isinstance(solver, (SGD, ISDA, MinNorm)):
         return solver
     if isinstance(solver, str) and solver in SOLVERS:

@@ -10,10 +10,10 @@ other tools have, |w|^2 / 2 + C sum_i s_i loss(..), whose dual bounds it from be
     hinge   sum_i alpha_i - |w|^2 / 2                                           if alpha_i <= C s_i
     L2      sum_i alpha_i - |w|^2 / 2 - sum_i alpha_i^2 / (2 C s_i)
 
-and so does each multiple of alpha that is feasible: the best one is taken.
+and so does each feasible multiple of alpha, of which the best is taken.
 
-Both are computed from the kernel values that f has, in float64 or better. F is raised, and the bound lowered, by what
-rounding may have made of them. With kernel values off by at most rho k_i k_j, k_i^2 = K(x_i, x_i), and sums of m terms,
+Both are computed from kernel values in float64 or better. F is raised, and the bound lowered, by their rounding errors.
+With errors of kernel values of at most rho k_i k_j, k_i^2 = K(x_i, x_i), and sums of m terms,
 
     |error of |w|^2|   <=  (rho + (2 m + 20) eps) (sum_i alpha_i k_i)^2
     |error of f(x_i)|  <=  (rho + (2 m + 20) eps) k_i sum_j alpha_j k_j

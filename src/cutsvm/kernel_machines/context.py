@@ -142,7 +142,7 @@ class KernelContext:
         labels = int(problems.high.max()) + 1
         dual = duals(problems, alpha, labels, len(points))
         support = np.flatnonzero(dual.any(axis=0))
-        # The support in the order of its classes; every problem of a row knows the row's class.
+        # The support in the order of its classes, which every problem of a row shows.
         classes = np.empty(len(points), dtype=np.int64)
         for p in range(len(problems)):
             part = problems.of(p)

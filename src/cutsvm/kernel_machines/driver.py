@@ -153,7 +153,7 @@ class Driver:
             gram = None if ended else _gram(own, self.options.deadline)
             context = KernelContext(self.options, own, alone, rows, gram)
             results.append(self._zero(context) if gram is None else self._run(context))
-            # A callback or Ctrl-C ends all problems; those that were not begun keep w = 0, with its gap.
+            # A callback or Ctrl-C ends all problems; later ones have w = 0, with its gap.
             ended |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK)
         return results
 

@@ -180,7 +180,7 @@ class _Steps:
         self.beta, self.mean = np.zeros((total, len(self.Cs))), np.zeros((total, len(self.Cs)))
         self.used, self.done = np.zeros(len(problems), dtype=np.int64), np.zeros(len(problems), dtype=np.int64)
         self.end = epochs * problems.sizes
-        self.reserve = 0.0  # seconds that a certificate will take, where kernel values are computed in passing
+        self.reserve = 0.0  # seconds that a certificate will take, where the kernel matrix does not fit
 
     def run(self, gram: Array, row_place: Array, column_place: Array, until: Ints, threads: int) -> None:
         """Continues to step `until` of each problem; places: where rows are in gram."""
@@ -208,7 +208,7 @@ class _Steps:
 
     @property
     def epochs_done(self) -> int:
-        """Cycles that were begun, of the problem that has got furthest."""
+        """The largest number of epochs, begun ones included, of a problem."""
         return int(np.max(-(-self.done // self.problems.sizes)))
 
     def coef(self, *, early: bool = False) -> Vector:
