@@ -167,19 +167,22 @@ def refuse_non_finite(X: Any, threads: int = 1) -> None:
     flat = values.ravel(order="K")
     if np.shares_memory(flat, values) and core.all_finite(flat, threads):
         return
-    places = np.argwhere(~np.isfinite(values))
+    places = non_finite_places(values, *((X.indices, X.indptr) if hasattr(X, "indices") else ()))
     if not len(places):
         return
-    if hasattr(X, "indices"):
-        entries = places[:, 0]
-        places = np.column_stack([np.searchsorted(X.indptr, entries, side="right") - 1, X.indices[entries]])
-        kinds = values[entries]
-    else:
-        kinds = values[tuple(places.T)]
-    kind = "NaN" if np.isnan(kinds).any() else "infinity"
+    kind = "NaN" if np.isnan(values).any() else "infinity"
     shown = ", ".join(f"row {row} column {column}" for row, column in places[:3])
     more = f" and {len(places) - 3} more places" if len(places) > 3 else ""
     raise ValueError(f"Input X contains {kind}: {shown}{more} (counted from 0)")
+
+
+def non_finite_places(values: Array, columns: Array | None = None, pointers: Array | None = None) -> Array:
+    """(row, column) of each value that is not finite, of a matrix or with columns and pointers of CSR."""
+    places = np.argwhere(~np.isfinite(values))
+    if columns is None or pointers is None:
+        return places
+    entries = places[:, 0]
+    return np.column_stack([np.searchsorted(pointers, entries, side="right") - 1, columns[entries]])
 
 
 def float_type(X: Any) -> Any:

@@ -49,7 +49,9 @@ def read_for_model(path: str, model: SavedModel, base: Base, label: str | None =
     check_input(path, folder=True)
     with as_command_error(path):
         if label is not None or format_of(path) != "svmlight":
-            return _reorder_columns(open_dataset(path, label=label), model.estimator)
+            # Arrays have no names: scikit-learn would warn if the estimator had some.
+            names = vars(model.estimator).pop("feature_names_in_", None)
+            return open_dataset(path, label=label).in_order_of(names)
         return read_svmlight(
             path,
             zero_based=base,
@@ -57,18 +59,6 @@ def read_for_model(path: str, model: SavedModel, base: Base, label: str | None =
             feature_ids=model.feature_ids,
             extra="ignore",
         )
-
-
-def _reorder_columns(data: Dataset, estimator: Any) -> Dataset:
-    """The data with their columns in the order of training, by name if both the model and the data have names."""
-    names = vars(estimator).pop("feature_names_in_", None)  # arrays have no names, and scikit-learn would warn
-    if names is None or data.feature_names is None or list(names) == data.feature_names:
-        return data
-    missing = [name for name in names if name not in data.feature_names]
-    if missing:
-        raise CommandError(f"{data.source}: there is no column {missing[0]!r}, which the model was trained with")
-    order = [data.feature_names.index(name) for name in names]
-    return data.with_columns(order)
 
 
 def check_input(path: str, *, folder: bool = False) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -66,11 +66,16 @@ class Dataset:
         other.__dict__["y"] = y  # the dataclass is frozen
         return other
 
-    def with_columns(self, columns: list[int]) -> Dataset:
-        """The same samples with these columns alone, in memory, in this order."""
+    def in_order_of(self, names: Sequence[str] | None) -> Dataset:
+        """The data with the columns `names` in this order, if both the data and the caller have names."""
+        if names is None or self.feature_names is None or list(names) == self.feature_names:
+            return self
+        index = {name: column for column, name in enumerate(self.feature_names)}
+        missing = [name for name in names if name not in index]
+        if missing:
+            raise ValueError(f"{self.source}: there is no column {missing[0]!r}, which the model was trained with")
         other = copy(self)
-        names = None if self.feature_names is None else [self.feature_names[column] for column in columns]
-        other.__dict__.update(X=self.X[:, columns], feature_names=names)
+        other.__dict__.update(X=self.X[:, [index[name] for name in names]], feature_names=list(names))
         return other
 
     @property

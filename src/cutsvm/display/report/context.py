@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cutsvm._utils.types import Array, Vector
-from cutsvm.io.dataset import Dataset, is_data_set, open_data_set
+from cutsvm.io.dataset import is_data_set, open_data_set
 from cutsvm.io.models.model_format import ModelFileError
 from cutsvm.io.models.tasks import Task, task_of
 
@@ -83,17 +83,7 @@ def build_context(
 ) -> ReportContext:
     """The context, after checking that the arguments are consistent."""
     origin = Origin() if origin is None else origin
-    try:
-        task = task_of(estimator)
-    except ModelFileError:
-        name = type(estimator).__name__
-        raise ValueError(
-            f"a report is of an estimator of cutsvm, got {name}; of a pipeline give the last step, and the rows as it "
-            "gets them"
-        ) from None
-    check_is_fitted(estimator, ["n_features_in_"])
-    if not (hasattr(estimator, "coef_") or hasattr(estimator, "dual_coef_")):
-        raise ValueError("there is no model to report on: refit=False chose C and fitted none")
+    task = _checked_task(estimator)
     if X is None:
         if y is not None:
             raise ValueError("y without X: a report has both, or neither")
@@ -101,7 +91,7 @@ def build_context(
         return ReportContext(estimator, task, origin, **plain, feature_names=feature_names)
     scorer = estimator
     if is_data_set(X):
-        data = _reorder_columns(open_data_set(X, y), estimator)
+        data = open_data_set(X, y).in_order_of(getattr(estimator, "feature_names_in_", None))
         source = data.source if source is None else source
         X, y, qid = data.X, data.y, data.qid if qid is None else qid
         scorer = copy(estimator)  # the columns are in order, and arrays have no names
@@ -116,15 +106,19 @@ def build_context(
     return ReportContext(estimator, task, origin, **found, y=labels, qid=queries, scores=task.scores(scorer, X))
 
 
-def _reorder_columns(data: Dataset, estimator: Any) -> Dataset:
-    """The data with their columns in the order of training, by name if both the estimator and the data have names."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None or data.feature_names is None or list(names) == data.feature_names:
-        return data
-    missing = [name for name in names if name not in data.feature_names]
-    if missing:
-        raise ValueError(f"{data.source}: there is no column {missing[0]!r}, which the model was trained with")
-    return data.with_columns([data.feature_names.index(name) for name in names])
+def _checked_task(estimator: Any) -> Task:
+    """The task of a fitted estimator of cutsvm."""
+    try:
+        task = task_of(estimator)
+    except ModelFileError:
+        name = type(estimator).__name__
+        raise ValueError(
+            f"expected an estimator of cutsvm, got {name}; of a pipeline give the last step, and its input"
+        ) from None
+    check_is_fitted(estimator, ["n_features_in_"])
+    if not (hasattr(estimator, "coef_") or hasattr(estimator, "dual_coef_")):
+        raise ValueError("there is no model to report on: refit=False chose C and fitted none")
+    return task
 
 
 def _labels(estimator: Any, y: Any, rows: int) -> Array:

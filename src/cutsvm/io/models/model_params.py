@@ -19,25 +19,9 @@ __all__ = ["as_json", "pack_params", "restore_estimator"]
 
 # Parameters of the fit itself; callbacks, files and threads belong to the machine that trained.
 _PARAMETERS = (
-    "C",
-    "tol",
-    "solver",
-    "multi_class",
-    "fit_intercept",
-    "intercept",
-    "class_weight",
-    "max_iter",
-    "max_time",
-    "threshold_loss",
-    "kernel",
-    "gamma",
-    "degree",
-    "coef0",
-    "epochs",
-    "average",
-    "certify",
-    "random_state",
-)
+    "C tol solver multi_class fit_intercept intercept class_weight max_iter max_time threshold_loss "
+    "kernel gamma degree coef0 epochs average certify random_state"
+).split()
 
 
 def as_json(value: Any) -> Any:

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from cutsvm._native import core
 from cutsvm._utils.errors import DataError
-from cutsvm._utils.validation import check_sparse, csr_is_sorted
+from cutsvm._utils.validation import check_sparse, csr_is_sorted, non_finite_places
 
 __all__ = ["Batch", "Codes", "Source", "as_csr", "checked", "checked_queries", "is_sparse", "too_wide", "value_type"]
 
@@ -125,13 +125,8 @@ def _refuse_non_finite(X: Any, source: Source, first: int, base: int) -> None:
     flat = values.reshape(-1) if values.flags.c_contiguous else values.ravel(order="K")
     if core.all_finite(np.ascontiguousarray(flat), 1):
         return
-    place = np.argwhere(~np.isfinite(values))[0]
-    value = values[tuple(place)]
-    if is_sparse(X):
-        row, column = int(np.searchsorted(X.indptr, place[0], side="right")) - 1, int(X.indices[place[0]])
-    else:
-        row, column = int(place[0]), int(place[1])
-    names = source.feature_names
+    row, column = non_finite_places(values, *((X.indices, X.indptr) if is_sparse(X) else ()))[0].tolist()
+    value, names = values[~np.isfinite(values)][0], source.feature_names
     where = f"column {names[column]!r}" if names else f"column {column - base}"
     raise DataError(
         f"{source.name}: row {first + row}, {where}: expected a finite number, found {value} (counted from 0)"

@@ -92,8 +92,9 @@ def convert(
         with _locked(target):
             _remove_leftovers(target)
             folder = target / f"data-{secrets.token_hex(8)}"
+            writer = StoreWriter(folder, rows, dtype=dtype, n_features=n_features, block_bytes=block_bytes)
             try:
-                _write(rows, target, folder, dtype, n_features, block_bytes, progress)
+                _write(writer, rows, target, folder, progress)
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
@@ -120,16 +121,7 @@ def as_store(
         yield StoredDataset(Store(store), source=os.fspath(path))
 
 
-def _write(
-    rows: Source,
-    target: Path,
-    folder: Path,
-    dtype: DTypeLike | None,
-    n_features: int | None,
-    block_bytes: int,
-    progress: Progress | None,
-) -> None:
-    writer = StoreWriter(folder, rows, dtype=dtype, n_features=n_features, block_bytes=block_bytes)
+def _write(writer: StoreWriter, rows: Source, target: Path, folder: Path, progress: Progress | None) -> None:
     try:
         with _disk_full_as_data_error(target, writer):
             folder.mkdir()

@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 
 from cutsvm._native import core
 from cutsvm._utils.errors import DataError
-from cutsvm._utils.validation import csr_is_sorted, distinct
+from cutsvm._utils.validation import csr_is_sorted, distinct, non_finite_places
 from cutsvm.io.store.manifest import read_manifest
 from cutsvm.io.strict_json import parse_json
 
@@ -117,14 +117,10 @@ class Store:
         if core.all_finite(values.reshape(-1), 1):
             self._check_squares(file, number, arrays)
             return
-        place = np.argwhere(~np.isfinite(values))[0]
-        if self.sparse:
-            row, column = int(np.searchsorted(arrays[2], place[0], side="right")) - 1, int(arrays[1][place[0]])
-        else:
-            row, column = int(place[0]), int(place[1])
+        row, column = non_finite_places(*arrays)[0].tolist()
         raise DataError(
             f"{file}: row {int(self.edges[number]) + row}, column {column}: expected a finite number, found "
-            f"{values[tuple(place)]} (counted from 0); run convert again"
+            f"{values[~np.isfinite(values)][0]} (counted from 0); run convert again"
         )
 
     def _check_squares(self, file: Path, number: int, arrays: tuple[Array, ...]) -> None:
