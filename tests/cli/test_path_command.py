@@ -66,7 +66,7 @@ def test_picture(run, binary, tmp_path, ending):
         (["--Cs", "2:1:3"], "--Cs: expected LOW below HIGH"),
         (["--Cs", "1,1"], "--Cs: expected each C once, in rising order"),
         (["--Cs", "1,nan"], "--Cs: expected LOW:HIGH:N"),
-        (["--scoring", "f1"], "--scoring is what -v FOLDS goes by"),
+        (["--scoring", "f1"], "--scoring is the score of -v FOLDS"),
         (["-v", "3", "--scoring", "nonsense"], "scoring='nonsense': scikit-learn has no scorer of this name"),
         (["--model", "x"], "--model writes the model with the best C, which -v FOLDS finds"),
         (["--plot", "x.txt"], "--plot x.txt: expected a name that ends in .png, .svg or .pdf"),

@@ -71,7 +71,7 @@ def test_bad_lines_of_several_files(tmp_path: Path) -> None:
     second = write(tmp_path, gzip.compress(b"\nnan\n2 2:2"), "b")
     report = inspect_file([first, second], zero_based=False)
     assert [line.split(": ")[0] for line in report.bad_lines] == [f"{first}:2", f"{second}:2"]
-    assert (report.rows, report.base_reason) == (2, "as asked for")
+    assert (report.rows, report.base_reason) == (2, "as given")
 
 
 @pytest.mark.parametrize(

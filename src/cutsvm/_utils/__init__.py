@@ -1,1 +1,1 @@
-"""Private helpers that know nothing of support vector machines: validation, threads, memory, errors, types."""
+"""Private helpers: validation, threads, memory, warnings, errors, types."""

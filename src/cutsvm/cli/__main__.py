@@ -1,4 +1,4 @@
-"""`python -m cutsvm.cli`, for where the command is not on the path."""
+"""`python -m cutsvm.cli`, for when the command is not on the PATH."""
 
 import sys
 

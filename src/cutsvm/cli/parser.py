@@ -1,4 +1,4 @@
-"""The options of every command. LIBLINEAR's spellings (-c -e -B -wLABEL -v -q) mean what they mean there."""
+"""The options of every command. -c -e -B -wLABEL -v -q have the meaning of LIBLINEAR's options."""
 
 from __future__ import annotations
 

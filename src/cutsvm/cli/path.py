@@ -40,10 +40,10 @@ def path(options: argparse.Namespace) -> int:
             raise CommandError("--model writes the model with the best C, which -v FOLDS finds: add -v")
         check_model_output(options.model, inputs)
     elif options.format is not None:
-        raise CommandError("--format is of the file that --model writes: add --model")
+        raise CommandError("--format applies to the file of --model: add --model")
     options.format = options.format or "cutsvm"
     if options.folds is None and options.scoring is not None:
-        raise CommandError("--scoring is what -v FOLDS goes by: add -v")
+        raise CommandError("--scoring is the score of -v FOLDS: add -v")
     data = read_rows(inputs, zero_based(options.zero_based), options.label)
     y = as_labels(data.y)
     classes = np.unique(y)
@@ -135,7 +135,7 @@ def _score_name(options: argparse.Namespace) -> str:
 
 
 def _chart(models: list[Any], chooser: Chooser | None) -> list[str]:
-    """The mean score, or without folds the length of w on a logarithmic scale."""
+    """The mean score, or without folds |w| on a logarithmic scale."""
     encoding = getattr(sys.stdout, "encoding", None)
     names = [f"{model.C:.3g}" for model in models]
     if chooser is None:

@@ -187,7 +187,7 @@ def fit_with_progress(estimator: Certified, messages: Messages, X: Any, y: Array
 
     began = time.perf_counter()
     with as_command_error(), collected_warnings() as caught, _forwarded_logs(messages), ProgressBar() as bar:
-        # The bar shows the gap on its way to the tolerance, which a fixed number of epochs has not.
+        # The bar counts decades of the gap down to the tolerance; a fixed number of epochs has none.
         shown = not messages.quiet and requested_tol(estimator) is not None
         estimator.set_params(callbacks=[bar] if shown else None).fit(X, y)
     for warning in caught:
@@ -215,7 +215,7 @@ def write_model(estimator: Certified, target: str, data: Dataset, options: argpa
     except OSError as error:
         reason = error.strerror
     try:
-        # A fresh folder of the user's own: nobody else can have put a link there, or can read the model.
+        # A new private folder: no other user can have put a link there, or can read the model.
         fallback = os.path.join(tempfile.mkdtemp(prefix="cutsvm-"), "fallback.model")
         try:
             save_model(estimator, fallback, format=options.format, **where)

@@ -85,7 +85,7 @@ class Dataset:
 
     @property
     def spread(self) -> float:
-        """max over features of max_i |x_ij| over the smallest that is not 0."""
+        """max_j a_j / min_j a_j with a_j = max_i |x_ij|, over the features with a_j > 0."""
         from cutsvm._utils.validation import scale_spread
 
         return scale_spread(self.X)

@@ -197,7 +197,7 @@ def _are_continuous(labels: NDArray[np.float64], rows: int) -> bool:
 
 def _base_reason(raw: RawSamples, zero_based: ZeroBased) -> str:
     if zero_based != "auto":
-        return "as asked for"
+        return "as given"
     return "index 0 occurs" if raw.has_zero else "index 0 does not occur"
 
 

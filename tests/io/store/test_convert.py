@@ -149,7 +149,7 @@ def test_several_svmlight_files(rows, tmp_path):
     paths = [svmlight(tmp_path / f"{k}.svm", X[k::2], y[k::2]) for k in range(2)]
     data, expected = convert(paths, tmp_path, n_features=9), read_svmlight(paths, n_features=9)
     assert (data.X != expected.X).nnz == 0 and data.shape == (N, 9)
-    with pytest.raises(DataError, match="index 5 is beyond the 4 features"):
+    with pytest.raises(DataError, match="index 5 is beyond n_features=4"):
         convert(paths, tmp_path, n_features=4)
 
 

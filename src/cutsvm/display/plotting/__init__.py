@@ -1,1 +1,1 @@
-"""Pictures with matplotlib. The public names are in `cutsvm.plotting`."""
+"""Plots with matplotlib. The public names are in `cutsvm.plotting`."""

@@ -1,1 +1,1 @@
-"""Model files: ours, and those of LIBLINEAR."""
+"""Model files of cutsvm and of LIBLINEAR, and the tasks of models."""

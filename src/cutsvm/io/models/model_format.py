@@ -39,7 +39,7 @@ Kind = Literal["model", "checkpoint"]
 
 
 class ModelFileError(ValueError):
-    """A model file or checkpoint that cannot be read, or a model that cannot be written in the format asked for."""
+    """A model file or checkpoint that cannot be read, or a model that cannot be written in the requested format."""
 
 
 class Expect:

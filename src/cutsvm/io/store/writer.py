@@ -169,8 +169,7 @@ class StoreWriter:
     def _check_width(self, width: int) -> None:
         if self._n_features is not None and width > self._n_features:
             raise DataError(
-                f"{self._source.name}: index {width - 1 + self._base} is beyond the {self._n_features} features "
-                "asked for"
+                f"{self._source.name}: index {width - 1 + self._base} is beyond n_features={self._n_features}"
             )
         if width > INT32_MAX:
             raise too_wide(self._source.name, width - 1 + self._base)
