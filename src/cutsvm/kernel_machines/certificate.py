@@ -30,7 +30,7 @@ from cutsvm._utils.types import Array, Vector
 from cutsvm.kernel_machines.gram import EPS, blocks, is_sparse
 from cutsvm.kernel_machines.one_vs_one import Problems
 
-__all__ = ["CertificateSettings", "KernelErrors", "all_bounds", "bounds", "linear_bounds"]
+__all__ = ["CertificateSettings", "KernelErrors", "all_bounds", "linear_bounds"]
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,6 @@ class KernelErrors:
     rounding: float = 0.0
     diagonal: Vector | None = None
     given: bool = False
-
-
-def bounds(problems: Problems, alpha: Vector, scores: Array, C: float, loss: str) -> tuple[Vector, Vector]:
-    """(F, a lower bound of F) for each problem; scores: f of each problem's own rows, from exact kernel values."""
-    return all_bounds(problems, alpha, scores, C, loss, KernelErrors())[:2]
 
 
 def all_bounds(
@@ -95,16 +90,9 @@ def all_bounds(
         if given and np.isfinite(rounding):
             _refuse_negative(float(norm), float((kernel_off + sums) * magnitude + tiny))
         away = (values_off + sums) * (lengths * total if diagonal is not None else lengths) + tiny
-        if loss == "hinge":
-            value, lost, most = 0.5 * norm + cap @ miss, cap @ away, (1.0 - 4.0 * EPS) * _largest_multiple(own, cap)
-        else:
-            value, lost, most = 0.5 * norm + 0.5 * cap @ miss**2, cap @ (away * (miss + 0.5 * away)), np.inf
-            curve += (1.0 + sums) * np.sum(own[cap > 0.0] ** 2 / cap[cap > 0.0])
+        value, lost = _objective(norm, miss, cap, away, loss)
         error = 0.5 * off + lost + sums * abs(value)
-        linear = own.sum() * (1.0 - sums)
-        multiple = _best(linear, curve, most)
-        bound = multiple * linear - 0.5 * multiple * multiple * curve
-        bound -= 8.0 * EPS * (multiple * linear + 0.5 * multiple * multiple * abs(curve))
+        bound = _dual_bound(own, cap, curve, loss, sum_error=sums, square_error=sums)
         lower = -np.inf if np.isinf(rounding) else min(max(0.0, bound), value)
         answer[:, p] = np.array([value + error, lower, error]) / (C * m)
     return answer[0], answer[1], answer[2]
@@ -136,20 +124,11 @@ def linear_bounds(
         norm, size = wide @ wide, np.sqrt(wide @ wide)
         miss = np.maximum(0.0, 1.0 - np.copysign(1.0, problems.a[part]) * scores)
         away = (terms + 4) * eps * size * lengths
-        if loss == "hinge":
-            value, lost = 0.5 * norm + cap @ miss, cap @ away
-        else:
-            value, lost = 0.5 * norm + 0.5 * cap @ miss**2, cap @ (away * (miss + 0.5 * away))
+        value, lost = _objective(norm, miss, cap, away, loss)
         error = lost + (int(m) + len(w) + 20) * eps * value
         own, tiny = alpha[part].astype(scores.dtype), float(np.finfo(np.float64).tiny)
         length = size + (int(m) + 20) * EPS * (own @ lengths) + tiny * (1.0 + own.sum())
-        curve, most = length * length, (1.0 - 4.0 * EPS) * _largest_multiple(own, cap)
-        if loss == "l2":
-            curve, most = curve + (1.0 + m * EPS) * np.sum(own[cap > 0.0] ** 2 / cap[cap > 0.0]), np.inf
-        linear = own.sum() * (1.0 - (int(m) + 4) * eps)
-        multiple = _best(linear, curve, most)
-        bound = multiple * linear - 0.5 * multiple * multiple * curve
-        bound -= 8.0 * EPS * (multiple * linear + 0.5 * multiple * multiple * curve)
+        bound = _dual_bound(own, cap, length * length, loss, sum_error=(int(m) + 4) * eps, square_error=int(m) * EPS)
         primal[p], lower[p] = (value + error) / (C * m), min(max(0.0, bound), value) / (C * m)
     return primal, lower
 
@@ -178,11 +157,26 @@ def _refuse_negative(norm: float, error: float) -> None:
         )
 
 
-def _best(linear: Any, curve: Any, most: Any) -> Any:
-    """argmax of linear z - curve z^2 / 2 over 0 <= z <= most; 0 where there is no maximum."""
-    if curve > 0.0:
-        return min(most, linear / curve)
-    return most if curve == 0.0 and linear > 0.0 else 0.0
+def _objective(norm: Any, miss: Array, cap: Array, away: Array, loss: str) -> tuple[Any, Any]:
+    """C m F, and its error if those of f are at most `away`; miss: max(0, 1 - y_i f(x_i)), cap: C s_i."""
+    if loss == "hinge":
+        return 0.5 * norm + cap @ miss, cap @ away
+    return 0.5 * norm + 0.5 * cap @ miss**2, cap @ (away * (miss + 0.5 * away))
+
+
+def _dual_bound(own: Array, cap: Array, curve: Any, loss: str, *, sum_error: float, square_error: float) -> Any:
+    """The dual objective at the best feasible multiple of alpha, less its rounding error; curve: |w|^2 plus its error.
+
+    At the multiple z it is z sum_i alpha_i - z^2 curve / 2; for the L2 machine curve grows by sum_i alpha_i^2 / cap_i.
+    """
+    linear, most = own.sum() * (1.0 - sum_error), np.inf
+    if loss == "hinge":
+        most = (1.0 - 4.0 * EPS) * _largest_multiple(own, cap)
+    else:
+        curve = curve + (1.0 + square_error) * np.sum(own[cap > 0.0] ** 2 / cap[cap > 0.0])
+    multiple = min(most, linear / curve) if curve > 0.0 else most if curve == 0.0 and linear > 0.0 else 0.0
+    rounding = 8.0 * EPS * (multiple * linear + 0.5 * multiple * multiple * abs(curve))
+    return multiple * linear - 0.5 * multiple * multiple * curve - rounding
 
 
 def _largest_multiple(alpha: Array, cap: Array) -> Any:
