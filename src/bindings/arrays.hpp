@@ -8,7 +8,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <span>
+
+#include "core/view.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -22,13 +23,19 @@ using Array2D = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;  // any stri
 template <class T>
 using Array2DOut = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+// How many entries an array has along an axis.
+template <class Array>
+std::int64_t extent(const Array& array, std::size_t axis = 0) {
+    return static_cast<std::int64_t>(array.shape(axis));
+}
+
 template <class T>
-std::span<const T> view(const Vector<T>& a) {
-    return {a.data(), a.shape(0)};
+cutsvm::View<const T> view(const Vector<T>& a) {
+    return {a.data(), extent(a)};
 }
 template <class T>
-std::span<T> view(const VectorOut<T>& a) {
-    return {a.data(), a.shape(0)};
+cutsvm::View<T> view(const VectorOut<T>& a) {
+    return {a.data(), extent(a)};
 }
 
 // call() with the GIL released.

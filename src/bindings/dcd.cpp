@@ -16,11 +16,11 @@ using Seen = std::tuple<double, double, double, std::int64_t>;
 Seen run_descend(const Matrix& X, const Descent& descent, const VectorOut<std::int32_t>& order,
                  const VectorOut<double>& w, std::size_t run, std::uint64_t seed, int threads) {
     const auto& [a, q, C, unit, above, below, alpha] = descent;
-    const auto n = static_cast<std::size_t>(X.n());
-    check(a.shape(0) == n && q.shape(0) == n && alpha.shape(0) == n, "a, q, alpha: one entry per row expected");
-    check(w.shape(0) == static_cast<std::size_t>(X.d()) + 1, "w: d + 1 entries expected");
+    const std::int64_t n = X.n();
+    check(extent(a) == n && extent(q) == n && extent(alpha) == n, "a, q, alpha: one entry per row expected");
+    check(extent(w) == X.d() + 1, "w: d + 1 entries expected");
     check(0 < run && run <= 4096, "run: 1 to 4096 expected");
-    for (const std::int32_t i : view(order)) check(0 <= i && i < X.n(), "order: row numbers below n expected");
+    for (const std::int32_t i : view(order)) check(0 <= i && i < n, "order: row numbers below n expected");
     const Dual dual{view(a), view(q), C, unit, view(alpha), above, below};
     const Epoch epoch = X.visit([&](const auto& rows) {
         return released([&] { return descend(rows, dual, view(order), view(w), run, seed, threads); });

@@ -1,6 +1,6 @@
 // Bindings of core/hinge.hpp.
-#include "bindings/arrays.hpp"
 #include "core/hinge.hpp"
+#include "bindings/arrays.hpp"
 
 using namespace cutsvm;
 
@@ -38,11 +38,13 @@ void bind_hinge(nb::module_& m) {
     m.def(
         "hinge_slopes",
         [](const Vector<double>& f, const Vector<double>& a, double tied_positive, double tied_negative,
-           const Vector<std::int64_t>& bounds, const VectorOut<double>& g, const VectorOut<double>& offsets, int threads) {
+           const Vector<std::int64_t>& bounds, const VectorOut<double>& g, const VectorOut<double>& offsets,
+           int threads) {
             check_lengths(f.shape(0), {a.shape(0), g.shape(0)});
             check_lengths(bounds.shape(0), {offsets.shape(0) + 1});
             released([&] {
-                hinge_slopes(view(f), view(a), {tied_positive, tied_negative}, view(bounds), view(g), view(offsets), threads);
+                hinge_slopes(view(f), view(a), {tied_positive, tied_negative}, view(bounds), view(g), view(offsets),
+                             threads);
             });
         },
         "f"_a.noconvert(), "a"_a.noconvert(), "tied_positive"_a, "tied_negative"_a, "bounds"_a.noconvert(),
@@ -56,41 +58,40 @@ void bind_hinge(nb::module_& m) {
         },
         "f"_a.noconvert(), "a"_a.noconvert(), "band"_a, "group"_a.noconvert(), "threads"_a);
     m.def(
-        "hinge_strays",
+        "hinge_violators",
         [](const Vector<double>& f, const Vector<double>& a, const Vector<std::int32_t>& group, int threads) {
             check_lengths(f.shape(0), {a.shape(0), group.shape(0)});
-            return to_numpy(released([&] { return hinge_strays(view(f), view(a), view(group), threads); }));
+            return to_numpy(released([&] { return hinge_violators(view(f), view(a), view(group), threads); }));
         },
         "f"_a.noconvert(), "a"_a.noconvert(), "group"_a.noconvert(), "threads"_a);
     m.attr("KEPT") = static_cast<int>(KEPT);
     m.attr("OUTSIDE") = static_cast<int>(OUTSIDE);
     m.def(
-        "hinge_look",
+        "hinge_evaluate",
         [](const Vector<double>& f, const Vector<double>& to, const Vector<double>& a, const Vector<double>& ks,
            const Array2DOut<double>& out, int threads) {
-            check_lengths(LOOKS, {ks.shape(0), out.shape(1)});
+            check_lengths(LINE_POINTS, {ks.shape(0), out.shape(1)});
             check_lengths(3, {out.shape(0)});
             const Line along = line(f, to, a);
-            std::array<double, LOOKS> at;
-            std::copy_n(ks.data(), LOOKS, at.begin());
-            const Looks looks = released([&] { return hinge_look(along, at, threads); });
-            std::copy_n(looks.constant.begin(), LOOKS, out.data());
-            std::copy_n(looks.slope.begin(), LOOKS, out.data() + LOOKS);
-            std::copy_n(looks.knots.begin(), LOOKS, out.data() + 2 * LOOKS);
+            std::array<double, LINE_POINTS> at;
+            std::copy_n(ks.data(), LINE_POINTS, at.begin());
+            const LineValues values = released([&] { return hinge_evaluate(along, at, threads); });
+            std::copy_n(values.constant.begin(), LINE_POINTS, out.data());
+            std::copy_n(values.slope.begin(), LINE_POINTS, out.data() + LINE_POINTS);
+            std::copy_n(values.breakpoints.begin(), LINE_POINTS, out.data() + 2 * LINE_POINTS);
         },
-        "f"_a.noconvert(), "to"_a.noconvert(), "a"_a.noconvert(), "ks"_a.noconvert(), "out"_a.noconvert(),
-        "threads"_a);
+        "f"_a.noconvert(), "to"_a.noconvert(), "a"_a.noconvert(), "ks"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def(
         "hinge_crossing",
         [](const Vector<double>& f, const Vector<double>& to, const Vector<double>& a, double low, double high,
            double slope, double curvature, double level, int threads) {
             const Line along = line(f, to, a);
             return released([&] {
-                std::vector<Knot> knots = hinge_knots(along, low, high, threads);
-                return crossing(knots, slope, curvature, level, low, high);
+                std::vector<Breakpoint> breakpoints = hinge_breakpoints(along, low, high, threads);
+                return crossing(breakpoints, slope, curvature, level, low, high);
             });
         },
         "f"_a.noconvert(), "to"_a.noconvert(), "a"_a.noconvert(), "low"_a, "high"_a, "slope"_a, "curvature"_a,
         "level"_a, "threads"_a);
-    m.attr("LOOKS") = LOOKS;
+    m.attr("LINE_POINTS") = LINE_POINTS;
 }

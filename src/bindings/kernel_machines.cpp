@@ -26,14 +26,15 @@ constexpr std::size_t MANY = 8;  // versions that are trained together; the othe
 template <class Use>
 void with_width(std::size_t width, const Use& use) {
     check(width == 1 || width == MANY, "1 or 8 versions expected");
-    if (width == 1) use(std::integral_constant<std::size_t, 1>{});
-    else use(std::integral_constant<std::size_t, MANY>{});
+    if (width == 1)
+        use(std::integral_constant<std::size_t, 1>{});
+    else
+        use(std::integral_constant<std::size_t, MANY>{});
 }
 
 Gram gram_of(const Array2D<float>& values) {
-    check(values.stride(1) == 1 || values.shape(1) <= 1, "kernel values: rows side by side expected");
-    return {values.data(), static_cast<std::int64_t>(values.shape(0)), static_cast<std::int64_t>(values.shape(1)),
-            values.stride(0)};
+    check(values.stride(1) == 1 || values.shape(1) <= 1, "kernel values: contiguous rows expected");
+    return {values.data(), extent(values), extent(values, 1), values.stride(0)};
 }
 
 void check_within(const Rows32& places, std::int64_t least, std::int64_t end, const char* what) {
@@ -44,7 +45,7 @@ Problems problems_of(const Rows32& rows, const Vector<double>& a, const Counts& 
     check(rows.shape(0) == a.shape(0), "rows and a differ in length");
     check(first.shape(0) > 1, "first: one more than problems expected");
     const auto all = view(first);
-    check(all.front() == 0 && all.back() == static_cast<std::int64_t>(rows.shape(0)) &&
+    check(all.front() == 0 && all.back() == extent(rows) &&
               std::adjacent_find(all.begin(), all.end(), std::greater_equal<>()) == all.end(),
           "first: rising from 0 to the number of rows expected");
     return {view(rows), view(a), all};
@@ -58,46 +59,53 @@ void kernel_sgd(const Array2D<float>& values, const Rows32& row_place, const Row
                 int threads) {
     const Gram gram = gram_of(values);
     const Problems problems = problems_of(rows, a, first);
-    const std::size_t total = rows.shape(0), count = static_cast<std::size_t>(problems.count());
+    const std::int64_t total = extent(rows), count = problems.count();
     check(row_place.shape(0) == column_place.shape(0), "row_place and column_place differ in length");
-    check_within(rows, 0, static_cast<std::int64_t>(row_place.shape(0)), "rows: a row that is not there");
+    check_within(rows, 0, extent(row_place), "rows: a row that is not there");
     check_within(row_place, -1, gram.rows, "row_place: a row that is not there");
     check_within(column_place, -1, gram.columns, "column_place: a column that is not there");
-    check(epochs > 0 && scale.shape(0) == total * static_cast<std::size_t>(epochs) && tail.shape(0) == scale.shape(0),
+    check(epochs > 0 && extent(scale) == total * epochs && tail.shape(0) == scale.shape(0),
           "scale, tail: one entry per step expected");
-    check(slot.shape(0) == total && columns.shape(0) == total && beta.shape(0) == total && mean.shape(0) == total,
+    check(extent(slot) == total && extent(columns) == total && extent(beta) == total && extent(mean) == total,
           "slot, columns, beta, mean: one entry per row of a problem expected");
     check(beta.shape(1) == mean.shape(1) && margin.shape(0) == beta.shape(1),
           "margin, beta, mean: as many versions expected");
-    check(begin.shape(0) == count && end.shape(0) == count && used.shape(0) == count,
+    check(extent(begin) == count && extent(end) == count && extent(used) == count,
           "begin, end, used: one entry per problem expected");
     for (std::int64_t p = 0; p < problems.count(); ++p) {
-        const auto own = static_cast<std::size_t>(p), from = static_cast<std::size_t>(problems.begin(p));
-        const std::int64_t m = problems.size(p), steps = view(end)[own];
-        check(0 <= view(begin)[own] && view(begin)[own] <= steps && steps <= epochs * m,
+        const std::int64_t from = problems.begin(p);
+        const std::int64_t m = problems.size(p), steps = view(end)[p];
+        check(0 <= view(begin)[p] && view(begin)[p] <= steps && steps <= epochs * m,
               "begin, end: steps that are not there");
-        for (std::int64_t t = view(begin)[own]; t < std::min(steps, view(begin)[own] + m); ++t) {
-            const auto i = static_cast<std::size_t>(view(rows)[from + static_cast<std::size_t>(t % m)]);
+        for (std::int64_t t = view(begin)[p]; t < std::min(steps, view(begin)[p] + m); ++t) {
+            const std::int32_t i = view(rows)[from + t % m];
             check(view(row_place)[i] >= 0 && view(column_place)[i] >= 0, "rows: one of these steps has no place");
         }
-        check(0 <= view(used)[own] && view(used)[own] <= m, "used: more than rows");
-        for (std::size_t k = from; k < from + static_cast<std::size_t>(view(used)[own]); ++k)
+        check(0 <= view(used)[p] && view(used)[p] <= m, "used: more than rows");
+        for (std::int64_t k = from; k < from + view(used)[p]; ++k)
             check(0 <= view(columns)[k] && view(columns)[k] < gram.columns, "columns: one that is not there");
-        for (std::size_t k = from; k < from + static_cast<std::size_t>(m); ++k)
-            check(-1 <= view(slot)[k] && view(slot)[k] < view(used)[own], "slot: not in the support");
+        for (std::int64_t k = from; k < from + m; ++k)
+            check(-1 <= view(slot)[k] && view(slot)[k] < view(used)[p], "slot: not in the support");
     }
-    const SgdState state{view(slot), view(columns), {beta.data(), beta.size()}, {mean.data(), mean.size()}, view(used)};
+    const SgdState state{view(slot),
+                         view(columns),
+                         {beta.data(), static_cast<std::int64_t>(beta.size())},
+                         {mean.data(), static_cast<std::int64_t>(mean.size())},
+                         view(used)};
     with_width(beta.shape(1), [&](auto width) {
         constexpr std::size_t W = decltype(width)::value;
         Sums<W> margins;
         std::copy_n(margin.data(), W, margins.begin());
         released([&] {
             Interrupt interrupt;
-            for_tasks(problems.count(), threads, [&](std::int64_t p) {
-                sgd_steps<W>(gram, {view(row_place), view(column_place)}, problems, {view(scale), view(tail), epochs},
-                             margins, p, view(begin)[static_cast<std::size_t>(p)],
-                             view(end)[static_cast<std::size_t>(p)], state, interrupt);
-            }, interrupt);
+            for_tasks(
+                problems.count(), threads,
+                [&](std::int64_t p) {
+                    sgd_steps<W>(gram, {view(row_place), view(column_place)}, problems,
+                                 {view(scale), view(tail), epochs}, margins, p, view(begin)[p], view(end)[p], state,
+                                 interrupt);
+                },
+                interrupt);
         });
     });
 }
@@ -105,8 +113,8 @@ void kernel_sgd(const Array2D<float>& values, const Rows32& row_place, const Row
 Machines machines_of(const Gram& gram, const Counts& first, const Rows32& columns, const Array2DOut<double>& coef,
                      const Counts& used) {
     check(first.shape(0) == used.shape(0) + 1 && columns.shape(0) == coef.shape(0), "machines: lengths differ");
-    const auto size = static_cast<std::int64_t>(columns.shape(0));
-    for (std::size_t p = 0; p < used.shape(0); ++p) {
+    const auto size = extent(columns);
+    for (std::int64_t p = 0; p < extent(used); ++p) {
         const std::int64_t from = view(first)[p], to = from + view(used)[p];
         check(0 <= from && from <= to && to <= size, "machines: a support that is not there");
         for (std::int64_t k = from; k < to; ++k)
@@ -124,34 +132,34 @@ void machine_scores(const Array2D<float>& values, const Rows32& rows, const Coun
           "out: rows x machines x versions expected");
     with_width(coef.shape(1), [&](auto width) {
         constexpr std::size_t W = decltype(width)::value;
-        const auto n = static_cast<std::int64_t>(rows.shape(0));
+        const auto n = extent(rows);
         released([&] {
             for_tasks((n + TILE - 1) / TILE, threads, [&](std::int64_t number) {
                 const std::int64_t i = number * TILE;
-                const auto first_row = static_cast<std::size_t>(i);
-                const auto tile = view(rows).subspan(first_row, static_cast<std::size_t>(std::min(TILE, n - i)));
-                score_tile<W>(gram, machines, tile, out.data() + first_row * machines.count() * W);
+                const auto tile = view(rows).part(i, std::min(TILE, n - i));
+                score_tile<W>(gram, machines, tile, out.data() + i * machines.count() * static_cast<std::int64_t>(W));
             });
         });
     });
 }
 
-ClassPairs pairs_of(const Rows32& low, const Rows32& high, std::size_t machines, std::size_t classes) {
-    check(low.shape(0) == machines && high.shape(0) == machines, "low, high: one entry per machine expected");
-    check_within(low, 0, static_cast<std::int64_t>(classes), "low: a class that is not there");
-    check_within(high, 0, static_cast<std::int64_t>(classes), "high: a class that is not there");
+ClassPairs pairs_of(const Rows32& low, const Rows32& high, std::int64_t machines, std::int64_t classes) {
+    check(extent(low) == machines && extent(high) == machines, "low, high: one entry per machine expected");
+    check_within(low, 0, classes, "low: a class that is not there");
+    check_within(high, 0, classes, "high: a class that is not there");
     return {view(low), view(high)};
 }
 
-void pair_decisions(const Array2D<double>& scores, const Rows32& low, const Rows32& high, const Array2DOut<double>& out) {
-    check(scores.stride(1) == 1 || scores.shape(1) <= 1, "scores: rows side by side expected");
+void pair_decisions(const Array2D<double>& scores, const Rows32& low, const Rows32& high,
+                    const Array2DOut<double>& out) {
+    check(scores.stride(1) == 1 || scores.shape(1) <= 1, "scores: contiguous rows expected");
     check(scores.shape(0) == out.shape(0), "scores and out differ in length");
-    const std::size_t classes = out.shape(1);
-    const ClassPairs pairs = pairs_of(low, high, scores.shape(1), classes);
+    const std::int64_t classes = extent(out, 1);
+    const ClassPairs pairs = pairs_of(low, high, extent(scores, 1), classes);
     released([&] {
         std::vector<double> trust(classes);
-        for (std::size_t i = 0; i < out.shape(0); ++i) {
-            const double* own = scores.data() + static_cast<std::int64_t>(i) * scores.stride(0);
+        for (std::int64_t i = 0; i < extent(out); ++i) {
+            const double* own = scores.data() + i * scores.stride(0);
             decide(pairs, own, 1, {out.data() + i * classes, classes}, trust);
         }
     });
@@ -159,12 +167,12 @@ void pair_decisions(const Array2D<double>& scores, const Rows32& low, const Rows
 
 void bound_count_hits(const Array2D<float>& values, const Rows32& rows, const Rows32& labels, const Counts& first,
                       const Rows32& columns, const Array2DOut<double>& coef, const Counts& used, const Rows32& low,
-                      const Rows32& high, std::size_t classes, const VectorOut<std::int64_t>& hits, int threads) {
+                      const Rows32& high, std::int64_t classes, const VectorOut<std::int64_t>& hits, int threads) {
     const Gram gram = gram_of(values);
     check_within(rows, 0, gram.rows, "rows: a row that is not there");
     check(labels.shape(0) == rows.shape(0) && hits.shape(0) == coef.shape(1), "labels, hits: lengths differ");
     const Machines machines = machines_of(gram, first, columns, coef, used);
-    const ClassPairs pairs = pairs_of(low, high, used.shape(0), classes);
+    const ClassPairs pairs = pairs_of(low, high, extent(used), classes);
     with_width(coef.shape(1), [&](auto width) {
         constexpr std::size_t W = decltype(width)::value;
         const auto found =
@@ -179,15 +187,14 @@ void kernel_l2(const Array2D<float>& values, const Rows32& rows, const Vector<do
     const Gram gram = gram_of(values);
     const Problems problems = problems_of(rows, a, first);
     check_within(rows, 0, std::min(gram.rows, gram.columns), "rows: a row that is not there");
-    const std::size_t count = static_cast<std::size_t>(problems.count()), versions = Cs.shape(0);
-    check(alpha.shape(0) == rows.shape(0) && alpha.shape(1) >= versions && versions > 0,
+    const std::int64_t count = problems.count(), versions = extent(Cs);
+    check(extent(alpha) == extent(rows) && extent(alpha, 1) >= versions && versions > 0,
           "alpha: rows x versions expected");
-    check(seen.shape(0) == count && seen.shape(1) == versions && seen.shape(2) == 3,
+    check(extent(seen) == count && extent(seen, 1) == versions && seen.shape(2) == 3,
           "seen: problems x versions x 3 expected");
     check(method == "isda" || method == "min_norm" || method == "hinge", "method: isda, min_norm or hinge expected");
     for (std::int64_t p = 0; p < problems.count(); ++p) {
-        const auto own =
-            view(a).subspan(static_cast<std::size_t>(problems.begin(p)), static_cast<std::size_t>(problems.size(p)));
+        const auto own = view(a).part(problems.begin(p), problems.size(p));
         const auto weighs = [](double value) { return value != 0.0; };
         check(std::any_of(own.begin(), own.end(), weighs), "a: a problem without weight");
     }
@@ -196,7 +203,7 @@ void kernel_l2(const Array2D<float>& values, const Rows32& rows, const Vector<do
                                                 : L2Method::hinge;
     std::vector<L2Seen> found(count * versions);
     released([&] {
-        solve_all(gram, problems, view(Cs), how, tol, budget, seconds, alpha.data(), alpha.shape(1), found.data(),
+        solve_all(gram, problems, view(Cs), how, tol, budget, seconds, alpha.data(), extent(alpha, 1), found.data(),
                   threads);
     });
     double* out = seen.data();
@@ -210,10 +217,9 @@ void linear_sgd(const Matrix& X, const Rows32& rows, const Vector<double>& a, co
     check(rows.shape(0) > 0 && a.shape(0) == rows.shape(0) && beta.shape(0) == rows.shape(0) &&
               mean.shape(0) == rows.shape(0),
           "rows, a, beta, mean: lengths differ");
-    check(0 <= begin && begin <= end && static_cast<std::size_t>(end) <= scale.shape(0) &&
-              tail.shape(0) == scale.shape(0),
+    check(0 <= begin && begin <= end && end <= extent(scale) && tail.shape(0) == scale.shape(0),
           "scale, tail: one entry per step expected");
-    check(theta.shape(0) == static_cast<std::size_t>(X.d()), "theta: d entries expected");
+    check(extent(theta) == X.d(), "theta: d entries expected");
     X.visit([&](const auto& x) {
         released([&] {
             linear_sgd_steps(x, view(rows), view(a), view(scale), view(tail), margin, begin, end, theta.data(),
@@ -228,7 +234,7 @@ void linear_ascent(const Matrix& X, const Rows32& rows, const Vector<double>& a,
     check(rows.shape(0) > 0 && a.shape(0) == rows.shape(0) && alpha.shape(0) == rows.shape(0),
           "rows, a, alpha: lengths differ");
     check(0 <= begin && begin <= end, "begin, end: 0 <= begin <= end expected");
-    check(w.shape(0) == static_cast<std::size_t>(X.d()), "w: d entries expected");
+    check(extent(w) == X.d(), "w: d entries expected");
     X.visit([&](const auto& x) {
         released([&] { linear_ascent_steps(x, view(rows), view(a), C, begin, end, w.data(), view(alpha)); });
     });
@@ -240,7 +246,7 @@ void run_pair_distances(const Matrix& X, const Counts& left, const Matrix& Z, co
     check(left.shape(0) == out.shape(0) && right.shape(0) == out.shape(0), "left, right, out: lengths differ");
     for (const std::int64_t i : view(left)) check(0 <= i && i < X.n(), "left: row numbers below n expected");
     for (const std::int64_t j : view(right)) check(0 <= j && j < Z.n(), "right: row numbers below n expected");
-    X.visit_with(Z, [&]<class Rows>(const Rows& x, const Rows& z) {
+    X.visit_with(Z, [&](const auto& x, const auto& z) {
         if constexpr (requires { pair_distance(x, 0, z, 0); })
             released([&] { pair_distances(x, view(left), z, view(right), view(out)); });
         else

@@ -9,34 +9,35 @@ using namespace cutsvm;
 namespace {
 
 // y, weights, old, fresh, classes
-using Choices = std::tuple<Vector<std::int32_t>, Vector<double>, VectorOut<std::int32_t>, Vector<std::int32_t>, std::int64_t>;
+using Choices =
+    std::tuple<Vector<std::int32_t>, Vector<double>, VectorOut<std::int32_t>, Vector<std::int32_t>, std::int64_t>;
 
-void check_classes(std::span<const std::int32_t> values, std::int64_t classes) {
+void check_classes(View<const std::int32_t> values, std::int64_t classes) {
     for (const std::int32_t k : values) check(0 <= k && k < classes, "classes below the number of classes expected");
 }
 
-void check_groups(std::span<const std::int32_t> values, std::int64_t groups) {
+void check_groups(View<const std::int32_t> values, std::int64_t groups) {
     for (const std::int32_t g : values) check(g < groups, "groups below the number of groups expected");
 }
 
-void run_scores_many(const Matrix& X, const Array2D<double>& W, const Vector<double>& b, const Array2DOut<double>& out) {
+void run_scores_many(const Matrix& X, const Array2D<double>& W, const Vector<double>& b,
+                     const Array2DOut<double>& out) {
     const std::int64_t d = X.d();
-    check(W.shape(0) == b.shape(0) && static_cast<std::int64_t>(W.shape(1)) == d, "W: outputs x d expected");
+    check(W.shape(0) == b.shape(0) && extent(W, 1) == d, "W: outputs x d expected");
     check((W.stride(1) == 1 || d == 1) && (W.stride(0) == d || W.shape(0) <= 1), "W: C order expected");
-    check(static_cast<std::int64_t>(out.shape(0)) == X.n() && out.shape(1) == b.shape(0), "out: n x outputs expected");
-    X.visit([&](const auto& rows) {
-        released([&] { scores_many(rows, W.data(), view(b), out.data(), X.threads()); });
-    });
+    check(extent(out) == X.n() && out.shape(1) == b.shape(0), "out: n x outputs expected");
+    X.visit(
+        [&](const auto& rows) { released([&] { scores_many(rows, W.data(), view(b), out.data(), X.threads()); }); });
 }
 
 std::int64_t run_accumulate_choices(const Matrix& X, const Choices& choices, const Vector<std::int64_t>& bounds,
                                     const Array2DOut<double>& sums, const VectorOut<double>& moved) {
     const auto& [y, s, old, fresh, classes] = choices;
-    const auto n = static_cast<std::size_t>(X.n());
-    check(y.shape(0) == n && s.shape(0) == n && old.shape(0) == n && fresh.shape(0) == n, "one entry per row expected");
-    check(static_cast<std::int64_t>(sums.shape(1)) >= classes * X.d(), "sums: classes x d columns expected");
+    const std::int64_t n = X.n();
+    check(extent(y) == n && extent(s) == n && extent(old) == n && extent(fresh) == n, "one entry per row expected");
+    check(extent(sums, 1) >= classes * X.d(), "sums: classes x d columns expected");
     check(moved.shape(0) == sums.shape(0), "moved: one entry per shard expected");
-    check_edges(bounds, sums.shape(0), X.n());
+    check_edges(bounds, extent(sums), X.n());
     const auto labels = view(y), now = view(fresh);
     const auto before = view(old);
     const auto weights = view(s);
@@ -47,17 +48,16 @@ std::int64_t run_accumulate_choices(const Matrix& X, const Choices& choices, con
             check_classes(before, count);
             check_classes(now, count);
             return accumulate_choices(rows, count, labels, weights, before, now, view(bounds), sums.data(),
-                                      static_cast<std::int64_t>(sums.shape(1)), view(moved), X.threads());
+                                      extent(sums, 1), view(moved), X.threads());
         });
     });
 }
 
 std::int64_t run_group_sums(const Matrix& X, const Vector<double>& weights, const Vector<std::int32_t>& group,
                             const Array2DOut<double>& sums) {
-    const auto groups = static_cast<std::int64_t>(sums.shape(0));
-    check(static_cast<std::int64_t>(weights.shape(0)) == X.n() && weights.shape(0) == group.shape(0),
-          "one entry per row expected");
-    check(static_cast<std::int64_t>(sums.shape(1)) == X.d() + 1, "sums: groups x (d + 1) expected");
+    const auto groups = extent(sums);
+    check(extent(weights) == X.n() && weights.shape(0) == group.shape(0), "one entry per row expected");
+    check(extent(sums, 1) == X.d() + 1, "sums: groups x (d + 1) expected");
     return X.visit([&](const auto& rows) {
         return released([&] {
             check_groups(view(group), groups);
@@ -69,12 +69,10 @@ std::int64_t run_group_sums(const Matrix& X, const Vector<double>& weights, cons
 // The same for one block of many rows; sums continue in `partial`, which has `groups` rows for each piece.
 std::int64_t run_add_groups(const Matrix& X, const Vector<double>& weights, const Vector<std::int32_t>& group,
                             std::int64_t groups, const Vector<std::int64_t>& edges, const Array2DOut<double>& partial) {
-    check(static_cast<std::int64_t>(weights.shape(0)) == X.n() && weights.shape(0) == group.shape(0),
-          "one entry per row expected");
-    check(static_cast<std::int64_t>(partial.shape(1)) == X.d() + 1, "partial: d + 1 columns expected");
-    check(groups > 0 && partial.shape(0) % static_cast<std::size_t>(groups) == 0,
-          "partial: groups for each piece expected");
-    check_edges(edges, partial.shape(0) / static_cast<std::size_t>(groups), X.n());
+    check(extent(weights) == X.n() && weights.shape(0) == group.shape(0), "one entry per row expected");
+    check(extent(partial, 1) == X.d() + 1, "partial: d + 1 columns expected");
+    check(groups > 0 && extent(partial) % groups == 0, "partial: groups for each piece expected");
+    check_edges(edges, extent(partial) / groups, X.n());
     return X.visit([&](const auto& rows) {
         return released([&] {
             check_groups(view(group), groups);
@@ -86,8 +84,7 @@ std::int64_t run_add_groups(const Matrix& X, const Vector<double>& weights, cons
 }  // namespace
 
 void bind_many(nb::module_& m, BoundMatrix& matrix) {
-    matrix
-        .def("scores_many", &run_scores_many, "W"_a.noconvert(), "b"_a.noconvert(), "out"_a.noconvert())
+    matrix.def("scores_many", &run_scores_many, "W"_a.noconvert(), "b"_a.noconvert(), "out"_a.noconvert())
         .def("accumulate_choices", &run_accumulate_choices, "choices"_a.noconvert(), "bounds"_a.noconvert(),
              "sums"_a.noconvert(), "moved"_a.noconvert())
         .def("group_sums", &run_group_sums, "weights"_a.noconvert(), "group"_a.noconvert(), "sums"_a.noconvert())

@@ -13,7 +13,7 @@ struct MappedFiles {
     std::shared_ptr<MappedGroup> group = std::make_shared<MappedGroup>();
 };
 
-// The bytes of the file; it is unmapped with the last array that looks into it.
+// The bytes of the file; it is unmapped with the last array that refers to it.
 Bytes map_file(const MappedFiles& files, int descriptor, std::size_t size) {
     try {
         auto file = std::make_unique<MappedFile>(descriptor, size, files.group);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <utility>
 #include <variant>
 
 #include "bindings/arrays.hpp"
@@ -46,14 +45,10 @@ class Matrix {
         return visit([](const auto& rows) { return rows.entries(); });
     }
 
-    // use(rows, others) where both are of one kind.
+    // use(rows, others) with the kinds of both.
     template <class Use>
     void visit_with(const Matrix& other, const Use& use) const {
-        visit([&](const auto& rows) {
-            const auto* others = std::get_if<std::decay_t<decltype(rows)>>(&other.rows_);
-            check(others, "X, Z: matrices of one layout and type expected");
-            use(rows, *others);
-        });
+        std::visit(use, rows_, other.rows_);
     }
 
   private:
@@ -68,7 +63,7 @@ class Matrix {
     }
     template <class T>
     static Rows dense(const Array2D<T>& X) {
-        const auto n = static_cast<std::int64_t>(X.shape(0)), d = static_cast<std::int64_t>(X.shape(1));
+        const auto n = extent(X), d = extent(X, 1);
         if (X.stride(1) == 1 || d == 1 || n == 0) return cutsvm::DenseRows<T>{X.data(), n, d, X.stride(0)};
         check(X.stride(0) == 1 || n == 1, "X: contiguous rows or columns expected");
         return cutsvm::ColumnRows<T>{X.data(), n, d, X.stride(1)};
@@ -78,10 +73,9 @@ class Matrix {
         check(pointers.shape(0) > 0, "pointers: n + 1 entries expected");
         check(values.shape(0) == columns.shape(0), "values and columns differ in length");
         const auto all = view(pointers);
-        check(0 <= all.front() && all.front() <= all.back() && std::cmp_less_equal(all.back(), values.shape(0)) && d >= 0,
+        check(0 <= all.front() && all.front() <= all.back() && all.back() <= extent(values) && d >= 0,
               "pointers: rising from 0 to the number of values expected");
-        return cutsvm::SparseRows<T, I>{values.data(), columns.data(), pointers.data(),
-                                        static_cast<std::int64_t>(all.size()) - 1, d};
+        return cutsvm::SparseRows<T, I>{values.data(), columns.data(), pointers.data(), all.size() - 1, d};
     }
 
     Rows rows_;
@@ -92,8 +86,8 @@ class Matrix {
 using BoundMatrix = nb::class_<Matrix>;
 
 // Edges of pieces of n rows.
-inline void check_edges(const Vector<std::int64_t>& edges, std::size_t pieces, std::int64_t n) {
-    check(edges.shape(0) == pieces + 1 && pieces > 0, "edges: one more than pieces expected");
+inline void check_edges(const Vector<std::int64_t>& edges, std::int64_t pieces, std::int64_t n) {
+    check(extent(edges) == pieces + 1 && pieces > 0, "edges: one more than pieces expected");
     const auto all = view(edges);
     check(all.front() == 0 && all.back() == n && std::is_sorted(all.begin(), all.end()),
           "edges: rising from 0 to n expected");

@@ -12,7 +12,7 @@ using Scores = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::
 using Labels = Vector<std::int32_t>;
 
 ClassScores class_scores(const Scores& f, const Labels& y, const Vector<double>& s) {
-    const auto n = static_cast<std::int64_t>(f.shape(0)), classes = static_cast<std::int64_t>(f.shape(1));
+    const auto n = extent(f), classes = extent(f, 1);
     check(y.shape(0) == f.shape(0) && s.shape(0) == f.shape(0), "one label and one weight per row expected");
     return {f.data(), n, classes, view(y), view(s)};
 }
@@ -41,23 +41,25 @@ void bind_multiclass(nb::module_& m) {
             const ClassScores scores = class_scores(f, y, s);
             check(choice.shape(0) == f.shape(0), "choice: one entry per row expected");
             check(bounds.shape(0) == offsets.shape(0) + 1, "bounds: one more than shards expected");
-            check(pulls.shape(0) == offsets.shape(0) && pulls.shape(1) == f.shape(1), "pulls: shards x classes expected");
+            check(pulls.shape(0) == offsets.shape(0) && pulls.shape(1) == f.shape(1),
+                  "pulls: shards x classes expected");
             released([&] { multi_choose(scores, view(bounds), view(choice), view(offsets), pulls.data(), threads); });
         },
         "f"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "bounds"_a.noconvert(), "choice"_a.noconvert(),
         "offsets"_a.noconvert(), "pulls"_a.noconvert(), "threads"_a);
     m.def(
-        "multi_look",
+        "multi_evaluate",
         [](const Scores& f, const Scores& to, const Labels& y, const Vector<double>& s, const Vector<double>& ks,
            const Array2DOut<double>& out, int threads) {
             const ClassLine line = class_line(f, to, y, s);
-            check(ks.shape(0) == LOOKS && out.shape(0) == 3 && out.shape(1) == LOOKS, "out: 3 x LOOKS expected");
-            std::array<double, LOOKS> at;
-            std::copy_n(ks.data(), LOOKS, at.begin());
-            const Looks looks = released([&] { return multi_look(line, at, threads); });
-            std::copy_n(looks.constant.begin(), LOOKS, out.data());
-            std::copy_n(looks.slope.begin(), LOOKS, out.data() + LOOKS);
-            std::copy_n(looks.knots.begin(), LOOKS, out.data() + 2 * LOOKS);
+            check(ks.shape(0) == LINE_POINTS && out.shape(0) == 3 && out.shape(1) == LINE_POINTS,
+                  "out: 3 x LINE_POINTS expected");
+            std::array<double, LINE_POINTS> at;
+            std::copy_n(ks.data(), LINE_POINTS, at.begin());
+            const LineValues values = released([&] { return multi_evaluate(line, at, threads); });
+            std::copy_n(values.constant.begin(), LINE_POINTS, out.data());
+            std::copy_n(values.slope.begin(), LINE_POINTS, out.data() + LINE_POINTS);
+            std::copy_n(values.breakpoints.begin(), LINE_POINTS, out.data() + 2 * LINE_POINTS);
         },
         "f"_a.noconvert(), "to"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "ks"_a.noconvert(),
         "out"_a.noconvert(), "threads"_a);
@@ -67,8 +69,8 @@ void bind_multiclass(nb::module_& m) {
            double slope, double curvature, double level, int threads) {
             const ClassLine line = class_line(f, to, y, s);
             return released([&] {
-                std::vector<Knot> knots = multi_knots(line, low, high, threads);
-                return crossing(knots, slope, curvature, level, low, high);
+                std::vector<Breakpoint> breakpoints = multi_breakpoints(line, low, high, threads);
+                return crossing(breakpoints, slope, curvature, level, low, high);
             });
         },
         "f"_a.noconvert(), "to"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "low"_a, "high"_a, "slope"_a,
@@ -83,11 +85,11 @@ void bind_multiclass(nb::module_& m) {
         },
         "f"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "band"_a, "group"_a.noconvert(), "threads"_a);
     m.def(
-        "multi_strays",
+        "multi_violators",
         [](const Scores& f, const Labels& y, const Vector<double>& s, const Labels& group, int threads) {
             const ClassScores scores = class_scores(f, y, s);
             check(group.shape(0) == f.shape(0), "group: one entry per row expected");
-            return to_numpy(released([&] { return multi_strays(scores, view(group), threads); }));
+            return to_numpy(released([&] { return multi_violators(scores, view(group), threads); }));
         },
         "f"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "group"_a.noconvert(), "threads"_a);
 }

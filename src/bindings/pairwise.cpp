@@ -14,8 +14,7 @@ void bind_pairwise(nb::module_& m) {
         "pair_slopes",
         [](const Vector<std::int32_t>& y, const Vector<double>& s, const Vector<std::int64_t>& starts,
            const Vector<std::int64_t>& levels, const Vector<double>& f, double margin, const VectorOut<double>& g,
-           const VectorOut<double>& weights, const VectorOut<double>& losses,
-           PairMemory& memory, int threads) {
+           const VectorOut<double>& weights, const VectorOut<double>& losses, PairMemory& memory, int threads) {
             const std::size_t n = y.shape(0), queries = levels.shape(0);
             check(s.shape(0) == n && f.shape(0) == n && g.shape(0) == n, "one entry per row expected");
             check(starts.shape(0) == queries + 1 && weights.shape(0) == queries && losses.shape(0) == queries,
@@ -30,6 +29,5 @@ void bind_pairwise(nb::module_& m) {
             released([&] { pair_slopes(pairs, view(f), view(g), view(weights), view(losses), memory, threads); });
         },
         "y"_a.noconvert(), "s"_a.noconvert(), "starts"_a.noconvert(), "levels"_a.noconvert(), "f"_a.noconvert(),
-        "margin"_a, "g"_a.noconvert(), "weights"_a.noconvert(), "losses"_a.noconvert(), "memory"_a,
-        "threads"_a);
+        "margin"_a, "g"_a.noconvert(), "weights"_a.noconvert(), "losses"_a.noconvert(), "memory"_a, "threads"_a);
 }

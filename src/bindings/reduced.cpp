@@ -12,13 +12,11 @@ void check(bool fine, const char* what) {
 }
 
 // An empty Gram matrix means one row per feature, an empty warm start a start from equal weights.
-std::tuple<double, double, double, int> bound_solve_reduced(const InteriorPointSettings& settings,
-                                                            const Array2D<double>& slopes, const Vector<double>& offsets,
-                                                            const Vector<std::int64_t>& shard, std::size_t n_free,
-                                                            double intercept_bound, const Array2D<double>& gram,
-                                                            double C, double tol, const Vector<double>& warm_start,
-                                                            const VectorOut<double>& w,
-                                                            const VectorOut<double>& weights) {
+std::tuple<double, double, double, int> bound_solve_reduced(
+    const InteriorPointSettings& settings, const Array2D<double>& slopes, const Vector<double>& offsets,
+    const Vector<std::int64_t>& shard, std::size_t n_free, double intercept_bound, const Array2D<double>& gram,
+    double C, double tol, const Vector<double>& warm_start, const VectorOut<double>& w,
+    const VectorOut<double>& weights) {
     const std::size_t m = offsets.shape(0), size = slopes.shape(1);
     check(m > 0, "offsets: at least one plane expected");
     check(slopes.shape(0) == m && shard.shape(0) == m, "slopes, offsets and shard: one row per plane expected");

@@ -11,21 +11,22 @@ namespace {
 template <class Rows>
 inline constexpr bool IS_DENSE = requires(const Rows& rows) { rows.stride; };
 
-void check_per_row(const Matrix& X, std::size_t size, const char* what) {
-    check(static_cast<std::int64_t>(size) == X.n(), what);
+template <class Array>
+void check_per_row(const Matrix& X, const Array& array, const char* what) {
+    check(extent(array) == X.n(), what);
 }
 
 void run_scores(const Matrix& X, const Vector<double>& w, double b, const VectorOut<double>& out) {
-    check(static_cast<std::int64_t>(w.shape(0)) == X.d(), "w: one entry per feature expected");
-    check_per_row(X, out.shape(0), "out: one entry per row expected");
+    check(extent(w) == X.d(), "w: one entry per feature expected");
+    check_per_row(X, out, "out: one entry per row expected");
     X.visit([&](const auto& rows) { released([&] { scores(rows, w.data(), b, view(out), X.threads()); }); });
 }
 
 void run_compensated_scores(const Matrix& X, const Vector<double>& w, double b, const VectorOut<double>& out,
                             const VectorOut<double>& rest) {
-    check(static_cast<std::int64_t>(w.shape(0)) == X.d(), "w: one entry per feature expected");
-    check_per_row(X, out.shape(0), "out: one entry per row expected");
-    check_per_row(X, rest.shape(0), "rest: one entry per row expected");
+    check(extent(w) == X.d(), "w: one entry per feature expected");
+    check_per_row(X, out, "out: one entry per row expected");
+    check_per_row(X, rest, "rest: one entry per row expected");
     X.visit([&](const auto& rows) {
         released([&] { compensated_scores(rows, w.data(), b, view(out), view(rest), X.threads()); });
     });
@@ -34,12 +35,12 @@ void run_compensated_scores(const Matrix& X, const Vector<double>& w, double b, 
 std::int64_t run_accumulate(const Matrix& X, const VectorOut<double>& old, const Vector<double>& fresh,
                             const Vector<std::int64_t>& bounds, const Array2DOut<double>& sums,
                             const VectorOut<double>& moved) {
-    const auto width = static_cast<std::int64_t>(sums.shape(1));
-    check_per_row(X, old.shape(0), "old: one entry per row expected");
-    check_per_row(X, fresh.shape(0), "fresh: one entry per row expected");
+    const auto width = extent(sums, 1);
+    check_per_row(X, old, "old: one entry per row expected");
+    check_per_row(X, fresh, "fresh: one entry per row expected");
     check(width == X.d() || width == X.d() + 1, "sums: d or d + 1 columns expected");
     check(moved.shape(0) == sums.shape(0), "moved: one entry per shard expected");
-    check_edges(bounds, sums.shape(0), X.n());
+    check_edges(bounds, extent(sums), X.n());
     return X.visit([&](const auto& rows) {
         return released([&] {
             return accumulate(rows, view(old), view(fresh), view(bounds), sums.data(), width, view(moved), X.threads());
@@ -50,12 +51,12 @@ std::int64_t run_accumulate(const Matrix& X, const VectorOut<double>& old, const
 std::int64_t run_add_pieces(const Matrix& X, const VectorOut<double>& old, const Vector<double>& fresh,
                             const Vector<std::int64_t>& edges, const Array2DOut<double>& partial,
                             const VectorOut<double>& travel) {
-    const auto width = static_cast<std::int64_t>(partial.shape(1));
-    check_per_row(X, old.shape(0), "old: one entry per row expected");
-    check_per_row(X, fresh.shape(0), "fresh: one entry per row expected");
+    const auto width = extent(partial, 1);
+    check_per_row(X, old, "old: one entry per row expected");
+    check_per_row(X, fresh, "fresh: one entry per row expected");
     check(width == X.d() || width == X.d() + 1, "partial: d or d + 1 columns expected");
     check(travel.shape(0) == partial.shape(0), "travel: one entry per piece expected");
-    check_edges(edges, partial.shape(0), X.n());
+    check_edges(edges, extent(partial), X.n());
     return X.visit([&](const auto& rows) {
         return released([&] {
             return add_pieces(rows, view(old), view(fresh), view(edges), partial.data(), width, view(travel),
@@ -65,19 +66,18 @@ std::int64_t run_add_pieces(const Matrix& X, const VectorOut<double>& old, const
 }
 
 void run_row_hashes(const Matrix& X, const VectorOut<std::uint64_t>& out) {
-    check_per_row(X, out.shape(0), "out: one entry per row expected");
+    check_per_row(X, out, "out: one entry per row expected");
     X.visit([&](const auto& rows) { released([&] { row_hashes(rows, view(out), X.threads()); }); });
 }
 
 void run_squares(const Matrix& X, const VectorOut<double>& out) {
-    check_per_row(X, out.shape(0), "out: one entry per row expected");
+    check_per_row(X, out, "out: one entry per row expected");
     X.visit([&](const auto& rows) { released([&] { squares(rows, view(out), X.threads()); }); });
 }
 
 void run_column_ranges(const Matrix& X, const VectorOut<double>& low, const VectorOut<double>& high) {
     check(X.n() > 0, "X: at least one row expected");
-    check(static_cast<std::int64_t>(low.shape(0)) == X.d() && high.shape(0) == low.shape(0),
-          "low, high: one entry per feature expected");
+    check(extent(low) == X.d() && high.shape(0) == low.shape(0), "low, high: one entry per feature expected");
     X.visit([&]<class Rows>(const Rows& rows) {
         if constexpr (IS_DENSE<Rows>)
             released([&] { column_ranges(rows, view(low), view(high), X.threads()); });
@@ -87,17 +87,17 @@ void run_column_ranges(const Matrix& X, const VectorOut<double>& low, const Vect
 }
 
 void run_count_nonzeros(const Matrix& X, const VectorOut<std::int64_t>& counts) {
-    check_per_row(X, counts.shape(0), "counts: one entry per row expected");
+    check_per_row(X, counts, "counts: one entry per row expected");
     X.visit([&](const auto& rows) { released([&] { count_nonzeros(rows, view(counts), X.threads()); }); });
 }
 
 template <class T, class I>
 void run_compress(const Matrix& X, const Vector<I>& pointers, const VectorOut<T>& values, const VectorOut<I>& columns) {
-    check(static_cast<std::int64_t>(pointers.shape(0)) == X.n() + 1, "pointers: n + 1 entries expected");
+    check(extent(pointers) == X.n() + 1, "pointers: n + 1 entries expected");
     const auto ends = view(pointers);
     check(ends.front() == 0 && std::is_sorted(ends.begin(), ends.end()), "pointers: rising from 0 expected");
-    const auto stored = static_cast<std::size_t>(ends.back());
-    check(values.shape(0) == stored && columns.shape(0) == stored, "values, columns: wrong length");
+    const std::int64_t stored = ends.back();
+    check(extent(values) == stored && extent(columns) == stored, "values, columns: wrong length");
     X.visit([&]<class Rows>(const Rows& rows) {
         if constexpr (IS_DENSE<Rows> && std::is_same_v<typename Rows::Value, T>)
             released([&] { compress(rows, ends, view(values), view(columns), X.threads()); });
@@ -112,8 +112,7 @@ void check_which(const Vector<std::int64_t>& which, std::int64_t n) {
 
 template <class T>
 void run_take(const Matrix& X, const Vector<std::int64_t>& which, const Array2DOut<T>& out) {
-    check(out.shape(0) == which.shape(0) && static_cast<std::int64_t>(out.shape(1)) == X.d(),
-          "out: one row per row taken expected");
+    check(out.shape(0) == which.shape(0) && extent(out, 1) == X.d(), "out: one row per row taken expected");
     check_which(which, X.n());
     X.visit([&]<class Rows>(const Rows& rows) {
         if constexpr (IS_DENSE<Rows> && std::is_same_v<typename Rows::Value, T>)
@@ -131,13 +130,12 @@ void run_sparse_take(const Matrix& X, const Vector<std::int64_t>& which, const V
     X.visit([&]<class Rows>(const Rows& rows) {
         if constexpr (std::is_same_v<Rows, SparseRows<T, I>>) {
             std::int64_t next = 0;
-            for (std::size_t k = 0; k < which.shape(0); ++k) {
-                check(static_cast<std::int64_t>(pointers.data()[k]) == next, "pointers: sums of lengths expected");
+            for (std::int64_t k = 0; k < extent(which); ++k) {
+                check(pointers.data()[k] == next, "pointers: sums of lengths expected");
                 const std::int64_t row = which.data()[k];
                 next += rows.pointers[row + 1] - rows.pointers[row];
             }
-            check(static_cast<std::int64_t>(values.shape(0)) == next && columns.shape(0) == values.shape(0),
-                  "values, columns: wrong length");
+            check(extent(values) == next && columns.shape(0) == values.shape(0), "values, columns: wrong length");
             released([&] { take(rows, view(which), view(pointers), view(values), view(columns), X.threads()); });
         } else {
             check(false, "values, columns: the layout and types of the matrix expected");
@@ -147,8 +145,7 @@ void run_sparse_take(const Matrix& X, const Vector<std::int64_t>& which, const V
 
 template <class T>
 void bind_dense(BoundMatrix& matrix) {
-    matrix
-        .def(nb::init<const Array2D<T>&, int>(), "X"_a.noconvert(), "threads"_a = 1)
+    matrix.def(nb::init<const Array2D<T>&, int>(), "X"_a.noconvert(), "threads"_a = 1)
         .def("take_into", &run_take<T>, "which"_a.noconvert(), "out"_a.noconvert());
 }
 
@@ -159,14 +156,17 @@ void bind_sparse(BoundMatrix& matrix) {
              "values"_a.noconvert(), "columns"_a.noconvert(), "pointers"_a.noconvert(), "d"_a, "threads"_a = 1)
         .def("take_into", &run_sparse_take<T, I>, "which"_a.noconvert(), "pointers"_a.noconvert(),
              "values"_a.noconvert(), "columns"_a.noconvert())
-        .def("compress", &run_compress<T, I>, "pointers"_a.noconvert(), "values"_a.noconvert(), "columns"_a.noconvert());
+        .def("compress", &run_compress<T, I>, "pointers"_a.noconvert(), "values"_a.noconvert(),
+             "columns"_a.noconvert());
 }
 
 template <class T>
 void bind_all_finite(nb::module_& m) {
     m.def(
         "all_finite",
-        [](const Vector<T>& values, int threads) { return released([&] { return all_finite(view(values), threads); }); },
+        [](const Vector<T>& values, int threads) {
+            return released([&] { return all_finite(view(values), threads); });
+        },
         "values"_a.noconvert(), "threads"_a);
 }
 

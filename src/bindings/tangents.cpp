@@ -11,16 +11,16 @@ namespace {
 void run_tangents(const Matrix& X, const Vector<double>& signed_weights, const Array2D<double>& W,
                   const Vector<double>& b, const Vector<std::int64_t>& edges, const Array2DOut<double>& partial,
                   const Array2DOut<double>& heights) {
-    const std::size_t points = b.shape(0);
+    const std::int64_t points = extent(b);
     const std::int64_t d = X.d();
-    check(static_cast<std::int64_t>(signed_weights.shape(0)) == X.n(), "one entry per row expected");
-    check(points > 0 && static_cast<std::int64_t>(points) <= POINTS, "1 to POINTS points expected");
-    check(W.shape(0) == points && static_cast<std::int64_t>(W.shape(1)) == d, "W: points x d expected");
+    check(extent(signed_weights) == X.n(), "one entry per row expected");
+    check(points > 0 && points <= POINTS, "1 to POINTS points expected");
+    check(extent(W) == points && extent(W, 1) == d, "W: points x d expected");
     check((W.stride(1) == 1 || d == 1) && (W.stride(0) == d || points == 1), "W: C order expected");
-    check(static_cast<std::int64_t>(partial.shape(1)) == d + 1, "partial: d + 1 columns expected");
-    check(partial.shape(0) % points == 0, "partial: points for each piece expected");
+    check(extent(partial, 1) == d + 1, "partial: d + 1 columns expected");
+    check(extent(partial) % points == 0, "partial: points for each piece expected");
     check(heights.shape(0) == partial.shape(0) && heights.shape(1) == 2, "heights: two for each plane expected");
-    check_edges(edges, partial.shape(0) / points, X.n());
+    check_edges(edges, extent(partial) / points, X.n());
     X.visit([&](const auto& rows) {
         released([&] {
             hinge_tangents(rows, view(signed_weights), W.data(), view(b), view(edges), partial.data(), heights.data(),

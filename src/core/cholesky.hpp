@@ -29,6 +29,7 @@ static_assert(PAD % TALL == 0 && TALL % LANES == 0);
 
 inline std::size_t padded(std::size_t n) { return (n + PAD - 1) / PAD * PAD; }
 
+// requires: a and b have n entries.
 inline double dot(const double* a, const double* b, std::size_t n) {
     double sum = 0.0;
 #pragma omp simd reduction(+ : sum)
@@ -37,6 +38,7 @@ inline double dot(const double* a, const double* b, std::size_t n) {
 }
 
 // y += a x
+// requires: x and y have n entries.
 inline void add_multiple(double a, const double* x, double* y, std::size_t n) {
 #pragma omp simd
     for (std::size_t i = 0; i < n; ++i) y[i] += a * x[i];
@@ -155,7 +157,7 @@ struct Cholesky {
         for (std::size_t i = H.n; i-- > 0;) x[i] = (x[i] - dot(H.row(i) + i + 1, x + i + 1, H.n - i - 1)) * inverse[i];
     }
 
-    // R'Y = X in place, for `width` right sides: X has one row per row of H, side by side.
+    // R'Y = X in place, for `width` right-hand sides: X has one row per row of H, contiguous.
     void forward(double* X, std::size_t width) const {
         std::vector<double> above(H.n);  // a column of -R, whose numbers are far apart
         for (std::size_t i = 0; i < H.n; ++i) {

@@ -19,13 +19,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "core/interrupt.hpp"
 #include "core/parallel.hpp"
 #include "core/rows.hpp"
+#include "core/view.hpp"
 
 namespace cutsvm {
 
@@ -45,6 +45,8 @@ struct Random {
 };
 
 // 0..count-1 in a random order of runs of `run` neighbours: 1 is a plain permutation.
+// requires: 0 < run, count < 2^32.
+// ensures: the same order for the same seed.
 inline std::vector<std::uint32_t> permutation(std::size_t count, std::size_t run, std::uint64_t seed) {
     std::vector<std::uint32_t> firsts((count + run - 1) / run);
     for (std::size_t r = 0; r < firsts.size(); ++r) firsts[r] = static_cast<std::uint32_t>(r * run);
@@ -54,7 +56,8 @@ inline std::vector<std::uint32_t> permutation(std::size_t count, std::size_t run
     std::vector<std::uint32_t> places;
     places.reserve(count);
     for (const std::uint32_t first : firsts)
-        for (std::size_t k = first; k < std::min(count, first + run); ++k) places.push_back(static_cast<std::uint32_t>(k));
+        for (std::size_t k = first; k < std::min(count, first + run); ++k)
+            places.push_back(static_cast<std::uint32_t>(k));
     return places;
 }
 
@@ -69,9 +72,9 @@ struct Epoch {
 
 // The dual problem, and which rows leave: those at 0 with g > above, those at C s_i with g < below.
 struct Dual {
-    std::span<const double> a, q;
+    View<const double> a, q;
     double C, unit;
-    std::span<double> alpha;
+    View<double> alpha;
     double above, below;
 };
 
@@ -113,28 +116,27 @@ struct Shared {
 };
 
 // Goes over the rows order[k] for the k in `places`; stays[k] says whether the row stays active.
+// requires: as `descend`; places below order.size(), w has d + 1 entries.
 template <class Rows>
-Epoch visit(const Rows& rows, const Dual& dual, std::span<const std::int32_t> order,
-            std::span<const std::uint32_t> places, std::span<std::uint8_t> stays, double* w, Interrupt& interrupt) {
-    constexpr std::size_t FAR = 16, NEAR = 6;  // how many rows ahead memory is asked for
-    constexpr std::size_t PIECE = 1024;        // rows between looks at whether to go on
+Epoch visit(const Rows& rows, const Dual& dual, View<const std::int32_t> order, View<const std::uint32_t> places,
+            View<std::uint8_t> stays, double* w, Interrupt& interrupt) {
+    constexpr std::int64_t FAR = 16, NEAR = 6;  // how many rows ahead memory is asked for
+    constexpr std::int64_t PIECE = 1024;        // rows between two checks for an interrupt
     Epoch epoch;
-    for (std::size_t next = 0; next < places.size(); ++next) {
+    for (std::int64_t next = 0; next < places.size(); ++next) {
         if (next % PIECE == 0 && interrupt.requested()) break;
         if (next + FAR < places.size()) {
             const std::int32_t ahead = order[places[next + FAR]];
-            const auto j = static_cast<std::size_t>(ahead);
-            __builtin_prefetch(&dual.alpha[j], 1);
-            __builtin_prefetch(&dual.a[j]);
-            __builtin_prefetch(&dual.q[j]);
+            __builtin_prefetch(&dual.alpha[ahead], 1);
+            __builtin_prefetch(&dual.a[ahead]);
+            __builtin_prefetch(&dual.q[ahead]);
             rows.prefetch_place(ahead);
         }
         if (next + NEAR < places.size()) rows.prefetch(order[places[next + NEAR]]);
         const std::uint32_t k = places[next];
-        const std::int64_t row = order[k];
-        const auto i = static_cast<std::size_t>(row);
+        const std::int64_t i = order[k];
         const double y = dual.a[i] < 0.0 ? -1.0 : 1.0, top = dual.C * std::abs(dual.a[i]), old = dual.alpha[i];
-        const double g = y * (rows.dot(row, w) + rows.load(w[rows.d])) - 1.0;
+        const double g = y * (rows.dot(i, w) + rows.load(w[rows.d])) - 1.0;
         epoch.gap += top * std::max(0.0, -g) + old * g;
         stays[k] = !((old == 0.0 && g > dual.above) || (old == top && g < dual.below));
         if (!stays[k]) continue;
@@ -148,19 +150,19 @@ Epoch visit(const Rows& rows, const Dual& dual, std::span<const std::int32_t> or
         const double change = (now - old) * y;
         if (change == 0.0) continue;
         dual.alpha[i] = now;
-        rows.axpy(row, change, w);
+        rows.axpy(i, change, w);
         rows.store(w[rows.d], rows.load(w[rows.d]) + change * dual.unit);
     }
     return epoch;
 }
 
-// One epoch in a new random order, of runs of `run` rows. With several threads the epoch depends on timing, and w is only close to
-// sum_i alpha_i y_i x_i.
+// One epoch in a new random order, of runs of `run` rows. With several threads the epoch depends on timing, and w is
+// only close to sum_i alpha_i y_i x_i.
 // requires: rows in `order` once each; 0 <= alpha_i <= C s_i; w belongs to alpha.
 // ensures: the rows that stay come first in `order`, in the order that they had; what follows them is left over.
 template <class Rows>
-Epoch descend(const Rows& rows, const Dual& dual, std::span<std::int32_t> order, std::span<double> w,
-              std::size_t run, std::uint64_t seed, int threads) {
+Epoch descend(const Rows& rows, const Dual& dual, View<std::int32_t> order, View<double> w, std::size_t run,
+              std::uint64_t seed, int threads) {
     const std::vector<std::uint32_t> places = permutation(order.size(), run, seed);
     std::vector<std::uint8_t> stays(order.size());
     Epoch all;
@@ -168,14 +170,15 @@ Epoch descend(const Rows& rows, const Dual& dual, std::span<std::int32_t> order,
     if (threads <= 1) {
         all = visit(Own(rows), dual, order, places, stays, w.data(), interrupt);
     } else {
-        const auto parts = static_cast<std::size_t>(threads);
-        std::vector<Epoch> seen(parts);
-        const auto begin = [&](std::size_t p) { return places.size() * p / parts; };
-        for_equal_tasks(threads, threads, [&](std::int64_t task) {
-            const auto p = static_cast<std::size_t>(task);
-            const auto mine = std::span(places).subspan(begin(p), begin(p + 1) - begin(p));
-            seen[p] = visit(Shared(rows), dual, order, mine, stays, w.data(), interrupt);
-        }, interrupt);
+        std::vector<Epoch> seen(threads);
+        const auto begin = [&](std::int64_t p) { return std::ssize(places) * p / threads; };
+        for_equal_tasks(
+            threads, threads,
+            [&](std::int64_t p) {
+                const auto mine = View<const std::uint32_t>(places).part(begin(p), begin(p + 1) - begin(p));
+                seen[p] = visit(Shared(rows), dual, order, mine, stays, w.data(), interrupt);
+            },
+            interrupt);
         for (const Epoch& part : seen) {
             all.gap += part.gap;
             all.steepest = std::max(all.steepest, part.steepest);
@@ -183,10 +186,10 @@ Epoch descend(const Rows& rows, const Dual& dual, std::span<std::int32_t> order,
         }
     }
     interrupt.rethrow();
-    std::size_t next = 0;
-    for (std::size_t k = 0; k < order.size(); ++k)
+    std::int64_t next = 0;
+    for (std::int64_t k = 0; k < order.size(); ++k)
         if (stays[k]) order[next++] = order[k];
-    all.active = static_cast<std::int64_t>(next);
+    all.active = next;
     return all;
 }
 

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "core/interrupt.hpp"
 #include "core/rows.hpp"
+#include "core/view.hpp"
 
 namespace cutsvm {
 
+// requires: i < X.n, j < Z.n, X.d == Z.d.
 inline double pair_distance(const DenseRows<double>& X, std::int64_t i, const DenseRows<double>& Z, std::int64_t j) {
     const double *x = X.data + i * X.stride, *z = Z.data + j * Z.stride;
     double sum = 0.0;
@@ -19,13 +20,13 @@ inline double pair_distance(const DenseRows<double>& X, std::int64_t i, const De
 }
 
 // requires: the columns of a row rise.
-template <class I>
-double pair_distance(const SparseRows<double, I>& X, std::int64_t i, const SparseRows<double, I>& Z, std::int64_t j) {
-    I a = X.pointers[i], b = Z.pointers[j];
-    const I end_a = X.pointers[i + 1], end_b = Z.pointers[j + 1];
+template <class I, class J>
+double pair_distance(const SparseRows<double, I>& X, std::int64_t i, const SparseRows<double, J>& Z, std::int64_t j) {
+    std::int64_t a = X.pointers[i], b = Z.pointers[j];
+    const std::int64_t end_a = X.pointers[i + 1], end_b = Z.pointers[j + 1];
     double sum = 0.0;
     while (a < end_a && b < end_b) {
-        const I left = X.columns[a], right = Z.columns[b];
+        const std::int64_t left = X.columns[a], right = Z.columns[b];
         const double x = left <= right ? X.values[a] : 0.0, z = right <= left ? Z.values[b] : 0.0;
         sum += (x - z) * (x - z);
         a += left <= right;
@@ -37,11 +38,12 @@ double pair_distance(const SparseRows<double, I>& X, std::int64_t i, const Spars
 }
 
 // out[k] = |x_i - z_j|^2 for i = left[k], j = right[k].
-template <class Rows>
-void pair_distances(const Rows& X, std::span<const std::int64_t> left, const Rows& Z,
-                    std::span<const std::int64_t> right, std::span<double> out) {
+// requires: left, right and out have one entry per pair, left < n of X, right < n of Z; X.d == Z.d.
+template <class Rows, class Others>
+void pair_distances(const Rows& X, View<const std::int64_t> left, const Others& Z, View<const std::int64_t> right,
+                    View<double> out) {
     Interrupt interrupt;
-    for (std::size_t k = 0; k < out.size(); ++k) {
+    for (std::int64_t k = 0; k < out.size(); ++k) {
         if (k % 1024 == 0) interrupt.check();
         out[k] = pair_distance(X, left[k], Z, right[k]);
     }

@@ -27,7 +27,7 @@ inline std::atomic<bool (*)()> interrupt_hook{nullptr};
 // One for each loop, shared by its threads. A loop within a parallel region of another one never asks: nothing may be
 // thrown out of such a region, and the outer loop asks anyway.
 class Interrupt {
-public:
+  public:
     explicit Interrupt(double seconds = std::numeric_limits<double>::infinity()) : seconds_(seconds) {}
 
     // True once the loop is to end. Only the thread that began the loop asks, a few times a second: signals are its own.
@@ -55,7 +55,7 @@ public:
         rethrow();
     }
 
-private:
+  private:
     using Clock = std::chrono::steady_clock;
     static constexpr auto PERIOD = std::chrono::milliseconds(50);
     bool asks_ = omp_get_level() == 0;

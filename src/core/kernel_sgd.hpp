@@ -16,30 +16,30 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <span>
 
 #include "core/interrupt.hpp"
 #include "core/machines.hpp"
+#include "core/view.hpp"
 
 namespace cutsvm {
 
 // What the steps so far have made, for all problems one after another as in Problems::rows.
 // The support of problem p are the first used[p] entries of its part of columns, beta and mean.
 struct SgdState {
-    std::span<std::int32_t> slot;     // the row's place in the support, -1 if it is not there
-    std::span<std::int32_t> columns;  // of Gram
-    std::span<double> beta, mean;     // W numbers each
-    std::span<std::int64_t> used;
+    View<std::int32_t> slot;     // the row's place in the support, -1 if it is not there
+    View<std::int32_t> columns;  // of Gram
+    View<double> beta, mean;     // W numbers each
+    View<std::int64_t> used;
 };
 
 // Where rows are in a Gram that holds but some: -1 if nowhere.
 struct Places {
-    std::span<const std::int32_t> row, column;
+    View<const std::int32_t> row, column;
 };
 
 // Factors of the steps, for all problems one after another: those of problem p begin at epochs * first[p].
 struct Schedule {
-    std::span<const double> scale, tail;
+    View<const double> scale, tail;
     std::int64_t epochs;
 };
 
@@ -58,14 +58,14 @@ void sgd_steps(const Gram& gram, const Places& places, const Problems& problems,
     std::int32_t* columns = state.columns.data() + first;
     double* beta = state.beta.data() + first * static_cast<std::int64_t>(W);
     double* mean = state.mean.data() + first * static_cast<std::int64_t>(W);
-    std::int64_t used = state.used[static_cast<std::size_t>(p)];
+    std::int64_t used = state.used[p];
 
     for (std::int64_t t = begin; t < end; ++t) {
         if (t % 64 == 0 && interrupt.requested()) break;
         const std::int64_t k = t % m;
-        const auto i = static_cast<std::size_t>(rows[k]);
+        const std::int32_t i = rows[k];
         const double y = std::copysign(1.0, a[k]);
-        const auto after = static_cast<std::size_t>(rows[(t + 1) % m]);
+        const std::int32_t after = rows[(t + 1) % m];
         const float* next = t + 1 < end ? gram.row(places.row[after]) : nullptr;
         const Sums<W> f = support_sums<W, 1>({gram.row(places.row[i])}, columns, beta, used, next)[0];
         Sums<W> change;
@@ -87,37 +87,39 @@ void sgd_steps(const Gram& gram, const Places& places, const Problems& problems,
             mean[at + static_cast<std::int64_t>(c)] += tail[t] * change[c];
         }
     }
-    state.used[static_cast<std::size_t>(p)] = used;
+    state.used[p] = used;
 }
 
 // The same without a kernel (Algorithm A), for one problem: theta = sum_i beta_i x_i is kept as well.
+// requires: rows, a, beta and mean have one length > 0; scale and tail have `end` entries; theta has d.
 template <class Rows>
-void linear_sgd_steps(const Rows& x, std::span<const std::int32_t> rows, std::span<const double> a,
-                      std::span<const double> scale, std::span<const double> tail, double margin, std::int64_t begin,
-                      std::int64_t end, double* theta, std::span<double> beta, std::span<double> mean) {
-    const auto m = static_cast<std::int64_t>(rows.size());
+void linear_sgd_steps(const Rows& x, View<const std::int32_t> rows, View<const double> a, View<const double> scale,
+                      View<const double> tail, double margin, std::int64_t begin, std::int64_t end, double* theta,
+                      View<double> beta, View<double> mean) {
+    const auto m = std::ssize(rows);
     for (std::int64_t t = begin; t < end; ++t) {
-        const auto k = static_cast<std::size_t>(t % m);
-        const auto now = static_cast<std::size_t>(t);
-        if (t + 1 < end) x.prefetch(rows[static_cast<std::size_t>((t + 1) % m)]);
+        const std::int64_t k = t % m;
+        if (t + 1 < end) x.prefetch(rows[(t + 1) % m]);
         const double y = std::copysign(1.0, a[k]);
-        if (a[k] == 0.0 || !(y * scale[now] * x.dot(rows[k], theta) < margin)) continue;
+        if (a[k] == 0.0 || !(y * scale[t] * x.dot(rows[k], theta) < margin)) continue;
         x.axpy(rows[k], a[k], theta);
         beta[k] += a[k];
-        mean[k] += tail[now] * a[k];
+        mean[k] += tail[t] * a[k];
     }
 }
 
 // Coordinate ascent on the dual of the same problem without a kernel, begin .. end of the visits to its rows in turn:
 //   max over 0 <= alpha_i <= C s_i of  sum_i alpha_i - |w|^2 / 2,     w = sum_i alpha_i y_i x_i
 //   alpha_i = clip(alpha_i + (1 - y_i w.x_i) / |x_i|^2, 0, C s_i)
+// requires: rows, a and alpha have one length > 0; 0 <= alpha_i <= C s_i; w belongs to alpha.
+// ensures: the same of alpha and w.
 template <class Rows>
-void linear_ascent_steps(const Rows& x, std::span<const std::int32_t> rows, std::span<const double> a, double C,
-                         std::int64_t begin, std::int64_t end, double* w, std::span<double> alpha) {
-    const auto m = static_cast<std::int64_t>(rows.size());
+void linear_ascent_steps(const Rows& x, View<const std::int32_t> rows, View<const double> a, double C,
+                         std::int64_t begin, std::int64_t end, double* w, View<double> alpha) {
+    const auto m = std::ssize(rows);
     for (std::int64_t t = begin; t < end; ++t) {
-        const auto k = static_cast<std::size_t>(t % m);
-        if (t + 1 < end) x.prefetch(rows[static_cast<std::size_t>((t + 1) % m)]);
+        const std::int64_t k = t % m;
+        if (t + 1 < end) x.prefetch(rows[(t + 1) % m]);
         const double y = std::copysign(1.0, a[k]), cap = C * std::abs(a[k]), before = alpha[k];
         const double slope = 1.0 - y * x.dot(rows[k], w), bend = x.square(rows[k]);
         const double end_of_it = slope > 0.0 ? cap : 0.0;  // nothing holds a row of zeros back

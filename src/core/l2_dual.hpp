@@ -33,13 +33,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "core/interrupt.hpp"
 #include "core/machines.hpp"
 #include "core/parallel.hpp"
+#include "core/view.hpp"
 
 namespace cutsvm {
 
@@ -53,17 +53,12 @@ struct L2Seen {
 
 // One problem: kernel values of its rows among themselves, labels, 1/(C s), and the point that is being improved.
 class L2Problem {
-public:
+  public:
     // y: +-1. The penalty has to be set before anything is solved.
     L2Problem(Gram gram, std::vector<double> y, std::vector<double> alpha, Interrupt& interrupt)
-        : gram_(gram),
-          m_(static_cast<std::int64_t>(y.size())),
-          y_(std::move(y)),
-          alpha_(std::move(alpha)),
-          u_(static_cast<std::size_t>(m_)),
-          interrupt_(interrupt) {
+        : gram_(gram), m_(std::ssize(y)), y_(std::move(y)), alpha_(std::move(alpha)), u_(m_), interrupt_(interrupt) {
         for (std::int64_t i = 0; i < m_; ++i)
-            if (alpha_[at(i)] != 0.0) add(i, alpha_[at(i)]);
+            if (alpha_[i] != 0.0) add(i, alpha_[i]);
     }
 
     const std::vector<double>& alpha() const { return alpha_; }
@@ -72,14 +67,16 @@ public:
     // the hinge loss it is cut off at the caps.
     void set_penalty(L2Method method, const std::vector<double>& caps) {
         hinge_ = method == L2Method::hinge;
-        r_.assign(at(m_), 0.0);
-        cap_.assign(at(m_), std::numeric_limits<double>::infinity());
+        r_.assign(m_, 0.0);
+        cap_.assign(m_, std::numeric_limits<double>::infinity());
         for (std::int64_t i = 0; i < m_; ++i) {
-            if (!hinge_) r_[at(i)] = 1.0 / caps[at(i)];  // infinity for a row without weight
-            else cap_[at(i)] = caps[at(i)];
-            if (alpha_[at(i)] <= cap_[at(i)]) continue;
-            add(i, cap_[at(i)] - alpha_[at(i)]);
-            alpha_[at(i)] = cap_[at(i)];
+            if (!hinge_)
+                r_[i] = 1.0 / caps[i];  // infinity for a row without weight
+            else
+                cap_[i] = caps[i];
+            if (alpha_[i] <= cap_[i]) continue;
+            add(i, cap_[i] - alpha_[i]);
+            alpha_[i] = cap_[i];
         }
     }
 
@@ -88,33 +85,31 @@ public:
         return method == L2Method::min_norm ? min_norm(tol, budget) : isda(tol, budget);
     }
 
-private:
-    static constexpr std::int64_t CHUNK = 256;  // rows among which a best one is looked for again
+  private:
+    static constexpr std::int64_t CHUNK = 256;  // rows among which the largest is searched again
     static constexpr double ENOUGH = 1e-5;      // of the square of what is left to do, for conjugate gradients
-
-    static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
     // u += change y_i K_i
     void add(std::int64_t i, double change) {
         const float* kernel = gram_.row(i);
-        const double step = change * y_[at(i)];
+        const double step = change * y_[i];
         double* u = u_.data();
 #pragma omp simd
         for (std::int64_t j = 0; j < m_; ++j) u[j] += step * static_cast<double>(kernel[j]);
     }
 
-    double diagonal(std::int64_t i) const { return static_cast<double>(gram_.row(i)[i]) + r_[at(i)]; }
+    double diagonal(std::int64_t i) const { return static_cast<double>(gram_.row(i)[i]) + r_[i]; }
 
     L2Seen bounds(std::int64_t steps) const {
         double norm = 0.0, linear = 0.0, square = 0.0, loss = 0.0;
         for (std::int64_t i = 0; i < m_; ++i) {
-            if (std::isinf(r_[at(i)])) continue;
-            const double a = alpha_[at(i)], margin = y_[at(i)] * u_[at(i)];
+            if (std::isinf(r_[i])) continue;
+            const double a = alpha_[i], margin = y_[i] * u_[i];
             const double miss = std::max(0.0, 1.0 - margin);
             norm += a * margin;
             linear += a;
-            square += a * a * r_[at(i)];
-            loss += hinge_ ? 2.0 * cap_[at(i)] * miss : miss * miss / r_[at(i)];
+            square += a * a * r_[i];
+            loss += hinge_ ? 2.0 * cap_[i] * miss : miss * miss / r_[i];
         }
         return {0.5 * norm + 0.5 * loss, linear - 0.5 * (norm + square), steps};
     }
@@ -131,7 +126,7 @@ private:
             for (std::int64_t i = begin; i < end; ++i) here = std::max(here, value(i));
             if (here > best) best = here, chunk = begin;
         }
-        std::int64_t place = chunk;  // looked for among the chunk's own values: those above may be rounded otherwise
+        std::int64_t place = chunk;  // searched among the chunk's own values: those above may be rounded otherwise
         for (std::int64_t i = chunk + 1; i < std::min(m_, chunk + CHUNK); ++i)
             if (value(i) > value(place)) place = i;
         return {value(place), place};
@@ -145,18 +140,18 @@ private:
             left -= towards_best(left, move);
             const std::vector<double> alpha = alpha_, u = u_;
             const double before = bounds(0).dual;
-            double reach = 1.0;  // how far all of them stay at 0 or above
+            double max_step = 1.0;  // with which all of them stay at 0 or above
             for (std::size_t k = 0; k < free_.size(); ++k)
-                if (move[k] < 0.0) reach = std::min(reach, alpha_[at(free_[k])] / -move[k]);
+                if (move[k] < 0.0) max_step = std::min(max_step, alpha_[free_[k]] / -move[k]);
             double length = 1.0;
             for (;; --left) {
                 shift(move, length);
                 if (bounds(0).dual > before) break;
                 alpha_ = alpha, u_ = u;
-                if (length <= reach) return;  // rounding errors
-                length = std::max(reach, length / 4.0);
+                if (length <= max_step) return;  // rounding errors
+                length = std::max(max_step, length / 4.0);
             }
-            if (reach >= 1.0) break;
+            if (max_step >= 1.0) break;
         }
         steps_ = std::min<std::int64_t>(2 * steps_, 4 * m_);
     }
@@ -165,10 +160,10 @@ private:
     void shift(const std::vector<double>& move, double length) {
         for (std::size_t k = 0; k < free_.size(); ++k) {
             const std::int64_t i = free_[k];
-            double now = std::max(0.0, alpha_[at(i)] + length * move[k]);
-            if (now < 1e-14 * alpha_[at(i)]) now = 0.0;
-            add(i, now - alpha_[at(i)]);
-            alpha_[at(i)] = now;
+            double now = std::max(0.0, alpha_[i] + length * move[k]);
+            if (now < 1e-14 * alpha_[i]) now = 0.0;
+            add(i, now - alpha_[i]);
+            alpha_[i] = now;
         }
     }
 
@@ -177,24 +172,24 @@ private:
     std::int64_t towards_best(std::int64_t most, std::vector<double>& move) {
         free_.clear();
         for (std::int64_t i = 0; i < m_; ++i)
-            if (alpha_[at(i)] > 0.0) free_.push_back(i);
+            if (alpha_[i] > 0.0) free_.push_back(i);
         const std::size_t size = free_.size();
-        std::vector<double> rest(size), way(size), image(size), spread(at(m_), 0.0);
+        std::vector<double> rest(size), way(size), image(size), spread(m_, 0.0);
         move.assign(size, 0.0);
         double square = 0.0;
         for (std::size_t k = 0; k < size; ++k) {
             const std::int64_t i = free_[k];
-            rest[k] = way[k] = 1.0 - y_[at(i)] * u_[at(i)] - alpha_[at(i)] * r_[at(i)];
+            rest[k] = way[k] = 1.0 - y_[i] * u_[i] - alpha_[i] * r_[i];
             square += rest[k] * rest[k];
         }
         const double enough = ENOUGH * square;
         std::int64_t step = 0;
         for (; step < most && square > enough && !interrupt_.requested(); ++step) {
-            for (std::size_t k = 0; k < size; ++k) spread[at(free_[k])] = y_[at(free_[k])] * way[k];
+            for (std::size_t k = 0; k < size; ++k) spread[free_[k]] = y_[free_[k]] * way[k];
             double bend = 0.0;
             for (std::size_t k = 0; k < size; ++k) {
                 const std::int64_t i = free_[k];
-                image[k] = y_[at(i)] * dot(i, spread) + r_[at(i)] * way[k];
+                image[k] = y_[i] * dot(i, spread) + r_[i] * way[k];
                 bend += way[k] * image[k];
             }
             if (!(bend > 0.0)) break;  // rounding errors
@@ -230,21 +225,21 @@ private:
         };
         const std::int64_t known = start();
         std::int64_t steps = 0;
-        for (std::int64_t look = 0;;) {
+        for (std::int64_t next_check = 0;;) {
             const auto [worst, i] = largest(violation);
-            if (steps >= look || worst <= 0.0 || steps >= budget) {
+            if (steps >= next_check || worst <= 0.0 || steps >= budget) {
                 const L2Seen seen = bounds(steps);
                 if (seen.primal - seen.dual <= tol * seen.primal || worst <= 0.0 || steps >= budget) return seen;
                 if (interrupt_.requested()) return seen;
                 if (steps >= known && !hinge_) polish();
-                look = steps + m_ / 4 + 16;
+                next_check = steps + m_ / 4 + 16;
                 continue;
             }
-            const double before = alpha_[at(i)];
-            const double g = 1.0 - y_[at(i)] * u_[at(i)] - before * r_[at(i)];
-            const double bend = diagonal(i), end = g > 0.0 ? cap_[at(i)] : 0.0;  // nothing holds a row of zeros back
-            alpha_[at(i)] = bend > 0.0 ? std::clamp(before + g / bend, 0.0, cap_[at(i)]) : end;
-            add(i, alpha_[at(i)] - before);
+            const double before = alpha_[i];
+            const double g = 1.0 - y_[i] * u_[i] - before * r_[i];
+            const double bend = diagonal(i), end = g > 0.0 ? cap_[i] : 0.0;  // nothing holds a row of zeros back
+            alpha_[i] = bend > 0.0 ? std::clamp(before + g / bend, 0.0, cap_[i]) : end;
+            add(i, alpha_[i] - before);
             ++steps;
         }
     }
@@ -256,25 +251,25 @@ private:
         const auto h = [=](std::int64_t i) { return y[i] * u[i] + (alpha[i] > 0.0 ? alpha[i] * r[i] : 0.0); };
         const double infinity = std::numeric_limits<double>::infinity();
         std::int64_t steps = 0;
-        for (std::int64_t look = 0;;) {
+        for (std::int64_t next_check = 0;;) {
             const auto [lowest, i] = largest([&](std::int64_t k) { return std::isinf(r[k]) ? -infinity : -h(k); });
             const auto [highest, j] = largest([&](std::int64_t k) { return alpha[k] > 0.0 ? h(k) : -infinity; });
             const double slope = highest + lowest;  // h_j - h_i
-            if (steps >= look || slope <= 0.0 || steps >= budget) {
+            if (steps >= next_check || slope <= 0.0 || steps >= budget) {
                 multiply(best_multiple());
                 const L2Seen seen = bounds(steps);
                 if (seen.primal - seen.dual <= tol * seen.primal || slope <= 0.0 || steps >= budget) return seen;
                 if (interrupt_.requested()) return seen;
                 if (steps >= known) polish();
                 normalise();
-                look = steps + m_ / 4 + 16;
+                next_check = steps + m_ / 4 + 16;
                 continue;
             }
-            const double cross = y_[at(i)] * y_[at(j)] * static_cast<double>(gram_.row(i)[j]);
+            const double cross = y_[i] * y_[j] * static_cast<double>(gram_.row(i)[j]);
             const double bend = diagonal(i) + diagonal(j) - 2.0 * cross;
-            const double full = alpha_[at(j)], step = std::min(full, slope / std::max(bend, 1e-300));
-            alpha_[at(i)] += step;
-            alpha_[at(j)] = step == full ? 0.0 : full - step;
+            const double full = alpha_[j], step = std::min(full, slope / std::max(bend, 1e-300));
+            alpha_[i] += step;
+            alpha_[j] = step == full ? 0.0 : full - step;
             add(i, step);
             add(j, -step);
             ++steps;
@@ -293,8 +288,8 @@ private:
         if (sum > 0.0) return multiply(1.0 / sum);
         std::int64_t least = -1;
         for (std::int64_t i = 0; i < m_; ++i)
-            if (!std::isinf(r_[at(i)]) && (least < 0 || diagonal(i) < diagonal(least))) least = i;
-        alpha_[at(least)] = 1.0;
+            if (!std::isinf(r_[i]) && (least < 0 || diagonal(i) < diagonal(least))) least = i;
+        alpha_[least] = 1.0;
         add(least, 1.0);
     }
 
@@ -306,7 +301,7 @@ private:
     double best_multiple() const {
         double sum = 0.0;
         for (std::int64_t i = 0; i < m_; ++i)
-            if (alpha_[at(i)] > 0.0) sum += alpha_[at(i)] * (y_[at(i)] * u_[at(i)] + alpha_[at(i)] * r_[at(i)]);
+            if (alpha_[i] > 0.0) sum += alpha_[i] * (y_[i] * u_[i] + alpha_[i] * r_[i]);
         return 1.0 / sum;
     }
 
@@ -319,47 +314,52 @@ private:
     std::int64_t steps_ = 20;  // of conjugate gradients; more where that was not enough
 };
 
-// Kernel values of some rows among themselves, side by side: they will be read again and again. All rows in their order
+// Kernel values of some rows among themselves, contiguous: they will be read again and again. All rows in their order
 // are what they are.
-inline Gram packed(const Gram& gram, std::span<const std::int32_t> rows, std::vector<float>& room) {
-    const std::size_t m = rows.size();
-    std::size_t same = 0;
-    while (same < m && rows[same] == static_cast<std::int32_t>(same)) ++same;
+// requires: rows within gram, both ways.
+// ensures: values are in gram or in room.
+inline Gram packed(const Gram& gram, View<const std::int32_t> rows, std::vector<float>& room) {
+    const std::int64_t m = rows.size();
+    std::int64_t same = 0;
+    while (same < m && rows[same] == same) ++same;
     if (same == m) return gram;
     room.resize(m * m);
-    for (std::size_t i = 0; i < m; ++i) {
+    for (std::int64_t i = 0; i < m; ++i) {
         const float* from = gram.row(rows[i]);
-        for (std::size_t j = 0; j < m; ++j) room[i * m + j] = from[rows[j]];
+        for (std::int64_t j = 0; j < m; ++j) room[i * m + j] = from[rows[j]];
     }
-    const auto side = static_cast<std::int64_t>(m);
-    return {room.data(), side, side, side};
+    return {room.data(), m, m, m};
 }
 
-// All problems for each of Cs, whose answers are the columns of alpha, `width` apart; the first one is also where to
-// begin, and each answer the start for the next C. seen: problems x Cs; the primal of those that there was no time for, of
-// at most `seconds` in all, is infinite.
-inline void solve_all(const Gram& gram, const Problems& problems, std::span<const double> Cs, L2Method method,
-                      double tol, std::int64_t budget, double seconds, double* alpha, std::size_t width, L2Seen* seen,
+// All problems for each of Cs, whose answers are the columns of alpha, a matrix of `width` columns; the first one is
+// also the initial point, and each answer that of the next C. seen: problems x Cs; the primal of those that were not
+// reached within `seconds` is infinite.
+// requires: rows within gram, both ways; each problem has a row with weight; width >= Cs.size(); alpha >= 0.
+// ensures: alpha >= 0, with the hinge loss alpha_i <= C s_i; dual <= optimum <= primal but for rounding.
+inline void solve_all(const Gram& gram, const Problems& problems, View<const double> Cs, L2Method method, double tol,
+                      std::int64_t budget, double seconds, double* alpha, std::int64_t width, L2Seen* seen,
                       int threads) {
     Interrupt interrupt(seconds);
-    std::fill_n(seen, static_cast<std::size_t>(problems.count()) * Cs.size(),
-                L2Seen{std::numeric_limits<double>::infinity(), 0.0, 0});
+    std::fill_n(seen, problems.count() * Cs.size(), L2Seen{std::numeric_limits<double>::infinity(), 0.0, 0});
     const auto make = [] { return std::vector<float>(); };
-    for_tasks_with(problems.count(), threads, make, [&](std::int64_t p, std::vector<float>& room) {
-        const auto begin = static_cast<std::size_t>(problems.begin(p));
-        const auto m = static_cast<std::size_t>(problems.size(p));
-        const std::span<const double> a = problems.a.subspan(begin, m);
-        double* own = alpha + begin * width;
-        std::vector<double> y(m), caps(m), start(m);
-        for (std::size_t i = 0; i < m; ++i) y[i] = std::copysign(1.0, a[i]), start[i] = own[i * width];
-        L2Problem problem(packed(gram, problems.rows.subspan(begin, m), room), y, start, interrupt);
-        for (std::size_t c = 0; c < Cs.size(); ++c) {
-            for (std::size_t i = 0; i < m; ++i) caps[i] = Cs[c] * std::abs(a[i]);
-            problem.set_penalty(method, caps);
-            seen[static_cast<std::size_t>(p) * Cs.size() + c] = problem.solve(method, tol, budget);
-            for (std::size_t i = 0; i < m; ++i) own[i * width + c] = problem.alpha()[i];
-        }
-    }, interrupt);
+    for_tasks_with(
+        problems.count(), threads, make,
+        [&](std::int64_t p, std::vector<float>& room) {
+            const std::int64_t begin = problems.begin(p);
+            const std::int64_t m = problems.size(p);
+            const View<const double> a = problems.a.part(begin, m);
+            double* own = alpha + begin * width;
+            std::vector<double> y(m), caps(m), start(m);
+            for (std::int64_t i = 0; i < m; ++i) y[i] = std::copysign(1.0, a[i]), start[i] = own[i * width];
+            L2Problem problem(packed(gram, problems.rows.part(begin, m), room), y, start, interrupt);
+            for (std::int64_t c = 0; c < Cs.size(); ++c) {
+                for (std::int64_t i = 0; i < m; ++i) caps[i] = Cs[c] * std::abs(a[i]);
+                problem.set_penalty(method, caps);
+                seen[p * Cs.size() + c] = problem.solve(method, tol, budget);
+                for (std::int64_t i = 0; i < m; ++i) own[i * width + c] = problem.alpha()[i];
+            }
+        },
+        interrupt);
 }
 
 }  // namespace cutsvm

@@ -1,7 +1,7 @@
 // Numbers that are worked on together: as many as a register holds, and eight of them in as many registers as it takes.
 //
 // A vector type of eight doubles would say the same in one line, but where registers are narrower g++ takes it apart: a
-// choice between two such vectors becomes eight jumps. With AVX2 `multi_look` took 30 times as long that way.
+// choice between two such vectors becomes eight jumps. With AVX2 `multi_evaluate` took 30 times as long that way.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +25,17 @@ typedef double Lanes __attribute__((vector_size(LANES * sizeof(double)), aligned
 inline Lanes& lanes(double* at) { return *reinterpret_cast<Lanes*>(at); }
 inline const Lanes& lanes(const double* at) { return *reinterpret_cast<const Lanes*>(at); }
 
-inline constexpr std::int64_t ABREAST = 8;
-inline constexpr std::size_t REGISTERS = ABREAST / LANES;
+inline constexpr std::int64_t BATCH = 8;
+inline constexpr std::size_t REGISTERS = BATCH / LANES;
 using Register [[gnu::vector_size(LANES * sizeof(double))]] = double;
 
 template <class Part>
 struct Eight {
     Part parts[REGISTERS];
 };
-using Abreast = Eight<Register>;
+using Batch = Eight<Register>;
 using Bits = decltype(Register{} > Register{});  // all set for yes, none for no
-using Choice = Eight<Bits>;
+using Mask = Eight<Bits>;
 
 // make(p) for each register p.
 template <class Make>
@@ -45,45 +45,45 @@ template <class Make>
     }(std::make_index_sequence<REGISTERS>{});
 }
 
-inline Abreast all(double value) {
+inline Batch broadcast(double value) {
     return eight([&](std::size_t) { return Register{} + value; });
 }
-inline Choice all(std::int64_t yes) {  // -1 for yes, 0 for no
+inline Mask broadcast(std::int64_t yes) {  // -1 for yes, 0 for no
     return eight([&](std::size_t) { return Bits{} + yes; });
 }
-inline Abreast operator+(const Abreast& a, const Abreast& b) {
+inline Batch operator+(const Batch& a, const Batch& b) {
     return eight([&](std::size_t p) { return a.parts[p] + b.parts[p]; });
 }
-inline Abreast operator-(const Abreast& a, const Abreast& b) {
+inline Batch operator-(const Batch& a, const Batch& b) {
     return eight([&](std::size_t p) { return a.parts[p] - b.parts[p]; });
 }
-inline Abreast operator*(const Abreast& a, const Abreast& b) {
+inline Batch operator*(const Batch& a, const Batch& b) {
     return eight([&](std::size_t p) { return a.parts[p] * b.parts[p]; });
 }
-inline Abreast operator*(double a, const Abreast& b) {
+inline Batch operator*(double a, const Batch& b) {
     return eight([&](std::size_t p) { return a * b.parts[p]; });
 }
-inline Abreast& operator+=(Abreast& a, const Abreast& b) { return a = a + b; }
+inline Batch& operator+=(Batch& a, const Batch& b) { return a = a + b; }
 
-inline Choice operator>(const Abreast& a, const Abreast& b) {
+inline Mask operator>(const Batch& a, const Batch& b) {
     return eight([&](std::size_t p) { return a.parts[p] > b.parts[p]; });
 }
-inline Choice operator>=(const Abreast& a, const Abreast& b) {
+inline Mask operator>=(const Batch& a, const Batch& b) {
     return eight([&](std::size_t p) { return a.parts[p] >= b.parts[p]; });
 }
-inline Choice operator==(const Abreast& a, const Abreast& b) {
+inline Mask operator==(const Batch& a, const Batch& b) {
     return eight([&](std::size_t p) { return a.parts[p] == b.parts[p]; });
 }
-inline Choice operator|(const Choice& a, const Choice& b) {
+inline Mask operator|(const Mask& a, const Mask& b) {
     return eight([&](std::size_t p) { return a.parts[p] | b.parts[p]; });
 }
-inline Choice operator^(const Choice& a, const Choice& b) {
+inline Mask operator^(const Mask& a, const Mask& b) {
     return eight([&](std::size_t p) { return a.parts[p] ^ b.parts[p]; });
 }
-inline Choice operator&(const Choice& a, const Choice& b) {
+inline Mask operator&(const Mask& a, const Mask& b) {
     return eight([&](std::size_t p) { return a.parts[p] & b.parts[p]; });
 }
-inline Abreast pick(const Choice& choice, const Abreast& yes, const Abreast& no) {
+inline Batch select(const Mask& choice, const Batch& yes, const Batch& no) {
     return eight([&](std::size_t p) {
         const Bits bits = choice.parts[p];
         if constexpr (LANES > 2)
@@ -95,10 +95,10 @@ inline Abreast pick(const Choice& choice, const Abreast& yes, const Abreast& no)
 }
 
 // Register by register: a copy in pieces of another size would have to wait until it is written.
-inline Abreast load(const double* from) {
+inline Batch load(const double* from) {
     return eight([&](std::size_t p) { return Register(lanes(from + p * LANES)); });
 }
-inline void store(const Abreast& values, double* to) {
+inline void store(const Batch& values, double* to) {
 #pragma GCC unroll 4
     for (std::size_t p = 0; p < REGISTERS; ++p) lanes(to + p * LANES) = values.parts[p];
 }

@@ -1,6 +1,6 @@
 // Kernel machines: functions f(x) = sum_k coef_k K(x, x_k) over their support, and the problems they are trained on.
 //
-// A machine comes in `W` versions at once, one for each value of C, whose coefficients lie side by side: a kernel
+// A machine comes in `W` versions at once, one for each value of C, whose coefficients are contiguous: a kernel
 // value is read once for all of them. Kernel values are float, coefficients and sums are double.
 #pragma once
 
@@ -8,7 +8,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <span>
+
+#include "core/view.hpp"
 
 namespace cutsvm {
 
@@ -24,22 +25,22 @@ struct Gram {
 // rows[first[p + 1] - 1] and their signs times weights: a = y s, where -0.0 is a row of the negative class without
 // weight.
 struct Problems {
-    std::span<const std::int32_t> rows;
-    std::span<const double> a;
-    std::span<const std::int64_t> first;
+    View<const std::int32_t> rows;
+    View<const double> a;
+    View<const std::int64_t> first;
 
-    std::int64_t count() const { return static_cast<std::int64_t>(first.size()) - 1; }
-    std::int64_t begin(std::int64_t p) const { return first[static_cast<std::size_t>(p)]; }
+    std::int64_t count() const { return std::ssize(first) - 1; }
+    std::int64_t begin(std::int64_t p) const { return first[p]; }
     std::int64_t size(std::int64_t p) const { return begin(p + 1) - begin(p); }
 };
 
 // The machines that problems have led to: the support of machine p are used[p] entries from first[p] on.
 struct Machines {
-    std::span<const std::int64_t> first, used;
+    View<const std::int64_t> first, used;
     const std::int32_t* columns;
     const double* coef;
 
-    std::size_t count() const { return used.size(); }
+    std::int64_t count() const { return used.size(); }
 };
 
 template <std::size_t W>
@@ -47,6 +48,7 @@ using Sums = std::array<double, W>;
 
 // f(x) of one machine for R points at once, given their kernel values: the sums over its support of
 // coef[k] * kernel[r][columns[k]]. next: the kernel values that will be asked for after these, to be fetched meanwhile.
+// requires: columns and coef have `count` entries (of W numbers), columns within each kernel row.
 template <std::size_t W, std::size_t R>
 std::array<Sums<W>, R> support_sums(const std::array<const float*, R>& kernel, const std::int32_t* columns,
                                     const double* coef, std::int64_t count, const float* next = nullptr) {
@@ -77,20 +79,21 @@ inline constexpr std::int64_t TILE = 32;  // rows that share what is read of a m
 
 // The scores of at most TILE rows: out is rows x machines x versions. A piece of a machine's support serves all rows
 // before the next one is read.
+// requires: rows within gram, the columns of all machines too; out has rows x machines x W entries.
 template <std::size_t W>
-void score_tile(const Gram& gram, const Machines& machines, std::span<const std::int32_t> rows, double* out) {
+void score_tile(const Gram& gram, const Machines& machines, View<const std::int32_t> rows, double* out) {
     constexpr std::int64_t PIECE = 256;
-    const auto count = static_cast<std::int64_t>(rows.size()), width = static_cast<std::int64_t>(machines.count() * W);
+    const auto count = std::ssize(rows), width = machines.count() * static_cast<std::int64_t>(W);
     std::fill_n(out, count * width, 0.0);
-    const auto kernel = [&](std::int64_t i) { return gram.row(rows[static_cast<std::size_t>(i)]); };
-    for (std::size_t p = 0; p < machines.count(); ++p)
+    const auto kernel = [&](std::int64_t i) { return gram.row(rows[i]); };
+    for (std::int64_t p = 0; p < machines.count(); ++p)
         for (std::int64_t k = 0; k < machines.used[p]; k += PIECE) {
             const std::int64_t from = machines.first[p] + k, size = std::min(PIECE, machines.used[p] - k);
             const std::int32_t* columns = machines.columns + from;
             const double* coef = machines.coef + from * static_cast<std::int64_t>(W);
             const auto put = [&](std::int64_t i, const auto& sums) {
                 for (const Sums<W>& own : sums) {
-                    double* to = out + i++ * width + static_cast<std::int64_t>(p * W);
+                    double* to = out + i++ * width + p * static_cast<std::int64_t>(W);
                     for (std::size_t c = 0; c < W; ++c) to[c] += own[c];
                 }
             };

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "core/parallel.hpp"
 #include "core/rows.hpp"
 #include "core/sweep.hpp"
+#include "core/view.hpp"
 
 namespace cutsvm {
 
@@ -21,7 +21,7 @@ inline constexpr bool DENSE = requires(const Rows& rows) { rows.stride; };
 template <int N>
 using Count = std::integral_constant<int, N>;
 
-// Rows that are worked on together: with so many groups of ABREAST outputs their sums fill eight registers.
+// Rows that are worked on together: with so many groups of BATCH outputs their sums fill eight registers.
 template <int GROUPS>
 inline constexpr int ROWS = LANES / GROUPS;
 
@@ -33,30 +33,31 @@ void few_at_a_time(std::int64_t begin, std::int64_t end, const Use& use) {
     for (; i < end; ++i) use(Count<1>{}, i);
 }
 
-// W transposed, so that what a feature adds to all outputs lies side by side; columns filled up with 0 to whole lanes.
+// W transposed, so that what a feature adds to all outputs is contiguous; columns filled up with 0 to whole lanes.
 struct Transposed {
     std::int64_t d, width;
     std::vector<double> values;
 
     Transposed(const double* W, std::int64_t outputs, std::int64_t features)
-        : d(features), width((outputs + ABREAST - 1) / ABREAST * ABREAST), values(static_cast<std::size_t>(d * width)) {
+        : d(features), width((outputs + BATCH - 1) / BATCH * BATCH), values(d * width) {
         for (std::int64_t k = 0; k < outputs; ++k)
-            for (std::int64_t j = 0; j < d; ++j) values[static_cast<std::size_t>(j * width + k)] = W[k * d + j];
+            for (std::int64_t j = 0; j < d; ++j) values[j * width + k] = W[k * d + j];
     }
     const double* row(std::int64_t j) const { return values.data() + j * width; }
 };
 
-// GROUPS x ABREAST outputs, from `column` on, of MANY rows: sums[r][g] = sum over j of x_(first + r, j) W[column.., j].
+// GROUPS x BATCH outputs, from `column` on, of MANY rows: sums[r][g] = sum over j of x_(first + r, j) W[column.., j].
+// requires: rows first .. first + MANY - 1 exist; column + GROUPS BATCH <= W.width.
 template <int MANY, int GROUPS>
 void tile(const DenseRows<double>& rows, std::int64_t first, const Transposed& W, std::int64_t column,
-          Abreast (&sums)[MANY][GROUPS]) {
-    Abreast own[MANY][GROUPS];
+          Batch (&sums)[MANY][GROUPS]) {
+    Batch own[MANY][GROUPS];
     for (int r = 0; r < MANY; ++r)
-        for (int g = 0; g < GROUPS; ++g) own[r][g] = all(0.0);
+        for (int g = 0; g < GROUPS; ++g) own[r][g] = broadcast(0.0);
     const double* x = rows.data + first * rows.stride;
     for (std::int64_t j = 0; j < rows.d; ++j) {
-        Abreast w[GROUPS];
-        for (int g = 0; g < GROUPS; ++g) w[g] = load(W.row(j) + column + g * ABREAST);
+        Batch w[GROUPS];
+        for (int g = 0; g < GROUPS; ++g) w[g] = load(W.row(j) + column + g * BATCH);
         for (int r = 0; r < MANY; ++r)
             for (int g = 0; g < GROUPS; ++g) own[r][g] += x[r * rows.stride + j] * w[g];
     }
@@ -65,14 +66,14 @@ void tile(const DenseRows<double>& rows, std::int64_t first, const Transposed& W
 }
 template <int MANY, int GROUPS, class T, class I>
 void tile(const SparseRows<T, I>& rows, std::int64_t first, const Transposed& W, std::int64_t column,
-          Abreast (&sums)[MANY][GROUPS]) {
+          Batch (&sums)[MANY][GROUPS]) {
     for (int r = 0; r < MANY; ++r) {
         // Two sums each: the additions of one chain wait for each other.
-        Abreast even[GROUPS] = {}, odd[GROUPS] = {};
-        const auto add = [&](std::int64_t k, Abreast* to) {
+        Batch even[GROUPS] = {}, odd[GROUPS] = {};
+        const auto add = [&](std::int64_t k, Batch* to) {
             const double* row = W.row(static_cast<std::int64_t>(rows.columns[k])) + column;
             const auto value = static_cast<double>(rows.values[k]);
-            for (int g = 0; g < GROUPS; ++g) to[g] += value * load(row + g * ABREAST);
+            for (int g = 0; g < GROUPS; ++g) to[g] += value * load(row + g * BATCH);
         };
         std::int64_t k = rows.pointers[first + r];
         const std::int64_t last = rows.pointers[first + r + 1];
@@ -85,7 +86,7 @@ void tile(const SparseRows<T, I>& rows, std::int64_t first, const Transposed& W,
     }
 }
 
-// A few rows in the form that `tile` is fast on: CSR as it is, dense ones as doubles side by side.
+// A few rows in the form that `tile` is fast on: CSR as it is, dense ones as contiguous doubles.
 template <class Rows>
 struct FewRows {
     const Rows& rows;
@@ -100,7 +101,7 @@ struct FewRows<Rows> {
     DenseRows<double> copy{};
     explicit FewRows(const Rows& all) : rows(all) {}
     const DenseRows<double>& from(std::int64_t& first, std::int64_t many) {
-        values.resize(static_cast<std::size_t>(many * rows.d));
+        values.resize(many * rows.d);
         for (std::int64_t r = 0; r < many; ++r) rows.copy(first + r, values.data() + r * rows.d);
         copy = {values.data(), many, rows.d, rows.d};
         first = 0;
@@ -111,10 +112,10 @@ struct FewRows<Rows> {
 // out[i, k] = x_i . W[k] + b[k].
 // requires: W is outputs x d, out is n x outputs, both row-major; b has one entry per output.
 template <class Rows>
-void scores_many(const Rows& rows, const double* W, std::span<const double> b, double* out, int threads) {
+void scores_many(const Rows& rows, const double* W, View<const double> b, double* out, int threads) {
     // In narrow registers two groups of dense rows took half as long again as one after the other: g++ keeps no weights.
     constexpr int MOST = DENSE<Rows> && LANES < 8 ? 1 : 2;
-    const auto outputs = static_cast<std::int64_t>(b.size());
+    const auto outputs = std::ssize(b);
     const Transposed transposed(W, outputs, rows.d);
     for_blocks(rows.n, threads, [&](std::int64_t begin, std::int64_t end) {
         FewRows<Rows> few(rows);
@@ -122,20 +123,20 @@ void scores_many(const Rows& rows, const double* W, std::span<const double> b, d
             std::int64_t first = i;
             const auto& near = few.from(first, MANY);
             const auto from = [&]<int GROUPS>(Count<GROUPS>, std::int64_t column) {
-                Abreast sums[MANY][GROUPS];
+                Batch sums[MANY][GROUPS];
                 tile(near, first, transposed, column, sums);
-                const std::int64_t last = std::min(outputs - column, GROUPS * ABREAST);
+                const std::int64_t last = std::min(outputs - column, GROUPS * BATCH);
                 for (int r = 0; r < MANY; ++r) {
-                    double own[GROUPS * ABREAST];
-                    for (int g = 0; g < GROUPS; ++g) store(sums[r][g], own + g * ABREAST);
+                    double own[GROUPS * BATCH];
+                    for (int g = 0; g < GROUPS; ++g) store(sums[r][g], own + g * BATCH);
                     for (std::int64_t k = 0; k < last; ++k)
-                        out[(i + r) * outputs + column + k] = own[k] + b[static_cast<std::size_t>(column + k)];
+                        out[(i + r) * outputs + column + k] = own[k] + b[column + k];
                 }
             };
-            for (std::int64_t column = 0; column < outputs; column += MOST * ABREAST)
-                outputs - column > ABREAST ? from(Count<MOST>{}, column) : from(Count<1>{}, column);
+            for (std::int64_t column = 0; column < outputs; column += MOST * BATCH)
+                outputs - column > BATCH ? from(Count<MOST>{}, column) : from(Count<1>{}, column);
         };
-        outputs > ABREAST ? few_at_a_time<ROWS<MOST>>(begin, end, use) : few_at_a_time<ROWS<1>>(begin, end, use);
+        outputs > BATCH ? few_at_a_time<ROWS<MOST>>(begin, end, use) : few_at_a_time<ROWS<1>>(begin, end, use);
     });
 }
 
@@ -152,58 +153,60 @@ struct Item {
 //           bounds has P + 1 entries, from 0 to n, never falling.
 // ensures: returns the number of rows that changed.
 template <class Rows>
-std::int64_t accumulate_choices(const Rows& rows, std::int64_t classes, std::span<const std::int32_t> y,
-                                std::span<const double> s, std::span<std::int32_t> old,
-                                std::span<const std::int32_t> fresh, std::span<const std::int64_t> bounds, double* sums,
-                                std::int64_t width, std::span<double> moved, int threads) {
+std::int64_t accumulate_choices(const Rows& rows, std::int64_t classes, View<const std::int32_t> y,
+                                View<const double> s, View<std::int32_t> old, View<const std::int32_t> fresh,
+                                View<const std::int64_t> bounds, double* sums, std::int64_t width, View<double> moved,
+                                int threads) {
     const std::vector<std::int64_t> edges = cut_shards(bounds);
-    const auto count = static_cast<std::int64_t>(edges.size()) - 1;
-    const auto shards = static_cast<std::int64_t>(bounds.size()) - 1;
+    const auto count = std::ssize(edges) - 1;
+    const auto shards = std::ssize(bounds) - 1;
     // What each piece adds to each class, in the order of the rows.
     std::vector<std::vector<std::vector<Item>>> items(edges.size() - 1);
     std::vector<std::int64_t> changed(edges.size() - 1);
     std::vector<double> travel(edges.size() - 1);
     Interrupt interrupt;
     for_tasks(count, threads, [&](std::int64_t q) {
-        const auto at = static_cast<std::size_t>(q);
-        auto& mine = items[at];
-        mine.resize(static_cast<std::size_t>(classes));
-        for (std::int64_t i = edges[at]; i < edges[at + 1]; ++i) {
-            const auto r = static_cast<std::size_t>(i);
-            const std::int32_t from = old[r], to = fresh[r], own = y[r];
+        auto& mine = items[q];
+        mine.resize(classes);
+        for (std::int64_t i = edges[q]; i < edges[q + 1]; ++i) {
+            const std::int32_t from = old[i], to = fresh[i], own = y[i];
             if (from == to) continue;
-            const double w = s[r];
-            if (from == own) mine[static_cast<std::size_t>(own)].push_back({i, -w});
-            if (to == own) mine[static_cast<std::size_t>(own)].push_back({i, w});
-            if (from != own) mine[static_cast<std::size_t>(from)].push_back({i, -w});
-            if (to != own) mine[static_cast<std::size_t>(to)].push_back({i, w});
-            ++changed[at];
-            travel[at] += w;
-            old[r] = to;
+            const double w = s[i];
+            if (from == own) mine[own].push_back({i, -w});
+            if (to == own) mine[own].push_back({i, w});
+            if (from != own) mine[from].push_back({i, -w});
+            if (to != own) mine[to].push_back({i, w});
+            ++changed[q];
+            travel[q] += w;
+            old[i] = to;
         }
     });
     const std::int64_t each = count / shards;
-    for_tasks(shards * classes, threads, [&](std::int64_t task) {
-        const std::int64_t p = task / classes, k = task % classes;
-        double* sum = sums + p * width + k * rows.d;
-        for (std::int64_t q = p * each; q < (p + 1) * each; ++q) {
-            const auto& mine = items[static_cast<std::size_t>(q)][static_cast<std::size_t>(k)];
-            for (std::size_t m = 0; m < mine.size(); ++m) {
-                if (m % BLOCK == 0 && interrupt.requested()) break;
-                if (m + 4 < mine.size()) rows.prefetch(mine[m + 4].row);
-                rows.axpy(mine[m].row, mine[m].by, sum);
+    for_tasks(
+        shards * classes, threads,
+        [&](std::int64_t task) {
+            const std::int64_t p = task / classes, k = task % classes;
+            double* sum = sums + p * width + k * rows.d;
+            for (std::int64_t q = p * each; q < (p + 1) * each; ++q) {
+                const auto& mine = items[q][k];
+                for (std::size_t m = 0; m < mine.size(); ++m) {
+                    if (m % BLOCK == 0 && interrupt.requested()) break;
+                    if (m + 4 < mine.size()) rows.prefetch(mine[m + 4].row);
+                    rows.axpy(mine[m].row, mine[m].by, sum);
+                }
             }
-        }
-    }, interrupt);
+        },
+        interrupt);
     std::int64_t all = 0;
     for (std::int64_t q = 0; q < count; ++q) {
-        moved[static_cast<std::size_t>(q / each)] += travel[static_cast<std::size_t>(q)];
-        all += changed[static_cast<std::size_t>(q)];
+        moved[q / each] += travel[q];
+        all += changed[q];
     }
     return all;
 }
 
 // Pieces of n rows, each with sums of its own: as many as keep all threads busy, unless their sums take too much memory.
+// ensures: edges from 0 to n, never falling; they depend on n, groups and d alone.
 inline std::vector<std::int64_t> group_edges(std::int64_t n, std::int64_t groups, std::int64_t d) {
     constexpr std::int64_t PIECES = 16, MOST = 1 << 22;  // pieces, and entries of all their sums
     const std::int64_t count = std::clamp<std::int64_t>(MOST / std::max<std::int64_t>(1, groups * (d + 1)), 1, PIECES);
@@ -217,24 +220,26 @@ inline std::vector<std::int64_t> group_edges(std::int64_t n, std::int64_t groups
 // requires: partial is Q x groups x (d + 1), row-major; group[i] < groups; edges as in `add_pieces`.
 // ensures: returns the number of rows read.
 template <class Rows>
-std::int64_t add_groups(const Rows& rows, std::span<const double> s, std::span<const std::int32_t> group,
-                        std::int64_t groups, std::span<const std::int64_t> edges, double* partial, int threads) {
-    const std::int64_t size = rows.d + 1, count = static_cast<std::int64_t>(edges.size()) - 1;
-    std::vector<std::int64_t> read(static_cast<std::size_t>(count));
+std::int64_t add_groups(const Rows& rows, View<const double> s, View<const std::int32_t> group, std::int64_t groups,
+                        View<const std::int64_t> edges, double* partial, int threads) {
+    const std::int64_t size = rows.d + 1, count = std::ssize(edges) - 1;
+    std::vector<std::int64_t> read(count);
     Interrupt interrupt;
-    for_tasks(count, threads, [&](std::int64_t q) {
-        double* out = partial + q * groups * size;
-        for (std::int64_t i = edges[static_cast<std::size_t>(q)]; i < edges[static_cast<std::size_t>(q) + 1]; ++i) {
-            const auto r = static_cast<std::size_t>(i);
-            if (i % BLOCK == 0 && interrupt.requested()) break;
-            if (group[r] < 0 || s[r] == 0.0) continue;
-            double* sum = out + group[r] * size;
-            const double weight = std::abs(s[r]);
-            rows.axpy(i, weight, sum);
-            sum[rows.d] += weight;
-            ++read[static_cast<std::size_t>(q)];
-        }
-    }, interrupt);
+    for_tasks(
+        count, threads,
+        [&](std::int64_t q) {
+            double* out = partial + q * groups * size;
+            for (std::int64_t i = edges[q]; i < edges[q + 1]; ++i) {
+                if (i % BLOCK == 0 && interrupt.requested()) break;
+                if (group[i] < 0 || s[i] == 0.0) continue;
+                double* sum = out + group[i] * size;
+                const double weight = std::abs(s[i]);
+                rows.axpy(i, weight, sum);
+                sum[rows.d] += weight;
+                ++read[q];
+            }
+        },
+        interrupt);
     std::int64_t all = 0;
     for (const std::int64_t some : read) all += some;
     return all;
@@ -244,15 +249,14 @@ std::int64_t add_groups(const Rows& rows, std::span<const double> s, std::span<c
 // requires: sums is groups x (d + 1), row-major; group[i] < groups.
 // ensures: returns the number of rows read.
 template <class Rows>
-std::int64_t group_sums(const Rows& rows, std::span<const double> s, std::span<const std::int32_t> group,
-                        std::int64_t groups, double* sums, int threads) {
+std::int64_t group_sums(const Rows& rows, View<const double> s, View<const std::int32_t> group, std::int64_t groups,
+                        double* sums, int threads) {
     const std::vector<std::int64_t> edges = group_edges(rows.n, groups, rows.d);
-    const auto each = static_cast<std::size_t>(groups * (rows.d + 1));
+    const std::int64_t each = groups * (rows.d + 1);
     std::vector<double> partial((edges.size() - 1) * each);
-    const std::int64_t read =
-        add_groups(rows, s, group, groups, std::span<const std::int64_t>(edges), partial.data(), threads);
-    for (std::size_t first = 0; first < partial.size(); first += each)
-        for (std::size_t j = 0; j < each; ++j) sums[j] += partial[first + j];
+    const std::int64_t read = add_groups(rows, s, group, groups, edges, partial.data(), threads);
+    for (std::int64_t first = 0; first < std::ssize(partial); first += each)
+        for (std::int64_t j = 0; j < each; ++j) sums[j] += partial[first + j];
     return read;
 }
 

@@ -71,12 +71,12 @@ inline void on_bus_error(int signal, siginfo_t* info, void*) {
 // requires: `changing` is held
 // ensures: ours is the handler; it may have been replaced since the last call (faulthandler.enable() does)
 inline void ensure_handler() {
-    struct sigaction now {};
+    struct sigaction now{};
     sigaction(SIGBUS, nullptr, &now);
     if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_bus_error) return;
     page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     before_ours = now;
-    struct sigaction ours {};
+    struct sigaction ours{};
     ours.sa_sigaction = &on_bus_error;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigemptyset(&ours.sa_mask);
@@ -94,7 +94,7 @@ class MappedFile {
         : group_(std::move(group)), size_(size) {
         const std::lock_guard lock(mapped::changing);
         mapped::ensure_handler();
-        struct stat status {};
+        struct stat status{};
         if (fstat(descriptor, &status) != 0) throw std::system_error(errno, std::generic_category());
         if (status.st_size < static_cast<off_t>(size)) throw std::system_error(ERANGE, std::generic_category());
         void* found = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);

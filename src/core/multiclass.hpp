@@ -12,12 +12,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "core/hinge.hpp"
 #include "core/many.hpp"
 #include "core/parallel.hpp"
+#include "core/view.hpp"
 
 namespace cutsvm {
 
@@ -25,8 +25,8 @@ namespace cutsvm {
 struct ClassScores {
     const double* f;  // n x classes, row-major
     std::int64_t n, classes;
-    std::span<const std::int32_t> y;
-    std::span<const double> s;
+    View<const std::int32_t> y;
+    View<const double> s;
 
     const double* row(std::int64_t i) const { return f + i * classes; }
 };
@@ -37,6 +37,8 @@ struct Top {
     std::int32_t choice;
 };
 
+// requires: f has `classes` entries, 0 <= y < classes.
+// ensures: height >= 0, height >= next.
 inline Top top(const double* f, std::int64_t classes, std::int32_t y) {
     const double own = f[y] - 1.0;
     Top top{0.0, -std::numeric_limits<double>::infinity(), y};
@@ -56,19 +58,20 @@ inline Top top(const double* f, std::int64_t classes, std::int32_t y) {
 }
 
 // sum_i s_i max_k h_ik
+// requires: labels in 0..classes-1.
+// ensures: the same bits for any number of threads.
 inline double multi_value(const ClassScores& scores, int threads) {
     return sum_blocks<1>(scores.n, threads, [&](std::int64_t begin, std::int64_t end) {
         double sum = 0.0;
         for (std::int64_t i = begin; i < end; ++i) {
-            const auto r = static_cast<std::size_t>(i);
             const double* f = scores.row(i);
-            const double own = f[scores.y[r]];
+            const double own = f[scores.y[i]];
             double height = own - 1.0;  // its own class, lowered by the 1 that the others are given
             for (std::int64_t k = 0; k < scores.classes; ++k) {
-                const double h = k == scores.y[r] ? own - 1.0 : f[k];
+                const double h = k == scores.y[i] ? own - 1.0 : f[k];
                 height = h > height ? h : height;
             }
-            sum += scores.s[r] * (height - own + 1.0);
+            sum += scores.s[i] * (height - own + 1.0);
         }
         return std::array{sum};
     })[0];
@@ -78,27 +81,25 @@ inline double multi_value(const ClassScores& scores, int threads) {
 // rows that chose another class, pulls[p, k] = the weight of those that chose k less those that left k for another.
 // With these, loss_p(f') >= offsets[p] + sum over its rows of s_i (f'_i,choice - f'_iy) for all scores f'.
 // requires: bounds has P + 1 entries, from 0 to n; pulls is P x classes, row-major.
-inline void multi_choose(const ClassScores& scores, std::span<const std::int64_t> bounds,
-                         std::span<std::int32_t> choice, std::span<double> offsets, double* pulls, int threads) {
+inline void multi_choose(const ClassScores& scores, View<const std::int64_t> bounds, View<std::int32_t> choice,
+                         View<double> offsets, double* pulls, int threads) {
     for_blocks(scores.n, threads, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
-            const auto r = static_cast<std::size_t>(i);
-            choice[r] = scores.s[r] > 0.0 ? top(scores.row(i), scores.classes, scores.y[r]).choice : scores.y[r];
+            choice[i] = scores.s[i] > 0.0 ? top(scores.row(i), scores.classes, scores.y[i]).choice : scores.y[i];
         }
     });
-    const auto shards = static_cast<std::int64_t>(offsets.size());
+    const auto shards = std::ssize(offsets);
     for_equal_tasks(shards, threads, [&](std::int64_t p) {
         double* pull = pulls + p * scores.classes;
         std::fill_n(pull, scores.classes, 0.0);
         double offset = 0.0;
-        for (std::int64_t i = bounds[static_cast<std::size_t>(p)]; i < bounds[static_cast<std::size_t>(p) + 1]; ++i) {
-            const auto r = static_cast<std::size_t>(i);
-            if (choice[r] == scores.y[r]) continue;
-            pull[choice[r]] += scores.s[r];
-            pull[scores.y[r]] -= scores.s[r];
-            offset += scores.s[r];
+        for (std::int64_t i = bounds[p]; i < bounds[p + 1]; ++i) {
+            if (choice[i] == scores.y[i]) continue;
+            pull[choice[i]] += scores.s[i];
+            pull[scores.y[i]] -= scores.s[i];
+            offset += scores.s[i];
         }
-        offsets[static_cast<std::size_t>(p)] = offset;
+        offsets[p] = offset;
     });
 }
 
@@ -112,11 +113,11 @@ struct ClassLine {
 struct Fan {
     std::vector<double> at, rise;
 
-    explicit Fan(std::int64_t classes) : at(static_cast<std::size_t>(classes)), rise(at.size()) {}
+    explicit Fan(std::int64_t classes) : at(classes), rise(at.size()) {}
 
     void read(const ClassLine& line, std::int64_t i) {
         const std::int64_t classes = line.from.classes;
-        const std::int32_t y = line.from.y[static_cast<std::size_t>(i)];
+        const std::int32_t y = line.from.y[i];
         const double* f = line.from.row(i);
         const double* to = line.to + i * classes;
         const double own = f[y], ahead = to[y] - f[y];
@@ -161,49 +162,53 @@ struct Fan {
 
 // At each k, rising: constant and slope of the loss just right of k (the loss is constant + k slope there), and how many
 // rows changed their slope between one k and the next, up to k.
-inline Looks multi_look(const ClassLine& line, const std::array<double, LOOKS>& ks, int threads) {
+// requires: ks rise; line.to is n x classes.
+// ensures: the same bits for any number of threads.
+inline LineValues multi_evaluate(const ClassLine& line, const std::array<double, LINE_POINTS>& ks, int threads) {
     const ClassScores& from = line.from;
-    const Abreast at = load(ks.data());
-    const auto sums = sum_blocks<3 * LOOKS>(from.n, threads, [&](std::int64_t begin, std::int64_t end) {
-        Abreast constant = {}, slope = {}, knots = {};
+    const Batch at = load(ks.data());
+    const auto sums = sum_blocks<3 * LINE_POINTS>(from.n, threads, [&](std::int64_t begin, std::int64_t end) {
+        Batch constant = {}, slope = {}, breakpoints = {};
         Fan fan(from.classes);
         for (std::int64_t i = begin; i < end; ++i) {
-            const double s = from.s[static_cast<std::size_t>(i)];
+            const double s = from.s[i];
             if (s == 0.0) continue;
             fan.read(line, i);
-            Abreast height = {}, rise = {}, base = {};
+            Batch height = {}, rise = {}, base = {};
             for (std::size_t j = 1; j < fan.at.size(); ++j) {
-                const Abreast own = all(fan.rise[j]), start = all(fan.at[j]), h = start + at * own;
-                const Choice better = (h > height) | ((h == height) & (own > rise));
-                height = pick(better, h, height);
-                rise = pick(better, own, rise);
-                base = pick(better, start, base);
+                const Batch own = broadcast(fan.rise[j]), start = broadcast(fan.at[j]), h = start + at * own;
+                const Mask better = (h > height) | ((h == height) & (own > rise));
+                height = select(better, h, height);
+                rise = select(better, own, rise);
+                base = select(better, start, base);
             }
             constant += s * base;
             slope += s * rise;
-            double rises[LOOKS + 1];  // the first one twice
+            double rises[LINE_POINTS + 1];  // the first one twice
             store(rise, rises + 1);
             rises[0] = rises[1];
-            const Abreast before = load(rises);
-            knots += pick(rise == before, Abreast{}, all(1.0));
+            const Batch before = load(rises);
+            breakpoints += select(rise == before, Batch{}, broadcast(1.0));
         }
-        Looks::Sums sum = Looks::packed(constant, slope, knots);
-        for (std::size_t m = 2 * LOOKS + 1; m < 3 * LOOKS; ++m) sum[m] += sum[m - 1];
+        LineValues::Sums sum = LineValues::packed(constant, slope, breakpoints);
+        for (std::size_t m = 2 * LINE_POINTS + 1; m < 3 * LINE_POINTS; ++m) sum[m] += sum[m - 1];
         return sum;
     });
-    return Looks(sums);
+    return LineValues(sums);
 }
 
-// The knots of all rows in (low, high], in the order of the rows: where a row's envelope turns, and by how much. A row that
-// has none is seen to have none, and no row has more than classes - 1: nothing is sorted.
-inline std::vector<Knot> multi_knots(const ClassLine& line, double low, double high, int threads) {
+// The breakpoints of all rows in (low, high], in the order of the rows: where the slope of a row's envelope changes, and
+// by how much. A row has at most classes - 1 of them: nothing is sorted.
+// requires: low <= high; line.to is n x classes.
+// ensures: jumps > 0.
+inline std::vector<Breakpoint> multi_breakpoints(const ClassLine& line, double low, double high, int threads) {
     const ClassScores& from = line.from;
-    std::vector<std::vector<Knot>> found(static_cast<std::size_t>(count_blocks(from.n)));
+    std::vector<std::vector<Breakpoint>> found(count_blocks(from.n));
     for_blocks(from.n, threads, [&](std::int64_t begin, std::int64_t end) {
-        auto& mine = found[static_cast<std::size_t>(begin / BLOCK)];
+        auto& mine = found[begin / BLOCK];
         Fan fan(from.classes);
         for (std::int64_t i = begin; i < end; ++i) {
-            const double s = from.s[static_cast<std::size_t>(i)];
+            const double s = from.s[i];
             if (s == 0.0) continue;
             fan.read(line, i);
             std::size_t now = fan.highest(low);
@@ -223,27 +228,29 @@ inline std::vector<Knot> multi_knots(const ClassLine& line, double low, double h
 
 // group[i] = label x classes + choice of row i, or KEPT if the choice is not clear: another class is within `band` of the
 // one chosen; OUTSIDE if it has no weight. Returns the rows kept.
-inline std::vector<std::int64_t> multi_sift(const ClassScores& scores, double band, std::span<std::int32_t> group,
+// requires: group has n entries; band >= 0; classes^2 < 2^31.
+// ensures: the rows rise.
+inline std::vector<std::int64_t> multi_sift(const ClassScores& scores, double band, View<std::int32_t> group,
                                             int threads) {
     return find_rows(scores.n, threads, [=](std::int64_t i) {
-        const auto r = static_cast<std::size_t>(i);
-        const Top best = top(scores.row(i), scores.classes, scores.y[r]);
-        const bool counts = scores.s[r] > 0.0, kept = counts & (best.height - best.next <= band);
-        const auto clear = static_cast<std::int32_t>(scores.y[r] * scores.classes + best.choice);
-        group[r] = kept ? KEPT : (counts ? clear : OUTSIDE);
+        const Top best = top(scores.row(i), scores.classes, scores.y[i]);
+        const bool counts = scores.s[i] > 0.0, kept = counts & (best.height - best.next <= band);
+        const auto clear = static_cast<std::int32_t>(scores.y[i] * scores.classes + best.choice);
+        group[i] = kept ? KEPT : (counts ? clear : OUTSIDE);
         return static_cast<std::uint8_t>(kept);
     });
 }
 
 // The rows that do not choose as their group says.
-inline std::vector<std::int64_t> multi_strays(const ClassScores& scores, std::span<const std::int32_t> group,
-                                              int threads) {
+// requires: group is of multi_sift.
+// ensures: the rows rise.
+inline std::vector<std::int64_t> multi_violators(const ClassScores& scores, View<const std::int32_t> group,
+                                                 int threads) {
     return find_rows(scores.n, threads, [=](std::int64_t i) {
-        const auto r = static_cast<std::size_t>(i);
-        if (group[r] < 0) return std::uint8_t{0};
-        const Top best = top(scores.row(i), scores.classes, scores.y[r]);
-        const auto now = static_cast<std::int32_t>(scores.y[r] * scores.classes + best.choice);
-        return static_cast<std::uint8_t>(now != group[r]);
+        if (group[i] < 0) return std::uint8_t{0};
+        const Top best = top(scores.row(i), scores.classes, scores.y[i]);
+        const auto now = static_cast<std::int32_t>(scores.y[i] * scores.classes + best.choice);
+        return static_cast<std::uint8_t>(now != group[i]);
     });
 }
 

@@ -20,11 +20,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "core/parallel.hpp"
 #include "core/score_order.hpp"
+#include "core/view.hpp"
 
 namespace cutsvm {
 
@@ -44,18 +44,17 @@ class alignas(128) FewLevels {
     void clear(std::int64_t) { below_.fill(0.0); }
     void add(std::int32_t level, double weight) {  // all of them, always: two vectors, and no branch
 #pragma omp simd
-        for (std::int32_t k = 0; k <= MOST; ++k) below_[static_cast<std::size_t>(k)] += k > level ? weight : 0.0;
+        for (std::int32_t k = 0; k <= MOST; ++k) below_[k] += k > level ? weight : 0.0;
     }
     void prefetch(std::int32_t) const {}
-    double below(std::int32_t level) const { return below_[static_cast<std::size_t>(level)]; }
+    double below(std::int32_t level) const { return below_[level]; }
 
   private:
     alignas(64) std::array<double, MOST + 1> below_{};
 };
 
-// Any number of levels: a tree of WIDE branches whose nodes hold the sums of the branches before each branch, side by
-// side. A node is one line of a cache and one vector, a question reads one number per depth; seven depths are a
-// million.
+// Any number of levels: a tree of WIDE branches whose nodes hold the sums of the branches before each branch. A node is
+// one line of a cache and one vector, a query reads one number per depth; seven depths are a million.
 class alignas(128) ManyLevels {
   public:
     void clear(std::int64_t levels) {
@@ -102,17 +101,17 @@ class alignas(128) ManyLevels {
 
 // Rows that stand query by query: query q has the rows starts[q]..starts[q + 1] and levels 0..levels[q] - 1.
 struct Pairs {
-    std::span<const std::int32_t> y;
-    std::span<const double> s;
-    std::span<const std::int64_t> starts;
-    std::span<const std::int64_t> levels;
+    View<const std::int32_t> y;
+    View<const double> s;
+    View<const std::int64_t> starts;
+    View<const std::int64_t> levels;
     double margin;
 
-    std::int64_t queries() const { return static_cast<std::int64_t>(levels.size()); }
+    std::int64_t queries() const { return std::ssize(levels); }
 };
 
 // Memory that one query after the other uses.
-struct PairScratch {
+struct PairWorkspace {
     ScoreOrder put_in_order;
     LargeVector<Ranked> rows;
     LargeVector<double> weights, above, below;  // in the order of the rows
@@ -120,9 +119,9 @@ struct PairScratch {
     std::array<ManyLevels, 2> many;
 };
 
-// A scratch for each thread.
+// A workspace for each thread.
 struct PairMemory {
-    std::vector<PairScratch> of_threads;
+    std::vector<PairWorkspace> of_threads;
 };
 
 struct PairSums {
@@ -130,7 +129,7 @@ struct PairSums {
     double loss = 0.0;
 };
 
-// Weights that are all the same: nothing to look up.
+// Weights that are all the same: no array is needed.
 struct SameWeights {
     double weight;
     double operator[](std::size_t) const { return weight; }
@@ -140,8 +139,8 @@ inline constexpr std::size_t AHEAD = 16;  // rows whose memory is asked for befo
 
 // above, in the order of the rows; returns the weight of the pairs that count.
 template <class Weights, class Sums>
-double sweep_down(PairScratch& scratch, const Weights& weights, std::int64_t levels, double margin, Sums& sums) {
-    const auto& rows = scratch.rows;
+double sweep_down(PairWorkspace& workspace, const Weights& weights, std::int64_t levels, double margin, Sums& sums) {
+    const auto& rows = workspace.rows;
     sums.clear(levels);
     double weight = 0.0;
     std::size_t next = rows.size();
@@ -151,16 +150,16 @@ double sweep_down(PairScratch& scratch, const Weights& weights, std::int64_t lev
             sums.add(rows[next - 1].level, weights[next - 1]);
         }
         if (k >= AHEAD) sums.prefetch(rows[k - AHEAD].level);
-        scratch.above[k] = sums.below(rows[k].level);
-        weight += weights[k] * scratch.above[k];
+        workspace.above[k] = sums.below(rows[k].level);
+        weight += weights[k] * workspace.above[k];
     }
     return weight;
 }
 
 // below, in the order of the rows; levels are counted from the highest, so that those above are those below.
 template <class Weights, class Sums>
-void sweep_up(PairScratch& scratch, const Weights& weights, std::int64_t levels, double margin, Sums& sums) {
-    const auto& rows = scratch.rows;
+void sweep_up(PairWorkspace& workspace, const Weights& weights, std::int64_t levels, double margin, Sums& sums) {
+    const auto& rows = workspace.rows;
     const std::size_t n = rows.size();
     const auto turned = [&rows, highest = static_cast<std::int32_t>(levels - 1)](std::size_t k) {
         return highest - rows[k].level;
@@ -173,22 +172,23 @@ void sweep_up(PairScratch& scratch, const Weights& weights, std::int64_t levels,
             sums.add(turned(next), weights[next]);
         }
         if (k + AHEAD < n) sums.prefetch(turned(k + AHEAD));
-        scratch.below[k] = sums.below(turned(k));
+        workspace.below[k] = sums.below(turned(k));
     }
 }
 
 // The same for two levels, where the rows of the higher one stand in order by score - margin: a pair counts if its
 // lower row stands behind. Nothing to compare and no branch, so this is fast. One way: the slopes of the higher rows
 // (DOWN) or of the lower ones, their weight, and slopes . scores, added up by blocks for more digits.
+// requires: rows in the order of ByScoreAndLevel, levels 0 and 1; g has one entry per row.
 template <bool DOWN, class Weights>
 PairSums sweep_two(const LargeVector<Ranked>& rows, const Weights& weights, double middle, double* g) {
-    const auto n = static_cast<std::int64_t>(rows.size());
+    const auto n = std::ssize(rows);
     double sum = 0.0, nowhere = 0.0;
     PairSums total;
     for (std::int64_t first = 0; first < n; first += BLOCK) {
         PairSums part;
         for (std::int64_t m = first; m < std::min(n, first + BLOCK); ++m) {
-            const auto k = static_cast<std::size_t>(DOWN ? n - 1 - m : m);
+            const std::int64_t k = DOWN ? n - 1 - m : m;
             const bool asks = (rows[k].level != 0) == DOWN;
             const double weight = asks ? weights[k] * sum : 0.0, slope = DOWN ? 0.0 - weight : weight;
             *(asks ? g + rows[k].row : &nowhere) = slope;
@@ -202,7 +202,7 @@ PairSums sweep_two(const LargeVector<Ranked>& rows, const Weights& weights, doub
     return total;
 }
 
-// Both sweeps, which are apart from each other: one thread each.
+// Both sweeps, which are independent of each other: one thread each.
 template <class Down, class Up>
 void sweep(const Down& down, const Up& up, int threads) {
     if (threads <= 1) {
@@ -213,22 +213,23 @@ void sweep(const Down& down, const Up& up, int threads) {
     for_equal_tasks(2, 2, [&](std::int64_t task) { task == 0 ? down() : up(); });
 }
 
-// The same for few rows, for which it is faster to look at every pair than to sort. The loss is a sum of numbers above
+// The same for few rows, for which it is faster to compare every pair than to sort. The loss is a sum of numbers above
 // 0, exact to the last digits.
+// requires: n <= FEW_ROWS; y, s, f and g have n entries.
 inline PairSums few_slopes(const std::int32_t* y, const double* s, const double* f, double* g, std::int64_t n,
                            double margin) {
     // Whole vectors: the rows that fill them up weigh nothing.
-    const auto size = static_cast<std::size_t>(n), padded = (size + 7) / 8 * 8;
+    const std::int64_t padded = (n + 7) / 8 * 8;
     std::array<double, FEW_ROWS> level, score, mass;
     for (auto* values : {&level, &score, &mass}) std::fill(values->begin() + n, values->begin() + padded, 0.0);
     std::copy(y, y + n, level.begin());
     std::copy(f, f + n, score.begin());
     std::copy(s, s + n, mass.begin());
     PairSums total;
-    for (std::size_t i = 0; i < size; ++i) {
+    for (std::int64_t i = 0; i < n; ++i) {
         double above = 0.0, below = 0.0, loss = 0.0;
 #pragma omp simd reduction(+ : above, below, loss)
-        for (std::size_t j = 0; j < padded; ++j) {
+        for (std::int64_t j = 0; j < padded; ++j) {
             const double short_by = margin - (score[i] - score[j]);
             const bool counts = (level[j] < level[i]) & (short_by > 0.0);
             above += counts ? mass[j] : 0.0;
@@ -244,20 +245,21 @@ inline PairSums few_slopes(const std::int32_t* y, const double* s, const double*
 
 // The slopes g of rows in order, and the sums. The slopes sum to 0, so scores may be counted from any place; from their
 // middle the sum is exact to more digits.
+// requires: rows in the order of ByScore; weights in that order; g has one entry per row.
 template <class Weights, class Levels>
-PairSums sorted_slopes(PairScratch& scratch, const Weights& weights, std::int64_t levels, double margin,
+PairSums sorted_slopes(PairWorkspace& workspace, const Weights& weights, std::int64_t levels, double margin,
                        std::array<Levels, 2>& by_level, double* g, int threads) {
-    const auto& rows = scratch.rows;
+    const auto& rows = workspace.rows;
     const std::size_t n = rows.size();
-    for (auto* sums : {&scratch.above, &scratch.below}) sums->resize(n);
+    for (auto* sums : {&workspace.above, &workspace.below}) sums->resize(n);
     double weight = 0.0;
-    sweep([&] { weight = sweep_down(scratch, weights, levels, margin, by_level[0]); },
-          [&] { sweep_up(scratch, weights, levels, margin, by_level[1]); }, threads);
+    sweep([&] { weight = sweep_down(workspace, weights, levels, margin, by_level[0]); },
+          [&] { sweep_up(workspace, weights, levels, margin, by_level[1]); }, threads);
     const double middle = rows[n / 2].score;
     const auto dot = sum_blocks<1>(static_cast<std::int64_t>(n), threads, [&](std::int64_t first, std::int64_t last) {
         double sum = 0.0;
-        for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k) {
-            const double slope = weights[k] * (scratch.below[k] - scratch.above[k]);
+        for (std::int64_t k = first; k < last; ++k) {
+            const double slope = weights[k] * (workspace.below[k] - workspace.above[k]);
             g[rows[k].row] = slope;
             sum += slope * (rows[k].score - middle);
         }
@@ -277,10 +279,11 @@ PairSums sorted_slopes_of_two(const LargeVector<Ranked>& rows, const Weights& we
 }
 
 // One query: its rows' slopes g, the weight of the pairs that count, and the loss; NaN if a score is not finite.
-inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, double* g, PairScratch& scratch,
+// requires: 0 <= q < queries; f and g have one entry per row of all queries.
+inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, double* g, PairWorkspace& workspace,
                              int threads) {
-    const std::int64_t begin = p.starts[static_cast<std::size_t>(q)], end = p.starts[static_cast<std::size_t>(q) + 1];
-    const std::int64_t n = end - begin, levels = p.levels[static_cast<std::size_t>(q)];
+    const std::int64_t begin = p.starts[q], end = p.starts[q + 1];
+    const std::int64_t n = end - begin, levels = p.levels[q];
     f += begin;
     g += begin;
     const bool pairs = n > 1 && levels > 1;
@@ -292,56 +295,56 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
     const double* s = p.s.data() + begin;
     if (n <= FEW_ROWS) return few_slopes(y, s, f, g, n, p.margin);
     if (n <= MANY_ROWS) threads = 1;
-    auto& rows = scratch.rows;
+    auto& rows = workspace.rows;
     const bool two = levels == 2 && p.margin >= SHIFTED;
     if (two) {  // the lower row before an upper one at the same place: such a pair does not count
         const std::array<double, 2> less{0.0, p.margin};
-        const auto row = [&](std::int64_t i) {
-            return Ranked{f[i] - less[static_cast<std::size_t>(y[i])], static_cast<std::int32_t>(i), y[i]};
-        };
-        scratch.put_in_order(n, row, ByScoreAndLevel{}, rows, threads);
+        const auto row = [&](std::int64_t i) { return Ranked{f[i] - less[y[i]], static_cast<std::int32_t>(i), y[i]}; };
+        workspace.put_in_order(n, row, ByScoreAndLevel{}, rows, threads);
     } else {
         const auto row = [&](std::int64_t i) { return Ranked{f[i], static_cast<std::int32_t>(i), y[i]}; };
-        scratch.put_in_order(n, row, ByScore{}, rows, threads);
+        workspace.put_in_order(n, row, ByScore{}, rows, threads);
     }
     const auto with = [&](const auto& weights) {
         if (two) return sorted_slopes_of_two(rows, weights, g, threads);
         if (levels > FewLevels::MOST)
-            return sorted_slopes(scratch, weights, levels, p.margin, scratch.many, g, threads);
-        return sorted_slopes(scratch, weights, levels, p.margin, scratch.few, g, threads);
+            return sorted_slopes(workspace, weights, levels, p.margin, workspace.many, g, threads);
+        return sorted_slopes(workspace, weights, levels, p.margin, workspace.few, g, threads);
     };
     if (std::all_of(s, s + n, [&](double weight) { return weight == s[0]; })) return with(SameWeights{s[0]});  // mostly
-    scratch.weights.resize(rows.size());
+    workspace.weights.resize(rows.size());
     for_blocks(n, threads, [&](std::int64_t first, std::int64_t last) {
-        for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(last); ++k)
-            scratch.weights[k] = s[rows[k].row];
+        for (std::int64_t k = first; k < last; ++k) workspace.weights[k] = s[rows[k].row];
     });
-    return with(scratch.weights);
+    return with(workspace.weights);
 }
 
-// g = slopes of all rows; weights[q] and losses[q] = those of query q. Many queries run side by side; of few each one
+// g = slopes of all rows; weights[q] and losses[q] = those of query q. Many queries run in parallel; of few each one
 // runs on all threads. `memory` is kept for the next call.
-inline void pair_slopes(const Pairs& p, std::span<const double> f, std::span<double> g, std::span<double> weights,
-                        std::span<double> losses, PairMemory& memory, int threads) {
-    const auto one = [&](std::int64_t q, PairScratch& own, int inside) {
+// requires: f and g have one entry per row, weights and losses one per query; 0 <= y < levels[q] in query q;
+//           a query has fewer than 2^31 rows.
+// ensures: the same bits for any number of threads.
+inline void pair_slopes(const Pairs& p, View<const double> f, View<double> g, View<double> weights, View<double> losses,
+                        PairMemory& memory, int threads) {
+    const auto one = [&](std::int64_t q, PairWorkspace& own, int inside) {
         const PairSums sums = query_slopes(p, q, f.data(), g.data(), own, inside);
-        weights[static_cast<std::size_t>(q)] = sums.weight;
-        losses[static_cast<std::size_t>(q)] = sums.loss;
+        weights[q] = sums.weight;
+        losses[q] = sums.loss;
     };
-    const bool enough = static_cast<std::int64_t>(f.size()) > 2 * BLOCK;
-    const bool side_by_side = threads > 1 && enough && p.queries() >= 4 * threads;
-    const auto size = static_cast<std::size_t>(side_by_side ? threads : 1);
-    auto& scratch = memory.of_threads;
-    if (scratch.size() < size) scratch.resize(size);
+    const bool enough = std::ssize(f) > 2 * BLOCK;
+    const bool in_parallel = threads > 1 && enough && p.queries() >= 4 * threads;
+    const std::size_t size = in_parallel ? threads : 1;
+    auto& workspace = memory.of_threads;
+    if (workspace.size() < size) workspace.resize(size);
     Interrupt interrupt;
-    if (!side_by_side) {
+    if (!in_parallel) {
         for (std::int64_t q = 0; q < p.queries(); ++q) {
             if (q % 64 == 0) interrupt.check();
-            one(q, scratch[0], threads);
+            one(q, workspace[0], threads);
         }
         return;
     }
-    const auto next = [&](std::int64_t q) { one(q, scratch[static_cast<std::size_t>(omp_get_thread_num())], 1); };
+    const auto next = [&](std::int64_t q) { one(q, workspace[omp_get_thread_num()], 1); };
     for_tasks(p.queries(), threads, next, interrupt, 4);
 }
 

@@ -125,10 +125,9 @@ template <std::size_t K, class Work>
 std::array<double, K> sum_blocks(std::int64_t n, int threads, const Work& work, std::int64_t few = 1) {
     const std::int64_t blocks = count_blocks(n);
     if (blocks == 1) return work(0, n);
-    std::vector<std::array<double, K>> partial(static_cast<std::size_t>(blocks));
-    for_equal_tasks(blocks, blocks > few ? threads : 1, [&](std::int64_t b) {
-        partial[static_cast<std::size_t>(b)] = work(b * BLOCK, std::min(n, (b + 1) * BLOCK));
-    });
+    std::vector<std::array<double, K>> partial(blocks);
+    for_equal_tasks(blocks, blocks > few ? threads : 1,
+                    [&](std::int64_t b) { partial[b] = work(b * BLOCK, std::min(n, (b + 1) * BLOCK)); });
     std::array<double, K> total{};
     for (const auto& part : partial)
         for (std::size_t k = 0; k < K; ++k) total[k] += part[k];

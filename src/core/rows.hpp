@@ -25,7 +25,7 @@ void fetch(const T* values, std::int64_t count) {
     for (std::int64_t j = 0; j < count; j += LINE) __builtin_prefetch(values + j);
 }
 
-// Row-major: the features of a row lie side by side.
+// Row-major: the features of a row are contiguous.
 template <class T>
 struct DenseRows {
     using Value = T;
@@ -88,7 +88,7 @@ struct DenseRows {
     void prefetch(std::int64_t i) const { fetch(data + i * stride, d); }
 };
 
-// Column-major: the rows of a feature lie side by side.
+// Column-major: the rows of a feature are contiguous.
 template <class T>
 struct ColumnRows {
     using Value = T;
@@ -115,7 +115,7 @@ struct ColumnRows {
             const double* gs = g + (from - begin);
             std::int64_t used = 0;
             for (std::int64_t i = 0; i < size; ++i) {
-                rows[static_cast<std::size_t>(used)] = static_cast<std::int32_t>(i);
+                rows[used] = static_cast<std::int32_t>(i);
                 used += gs[i] != 0.0;
             }
             if (used == 0) continue;
@@ -123,7 +123,7 @@ struct ColumnRows {
                 const T* x = data + j * stride + from;
                 double sum = 0.0;
                 for (std::int64_t k = 0; k < used; ++k) {
-                    const std::int32_t i = rows[static_cast<std::size_t>(k)];
+                    const std::int32_t i = rows[k];
                     sum += gs[i] * static_cast<double>(x[i]);
                 }
                 out[j] += sum;

@@ -83,14 +83,14 @@ class ScoreOrder {
     void operator()(std::int64_t n, const Row& row, const Before& before, LargeVector<Ranked>& rows, int threads) {
         const auto team = static_cast<std::size_t>(std::max(1, threads));
         if (own_.size() < team) own_.resize(team);
-        rows.resize(static_cast<std::size_t>(n));
+        rows.resize(n);
         buckets_.assign(1, 0);
         const unsigned all = width(rows.size()), top = std::min(all - std::min(all, BUCKET), TOP), inside = within(all);
         const Cells cells(n, row, top + inside);
         if (top > 0) {
             into_buckets(n, row, cells, top, inside, rows, team);
         } else {
-            for (std::int64_t i = 0; i < n; ++i) rows[static_cast<std::size_t>(i)] = row(i);
+            for (std::int64_t i = 0; i < n; ++i) rows[i] = row(i);
         }
         buckets_.push_back(rows.size());
         make_room(team);
@@ -102,9 +102,7 @@ class ScoreOrder {
             for (std::size_t b = 0; b < count; ++b) sort(b, own_[0]);
             return;
         }
-        const auto next = [&](std::int64_t b) {
-            sort(static_cast<std::size_t>(b), own_[static_cast<std::size_t>(omp_get_thread_num())]);
-        };
+        const auto next = [&](std::int64_t b) { sort(b, own_[omp_get_thread_num()]); };
         for_tasks(static_cast<std::int64_t>(count), threads, next, 4);
     }
 
@@ -127,9 +125,9 @@ class ScoreOrder {
     void into_buckets(std::int64_t n, const Row& row, const Cells& cells, unsigned top, unsigned inside,
                       LargeVector<Ranked>& rows, std::size_t team) {
         const auto pieces = static_cast<std::int64_t>(team);
-        const auto over_pieces = [&](const auto& work) {
+        const auto for_pieces = [&](const auto& work) {
             const auto piece = [&, inside](std::int64_t t) {
-                std::uint32_t* places = own_[static_cast<std::size_t>(t)].places.data();
+                std::uint32_t* places = own_[t].places.data();
                 for (std::int64_t i = n * t / pieces; i < n * (t + 1) / pieces; ++i) {
                     const Ranked here = row(i);
                     work(here, places[cells(here.score) >> inside]);
@@ -140,13 +138,13 @@ class ScoreOrder {
         };
         const std::size_t count = std::size_t{1} << top;
         for (std::size_t t = 0; t < team; ++t) own_[t].places.assign(count, 0);
-        over_pieces([](const Ranked&, std::uint32_t& many) { ++many; });
+        for_pieces([](const Ranked&, std::uint32_t& many) { ++many; });
         std::uint32_t next = 0;
         for (std::size_t b = 0; b < count; ++b) {
             if (b > 0) buckets_.push_back(next);
             for (std::size_t t = 0; t < team; ++t) next += std::exchange(own_[t].places[b], next);
         }
-        over_pieces([&](const Ranked& here, std::uint32_t& place) { rows[place++] = here; });
+        for_pieces([&](const Ranked& here, std::uint32_t& place) { rows[place++] = here; });
     }
 
     // For the largest bucket: memory is asked for once, before the threads begin.

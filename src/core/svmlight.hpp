@@ -139,8 +139,8 @@ class Reader {
     }
 
     template <class Index>
-    std::vector<ChunkResult> parse_all(Buffer<Index>& indices, const Chunks& chunks,
-                                       const std::vector<Counts>& counts, int threads) {
+    std::vector<ChunkResult> parse_all(Buffer<Index>& indices, const Chunks& chunks, const std::vector<Counts>& counts,
+                                       int threads) {
         const auto places = make_places(indices, counts);
         std::vector<ChunkResult> results(chunks.size());
         const auto n = std::ssize(chunks);
@@ -165,8 +165,11 @@ class Reader {
         std::int64_t row = rows_;
         std::int64_t entry = entries_;
         for (const Counts& c : counts) {
-            places.push_back({labels_.at(row, c.lines), {}, ends_.at(row + 1, c.lines),
-                              indices.at(entry, c.colons), values_.at(entry, c.colons)});
+            places.push_back({labels_.at(row, c.lines),
+                              {},
+                              ends_.at(row + 1, c.lines),
+                              indices.at(entry, c.colons),
+                              values_.at(entry, c.colons)});
             if (has_query()) places.back().queries = queries_.at(row, c.lines);
             row += c.lines;
             entry += c.colons;

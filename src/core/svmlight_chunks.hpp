@@ -111,8 +111,7 @@ class ChunkParser {
             if (stop == nullptr) {
                 bad_.line = line;
                 ++result_.n_bad;
-                if (std::ssize(result_.bad) < std::max<std::int64_t>(options_.keep_bad, 1))
-                    result_.bad.push_back(bad_);
+                if (std::ssize(result_.bad) < std::max<std::int64_t>(options_.keep_bad, 1)) result_.bad.push_back(bad_);
                 if (options_.keep_bad == 0) break;
                 stop = p;
             }
@@ -200,14 +199,13 @@ class ChunkParser {
 
     // ensures: the row's entries by increasing index; false after setting bad_ if an index is there twice
     bool sort_row(std::size_t start, std::size_t end) {
-        scratch_.clear();
-        for (std::size_t i = start; i < end; ++i) scratch_.emplace_back(place_.indices[i], place_.values[i]);
-        std::sort(scratch_.begin(), scratch_.end(), [](auto& a, auto& b) { return a.first < b.first; });
-        for (std::size_t i = start; i < end; ++i)
-            std::tie(place_.indices[i], place_.values[i]) = scratch_[i - start];
+        sorted_.clear();
+        for (std::size_t i = start; i < end; ++i) sorted_.emplace_back(place_.indices[i], place_.values[i]);
+        std::sort(sorted_.begin(), sorted_.end(), [](auto& a, auto& b) { return a.first < b.first; });
+        for (std::size_t i = start; i < end; ++i) std::tie(place_.indices[i], place_.values[i]) = sorted_[i - start];
         const auto same = [](auto& a, auto& b) { return a.first == b.first; };
-        const auto twice = std::adjacent_find(scratch_.begin(), scratch_.end(), same);
-        if (twice == scratch_.end()) return true;
+        const auto twice = std::adjacent_find(sorted_.begin(), sorted_.end(), same);
+        if (twice == sorted_.end()) return true;
         bad_ = bad_line(Problem::duplicate_index, {}, twice->first);
         return false;
     }
@@ -243,7 +241,7 @@ class ChunkParser {
     BadLine bad_;
     std::string_view text_query_;                                     // the row's id if it is text, else empty
     std::unordered_map<std::string_view, std::int64_t> text_places_;  // in result_.query_texts
-    std::vector<std::pair<Index, Value>> scratch_;
+    std::vector<std::pair<Index, Value>> sorted_;
 };
 
 }  // namespace cutsvm::svmlight

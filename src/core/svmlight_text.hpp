@@ -42,14 +42,14 @@ enum class Problem : std::uint8_t {
 struct BadLine {
     std::int64_t line = 0;  // from 1, in its file
     Problem problem = Problem::bad_label;
-    std::int64_t index = 0;          // of duplicate_index
+    std::int64_t index = 0;           // of duplicate_index
     std::array<char, 32> found = {};  // the offending token, clipped and printable, closed by a zero
 };
 
 struct Options {
-    std::int64_t min_index = 0;              // a smaller index is an error
-    std::int64_t keep_bad = 0;               // 0: stop at the first bad line; k: skip bad lines, remember k per block
-    std::int64_t chunk_bytes = 1 << 20;      // about how much text a thread takes at a time
+    std::int64_t min_index = 0;          // a smaller index is an error
+    std::int64_t keep_bad = 0;           // 0: stop at the first bad line; k: skip bad lines, remember k per block
+    std::int64_t chunk_bytes = 1 << 20;  // about how much text a thread takes at a time
 };
 
 // ---- characters and tokens: every line that reaches these functions is closed by '\n', which stops each loop
@@ -143,8 +143,7 @@ inline double parse_slowly(const char* p, const char* end) {
     const char* first = std::find_if(p, mark, [](char c) { return is_digit(c) && c != '0'; });
     const std::int64_t exponent = mark == end ? 0 : parse_exponent(mark + 1).second;
     const bool is_zero = first == mark;
-    const double limit =
-        !is_zero && exponent + (point - first) > 0 ? std::numeric_limits<double>::infinity() : 0.0;
+    const double limit = !is_zero && exponent + (point - first) > 0 ? std::numeric_limits<double>::infinity() : 0.0;
     return negative ? -limit : limit;
 }
 
@@ -256,24 +255,42 @@ inline std::string describe(const BadLine& bad) {
     const std::string text(bad.found.data());
     const std::string found = text.empty() ? "found the end of the line" : "found '" + text + "'";
     switch (bad.problem) {
-        case Problem::bad_label: return "expected a number as label, " + found;
-        case Problem::label_not_finite: return "expected a finite label, " + found;
-        case Problem::missing_label: return "expected a label before the first index:value, " + found;
-        case Problem::multi_label: return "expected one label, " + found + " (multi-label files are not supported)";
-        case Problem::empty_query: return "expected an id after 'qid:', " + found;
-        case Problem::zero_in_query: return "expected an id without zero bytes after 'qid:', " + found;
-        case Problem::missing_query: return "expected 'qid:' after the label as in the first sample, " + found;
-        case Problem::unexpected_query: return "expected no 'qid:' as in the first sample, " + found;
-        case Problem::misplaced_query: return "expected 'qid:' only right after the label, " + found + " further on";
-        case Problem::missing_colon: return "expected index:value, " + found;
-        case Problem::bad_index: return "expected a whole number as index, " + found;
-        case Problem::negative_index: return "expected an index of 0 or more, " + found;
-        case Problem::index_too_large: return "expected an index below 2^63, " + found;
-        case Problem::zero_index: return "expected indices from 1 on (zero_based is false), " + found;
-        case Problem::missing_value: return "expected a value after the colon, " + found;
-        case Problem::bad_value: return "expected a number as value, " + found;
-        case Problem::value_not_finite: return "expected a finite value, " + found;
-        case Problem::value_too_large: return "expected a value within the range of float32, " + found;
+        case Problem::bad_label:
+            return "expected a number as label, " + found;
+        case Problem::label_not_finite:
+            return "expected a finite label, " + found;
+        case Problem::missing_label:
+            return "expected a label before the first index:value, " + found;
+        case Problem::multi_label:
+            return "expected one label, " + found + " (multi-label files are not supported)";
+        case Problem::empty_query:
+            return "expected an id after 'qid:', " + found;
+        case Problem::zero_in_query:
+            return "expected an id without zero bytes after 'qid:', " + found;
+        case Problem::missing_query:
+            return "expected 'qid:' after the label as in the first sample, " + found;
+        case Problem::unexpected_query:
+            return "expected no 'qid:' as in the first sample, " + found;
+        case Problem::misplaced_query:
+            return "expected 'qid:' only right after the label, " + found + " further on";
+        case Problem::missing_colon:
+            return "expected index:value, " + found;
+        case Problem::bad_index:
+            return "expected a whole number as index, " + found;
+        case Problem::negative_index:
+            return "expected an index of 0 or more, " + found;
+        case Problem::index_too_large:
+            return "expected an index below 2^63, " + found;
+        case Problem::zero_index:
+            return "expected indices from 1 on (zero_based is false), " + found;
+        case Problem::missing_value:
+            return "expected a value after the colon, " + found;
+        case Problem::bad_value:
+            return "expected a number as value, " + found;
+        case Problem::value_not_finite:
+            return "expected a finite value, " + found;
+        case Problem::value_too_large:
+            return "expected a value within the range of float32, " + found;
         case Problem::duplicate_index:
             return "expected each index once, but index " + std::to_string(bad.index) + " appears twice";
     }

@@ -328,7 +328,7 @@ def hinge_sift(
     group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
     threads: int,
 ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-def hinge_strays(
+def hinge_violators(
     f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -339,7 +339,7 @@ KEPT: int = -1
 
 OUTSIDE: int = -2
 
-def hinge_look(
+def hinge_evaluate(
     f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -359,7 +359,7 @@ def hinge_crossing(
     threads: int,
 ) -> float: ...
 
-LOOKS: int = 8
+LINE_POINTS: int = 8
 
 POINTS: int = 16
 
@@ -379,7 +379,7 @@ def multi_choose(
     pulls: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
     threads: int,
 ) -> None: ...
-def multi_look(
+def multi_evaluate(
     f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     to: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -408,7 +408,7 @@ def multi_sift(
     group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
     threads: int,
 ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-def multi_strays(
+def multi_violators(
     f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],

@@ -262,15 +262,15 @@ def test_hinge_sift_and_strays(seed, n, band, threads):
     assert_array_equal(core.hinge_sift(f, a, band, found, threads), kept)
     expected = np.select([place == "kept", place == "outside"], [core.KEPT, core.OUTSIDE], (a < 0).astype(int))
     assert_array_equal(found, expected)
-    assert_array_equal(core.hinge_strays(later, a, found, threads), hinge.violators(later, a, place))
-    assert len(core.hinge_strays(f, a, found, threads)) == 0  # nobody strays before scores move
+    assert_array_equal(core.hinge_violators(later, a, found, threads), hinge.violators(later, a, place))
+    assert len(core.hinge_violators(f, a, found, threads)) == 0  # nobody strays before scores move
 
 
 @given(seed=seeds, n=sizes, threads=st.integers(1, 3), shift=st.booleans())
 def test_hinge_look(seed, n, threads, shift):
     rng = rng_of(seed)
     f, to, a = some_scores(rng, n), None if shift else some_scores(rng, n), some_labels(rng, n)
-    ks = np.sort(rng.normal(size=core.LOOKS))
+    ks = np.sort(rng.normal(size=core.LINE_POINTS))
     look = Hinge(a, threads).line(f, to).look(ks)
     at, jumps = hinge.breakpoints(f, to, a)
     assert_allclose(look.values, [hinge.along(f, to, a, k) for k in ks], rtol=1e-11, atol=1e-11)
@@ -336,12 +336,12 @@ def test_wrong_shapes_raise():
         lambda: csr.tangents(two, X, two, np.array([0, 3]), *ones(2, 4, 2)),
         lambda: csr.tangents(two, X, two, bounds[:1], *ones(2, 4, 2)),
         lambda: core.hinge_value(one, two, 1),
-        lambda: core.hinge_look(two, one, two, np.ones(8), np.ones((3, 8)), 1),
-        lambda: core.hinge_look(two, two, two, np.ones(7), np.ones((3, 8)), 1),
+        lambda: core.hinge_evaluate(two, one, two, np.ones(8), np.ones((3, 8)), 1),
+        lambda: core.hinge_evaluate(two, two, two, np.ones(7), np.ones((3, 8)), 1),
         lambda: core.blend(one, two, 0.5, two, 1),
         lambda: core.hinge_sift(two, two, 0.5, group[:1], 1),
         lambda: core.hinge_sift(two, one, 0.5, group, 1),
-        lambda: core.hinge_strays(two, two, group[:1], 1),
+        lambda: core.hinge_violators(two, two, group[:1], 1),
         lambda: dense.squares(one),
         lambda: csr.squares(one),
         lambda: core.Matrix(one, *arrays[1:], 3),

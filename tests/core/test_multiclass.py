@@ -78,7 +78,7 @@ def test_accumulate_choices(layout, seed, n, d, K, shards, threads):
 def test_look(seed, n, K, threads):
     rng = rng_of(seed)
     (f, y, s), to = problem(rng, n, K), some_scores(rng, n, K)
-    ks = np.sort(rng.normal(size=core.LOOKS))
+    ks = np.sort(rng.normal(size=core.LINE_POINTS))
     line = CrammerSinger(y, s, K, threads).line(f, to)
     look = line.look(ks)
     assert_allclose(look.values, [multiclass.along(f, to, y, s, k) for k in ks], rtol=1e-11, atol=1e-11)
@@ -161,11 +161,11 @@ def test_wrong_shapes_raise():
         lambda: core.multi_choose(f, y, s, two, y[:1].copy(), np.ones(1), np.ones((1, 3)), 1),
         lambda: core.multi_choose(f, y, s, two, y.copy(), np.ones(2), np.ones((1, 3)), 1),
         lambda: core.multi_choose(f, y, s, two, y.copy(), np.ones(1), np.ones((1, 2)), 1),
-        lambda: core.multi_look(f, f[:1], y, s, np.ones(8), np.ones((3, 8)), 1),
-        lambda: core.multi_look(f, f, y, s, np.ones(7), np.ones((3, 8)), 1),
+        lambda: core.multi_evaluate(f, f[:1], y, s, np.ones(8), np.ones((3, 8)), 1),
+        lambda: core.multi_evaluate(f, f, y, s, np.ones(7), np.ones((3, 8)), 1),
         lambda: core.multi_crossing(f, f[:1], y, s, 0.0, 1.0, 0.0, 1.0, 0.0, 1),
         lambda: core.multi_sift(f, y, s, 0.1, y[:1].copy(), 1),
-        lambda: core.multi_strays(f, y, s, y[:1], 1),
+        lambda: core.multi_violators(f, y, s, y[:1], 1),
         lambda: X.scores_many(np.ones((3, 3)), np.ones(3), f.copy()),
         lambda: X.scores_many(np.ones((3, 4)), np.ones(2), f.copy()),
         lambda: X.scores_many(np.ones((4, 3)).T, np.ones(3), f.copy()),

@@ -30,14 +30,17 @@ struct Data {
     std::vector<std::int32_t> rows, places;
     std::vector<std::int64_t> first;
 
-    Data(std::mt19937& rng, std::int64_t size) : n(size), x(at(2 * size)), a(at(size)), kernel(at(size * size)), first{0, size} {
+    Data(std::mt19937& rng, std::int64_t size)
+        : n(size), x(at(2 * size)), a(at(size)), kernel(at(size * size)), first{0, size} {
         for (double& value : x) value = static_cast<int>(rng() % 7) - 3;
         for (std::int64_t i = 0; i < n; ++i) {
-            a[at(i)] = std::copysign(rng() % 5 ? 0.5 * static_cast<double>(1 + rng() % 3) : 0.0, rng() % 2 ? 1.0 : -1.0);
+            a[at(i)] =
+                std::copysign(rng() % 5 ? 0.5 * static_cast<double>(1 + rng() % 3) : 0.0, rng() % 2 ? 1.0 : -1.0);
             rows.push_back(static_cast<std::int32_t>(i));
             places.push_back(static_cast<std::int32_t>(i));
             for (std::int64_t j = 0; j < n; ++j)
-                kernel[at(i * n + j)] = static_cast<float>(x[at(2 * i)] * x[at(2 * j)] + x[at(2 * i + 1)] * x[at(2 * j + 1)]);
+                kernel[at(i * n + j)] =
+                    static_cast<float>(x[at(2 * i)] * x[at(2 * j)] + x[at(2 * i + 1)] * x[at(2 * j + 1)]);
         }
         a[0] = 1.0;
     }
@@ -72,7 +75,8 @@ struct Steps {
 template <std::size_t W>
 Sums<W> margins() {
     Sums<W> margin;
-    for (std::size_t c = 0; c < W; ++c) margin[c] = c < 5 ? 0.37 * static_cast<double>(c + 1) : -std::numeric_limits<double>::infinity();
+    for (std::size_t c = 0; c < W; ++c)
+        margin[c] = c < 5 ? 0.37 * static_cast<double>(c + 1) : -std::numeric_limits<double>::infinity();
     return margin;
 }
 
@@ -84,8 +88,8 @@ void streamed(std::mt19937& rng, std::int64_t n, std::int64_t block) {
     const Sums<W> margin = margins<W>();
     State<W> whole(n), parts(n);
     Interrupt interrupt;
-    sgd_steps<W>(data.gram(), {data.places, data.places}, data.problems(), steps.view(), margin, 0, 0, 3 * n, whole.view(),
-                 interrupt);
+    sgd_steps<W>(data.gram(), {data.places, data.places}, data.problems(), steps.view(), margin, 0, 0, 3 * n,
+                 whole.view(), interrupt);
 
     std::vector<std::int32_t> held, row_place(at(n), -1), column_place(at(n), -1);
     for (std::int64_t epoch = 0; epoch < 3; ++epoch)
@@ -98,11 +102,12 @@ void streamed(std::mt19937& rng, std::int64_t n, std::int64_t block) {
             std::vector<float> panel(at((to - from) * width));
             for (std::int64_t i = from; i < to; ++i) {
                 row_place[at(i)] = static_cast<std::int32_t>(i - from);
-                for (std::int64_t k = 0; k < width; ++k) panel[at((i - from) * width + k)] = data.gram().row(i)[columns[at(k)]];
+                for (std::int64_t k = 0; k < width; ++k)
+                    panel[at((i - from) * width + k)] = data.gram().row(i)[columns[at(k)]];
             }
             for (std::int64_t k = 0; k < width; ++k) column_place[at(columns[at(k)])] = static_cast<std::int32_t>(k);
-            sgd_steps<W>({panel.data(), to - from, width, width}, {row_place, column_place}, data.problems(), steps.view(), margin, 0,
-                         epoch * n + from, epoch * n + to, parts.view(), interrupt);
+            sgd_steps<W>({panel.data(), to - from, width, width}, {row_place, column_place}, data.problems(),
+                         steps.view(), margin, 0, epoch * n + from, epoch * n + to, parts.view(), interrupt);
             // Those that have come into the support stay, in the order in which they came.
             for (std::int64_t k = static_cast<std::int64_t>(held.size()); k < parts.used[0]; ++k) {
                 const std::int32_t row = columns[at(parts.columns[at(k)])];
@@ -122,8 +127,8 @@ void linear(std::mt19937& rng, std::int64_t n) {
     const Steps steps(n, 2);
     State<1> with(n);
     Interrupt interrupt;
-    sgd_steps<1>(data.gram(), {data.places, data.places}, data.problems(), steps.view(), {0.37}, 0, 0, 2 * n, with.view(),
-                 interrupt);
+    sgd_steps<1>(data.gram(), {data.places, data.places}, data.problems(), steps.view(), {0.37}, 0, 0, 2 * n,
+                 with.view(), interrupt);
     std::vector<double> theta(2), beta(at(n)), mean(at(n));
     const DenseRows<double> x{data.x.data(), n, 2, 2};
     linear_sgd_steps(x, data.rows, data.a, steps.scale, steps.tail, 0.37, 0, n, theta.data(), beta, mean);
@@ -156,7 +161,8 @@ void dual(std::mt19937& rng, std::int64_t n) {
         for (const std::int64_t budget : {0, 1, 2, 5, 20}) ways.back().push_back(problem.solve(method, 0.0, budget));
         ends.push_back(problem.solve(method, 1e-9, 1'000'000));
         for (std::int64_t i = 0; i < n; ++i)
-            expect(problem.alpha()[at(i)] >= 0.0 && (data.a[at(i)] != 0.0 || problem.alpha()[at(i)] == 0.0), "alpha", i);
+            expect(problem.alpha()[at(i)] >= 0.0 && (data.a[at(i)] != 0.0 || problem.alpha()[at(i)] == 0.0), "alpha",
+                   i);
         L2Problem again(data.gram(), y, problem.alpha(), interrupt);
         again.set_penalty(method, caps);
         expect(near(again.solve(method, 1e-6, 0).dual, ends.back().dual), "the same point again", n);
@@ -164,7 +170,8 @@ void dual(std::mt19937& rng, std::int64_t n) {
     expect(std::abs(ends[0].dual - ends[1].dual) <= 1e-8 * ends[0].primal, "two methods, one optimum", n);
     for (const auto& way : ways)
         for (const L2Seen& seen : way)
-            expect(seen.dual <= ends[0].primal * (1.0 + 1e-12) && seen.primal >= ends[0].dual * (1.0 - 1e-12), "bounds", n);
+            expect(seen.dual <= ends[0].primal * (1.0 + 1e-12) && seen.primal >= ends[0].dual * (1.0 - 1e-12), "bounds",
+                   n);
 }
 
 // The hinge loss: alphas between 0 and their caps, also after the caps were lowered, and a gap that closes.
@@ -180,7 +187,8 @@ void box(std::mt19937& rng, std::int64_t n) {
     L2Problem problem(data.gram(), y, std::vector<double>(at(n)), interrupt);
     for (const auto& cap : {caps, low}) {
         problem.set_penalty(L2Method::hinge, cap);
-        const L2Seen first = problem.solve(L2Method::hinge, 0.0, 3), seen = problem.solve(L2Method::hinge, 1e-6, 1'000'000);
+        const L2Seen first = problem.solve(L2Method::hinge, 0.0, 3),
+                     seen = problem.solve(L2Method::hinge, 1e-6, 1'000'000);
         expect(seen.primal - seen.dual <= 1e-6 * seen.primal, "the gap of the hinge loss", n);
         expect(first.dual <= seen.primal * (1.0 + 1e-12) && first.primal >= seen.dual * (1.0 - 1e-12), "its bounds", n);
         for (std::int64_t i = 0; i < n; ++i)
@@ -252,7 +260,7 @@ void votes() {
     expect(std::isinf(decisions[2]) && decisions[2] < 0.0, "votes for a class of no pair", 2);
     expect(near(decisions[3], 1.0 + 2.0 / 9.0), "votes for 3", 3);
     expect(winner(decisions) == 3, "winner", 3);
-    expect(winner(std::span<const double>(decisions).first(2)) == 0, "the first of two that are alike", 0);
+    expect(winner(View<const double>(decisions).part(0, 2)) == 0, "the first of two that are alike", 0);
 }
 
 template <std::size_t W, std::size_t R>
@@ -272,7 +280,8 @@ void sums(std::mt19937& rng) {
         for (std::size_t r = 0; r < R; ++r)
             for (std::size_t c = 0; c < W; ++c) {
                 double plain = 0.0;
-                for (std::size_t k = 0; k < at(count); ++k) plain += static_cast<double>(kernel[r][at(columns[k])]) * coef[k * W + c];
+                for (std::size_t k = 0; k < at(count); ++k)
+                    plain += static_cast<double>(kernel[r][at(columns[k])]) * coef[k * W + c];
                 expect(near(plain, found[r][c]), "sum over a support", static_cast<long>(count));
             }
     }

@@ -53,7 +53,7 @@ struct Problem {
 template <class Rows>
 void check_rows(const Problem& p, const Rows& rows, int threads) {
     std::vector<double> out(static_cast<std::size_t>(p.n));
-    scores(rows, p.w.data(), 0.5, std::span(out), threads);
+    scores(rows, p.w.data(), 0.5, View(out), threads);
     for (std::int64_t i = 0; i < p.n; ++i) {
         double sum = 0.5;
         for (std::int64_t j = 0; j < p.d; ++j) sum += p.x(i, j) * p.w[static_cast<std::size_t>(j)];
@@ -62,13 +62,14 @@ void check_rows(const Problem& p, const Rows& rows, int threads) {
     for (const std::int64_t width : {p.d, p.d + 1}) {
         std::vector<double> old = p.old, sums(static_cast<std::size_t>(p.shards * width));
         std::vector<double> moved(static_cast<std::size_t>(p.shards));
-        accumulate(rows, std::span(old), std::span(p.fresh), std::span(p.bounds), sums.data(), width, std::span(moved),
-                   threads);
+        accumulate(rows, View(old), View(p.fresh), View(p.bounds), sums.data(), width, View(moved), threads);
         for (std::int64_t s = 0; s < p.shards; ++s)
             for (std::int64_t j = 0; j < width; ++j) {
                 double sum = 0.0;
-                for (std::int64_t i = p.bounds[static_cast<std::size_t>(s)]; i < p.bounds[static_cast<std::size_t>(s) + 1]; ++i)
-                    sum += (p.fresh[static_cast<std::size_t>(i)] - p.old[static_cast<std::size_t>(i)]) * (j < p.d ? p.x(i, j) : 1.0);
+                for (std::int64_t i = p.bounds[static_cast<std::size_t>(s)];
+                     i < p.bounds[static_cast<std::size_t>(s) + 1]; ++i)
+                    sum += (p.fresh[static_cast<std::size_t>(i)] - p.old[static_cast<std::size_t>(i)]) *
+                           (j < p.d ? p.x(i, j) : 1.0);
                 expect(sums[static_cast<std::size_t>(s * width + j)] == sum, "accumulate", j);
             }
         expect(old == p.fresh, "accumulate: old = fresh", width);
@@ -80,7 +81,7 @@ template <class Rows>
 void check_more_rows(const Problem& p, const Rows& rows, int threads) {
     const auto n = static_cast<std::size_t>(p.n), size = static_cast<std::size_t>(p.d) + 1;
     std::vector<double> out(n), sums(2 * size), expected(2 * size);
-    squares(rows, std::span(out), threads);
+    squares(rows, View(out), threads);
     std::vector<std::int32_t> group(n);
     std::int64_t here = 0;
     for (std::int64_t i = 0; i < p.n; ++i) {
@@ -95,13 +96,13 @@ void check_more_rows(const Problem& p, const Rows& rows, int threads) {
             expected[static_cast<std::size_t>(group[s]) * size + j] +=
                 std::abs(p.a[s]) * (j + 1 < size ? p.x(i, static_cast<std::int64_t>(j)) : 1.0);
     }
-    expect(group_sums(rows, std::span(p.a), std::span<const std::int32_t>(group), 2, sums.data(), threads) == here,
+    expect(group_sums(rows, View(p.a), View<const std::int32_t>(group), 2, sums.data(), threads) == here,
            "group_sums: rows read", p.n);
     expect(sums == expected, "group_sums", p.n);
     std::vector<std::int64_t> which;
     for (std::int64_t i = p.n - 1; i >= 0; i -= 2) which.push_back(i);
     std::vector<double> taken(which.size() * static_cast<std::size_t>(p.d));
-    take(rows, std::span<const std::int64_t>(which), taken.data(), threads);
+    take(rows, View<const std::int64_t>(which), taken.data(), threads);
     for (std::size_t k = 0; k < taken.size(); ++k)
         expect(taken[k] == p.x(which[k / (size - 1)], static_cast<std::int64_t>(k % (size - 1))), "take", p.n);
 }
@@ -125,12 +126,13 @@ void check_tangents(const Problem& p, const Rows& rows, std::int64_t points, int
                 if (std::abs(a) - a * f <= 0.0) continue;
                 const auto at = static_cast<std::size_t>(q * points + k);
                 for (std::int64_t j = 0; j < size; ++j)
-                    expected[at * static_cast<std::size_t>(size) + static_cast<std::size_t>(j)] -= a * (j < p.d ? p.x(i, j) : 1.0);
+                    expected[at * static_cast<std::size_t>(size) + static_cast<std::size_t>(j)] -=
+                        a * (j < p.d ? p.x(i, j) : 1.0);
                 levels[2 * at] += std::abs(a) - a * f;
                 levels[2 * at + 1] += std::abs(a);
             }
-    hinge_tangents(rows, std::span(p.a), W.data(), std::span<const double>(b), std::span(p.bounds), sums.data(),
-                   heights.data(), threads);
+    hinge_tangents(rows, View(p.a), W.data(), View<const double>(b), View(p.bounds), sums.data(), heights.data(),
+                   threads);
     expect(sums == expected, "tangents: slopes", points);
     expect(heights == levels, "tangents: heights", points);
 }
@@ -141,7 +143,7 @@ void check_descent(const Problem& p, const Rows& rows, double unit, std::size_t 
     const auto n = static_cast<std::size_t>(p.n), d = static_cast<std::size_t>(p.d);
     const double C = 0.3;
     std::vector<double> q(n), alpha(n), w(d + 1);
-    squares(rows, std::span(q), 1);
+    squares(rows, View(q), 1);
     for (double& entry : q) entry += unit;
     std::vector<std::int32_t> order;
     for (std::size_t i = 0; i < n; ++i) {
@@ -152,7 +154,8 @@ void check_descent(const Problem& p, const Rows& rows, double unit, std::size_t 
         std::vector<double> sum(d + 1);
         for (std::size_t i = 0; i < n; ++i) {
             const double g = p.a[i] < 0.0 ? -alpha[i] : alpha[i];
-            for (std::size_t j = 0; j < d; ++j) sum[j] += g * p.x(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
+            for (std::size_t j = 0; j < d; ++j)
+                sum[j] += g * p.x(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
             sum[d] += g * unit;
         }
         return sum;
@@ -169,8 +172,10 @@ void check_descent(const Problem& p, const Rows& rows, double unit, std::size_t 
         std::vector<std::uint8_t> stays1(order.size()), stays2(order.size());
         const auto places = permutation(order.size(), run, 3);
         Interrupt interrupt;
-        const Epoch one = visit(Own(rows), {p.a, q, C, unit, alpha1, 0.7, -0.7}, order, places, stays1, w1.data(), interrupt);
-        const Epoch two = visit(Shared(rows), {p.a, q, C, unit, alpha2, 0.7, -0.7}, order, places, stays2, w2.data(), interrupt);
+        const Epoch one =
+            visit(Own(rows), {p.a, q, C, unit, alpha1, 0.7, -0.7}, order, places, stays1, w1.data(), interrupt);
+        const Epoch two =
+            visit(Shared(rows), {p.a, q, C, unit, alpha2, 0.7, -0.7}, order, places, stays2, w2.data(), interrupt);
         bool same = near(one.gap, two.gap);
         for (std::size_t j = 0; j <= d; ++j) same = same && std::abs(w1[j] - w2[j]) <= 1e-6 * (1.0 + std::abs(w1[j]));
         expect(same, "visit: own and shared", p.n);
@@ -194,12 +199,12 @@ void check_descent(const Problem& p, const Rows& rows, double unit, std::size_t 
 template <class I, class T, class Rows>
 void check_compress(const Problem& p, const Rows& rows, int threads) {
     std::vector<std::int64_t> counts(static_cast<std::size_t>(p.n));
-    count_nonzeros(rows, std::span(counts), threads);
+    count_nonzeros(rows, View(counts), threads);
     std::vector<I> pointers{0};
     for (const std::int64_t count : counts) pointers.push_back(static_cast<I>(pointers.back() + count));
     std::vector<T> values(static_cast<std::size_t>(pointers.back()));
     std::vector<I> columns(values.size());
-    compress(rows, std::span<const I>(pointers), std::span(values), std::span(columns), threads);
+    compress(rows, View<const I>(pointers), View(values), View(columns), threads);
     std::size_t k = 0;
     for (std::int64_t i = 0; i < p.n; ++i)
         for (std::int64_t j = 0; j < p.d; ++j) {
@@ -209,15 +214,17 @@ void check_compress(const Problem& p, const Rows& rows, int threads) {
         }
     expect(k == values.size(), "compress: count", p.n);
     bool sorted = false;
-    const auto fine = [&] { return valid_csr(std::span<const I>(columns), std::span<const I>(pointers), p.d, sorted, threads); };
+    const auto fine = [&] { return valid_csr(View<const I>(columns), View<const I>(pointers), p.d, sorted, threads); };
     expect(fine() && sorted, "valid_csr", p.n);
     if (values.empty()) return;
-    for (const I wrong : {static_cast<I>(-1), static_cast<I>(p.d), std::numeric_limits<I>::max(), std::numeric_limits<I>::min()}) {
+    for (const I wrong :
+         {static_cast<I>(-1), static_cast<I>(p.d), std::numeric_limits<I>::max(), std::numeric_limits<I>::min()}) {
         const I right = std::exchange(columns.back(), wrong);
         expect(!fine(), "valid_csr: column", p.n);
         columns.back() = right;
     }
-    for (const I wrong : {static_cast<I>(pointers.back() + 1), std::numeric_limits<I>::max(), std::numeric_limits<I>::min()}) {
+    for (const I wrong :
+         {static_cast<I>(pointers.back() + 1), std::numeric_limits<I>::max(), std::numeric_limits<I>::min()}) {
         const I right = std::exchange(pointers.back(), wrong);  // nothing may be read beyond the end
         expect(!fine(), "valid_csr: last pointer", p.n);
         pointers.back() = right;
@@ -232,7 +239,7 @@ void check_finite(std::int64_t n, int threads) {
     const auto values = std::make_unique<T[]>(static_cast<std::size_t>(n));
     const std::array<T, 5> odd{Limits::max(), Limits::lowest(), Limits::denorm_min(), Limits::min(), T(-0.0)};
     for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = odd[static_cast<std::size_t>(i) % 5];
-    const std::span<const T> all(values.get(), static_cast<std::size_t>(n));
+    const View<const T> all(values.get(), static_cast<std::size_t>(n));
     expect(all_finite(all, threads), "all_finite", n);
     for (const std::int64_t place : {std::int64_t{0}, n / 2, n - 1})
         for (const T bad : {Limits::quiet_NaN(), -Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity()}) {
@@ -246,18 +253,18 @@ template <class Rows>
 void check_ends_and_hashes(const Problem& p, const Rows& rows, int threads) {
     const auto n = static_cast<std::size_t>(p.n), d = static_cast<std::size_t>(p.d);
     std::vector<double> w(d, 0.5), exact(n), rest(n), plain(n), low(d), high(d);
-    compensated_scores(rows, w.data(), 0.25, std::span<double>(exact), std::span<double>(rest), threads);
-    scores(rows, w.data(), 0.25, std::span<double>(plain), threads);
+    compensated_scores(rows, w.data(), 0.25, View<double>(exact), View<double>(rest), threads);
+    scores(rows, w.data(), 0.25, View<double>(plain), threads);
     for (std::size_t i = 0; i < n; ++i) expect(near(exact[i], plain[i]), "compensated_scores", static_cast<long>(i));
     std::vector<std::uint64_t> hashes(n);
-    row_hashes(rows, std::span<std::uint64_t>(hashes), threads);
+    row_hashes(rows, View<std::uint64_t>(hashes), threads);
     for (std::int64_t i = 0; i < p.n; ++i) {
         std::uint64_t sum = 0;
         for (std::int64_t j = 0; j < p.d; ++j) sum += p.x(i, j) != 0.0 ? value_hash(j, p.x(i, j)) : 0;
         expect(hashes[static_cast<std::size_t>(i)] == sum, "row_hashes", i);
     }
     if constexpr (requires { rows.ranges(0, 1, nullptr, nullptr); }) {
-        column_ranges(rows, std::span<double>(low), std::span<double>(high), threads);
+        column_ranges(rows, View<double>(low), View<double>(high), threads);
         for (std::int64_t j = 0; j < p.d; ++j) {
             double least = p.x(0, j), most = p.x(0, j);
             for (std::int64_t i = 1; i < p.n; ++i) {
@@ -298,12 +305,12 @@ void check_sparse(const Problem& p, int threads) {
     std::vector<I> to_pointers{0};
     for (std::int64_t i = p.n - 1; i >= 0; i -= 2) {
         which.push_back(i);
-        to_pointers.push_back(static_cast<I>(to_pointers.back() + q[static_cast<std::size_t>(i) + 1] - q[static_cast<std::size_t>(i)]));
+        to_pointers.push_back(
+            static_cast<I>(to_pointers.back() + q[static_cast<std::size_t>(i) + 1] - q[static_cast<std::size_t>(i)]));
     }
     std::vector<T> to_values(static_cast<std::size_t>(to_pointers.back()));
     std::vector<I> to_columns(to_values.size());
-    take(rows, std::span<const std::int64_t>(which), std::span<const I>(to_pointers), std::span(to_values),
-         std::span(to_columns), threads);
+    take(rows, View<const std::int64_t>(which), View<const I>(to_pointers), View(to_values), View(to_columns), threads);
     const SparseRows<T, I> taken{to_values.data(), to_columns.data(), to_pointers.data(), std::ssize(which), p.d};
     for (std::size_t k = 0; k < which.size(); ++k)
         expect(taken.dot(static_cast<std::int64_t>(k), p.w.data()) == rows.dot(which[k], p.w.data()), "take: CSR", p.n);
@@ -349,22 +356,23 @@ void check_hinge(const Problem& p, int threads) {
     for (std::size_t i = 0; i < p.f.size(); ++i)
         if (p.a[i] != 0.0 && std::abs(slack_of(i, p.f[i])) <= 1.0) near_margin.push_back(static_cast<std::int64_t>(i));
     expect(hinge_sift(p.f, p.a, 1.0, place, threads) == near_margin, "hinge_sift", p.n);
-    expect(hinge_strays(p.f, p.a, place, threads).empty(), "hinge_strays: none", p.n);
+    expect(hinge_violators(p.f, p.a, place, threads).empty(), "hinge_violators: none", p.n);
     for (std::size_t i = 0; i < p.f.size(); ++i) {
         const double before = slack_of(i, p.f[i]), after = slack_of(i, p.to[i]);
-        if (p.a[i] != 0.0 && std::abs(before) > 1.0 && before * after < 0.0) moved.push_back(static_cast<std::int64_t>(i));
+        if (p.a[i] != 0.0 && std::abs(before) > 1.0 && before * after < 0.0)
+            moved.push_back(static_cast<std::int64_t>(i));
     }
-    expect(hinge_strays(p.to, p.a, place, threads) == moved, "hinge_strays", p.n);
+    expect(hinge_violators(p.to, p.a, place, threads) == moved, "hinge_violators", p.n);
     for (const bool shift : {false, true}) {
-        const Line line{p.f, shift ? std::span<const double>() : std::span<const double>(p.to), p.a};
-        const std::array<double, LOOKS> ks{-3.0, -1.0, -0.5, 0.0, 0.3, 1.0, 1.7, 5.0};
-        const Looks looks = hinge_look(line, ks, threads);
-        for (std::size_t m = 0; m < LOOKS; ++m)
-            expect(near(looks.constant[m] + ks[m] * looks.slope[m], loss_at(p, shift, ks[m])), "hinge_look", p.n);
-        std::vector<Knot> knots = hinge_knots(line, ks[0], ks[LOOKS - 1], threads);
-        const double k = crossing(knots, looks.slope[0], 0.5, 0.0, ks[0], ks[LOOKS - 1]);
-        expect(k > ks[0] && k <= ks[LOOKS - 1], "crossing stays inside", p.n);
-        if (looks.slope[0] + 0.5 * ks[0] < 0.0 && k < ks[LOOKS - 1])  // then it is the lowest point
+        const Line line{p.f, shift ? View<const double>() : View<const double>(p.to), p.a};
+        const std::array<double, LINE_POINTS> ks{-3.0, -1.0, -0.5, 0.0, 0.3, 1.0, 1.7, 5.0};
+        const LineValues values = hinge_evaluate(line, ks, threads);
+        for (std::size_t m = 0; m < LINE_POINTS; ++m)
+            expect(near(values.constant[m] + ks[m] * values.slope[m], loss_at(p, shift, ks[m])), "hinge_evaluate", p.n);
+        std::vector<Breakpoint> breakpoints = hinge_breakpoints(line, ks[0], ks[LINE_POINTS - 1], threads);
+        const double k = crossing(breakpoints, values.slope[0], 0.5, 0.0, ks[0], ks[LINE_POINTS - 1]);
+        expect(k > ks[0] && k <= ks[LINE_POINTS - 1], "crossing stays inside", p.n);
+        if (values.slope[0] + 0.5 * ks[0] < 0.0 && k < ks[LINE_POINTS - 1])  // then it is the lowest point
             for (const double other : {k - 1e-3, k + 1e-3})
                 expect(loss_at(p, shift, k) + 0.25 * k * k <= loss_at(p, shift, other) + 0.25 * other * other + 1e-9,
                        "crossing is the minimum", p.n);
@@ -430,7 +438,7 @@ void check_reduced(std::mt19937& rng, std::size_t m, std::size_t features, std::
         const double* products = by_planes ? gram.data() : nullptr;
         const PlanesView planes{slopes.data(), size, features, free, offsets, shard, products, m, 100.0};
         for (const double tol : {1e300, 1e-6}) {
-            const std::span<const double> start = tol > 1.0 ? std::span<const double>() : std::span<const double>(warm);
+            const View<const double> start = tol > 1.0 ? View<const double>() : View<const double>(warm);
             const ReducedResult found = solve_reduced(planes, 3.0, tol, start, settings, w, weights);
             const double gap = found.value - found.lower;
             expect(gap >= 0.0 && gap <= tol, "reduced: gap", static_cast<long>(m));

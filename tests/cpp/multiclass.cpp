@@ -82,7 +82,8 @@ void check_rows(const Problem& p, const Rows& rows, int threads) {
     for (const auto* next : {&p.old, &p.fresh})
         accumulate_choices(rows, p.classes, p.y, p.s, now, *next, p.bounds, sums.data(), width, moved, threads);
     for (std::int64_t q = 0; q < p.shards; ++q)
-        for (std::int64_t i = p.bounds[static_cast<std::size_t>(q)]; i < p.bounds[static_cast<std::size_t>(q) + 1]; ++i) {
+        for (std::int64_t i = p.bounds[static_cast<std::size_t>(q)]; i < p.bounds[static_cast<std::size_t>(q) + 1];
+             ++i) {
             const auto r = static_cast<std::size_t>(i);
             if (p.fresh[r] == p.y[r]) continue;
             for (std::int64_t j = 0; j < p.d; ++j) {
@@ -129,29 +130,31 @@ void check_layouts(const Problem& p, int threads) {
 void check_loss(const Problem& p, int threads) {
     expect(near(multi_value(p.scores(), threads), p.loss_at(0.0)), "multi_value", p.n);
     std::vector<std::int32_t> choice(p.y.size());
-    std::vector<double> offsets(static_cast<std::size_t>(p.shards)), pulls(offsets.size() * static_cast<std::size_t>(p.classes));
+    std::vector<double> offsets(static_cast<std::size_t>(p.shards)),
+        pulls(offsets.size() * static_cast<std::size_t>(p.classes));
     multi_choose(p.scores(), p.bounds, choice, offsets, pulls.data(), threads);
     double touch = 0.0;
     for (std::int64_t i = 0; i < p.n; ++i)
         touch += p.s[static_cast<std::size_t>(i)] * p.height(p.f, i, choice[static_cast<std::size_t>(i)]);
     expect(near(touch, p.loss_at(0.0)), "multi_choose touches the loss", p.n);
     const ClassLine line{p.scores(), p.to.data()};
-    const std::array<double, LOOKS> ks{-3.0, -1.0, -0.5, 0.0, 0.3, 1.0, 1.7, 5.0};
-    const Looks looks = multi_look(line, ks, threads);
-    for (std::size_t m = 0; m < LOOKS; ++m)
-        expect(near(looks.constant[m] + ks[m] * looks.slope[m], p.loss_at(ks[m])), "multi_look", p.n);
-    std::vector<Knot> knots = multi_knots(line, ks[0], ks[LOOKS - 1], threads);
+    const std::array<double, LINE_POINTS> ks{-3.0, -1.0, -0.5, 0.0, 0.3, 1.0, 1.7, 5.0};
+    const LineValues values = multi_evaluate(line, ks, threads);
+    for (std::size_t m = 0; m < LINE_POINTS; ++m)
+        expect(near(values.constant[m] + ks[m] * values.slope[m], p.loss_at(ks[m])), "multi_evaluate", p.n);
+    std::vector<Breakpoint> breakpoints = multi_breakpoints(line, ks[0], ks[LINE_POINTS - 1], threads);
     double gained = 0.0;
-    for (const Knot& knot : knots) gained += knot.jump;
-    expect(near(looks.slope[0] + gained, looks.slope[LOOKS - 1]), "multi_knots: all that the slope gains", p.n);
-    const double k = crossing(knots, looks.slope[0], 0.5, 0.0, ks[0], ks[LOOKS - 1]);
-    if (looks.slope[0] + 0.5 * ks[0] < 0.0 && k < ks[LOOKS - 1])  // then it is the lowest point
+    for (const Breakpoint& breakpoint : breakpoints) gained += breakpoint.jump;
+    expect(near(values.slope[0] + gained, values.slope[LINE_POINTS - 1]), "multi_breakpoints: all that the slope gains",
+           p.n);
+    const double k = crossing(breakpoints, values.slope[0], 0.5, 0.0, ks[0], ks[LINE_POINTS - 1]);
+    if (values.slope[0] + 0.5 * ks[0] < 0.0 && k < ks[LINE_POINTS - 1])  // then it is the lowest point
         for (const double other : {k - 1e-3, k + 1e-3})
             expect(p.loss_at(k) + 0.25 * k * k <= p.loss_at(other) + 0.25 * other * other + 1e-9, "crossing", p.n);
     std::vector<std::int32_t> group(p.y.size(), 77);
     const auto kept = multi_sift(p.scores(), 0.5, group, threads);
     for (const std::int64_t i : kept) expect(group[static_cast<std::size_t>(i)] == KEPT, "multi_sift", i);
-    expect(multi_strays(p.scores(), group, threads).empty(), "multi_strays", p.n);
+    expect(multi_violators(p.scores(), group, threads).empty(), "multi_violators", p.n);
 }
 
 }  // namespace

@@ -169,9 +169,12 @@ void check_mutations() {
             text += random_line(random, with_query) + (random() % 9 ? "\n" : "\r\n\n");
         for (unsigned i = random() % 5; i > 0 && !text.empty(); --i) {
             const std::size_t at = random() % text.size();
-            if (random() % 3 == 0) text.erase(at, 1 + random() % 4);
-            else if (random() % 2 == 0) text.insert(at, 1, alphabet[random() % alphabet.size()]);
-            else text[at] = alphabet[random() % alphabet.size()];
+            if (random() % 3 == 0)
+                text.erase(at, 1 + random() % 4);
+            else if (random() % 2 == 0)
+                text.insert(at, 1, alphabet[random() % alphabet.size()]);
+            else
+                text[at] = alphabet[random() % alphabet.size()];
         }
         text.resize(text.size() - random() % (text.size() + 1) / 4);
         const Parsed whole = read(text, 1, {.keep_bad = 100});

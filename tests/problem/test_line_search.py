@@ -99,7 +99,7 @@ class CountedLine:
         self.line, self.n, self.crossing, self.sweeps = line, line.n, line.crossing, 0
 
     def look(self, ks):
-        assert 0 < len(ks) <= core.LOOKS
+        assert 0 < len(ks) <= core.LINE_POINTS
         self.sweeps += 1
         return self.line.look(ks)
 

@@ -16,7 +16,6 @@ CONSTANTS = {
     "driver.path": "SHARE",
     "driver.split_path": "GROWTH LARGE LITTLE MANY NARROW",
     "matrix.magnitudes": "SLIGHTLY",
-    "matrix.store": "FEW PIECE",
     "problem.line_search.approximate": "BETA GAMMA T1 T2",
     "problem.line_search.breakpoints": "FLAT FURTHEST LIGHT _AHEAD _AROUND _BEYOND _FEW _INSIDE _MOST _ROUNDS",
     "problem.line_search.tangents": "FLAT INSIDE MOST SHARE",

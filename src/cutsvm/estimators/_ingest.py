@@ -160,8 +160,8 @@ def _rows_on_disk(estimator: Ingesting, source: Dataset) -> StoreRows | None:
     logging.getLogger("cutsvm").info("%s: training %s", source.source, plan.description)
     if not plan.on_disk:
         return None
-    scratch = None if plan.vectors_in_memory else TemporaryArrays(source.store.path)
-    return StoreRows(source.store, threads.count(estimator.n_jobs), room=plan.room, scratch=scratch)
+    temporary = None if plan.vectors_in_memory else TemporaryArrays(source.store.path)
+    return StoreRows(source.store, threads.count(estimator.n_jobs), room=plan.room, temporary=temporary)
 
 
 def _check_label_type(y: Array) -> None:

@@ -7,6 +7,7 @@ to the last bit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -22,21 +23,28 @@ from cutsvm.matrix.magnitudes import Magnitudes
 from cutsvm.matrix.protocol import Choices
 from cutsvm.matrix.sparse import SparseRows, index_type
 
-PIECE = 1 << 18  # rows that are handed out at a time: a block of narrow rows has millions, and each takes numbers
-FEW = 1 / 16  # of a block's rows: so few are looked up where they are, more are read with the whole block
+
+@dataclass(frozen=True)
+class StoreSettings:
+    """How the blocks of a store are read."""
+
+    max_rows: int = 1 << 18  # that are returned at a time: a block of narrow rows has millions
+    gather_share: float = 1 / 16  # of the rows of a block: up to so many are read alone, more with the whole block
 
 
 class StoreRows:
     """The rows of a store. At most three blocks are mapped at a time.
 
     room: so many rows may be held in memory at once, by solvers that keep some; None: as many as they like.
-    scratch: where numbers of each row go if there is no memory for them.
+    temporary: arrays with one entry per row, on disk, if there is no memory for them.
     """
 
+    settings = StoreSettings()
+
     def __init__(
-        self, store: Store, threads: int = 1, *, room: int | None = None, scratch: TemporaryArrays | None = None
+        self, store: Store, threads: int = 1, *, room: int | None = None, temporary: TemporaryArrays | None = None
     ) -> None:
-        self.store, self.threads, self.room, self.scratch = store, threads, room, scratch
+        self.store, self.threads, self.room, self.temporary = store, threads, room, temporary
         self.n, self.d = store.shape
         self.entries = store.manifest.entries
         self.edges = store.edges
@@ -46,13 +54,13 @@ class StoreRows:
     @property
     def held(self) -> bool:
         """Whether there is memory for a few numbers of each row."""
-        return self.scratch is None
+        return self.temporary is None
 
     def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
-        return np.empty(shape, dtype=dtype) if self.scratch is None else self.scratch.zeros(shape, dtype)
+        return np.empty(shape, dtype=dtype) if self.temporary is None else self.temporary.zeros(shape, dtype)
 
     def blocks(self, which: Sequence[int] | None = None) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
-        """The rows of all blocks, or of these, PIECE of them at most at a time: where they stand, and themselves."""
+        """The rows of all blocks, or of these, settings.max_rows at a time: their places, and the rows."""
         if which is not None or self._magnitudes is not None:
             yield from self._pieces(range(len(self.edges) - 1) if which is None else which)
             return
@@ -73,11 +81,11 @@ class StoreRows:
 
     def _pieces(self, order: Sequence[int]) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
         for mine, rows in self._whole_blocks(order):
-            if rows.n <= PIECE:
+            if rows.n <= self.settings.max_rows:
                 yield mine, rows
                 continue
-            for begin in range(0, rows.n, PIECE):
-                end = min(rows.n, begin + PIECE)
+            for begin in range(0, rows.n, self.settings.max_rows):
+                end = min(rows.n, begin + self.settings.max_rows)
                 yield slice(mine.start + begin, mine.start + end), rows.part(begin, end)
 
     def _whole_blocks(self, order: Sequence[int]) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
@@ -97,19 +105,19 @@ class StoreRows:
                 self.store.check_intact()  # of what was just read, and of the columns of labels and the like
 
     def run(self, begin: int, end: int) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
-        """The rows from begin to end, PIECE of them at most at a time: where they stand, and themselves."""
+        """The rows from begin to end, settings.max_rows at a time: their places, and the rows."""
         first, last = np.searchsorted(self.edges, [begin, end - 1], side="right") - 1
         blocks: Iterable[tuple[slice, DenseRows | SparseRows]]
         if first == last:  # a few rows of a large block: the others are not read
             mine = self._place(int(first))
-            many = FEW * (mine.stop - mine.start) < end - begin
+            many = self.settings.gather_share * (mine.stop - mine.start) < end - begin
             blocks = [(mine, self._as_rows(self.store.read(int(first), whole=many)))]
         else:
             blocks = self._whole_blocks(range(int(first), int(last) + 1))
         for mine, rows in blocks:
             stop = min(end, mine.stop)
-            for low in range(max(begin, mine.start), stop, PIECE):
-                high = min(stop, low + PIECE)
+            for low in range(max(begin, mine.start), stop, self.settings.max_rows):
+                high = min(stop, low + self.settings.max_rows)
                 yield slice(low, high), rows.part(low - mine.start, high - mine.start)
                 self.store.check_intact()
 
@@ -228,4 +236,4 @@ class StoreRows:
         return SparseRows((values, columns.astype(index, copy=False), ends.astype(index)), self.d, self.threads)
 
     def _most(self, k: int, own: Ints) -> bool:
-        return len(own) > FEW * int(self.edges[k + 1] - self.edges[k])
+        return len(own) > self.settings.gather_share * int(self.edges[k + 1] - self.edges[k])

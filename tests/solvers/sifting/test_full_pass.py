@@ -134,6 +134,6 @@ def test_temporary_arrays(tmp_path):
 
 
 def test_rows_in_files(store):
-    rows = StoreRows(cutsvm.open_dataset(store).store, scratch=TemporaryArrays(store))
+    rows = StoreRows(cutsvm.open_dataset(store).store, temporary=TemporaryArrays(store))
     assert not rows.held
     assert rows.vector(5).tolist() == [0.0] * 5

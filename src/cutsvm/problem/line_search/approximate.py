@@ -44,7 +44,7 @@ class Curve:
         """f(mu). If that takes a sweep, it looks at as many of the points `soon` as it can, too."""
         if mu not in self._known:
             fresh = [k for k in dict.fromkeys((mu, *soon)) if k not in self._known]
-            ks = np.array(sorted(fresh[: core.LOOKS]))
+            ks = np.array(sorted(fresh[: core.LINE_POINTS]))
             values = self._line.look(ks).values + (self._base + ks * (self._tilt + 0.5 * self._curvature * ks))
             self._known.update(zip(ks.tolist(), values.tolist(), strict=True))
         return self._known[mu]
@@ -119,7 +119,7 @@ def _walk(f: Curve, init: float, inc: float) -> float:
         return init + m * inc
 
     m = 0
-    while at(m + 1) <= FURTHEST and f(at(m + 1), 0.0, *map(at, range(m, m + 1 + core.LOOKS))) < f(at(m)):
+    while at(m + 1) <= FURTHEST and f(at(m + 1), 0.0, *map(at, range(m, m + 1 + core.LINE_POINTS))) < f(at(m)):
         m += 1
     return at(m)
 

@@ -49,14 +49,14 @@ class Line(Protocol):
     n: int
 
     def look(self, ks: Vector) -> LineValues:
-        """The loss at up to `core.LOOKS` points, rising."""
+        """The loss at up to `core.LINE_POINTS` points, rising."""
 
 
 class BreakpointLine(Line, Protocol):
     """One whose kinks are few enough, a few for each row, to find the one that matters."""
 
     def look(self, ks: Vector) -> BreakpointLineValues:
-        """The loss at up to `core.LOOKS` points, rising, in one sweep."""
+        """The loss at up to `core.LINE_POINTS` points, rising, in one sweep."""
 
     def crossing(self, low: float, high: float, slope: float, curvature: float, level: float) -> float:
         """The smallest k in (low, high] where slope + curvature k + (slope gained since low) reaches level."""

@@ -59,7 +59,7 @@ class Hinge:
 
     def line(self, scores: Vector, to: Vector | None = None) -> LossLine:
         arrays = (scores, _NOWHERE if to is None else to, self.signed)
-        return LossLine(self.n, core.hinge_look, core.hinge_crossing, arrays, self.threads)
+        return LossLine(self.n, core.hinge_evaluate, core.hinge_crossing, arrays, self.threads)
 
     # What sifting asks for: see `cutsvm.problem.losses.Siftable`. Groups are the rows inside the margin, positive and
     # negative.
@@ -77,7 +77,7 @@ class Hinge:
         return core.hinge_sift(scores, self.signed, band, group, self.threads)
 
     def violators(self, scores: Vector, group: Array) -> Ints:
-        return core.hinge_strays(scores, self.signed, group, self.threads)
+        return core.hinge_violators(scores, self.signed, group, self.threads)
 
     def side(self, label: int) -> Array:
         return self.signed < 0.0 if label else self.signed > 0.0

@@ -1,4 +1,4 @@
-"""The loss along a line of scores, for losses whose kernels look at it in `core.LOOKS` places at once."""
+"""The loss along a line of scores, for losses whose kernels look at it in `core.LINE_POINTS` places at once."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class LossLine:
 
     def look(self, ks: Vector) -> LossLineValues:
         many = len(ks)
-        at = np.full(core.LOOKS, ks[-1])
+        at = np.full(core.LINE_POINTS, ks[-1])
         at[:many] = ks
-        out = np.empty((3, core.LOOKS))
+        out = np.empty((3, core.LINE_POINTS))
         self._look(*self._arrays, at, out, self._threads)
         constant, slopes, knots = out[:, :many]
         return LossLineValues(constant + ks * slopes, slopes, knots)

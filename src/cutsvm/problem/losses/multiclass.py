@@ -55,7 +55,7 @@ class CrammerSinger:
         if to is None:
             raise ValueError("a line towards other scores expected")
         arrays = (scores, to, self.y, self.weights)
-        return LossLine(self.n, core.multi_look, core.multi_crossing, arrays, self.threads)
+        return LossLine(self.n, core.multi_evaluate, core.multi_crossing, arrays, self.threads)
 
     # What sifting asks for: see `cutsvm.problem.losses.Siftable`. A group is one label and one class chosen.
 
@@ -74,7 +74,7 @@ class CrammerSinger:
         return core.multi_sift(scores, self.y, self.weights, band, group, self.threads)
 
     def violators(self, scores: Vector, group: Array) -> Ints:
-        return core.multi_strays(scores, self.y, self.weights, group, self.threads)
+        return core.multi_violators(scores, self.y, self.weights, group, self.threads)
 
     def side(self, label: int) -> Array:
         return np.asarray((self.y == label) & (self.weights > 0.0))

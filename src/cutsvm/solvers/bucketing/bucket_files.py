@@ -88,8 +88,8 @@ class BucketFiles(Buckets):
                     rows.group_sums(signed, group, totals)
             for k in range(inside):
                 buckets[k].totals = totals[2 * k : 2 * k + 2]
-            threads, scratch = self.loss.threads, self.rows.scratch
-            return [bucket.part(self.oracle, threads, scratch) for bucket in buckets if bucket.store.rows]
+            threads, temporary = self.loss.threads, self.rows.temporary
+            return [bucket.part(self.oracle, threads, temporary) for bucket in buckets if bucket.store.rows]
 
     def _edges(self, W: Vector, b: float) -> Vector:
         """Where buckets begin, but the first: by the quantiles of the sample, and at 0."""
@@ -121,10 +121,10 @@ class _Bucket:
         self.store.add(rows.X, signed, numbers)
         self.low, self.high = min(self.low, float(v.min())), max(self.high, float(v.max()))
 
-    def part(self, whole: Oracle, threads: int, scratch: TemporaryArrays | None) -> Part:
+    def part(self, whole: Oracle, threads: int, temporary: TemporaryArrays | None) -> Part:
         """The bucket, full and closed, as a part of the rows."""
         store = self.store.finish()
         assert store.qid is not None
-        part = StoredPart(whole, StoreRows(store, threads, scratch=scratch), Hinge(store.y, threads), store.qid)
+        part = StoredPart(whole, StoreRows(store, threads, temporary=temporary), Hinge(store.y, threads), store.qid)
         part.low, part.high, part.totals = self.low, self.high, self.totals
         return part
