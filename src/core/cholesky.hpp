@@ -45,6 +45,7 @@ inline void add_multiple(double a, const double* x, double* y, std::size_t n) {
 }
 
 // y += sum of x[i] row(i) over i from begin to end. Four rows at a time: every visit to y waits for the one before.
+// requires: row(i) and y have n entries.
 template <class Row>
 void add_rows(const double* x, const Row& row, std::size_t begin, std::size_t end, double* y, std::size_t n) {
     std::size_t i = begin;
@@ -80,6 +81,7 @@ struct Symmetric {
 };
 
 // to[r][j] += SIGN sum over k < depth of left[k][r] right[k][j], for TALL rows r and VECTORS x LANES columns j.
+// requires: rows of left and right are `stride` entries, those of to `to_stride`.
 template <int SIGN, std::size_t VECTORS>
 void multiply_tile(const double* left, const double* right, std::size_t stride, std::size_t depth, double* to,
                    std::size_t to_stride) {
@@ -106,6 +108,7 @@ void multiply_tile(const double* left, const double* right, std::size_t stride, 
 }
 
 // Rows first to first + TALL of H += SIGN P'P, where P has `depth` rows.
+// requires: rows of P are `stride` >= H.size entries; first + TALL <= H.size.
 template <int SIGN>
 void multiply_band(Symmetric& H, const double* P, std::size_t stride, std::size_t depth, std::size_t first) {
     std::size_t j = first;

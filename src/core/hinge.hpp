@@ -91,6 +91,7 @@ inline void hinge_slopes(View<const double> f, View<const double> a, std::array<
 enum Place : std::int32_t { KEPT = -1, OUTSIDE = -2 };
 
 // What the blocks have found, in their order.
+// ensures: the order of the blocks, and within them theirs.
 template <class Found>
 std::vector<Found> joined(const std::vector<std::vector<Found>>& of_blocks) {
     std::vector<Found> all;
@@ -102,6 +103,8 @@ std::vector<Found> joined(const std::vector<std::vector<Found>>& of_blocks) {
 }
 
 // The rows that pass a test, in order. The test is made for a whole block first, without branches, into `passed`.
+// requires: test(i) writes only to what belongs to row i.
+// ensures: the rows rise.
 template <class Test>
 std::vector<std::int64_t> find_rows(std::int64_t n, int threads, const Test& test) {
     std::vector<std::vector<std::int64_t>> found(count_blocks(n));

@@ -26,6 +26,7 @@ template <int GROUPS>
 inline constexpr int ROWS = LANES / GROUPS;
 
 // use(Count<MANY>, i) for the rows from i on, MANY of them at a time, and Count<1> for those that are left.
+// ensures: every row of begin .. end - 1 once, in order.
 template <int MANY, class Use>
 void few_at_a_time(std::int64_t begin, std::int64_t end, const Use& use) {
     std::int64_t i = begin;
@@ -64,6 +65,7 @@ void tile(const DenseRows<double>& rows, std::int64_t first, const Transposed& W
     for (int r = 0; r < MANY; ++r)
         for (int g = 0; g < GROUPS; ++g) sums[r][g] = own[r][g];
 }
+// requires: as above.
 template <int MANY, int GROUPS, class T, class I>
 void tile(const SparseRows<T, I>& rows, std::int64_t first, const Transposed& W, std::int64_t column,
           Batch (&sums)[MANY][GROUPS]) {

@@ -138,6 +138,7 @@ struct SameWeights {
 inline constexpr std::size_t AHEAD = 16;  // rows whose memory is asked for before it is needed
 
 // above, in the order of the rows; returns the weight of the pairs that count.
+// requires: rows in the order of ByScore; weights in that order; above as long as rows.
 template <class Weights, class Sums>
 double sweep_down(PairWorkspace& workspace, const Weights& weights, std::int64_t levels, double margin, Sums& sums) {
     const auto& rows = workspace.rows;
@@ -157,6 +158,7 @@ double sweep_down(PairWorkspace& workspace, const Weights& weights, std::int64_t
 }
 
 // below, in the order of the rows; levels are counted from the highest, so that those above are those below.
+// requires: rows in the order of ByScore; weights in that order; below as long as rows.
 template <class Weights, class Sums>
 void sweep_up(PairWorkspace& workspace, const Weights& weights, std::int64_t levels, double margin, Sums& sums) {
     const auto& rows = workspace.rows;
@@ -203,6 +205,7 @@ PairSums sweep_two(const LargeVector<Ranked>& rows, const Weights& weights, doub
 }
 
 // Both sweeps, which are independent of each other: one thread each.
+// requires: down and up write to different memory.
 template <class Down, class Up>
 void sweep(const Down& down, const Up& up, int threads) {
     if (threads <= 1) {
@@ -269,6 +272,7 @@ PairSums sorted_slopes(PairWorkspace& workspace, const Weights& weights, std::in
 }
 
 // The same for two levels, where the scores of the higher rows, and so the sum, have the margin in them.
+// requires: as `sweep_two`.
 template <class Weights>
 PairSums sorted_slopes_of_two(const LargeVector<Ranked>& rows, const Weights& weights, double* g, int threads) {
     const double middle = rows[rows.size() / 2].score;

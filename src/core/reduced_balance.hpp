@@ -13,6 +13,7 @@
 namespace cutsvm {
 
 // x with c.x = 0: weights of the sign whose sum is larger are scaled down, which keeps every other constraint.
+// requires: x >= 0, as long as c.
 inline void balance(std::span<double> x, const std::vector<double>& c) {
     double up = 0.0, down = 0.0;
     for (std::size_t i = 0; i < x.size(); ++i) (c[i] > 0.0 ? up : down) += x[i] * std::abs(c[i]);

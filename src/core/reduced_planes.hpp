@@ -125,6 +125,7 @@ struct SortedPlanes {
 };
 
 // Increases the diagonal from row `first` on by this fraction per row of H; `added` gets what was added.
+// requires: first <= H.n, regularization >= 0.
 inline void regularize_diagonal(Symmetric& H, std::size_t first, double regularization, std::vector<double>& added) {
     for (std::size_t j = first; j < H.n; ++j) {
         double& at = H.row(j)[j];

@@ -25,6 +25,7 @@ struct Counts {
     std::int64_t colons = 0;
 };
 
+// ensures: the number of newlines and of colons in the text.
 inline Counts count(std::span<const char> text) {
     Counts total;
     constexpr std::size_t stride = 255;  // counters of one byte cannot overflow, and the loop vectorises

@@ -35,6 +35,7 @@ void spread(const DenseRows<double>& rows, std::int64_t first, const Batch (&slo
             store(sum, place);
         }
 }
+// requires: as above.
 template <int MANY, int GROUPS, class T, class I>
 void spread(const SparseRows<T, I>& rows, std::int64_t first, const Batch (&slopes)[MANY][GROUPS], double* sums) {
     for (int r = 0; r < MANY; ++r)

@@ -1,5 +1,7 @@
 """Every compiled kernel against its NumPy twin, on random input of every layout and any number of threads."""
 
+import gc
+import weakref
 from fractions import Fraction
 from itertools import pairwise
 
@@ -443,3 +445,34 @@ def test_compensated_scores(layout, seed, n, d, decades, threads):
     for exact, score, more, size in zip(sweep.exact_scores(values, w, b), out, rest, sizes, strict=True):
         assert abs(exact - Fraction(score) - Fraction(more)) <= (4.0 * d * 2.0**-53) ** 2 * size
         assert abs(more) <= 2.0**-53 * abs(score)
+
+
+@pytest.mark.parametrize("index", [(np.int32, np.int32), (np.int32, np.int64), (np.int64, np.int64)])
+def test_distances_of_pairs_of_rows(index):
+    rng = rng_of(0)
+    X, Z = some_rows(rng, 7, 5), some_rows(rng, 9, 5)
+    left, right = rng.integers(0, 7, 20), rng.integers(0, 9, 20)
+    expected = ((X[left] - Z[right]) ** 2).sum(axis=1)
+    matrices = []
+    for dense, kind in zip((X, Z), index, strict=True):
+        csr = sparse.csr_matrix(dense)
+        matrices.append(core.Matrix(csr.data, csr.indices.astype(kind), csr.indptr.astype(kind), 5))
+    for first, second in (matrices, (core.Matrix(X), core.Matrix(Z))):
+        out = np.empty(20)
+        first.pair_distances(left, second, right, out)
+        assert_allclose(out, expected, rtol=1e-14)
+
+
+def test_a_matrix_keeps_its_arrays():
+    """The matrix reads them in place for as long as it lives."""
+    X = np.ones((1000, 3))
+    matrix, place = core.Matrix(X), weakref.ref(X)
+    del X
+    gc.collect()
+    assert place() is not None
+    out = np.empty(1000)
+    matrix.scores(np.ones(3), 0.0, out)
+    assert_array_equal(out, np.full(1000, 3.0))
+    del matrix
+    gc.collect()
+    assert place() is None

@@ -233,7 +233,8 @@ class Points:
         i, j = np.nonzero(lost)
         if len(i):
             found = np.empty(len(i))
-            _pair_distances(self.exact(), _places(rows)[i], others.exact(), _places(columns)[j], found)
+            exact, own, theirs = matrix_of(self.exact()), _places(rows)[i], _places(columns)[j]
+            exact.pair_distances(own, matrix_of(others.exact()), theirs, found)
             values[i, j] = found
 
     def exact(self) -> Any:
@@ -337,14 +338,6 @@ def _dense(X: Any) -> Array:
 def _places(columns: Any) -> Ints:
     """Rows or columns as numbers."""
     return np.arange(columns.start or 0, columns.stop) if isinstance(columns, slice) else columns.astype(np.int64)
-
-
-def _pair_distances(X: Any, left: Ints, Z: Any, right: Ints, out: Vector) -> None:
-    """out = |X[left] - Z[right]|^2, from differences."""
-    if is_sparse(X) and X.indices.dtype != Z.indices.dtype:
-        X, Z = X.copy(), Z.copy()
-        X.indices, Z.indices = X.indices.astype(np.int64), Z.indices.astype(np.int64)
-    matrix_of(X).pair_distances(left, matrix_of(Z), right, out)
 
 
 def _squares(X: Any) -> Vector:
