@@ -111,3 +111,13 @@ def test_a_failed_check_removes_the_temporary_store(sources, tmp_path, monkeypat
     with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\)"):
         ingest(LinearSVC(memory_limit="4GB"), sources["file"][0], sample_weight=np.ones(3))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["LinearSVCCV", "RankingSVMCV"])
+def test_weights_of_a_file_count_in_the_scores_of_folds(name, sources):
+    frame, y, weights, qid = sources["arrays"]
+    queries = {"qid": qid} if name in RANKING else {}
+    expected = type(ESTIMATORS[name])(Cs=2, cv=2).fit(frame, y, sample_weight=weights, **queries)
+    model = type(ESTIMATORS[name])(Cs=2, cv=2).fit(sources["file"][0])
+    assert_array_equal(model.scores_, expected.scores_)
+    assert_array_equal(model.coef_, expected.coef_)

@@ -62,6 +62,7 @@ class TrainingData:
     class_names: Array = field(default_factory=_empty)
     # One per row, equal within a query; empty where y is a class.
     query_codes: Ints = field(default_factory=_empty)
+    weighted: bool = False  # whether there are sample weights; without, all weights are 1
     resources: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __enter__(self) -> TrainingData:
@@ -75,12 +76,15 @@ class TrainingData:
         """Whether rows are read from a store in every pass."""
         return isinstance(self.rows, StoreRows)
 
-    def take(self, rows: Ints, classes: Array | None = None) -> TrainingData:
-        """A copy of some rows, in this order; classes: the distinct labels among them."""
+    def take(self, rows: Ints) -> TrainingData:
+        """A copy of some rows, in this order; ValueError if they are of one class."""
         own, y, weights = self.rows.take(rows), self.y[rows], self.weights[rows]
-        if classes is not None:
-            return TrainingData(own, own, y, weights, classes, classes)
-        return TrainingData(own, own, y, weights, query_codes=self.query_codes[rows])
+        if not len(self.classes):
+            return TrainingData(own, own, y, weights, query_codes=self.query_codes[rows])
+        classes = validation.distinct(y, weights)
+        if len(classes) < 2:
+            raise ValueError(f"all rows to train on are of one class, {classes.tolist()[0]!r}")
+        return TrainingData(own, own, y, weights, classes, classes)
 
     def on_threads(self, count: int) -> TrainingData:
         """The same data with weights of its own, for a fit on so many threads; not for rows on disk."""
@@ -96,17 +100,20 @@ def ingest(estimator: Ingesting, X: Any, y: Any = None, sample_weight: Any = Non
                 raise ValueError("the data set has its own queries: leave qid out")
             sample_weight = source.weights if sample_weight is None else sample_weight
             qid = source.qid if qid is None else qid
+        weighted = sample_weight is not None
         X, rows, y, texts = _matrix(estimator, X, y, source)
         if estimator._targets == "numbers":
             validation.check_numeric(y)
             weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
             codes = queries.encode(qid, len(y))
-            return TrainingData(X, rows, y, weights, query_codes=codes, resources=resources.pop_all())
+            return TrainingData(
+                X, rows, y, weights, query_codes=codes, weighted=weighted, resources=resources.pop_all()
+            )
         _check_label_type(y)
         weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
-        classes = _classes(estimator, rows, y, None if sample_weight is None else weights)
+        classes = _classes(estimator, rows, y, weights if weighted else None)
         names = classes if texts is None else texts[classes.astype(np.int64)]
-        return TrainingData(X, rows, y, weights, classes, names, resources=resources.pop_all())
+        return TrainingData(X, rows, y, weights, classes, names, weighted=weighted, resources=resources.pop_all())
 
 
 def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:

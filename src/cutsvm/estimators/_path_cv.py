@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cutsvm._utils.memory import Plan
     from cutsvm.io.store.store import Store
 
-__all__ = ["Chooser", "Fold", "FoldResult", "Folds", "Limits", "accepted", "best_of", "score_all"]
+__all__ = ["Chooser", "accepted"]
 
 Model = TypeVar("Model", bound=Certified)
 
@@ -84,10 +84,8 @@ class Folds:
     def seconds_left(self) -> float | None:
         return None if self.seconds is None else max(0.0, self.seconds - (perf_counter() - self.began))
 
-    def run(
-        self, fit_fold: Callable[[Fold, Limits], FoldResult], refit: Callable[[Limits], Any] | None = None
-    ) -> list[FoldResult | None]:
-        """The result of each fold; None for folds that had not begun when Ctrl-C came.
+    def run(self, fit_fold: Callable[[Fold, Limits], FoldResult], refit: Callable[[Limits], Any] | None = None) -> None:
+        """Sets `results`, one of each fold: None for folds that had not begun when Ctrl-C came.
 
         refit: the fit to all rows, which does not wait for all folds to end. Its result is in `refitted`.
         """
@@ -100,7 +98,7 @@ class Folds:
             if self.n_parallel == 1:
                 self.results = [self._run_fold(fit_fold, place) for place in places]
                 self.refitted = last()
-                return self.results
+                return
             with threads.ThreadPool(self.n_parallel) as pool:
                 waiting = [pool.submit(self._run_fold, fit_fold, place) for place in places]
                 final = pool.submit(last)
@@ -113,7 +111,6 @@ class Folds:
                     raise
                 self.results = [future.result() for future in waiting]
                 self.refitted = final.result()
-                return self.results
 
     def _run_fold(self, fit_fold: Callable[[Fold, Limits], FoldResult], place: int) -> FoldResult | None:
         if self._stop.is_set():
@@ -226,29 +223,47 @@ class Chooser(Certified):
 
     def _choose(
         self,
+        kind: type[Any],
+        solver: Solver,
+        data: TrainingData,
         splits: Iterable[tuple[Any, Any]],
         Cs: list[float],
-        size: int,
-        fit_fold: Callable[[Fold, Limits], FoldResult],
-        fit_all: Callable[[Any], list[Any]],
-        kind: type[Certified],
+        score: Callable[[Any, Any, Ints], float],
     ) -> None:
-        """Runs the folds and the path over all rows, which does not depend on them, and chooses C.
+        """Fits models of class `kind` at all Cs to the folds and to all rows, which is independent, and chooses C.
 
-        fit_all: the fits to all rows, one per C, from a template of class `kind`.
+        score(model, held_out, test): the score of the rows `test`, which are the rows of `held_out`.
         """
+        on_one_thread = data.on_threads(1)
+
+        def fit_fold(fold: Fold, limits: Limits) -> FoldResult:
+            template = self._template(kind, limits)
+            models = path.copies(template, Cs)
+            try:
+                template._fit_path(models, solver, on_one_thread.take(fold.train))
+                held_out = data.X[fold.test]
+                scores = score_all(models, held_out, limits.threads, lambda model, X: score(model, X, fold.test))
+            except ValueError as error:
+                raise ValueError(f"fold {fold.number}: {error}") from None
+            return FoldResult(models, scores)
+
+        def fit_all(template: Any) -> list[Any]:
+            models = path.copies(template, Cs)
+            template._fit_path(models, solver, data.on_threads(threads.count(template.n_jobs, data.X.size)))
+            return models
+
         numbered = [Fold(k, np.asarray(train), np.asarray(test)) for k, (train, test) in enumerate(splits, start=1)]
-        folds = Folds(numbered, n_jobs=self.n_jobs, size=size, seconds=self.max_time, n_refits=int(self.refit))
-        refit = (lambda limits: fit_all(self._template(kind, limits))) if self.refit else None
-        results = folds.run(fit_fold, refit)
+        folds = Folds(numbered, n_jobs=self.n_jobs, size=data.X.size, seconds=self.max_time, n_refits=int(self.refit))
+        folds.run(fit_fold, (lambda limits: fit_all(self._template(kind, limits))) if self.refit else None)
         missing = np.full(len(Cs), np.nan)
         self.Cs_: Vector = np.array(Cs)
-        self.scores_ = np.array([missing if done is None else done.scores for done in results])
-        self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done.models] for done in results])
+        self.scores_ = np.array([missing if done is None else done.scores for done in folds.results])
+        self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done.models] for done in folds.results])
         self._best = best_of(self.scores_)
         self.C_ = Cs[self._best]
         if self.refit:
             self.path_ = folds.refitted or fit_all(self._mean_of_folds(kind, folds))
+        self._finish(data)
 
     def _finish(self, data: TrainingData) -> None:
         """Takes over the model with the chosen C, and warns if fits have not converged."""

@@ -10,13 +10,12 @@ import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
-from cutsvm._utils import threads, validation
-from cutsvm._utils.types import Vector
+from cutsvm._utils.types import Ints, Vector
 from cutsvm.driver.run import Record, Solver
 from cutsvm.estimators._ingest import ingest
-from cutsvm.estimators._path_cv import Chooser, Fold, FoldResult, Limits, accepted, score_all
+from cutsvm.estimators._path_cv import Chooser, accepted
 from cutsvm.estimators.linear import LinearSVC
-from cutsvm.estimators.path import copies, grid
+from cutsvm.estimators.path import grid
 
 
 class LinearSVCCV(Chooser, LinearSVC):
@@ -113,34 +112,14 @@ class LinearSVCCV(Chooser, LinearSVC):
         """
         solver = self._check_params()
         data = ingest(self, X, y, sample_weight)
-        X, y, weights = data.X, data.y, data.weights
         scorer = check_scoring(self, scoring=self.scoring)
-        splits = check_cv(self.cv, y, classifier=True).split(X, y, groups)
-        Cs = grid(self.Cs, data.rows, weights)
-        on_one_thread = data.on_threads(1)
+        splits = check_cv(self.cv, data.y, classifier=True).split(data.X, data.y, groups)
 
-        def fit_fold(fold: Fold, limits: Limits) -> FoldResult:
-            _, train, test = fold
-            found = validation.distinct(y[train], weights[train])
-            if len(found) < 2:
-                raise ValueError(f"fold {fold.number}: all rows to train on are of one class, {found.tolist()[0]!r}")
-            part = self._template(LinearSVC, limits)
-            models = copies(part, Cs)
-            part._fit_path(models, solver, on_one_thread.take(train, found))
-            given, labels = None if sample_weight is None else weights[test], y[test]
+        def score(model: LinearSVC, held_out: Any, test: Ints) -> float:
+            if self.scoring in (None, "accuracy") and not data.weighted:  # without scikit-learn's checks at every C
+                return float(np.mean(model.predict(held_out) == data.y[test]))
+            weights = data.weights[test] if data.weighted else None
+            return float(scorer(model, held_out, data.y[test], **accepted(scorer, sample_weight=weights)))
 
-            def score(model: LinearSVC, held_out: Any) -> float:
-                if self.scoring in (None, "accuracy") and given is None:  # without checks at every C
-                    return float(np.mean(model.predict(held_out) == labels))
-                return float(scorer(model, held_out, labels, **accepted(scorer, sample_weight=given)))
-
-            return FoldResult(models, score_all(models, X[test], limits.threads, score))
-
-        def fit_all(template: LinearSVC) -> list[LinearSVC]:
-            models = copies(template, Cs)
-            template._fit_path(models, solver, data.on_threads(threads.count(template.n_jobs, X.size)))
-            return models
-
-        self._choose(splits, Cs, X.size, fit_fold, fit_all, LinearSVC)
-        self._finish(data)
+        self._choose(LinearSVC, solver, data, splits, grid(self.Cs, data.rows, data.weights), score)
         return self

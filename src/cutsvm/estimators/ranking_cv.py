@@ -10,12 +10,11 @@ import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from cutsvm._utils import threads
-from cutsvm._utils.types import Vector
+from cutsvm._utils.types import Ints, Vector
 from cutsvm.driver.run import Record, Solver
 from cutsvm.estimators._ingest import ingest
-from cutsvm.estimators._path_cv import Chooser, Fold, FoldResult, Limits, accepted, score_all
-from cutsvm.estimators.path import copies, grid
+from cutsvm.estimators._path_cv import Chooser, accepted
+from cutsvm.estimators.path import grid
 from cutsvm.estimators.ranking import RankingSVM
 
 
@@ -91,38 +90,18 @@ class RankingSVMCV(Chooser, RankingSVM):
         """Chooses C and fits the model to rows X with values y to be ordered by, within each query."""
         solver = self._check_params()
         data = ingest(self, X, y, sample_weight, qid=qid)
-        X, y, codes, weights = data.X, data.y, data.query_codes, data.weights
         scorer = check_scoring(self, scoring=self.scoring)
-        Cs = grid(self.Cs, data.rows, weights / weights.sum())
-        on_one_thread = data.on_threads(1)
+        splits = self._splits(data.X, data.y, data.query_codes)
 
-        def fit_fold(fold: Fold, limits: Limits) -> FoldResult:
-            number, train, test = fold
-            part = self._template(RankingSVM, limits)
-            models = copies(part, Cs)
-            try:
-                part._fit_path(models, solver, on_one_thread.take(train))
-            except ValueError as error:
-                raise ValueError(f"fold {number}: {error}") from None
-            given = {"qid": codes[test], "sample_weight": None if sample_weight is None else weights[test]}
+        def score(model: RankingSVM, held_out: Any, test: Ints) -> float:
+            weights = data.weights[test] if data.weighted else None
+            given = {"qid": data.query_codes[test], "sample_weight": weights}
+            if self.scoring is None:
+                return model.score(held_out, data.y[test], **given)
+            return float(scorer(model, held_out, data.y[test], **accepted(scorer, **given)))
 
-            def score(model: RankingSVM, held_out: Any) -> float:
-                try:
-                    if self.scoring is None:
-                        return model.score(held_out, y[test], **given)
-                    return float(scorer(model, held_out, y[test], **accepted(scorer, **given)))
-                except ValueError as error:
-                    raise ValueError(f"fold {number}: {error}") from None
-
-            return FoldResult(models, score_all(models, X[test], limits.threads, score))
-
-        def fit_all(template: RankingSVM) -> list[RankingSVM]:
-            models = copies(template, Cs)
-            template._fit_path(models, solver, data.on_threads(threads.count(template.n_jobs, X.size)))
-            return models
-
-        self._choose(self._splits(X, y, codes), Cs, X.size, fit_fold, fit_all, RankingSVM)
-        self._finish(data)
+        Cs = grid(self.Cs, data.rows, data.weights / data.weights.sum())
+        self._choose(RankingSVM, solver, data, splits, Cs, score)
         return self
 
     def _splits(self, X: Any, y: Any, codes: Any) -> Iterable[tuple[Any, Any]]:
