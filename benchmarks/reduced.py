@@ -26,7 +26,8 @@ from scipy import sparse
 from cutsvm._utils.threads import one_blas_thread
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Oracle, new_bundle
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
 from cutsvm.qp.problem import ReducedProblem
 from cutsvm.solvers import OCAS
 
@@ -76,7 +77,7 @@ def cases() -> list[Case]:
 def _record(name: str, X: np.ndarray, y: np.ndarray, C: float, shards: int) -> list[Case]:
     oracle = Oracle(as_rows(X), Hinge(y), intercept=Intercept.NONE)
     oracle.split(shards)
-    bundle = new_bundle(oracle, C)
+    bundle = oracle.new_bundle(C)
     kept: list[Case] = []
     for step, iterate in enumerate(OCAS(shards=shards)(oracle, C, bundle)):
         if iterate.gap < 1e-4 or step > 150:

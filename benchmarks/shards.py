@@ -15,10 +15,12 @@ from typing import Any
 
 import data
 from cutsvm._utils.threads import count, one_blas_thread
-from cutsvm.driver.run import Stop, run
+from cutsvm.driver.path import run
+from cutsvm.driver.records import Stop
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Oracle
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
 from cutsvm.solvers import OCAS
 
 RESULTS = Path(__file__).parent / "results"

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cutsvm._utils import threads
-from cutsvm.solvers.sifting import solver as sifting
 
 # The default runs the same examples every time, so that a failure comes from the change; "thorough" runs new ones.
 settings.register_profile(
@@ -47,13 +46,3 @@ def overlapping():
     X[:, 3] = 0.0
     y = np.where(X @ rng.normal(size=12) + rng.normal(size=5000) > 0.3, 1, -1)
     return X, y
-
-
-@pytest.fixture(scope="module")
-def sift_anything():
-    """Sifting runs on problems of any size, where it would leave small ones to its inner solver."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sifting, "FEW", 0)
-        patch.setattr(sifting, "MANY", 0)
-        patch.setattr(sifting, "OF_EACH", 2)
-        yield

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from cutsvm import solvers
     from cutsvm._utils.errors import DataError
     from cutsvm.display.report import report
-    from cutsvm.driver.run import Record, Status
+    from cutsvm.driver.records import Record, Status
     from cutsvm.estimators.kernel import KernelSVC
     from cutsvm.estimators.linear import LinearSVC
     from cutsvm.estimators.linear_cv import LinearSVCCV
@@ -65,8 +65,8 @@ _HOMES = {
     "ROCAreaSVC": "cutsvm.estimators.ordinal",
     "RankingSVM": "cutsvm.estimators.ranking",
     "RankingSVMCV": "cutsvm.estimators.ranking_cv",
-    "Record": "cutsvm.driver.run",
-    "Status": "cutsvm.driver.run",
+    "Record": "cutsvm.driver.records",
+    "Status": "cutsvm.driver.records",
     "convert": "cutsvm.io.store.convert",
     "linear_path": "cutsvm.estimators.path",
     "load_model": "cutsvm.io.models.model_file",

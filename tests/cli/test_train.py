@@ -243,7 +243,7 @@ def test_ctrl_c_writes_the_best_model(run: Run, binary: Path, monkeypatch: pytes
 def test_ctrl_c_while_reading_or_validating_writes_nothing(
     run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cutsvm.driver.run import Status
+    from cutsvm.driver.records import Status
 
     original = LinearSVC.fit
 

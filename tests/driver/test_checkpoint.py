@@ -19,22 +19,24 @@ from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, convert
 from cutsvm.driver import checkpoint
 from cutsvm.driver.checkpoint import Checkpoint
 from cutsvm.driver.fingerprint import Fingerprint
-from cutsvm.driver.run import Status, Stop, run
+from cutsvm.driver.path import run
+from cutsvm.driver.records import Status, Stop
 from cutsvm.io.atomic import temp_path
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Pairwise
-from cutsvm.problem.oracle import PairOracle
+from cutsvm.problem.pairs import PairOracle
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
+from cutsvm.solvers.protocol import SolverBase
 from tests.support import ROOT
-from tests.support.problems import joint_risk, long_data, many_classes, risk_of
+from tests.support.problems import SIFT_ANYTHING, long_data, many_classes, multiclass_oracle_of, oracle_of
 from tests.support.reference import pairwise, svm
 
 SOLVERS = {
     "ocas": OCAS(shards=3),
     "cpa": CPA(shards=2),
     "dcd": DCD(),
-    "sifting": Sifting(inner=OCAS(shards=2), sample=0.3, band=0.2),
-    "sifting, dcd": Sifting(inner=DCD(), sample=0.3, band=0.2),
+    "sifting": Sifting(inner=OCAS(shards=2), sample=0.3, band=0.2, settings=SIFT_ANYTHING),
+    "sifting, dcd": Sifting(inner=DCD(), sample=0.3, band=0.2, settings=SIFT_ANYTHING),
     "accpm": ACCPM(),
     "accpm, I2": ACCPM(formulation="I2"),
     "auto": Auto(),
@@ -85,11 +87,11 @@ def check_bounds(results, low, high, C):
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
 @pytest.mark.parametrize("name", SOLVERS)
 @pytest.mark.parametrize(("seed", "steps"), [(0, 3), (3, 2), (460, 7)])
-def test_bounds_hold_after_interruptions(name, intercept, seed, steps, sift_anything, tmp_path):
+def test_bounds_hold_after_interruptions(name, intercept, seed, steps, tmp_path):
     X, a = long_data(n=60, d=3, seed=seed)
     C, path = 0.1, tmp_path / "file"
     low, high = svm.optimum(X, a, C, intercept)
-    results = in_pieces(SOLVERS[name], lambda: risk_of(X, a, intercept), C, path, tol=1e-4, steps=steps, most=12)
+    results = in_pieces(SOLVERS[name], lambda: oracle_of(X, a, intercept), C, path, tol=1e-4, steps=steps, most=12)
     check_bounds(results, low, high, C)
     # Sifting and centres have more to find again than so few iterations give.
     if "sifting" not in name and "accpm" not in name and steps > 2:
@@ -98,12 +100,14 @@ def test_bounds_hold_after_interruptions(name, intercept, seed, steps, sift_anyt
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
-@pytest.mark.parametrize("solver", [OCAS(shards=3), CPA(shards=2), Sifting(sample=0.3, band=0.2)], ids=repr)
-def test_bounds_hold_for_multiclass(solver, intercept, sift_anything, tmp_path):
+@pytest.mark.parametrize(
+    "solver", [OCAS(shards=3), CPA(shards=2), Sifting(sample=0.3, band=0.2, settings=SIFT_ANYTHING)], ids=repr
+)
+def test_bounds_hold_for_multiclass(solver, intercept, tmp_path):
     X, y = many_classes(n=60, K=3)
     path = tmp_path / "file"
     low, high = svm.joint_optimum(X, y, np.ones(60), 0.5, intercept)
-    results = in_pieces(solver, lambda: joint_risk(X, y, intercept=intercept), 0.5, path, tol=1e-4, most=20)
+    results = in_pieces(solver, lambda: multiclass_oracle_of(X, y, intercept=intercept), 0.5, path, tol=1e-4, most=20)
     check_bounds(results, low, high, 0.5)
     if not isinstance(solver, Sifting):
         assert len(results) > 1 and results[-1].status is Status.CONVERGED
@@ -141,7 +145,7 @@ def cut_off(model, records, *data, **more):
 
 
 def resumed(make, path, *data, **more):
-    """Interrupts a fit half-way and resumes it: returns the uninterrupted fit and the resumed one."""
+    """Cut off half-way, the fit ends as it would have; returns that which was not cut off, and the other's rest."""
     full = make().fit(*data, **more)
     model = make().set_params(checkpoint=path)
     last = cut_off(model, len(full.history_) // 2, *data, **more)
@@ -234,12 +238,13 @@ def test_limits_apply_to_each_call(tmp_path):
     assert model.status_ is Status.CONVERGED and model.n_iter_ == 12 and not path.exists()
 
 
-def test_nothing_is_written_before_the_first_bound(sift_anything, tmp_path):
-    """Sifting solves a sample first; before that there is no state to resume from."""
+def test_nothing_is_written_before_anything_is_known(tmp_path):
+    """Sifting solves a sample first; until then there is nothing to go on from."""
     X, y = long_data(n=3000, d=4)
     path, there = tmp_path / "file", []
-    LinearSVC(tol=1e-5, solver="sifting", checkpoint=path, callbacks=[lambda _: there.append(path.exists())]).fit(X, y)
-    known = [record["primal"] < 3000.0 for record in LinearSVC(tol=1e-5, solver="sifting").fit(X, y).history_]
+    solver = Sifting(settings=SIFT_ANYTHING)
+    LinearSVC(tol=1e-5, solver=solver, checkpoint=path, callbacks=[lambda _: there.append(path.exists())]).fit(X, y)
+    known = [record["primal"] < 3000.0 for record in LinearSVC(tol=1e-5, solver=solver).fit(X, y).history_]
     assert there == known and True in known and False in known[1:]
 
 
@@ -256,10 +261,14 @@ def test_interrupted_problem_keeps_its_planes(tmp_path):
 
 
 def test_custom_solver(tmp_path):
-    def mine(oracle, C, bundle=None, *, start=None, aim=0.0):
-        return OCAS(shards=2)(oracle, C, bundle, start=start, aim=aim)
+    class Mine(SolverBase):
+        def __call__(self, context, C):
+            return OCAS()(context, C)
 
-    resumed(lambda: LinearSVC(tol=1e-5, solver=mine), tmp_path / "file", *long_data(n=1000, d=6))
+        def __repr__(self):
+            return "Mine()"
+
+    resumed(lambda: LinearSVC(tol=1e-5, solver=Mine()), tmp_path / "file", *long_data(n=1000, d=6))
 
 
 def test_ctrl_c_keeps_the_file(tmp_path):

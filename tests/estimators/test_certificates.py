@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, linear_path
-from cutsvm.driver.run import Progress, Status
+from cutsvm.driver.records import Status
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import CrammerSinger, Hinge, Pairwise
 from cutsvm.problem.multiclass import MulticlassOracle
-from cutsvm.problem.oracle import Intercept, Oracle, PairOracle, new_bundle
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.pairs import PairOracle
+from cutsvm.problem.point import Intercept
 from cutsvm.problem.rounding import Magnitudes, RowScale, dual_bound, gamma
+from cutsvm.solvers.progress import Progress
 from tests.support.strategies import rng_of, seeds
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -69,7 +72,7 @@ def test_the_bound_is_below_every_objective(seed, n, d, decades, intercept):
     a = rng.choice([-1.0, 1.0], size=n) * 10.0 ** rng.uniform(-decades, decades, size=n)
     a[:2] = abs(a[0]), -abs(a[1])
     oracle, C = Oracle(as_rows(X), Hinge(a), intercept=intercept), float(10.0 ** rng.uniform(-3, 6))
-    bundle = new_bundle(oracle, C)
+    bundle = oracle.new_bundle(C)
     for _ in range(6):
         bundle.add(oracle.planes(oracle.at(rng.normal(size=oracle.size))))
     lower = bundle.minimise(C, 1e-6).lower

@@ -12,10 +12,16 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from cutsvm import LinearSVC, RankingSVM, Status, linear_path, ranking_path
+from cutsvm.driver.path import Fit, SplitSettings, fit_path
+from cutsvm.driver.records import Stop
 from cutsvm.estimators.path import grid
 from cutsvm.matrix import as_rows
-from cutsvm.solvers import Sifting
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
+from cutsvm.solvers import Sifting, resolve
 from tests.support.bad_values import BAD_CS
+from tests.support.problems import SIFT_ANYTHING
 from tests.support.reference import svm
 from tests.support.strategies import examples, rng_of, seeds
 
@@ -54,12 +60,12 @@ def test_bounds_hold_at_every_C(solver, intercept, seed, n, d):
 @pytest.mark.parametrize("intercept", ["free", "regularized", None])
 @examples(15)
 @given(seed=seeds, n=st.integers(20, 120), d=st.integers(1, 4))
-def test_bounds_hold_with_a_working_set(sift_anything, intercept, seed, n, d):
+def test_bounds_hold_with_a_working_set(intercept, seed, n, d):
     rng = rng_of(seed)
     X = rng.normal(size=(n, d))
     y = np.where(X[:, 0] + rng.normal(size=n) > 0.0, 1.0, -1.0)
     y[:2] = 1.0, -1.0
-    solver = Sifting(sample=0.3, band=0.2)
+    solver = Sifting(sample=0.3, band=0.2, settings=SIFT_ANYTHING)
     how = {"solver": solver, "intercept": intercept or "free", "fit_intercept": intercept is not None}
     for model in linear_path(X, y, Cs=[1e-3, 0.01, 0.1, 1.0], tol=1e-4, **how):
         name = intercept or "none"
@@ -71,12 +77,13 @@ def test_bounds_hold_with_a_working_set(sift_anything, intercept, seed, n, d):
 @pytest.mark.parametrize("intercept", ["free", "regularized"])
 @examples(8)
 @given(seed=seeds, n=st.integers(40, 150))
-def test_bounds_hold_with_more_classes(sift_anything, intercept, seed, n):
+def test_bounds_hold_with_more_classes(intercept, seed, n):
     rng = rng_of(seed)
     X = rng.normal(size=(n, 3))
     y = np.argmax(X + rng.normal(size=(n, 3)), axis=1)
     y[:3] = 0, 1, 2
-    models = linear_path(X, y, Cs=[1e-3, 0.01, 0.1], solver=Sifting(sample=0.3, band=0.2), intercept=intercept)
+    solver = Sifting(sample=0.3, band=0.2, settings=SIFT_ANYTHING)
+    models = linear_path(X, y, Cs=[1e-3, 0.01, 0.1], solver=solver, intercept=intercept)
     for model in models:
         exact = LinearSVC(model.C, solver="ocas", intercept=intercept, tol=1e-6).fit(X, y)
         assert model.gap_ <= 1e-3
@@ -224,31 +231,31 @@ def test_from_a_store(tmp_path, long_data):
         assert model.lower_bound_ <= other.objective_ and other.lower_bound_ <= model.objective_
 
 
-@pytest.fixture
-def apart(monkeypatch):
-    from cutsvm.driver import split_path as apart
-
-    monkeypatch.setattr(apart, "LARGE", 0)
+def in_two_parts(data, Cs, solver="auto", *, threads=1, tol=1e-3, callbacks=()):
+    """The results of a path that is split into two parts, however little the data."""
+    X, y = data
+    oracle = Oracle(as_rows(X, threads), Hinge(y.astype(float), threads), Intercept.FREE, threads)
+    return fit_path(resolve(solver), oracle, Cs, Fit(Stop(tol=tol), callbacks), SplitSettings(entries=0))[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["auto", "sifting", "dcd"])
-def test_path_in_two_parallel_parts(solver, apart, long_data):
+def test_path_in_two_parallel_parts(solver, long_data):
     X, y = long_data
-    Cs = np.geomspace(1e-6, 0.1, 9)
-    one, two = (linear_path(X, y, Cs=Cs, solver=solver, n_jobs=k) for k in (1, 2))
+    Cs = np.geomspace(1e-6, 0.1, 9).tolist()
+    one, two = (in_two_parts(long_data, Cs, solver, threads=k) for k in (1, 2))
     for a, b, C in zip(one, two, Cs, strict=True):
-        assert_array_equal(a.coef_, b.coef_)
-        assert (a.C, a.lower_bound_) == (C, b.lower_bound_)
+        assert_array_equal(a.w, b.w)
+        assert a.lower == b.lower
         exact = LinearSVC(C, tol=1e-5).fit(X, y)
-        assert a.gap_ <= 1e-3 and a.lower_bound_ <= exact.objective_ * (1 + 1e-9)
-        assert exact.lower_bound_ <= a.objective_ * (1 + 1e-9)
+        assert a.gap <= 1e-3 and a.lower <= exact.objective_ * (1 + 1e-9)
+        assert exact.lower_bound_ <= a.primal * (1 + 1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("how", ["interrupt", "stop", "fail"])
-def test_interruption_ends_both_parts(how, n_jobs, apart, long_data):
+def test_interruption_ends_both_parts(how, n_jobs, long_data):
     calls = []
 
     def callback(record):
@@ -259,11 +266,10 @@ def test_interruption_ends_both_parts(how, n_jobs, apart, long_data):
             raise KeyboardInterrupt if how == "interrupt" else RuntimeError("no")
         return False
 
-    Cs = np.geomspace(1e-6, 0.1, 9)
+    Cs = np.geomspace(1e-6, 0.1, 9).tolist()
     if how == "fail":
         with pytest.raises(RuntimeError, match="no"):
-            linear_path(*long_data, Cs=Cs, callbacks=[callback], n_jobs=n_jobs, tol=1e-7)
+            in_two_parts(long_data, Cs, threads=n_jobs, tol=1e-7, callbacks=[callback])
         return
-    with pytest.warns(ConvergenceWarning):
-        models = linear_path(*long_data, Cs=Cs, callbacks=[callback], n_jobs=n_jobs, tol=1e-7)
-    assert len(models) == 9 and all(model.lower_bound_ <= model.objective_ for model in models)
+    results = in_two_parts(long_data, Cs, threads=n_jobs, tol=1e-7, callbacks=[callback])
+    assert len(results) == 9 and all(result.lower <= result.primal for result in results)

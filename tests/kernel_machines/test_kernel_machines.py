@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cutsvm._native import core
-from cutsvm.driver.run import Status
+from cutsvm.driver.records import Status
 from cutsvm.kernel_machines import ISDA, SGD, MinNorm, resolve, sgd
 from cutsvm.kernel_machines.certificate import KernelErrors, all_bounds
 from cutsvm.kernel_machines.context import FitOptions, KernelContext

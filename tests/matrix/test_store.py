@@ -14,8 +14,11 @@ from cutsvm._utils import memory
 from cutsvm.io import open_dataset
 from cutsvm.matrix import Choices, SparseRows, StoreRows, as_rows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Oracle
-from cutsvm.solvers import CPA, DCD, OCAS, Sifting, auto
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
+from cutsvm.solvers import CPA, DCD, OCAS, Auto, Sifting
+from cutsvm.solvers.sifting.settings import SiftingSettings
+from tests.support.problems import iterates
 
 N, D, K = 30_000, 7, 3
 
@@ -186,14 +189,14 @@ def test_fits_of_several_classes(both, multi_class, solver, tmp_path):
     assert len(np.unique(data.y)) == 4
 
 
-def test_auto_sifts_rows_on_disk(both, monkeypatch):
+def test_auto_sifts_rows_on_disk(both):
     data = open_dataset(both[1].store.path)
     model = fitted(data, memory_limit="1GB", solver="auto")
     assert "sifting: 30,000 rows on disk" in model.history_[-1]["note"]
     same(model, fitted(data.X, data.y, solver="sifting"))
-    monkeypatch.setattr("cutsvm.solvers.sifting.solver.FEW", 10**9)
     oracle = Oracle(both[1], Hinge(np.where(data.y > 0, 1.0, -1.0)), intercept=Intercept.FREE)
-    assert "too few for sifting" in auto.choose(oracle, 1.0)[1]
+    wide = SiftingSettings(least_rows=10**9)
+    assert "too few for sifting" in Auto(sifting=Sifting(settings=wide)).choose(oracle, 1.0)[1]
 
 
 @pytest.mark.parametrize("room", [2_000, 4_000, 9_000])
@@ -207,7 +210,7 @@ def test_little_memory(both, room):
     take = rows.take
     rows.take = lambda which: taken.append(len(which)) or take(which)
     lowest = fitted(data.X, data.y, solver="ocas", C=1.0, tol=1e-5)
-    for iterate in Sifting()(oracle, 1.0, aim=1e-4):
+    for iterate in iterates(Sifting(), oracle, 1.0, tol=1e-4):
         assert iterate.lower <= lowest.objective_ * (1 + 1e-9)
         if iterate.gap <= 1e-4:
             break

@@ -96,12 +96,15 @@ class CountedLine:
     """A line that counts its sweeps."""
 
     def __init__(self, line):
-        self.line, self.n, self.crossing, self.sweeps = line, line.n, line.crossing, 0
+        self.line, self.n, self.crossing, self.sweeps, self.exact = line, line.n, line.crossing, 0, True
 
-    def look(self, ks):
+    def minimise(self, tilt, curvature, guess):
+        return exact(self, tilt, curvature, guess)
+
+    def evaluate(self, ks):
         assert 0 < len(ks) <= core.LINE_POINTS
         self.sweeps += 1
-        return self.line.look(ks)
+        return self.line.evaluate(ks)
 
 
 def some_line(rng, kind, n):
@@ -129,7 +132,7 @@ def on(line, tilt, curvature, base):
     """f(mu), one point at a time."""
 
     def f(mu):
-        return float(line.line.look(np.array([mu])).values[0]) + (base + mu * (tilt + 0.5 * curvature * mu))
+        return float(line.line.evaluate(np.array([mu])).values[0]) + (base + mu * (tilt + 0.5 * curvature * mu))
 
     return f
 

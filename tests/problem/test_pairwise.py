@@ -16,7 +16,7 @@ from cutsvm.estimators._thresholds import best_thresholds, level_of
 from cutsvm.matrix import as_rows
 from cutsvm.problem.line_search import Exact, by_tangents, tangents
 from cutsvm.problem.losses import Pairwise
-from cutsvm.problem.oracle import PairOracle
+from cutsvm.problem.pairs import PairOracle
 from tests.support.reference import pairwise
 from tests.support.strategies import rng_of, seeds
 
@@ -179,8 +179,7 @@ def test_planes_touch_the_loss(seed, n, levels, n_queries, shards):
     rng = rng_of(seed)
     _, y, s, starts = problem(rng, n, levels, n_queries)
     X, w = rng.integers(-3, 4, size=(n, 3)) / 2.0, rng.normal(size=3)
-    oracle = PairOracle(as_rows(X, 1), Pairwise(y, s, starts))
-    oracle.split(shards)
+    oracle = PairOracle(as_rows(X, 1), Pairwise(y, s, starts)).with_shards(shards)
     assert set(oracle.bounds) <= set(starts) and oracle.bounds[0] == 0 and oracle.bounds[-1] == n
     planes = oracle.planes(oracle.at(w))
     assert planes.slopes.shape == (oracle.shards, 3)
@@ -197,7 +196,7 @@ def test_line_and_its_search(seed, n, levels, n_queries, tilt, curvature):
     line = loss.line(f, to)
     assert not hasattr(line, "crossing")
     ks = np.array([0.0, 0.3, 1.0, 1.7])
-    look = line.look(ks)
+    look = line.evaluate(ks)
     values = [loss.value(f + k * (to - f)) for k in ks]
     assert_allclose(look.values, values, rtol=1e-9, atol=1e-9)
     for k, value, slope in zip(ks, look.values, look.slopes, strict=True):
@@ -216,7 +215,7 @@ def test_line_and_its_search(seed, n, levels, n_queries, tilt, curvature):
 
 def test_line_with_one_score_for_all():
     loss = Pairwise(np.array([0, 1]), np.ones(2), np.array([0, 2]))
-    look = loss.line(np.zeros(2)).look(np.array([0.0, 5.0]))
+    look = loss.line(np.zeros(2)).evaluate(np.array([0.0, 5.0]))
     assert_array_equal(look.values, [1.0, 1.0])
     assert_array_equal(look.slopes, [0.0, 0.0])
 
@@ -321,7 +320,7 @@ def test_sample_approximates_all_pairs(queries):
     few = line.sample()
     assert few is not None and 1000 < few.n < 4000
     ks = np.array([-0.5, 0.0, 1.0])
-    some, all_rows = few.look(ks), line.look(ks)
+    some, all_rows = few.evaluate(ks), line.evaluate(ks)
     np.testing.assert_allclose(some.values, all_rows.values, rtol=0.1)
     np.testing.assert_allclose(some.slopes, all_rows.slopes, atol=0.1 * np.abs(all_rows.slopes).max())
     if queries == 4000:  # a query is there as a whole or not at all
@@ -340,10 +339,10 @@ def test_no_sample_of_few_rows_or_without_pairs():
 def test_zero_step_is_no_start_of_the_next_search():
     """The next search would have to double its step many times."""
     y, f = np.array([0.0, 1.0]), np.array([0.0, 0.5])
-    search, looks = Exact(), []
+    search, seen = Exact(), []
     assert search(Pairwise(y, np.ones(2), np.array([0, 2])).line(f, -f), 0.0, 1.0) == 0.0
     line = Pairwise(y, np.ones(2), np.array([0, 2])).line(f, 2.0 * f)
-    look = line.look
-    line.look = lambda ks: (looks.append(ks[0]), look(ks))[1]
+    evaluate = line.evaluate
+    line.evaluate = lambda ks: (seen.append(ks[0]), evaluate(ks))[1]
     search(line, 0.0, 0.1)
-    assert looks[:2] == [0.0, 1.0]
+    assert seen[:2] == [0.0, 1.0]

@@ -35,8 +35,8 @@ def test_bundle_with_several_free_intercepts(size):
     """The lower bound increases to the minimum of the reduced problem with all planes."""
     slopes, offsets, _ = class_planes(rng_of(3), 40, size, 1, 3)
     scale = RowScale(Magnitudes.of_norm(10.0, 3), 1, 3, False, 1e3)
-    bundle = Bundle(size + 3, 3, lambda: scale, reach=1e3)
-    assert bundle.reach == 1e3
+    bundle = Bundle(size + 3, 3, lambda: scale, intercept_box=1e3)
+    assert bundle.intercept_box == 1e3
     whole = problem_of("features", slopes, offsets, np.arange(40) % 2, 3, 1e3).solve(1.0, 1e-9)
     lower = 0.0
     for start in range(0, 40, 2):

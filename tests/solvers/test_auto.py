@@ -9,8 +9,8 @@ from scipy import sparse
 from cutsvm import LinearSVC
 from cutsvm.matrix import SparseRows
 from cutsvm.solvers import DCD, OCAS, Auto, Sifting
-from cutsvm.solvers.auto import choose
-from tests.support.problems import long_data, risk_of
+from cutsvm.solvers.protocol import new_context
+from tests.support.problems import long_data, oracle_of
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from tests.support.problems import long_data, risk_of
 )
 def test_rules(n, d, C, kind, word):
     X, a = long_data(n, d)
-    solver, note = choose(risk_of(X, a), C)
+    solver, note = Auto().choose(oracle_of(X, a), C)
     assert type(solver) is kind
     assert note.startswith(kind.__name__.lower() + ": ")
     assert word in note
@@ -42,26 +42,27 @@ TEXT = [(2000, 0.01, DCD), (2000, 0.2, OCAS), (200, 0.01, OCAS)]
 def test_text(d, density, kind, C):
     X = sparse.random(300, d, density, format="csr", random_state=0)
     a = np.where(np.arange(300) % 2, 1.0, -1.0)
-    assert type(choose(risk_of(X.toarray(), a, layout="csr"), C)[0]) is kind
-    assert type(choose(risk_of(X.toarray(), a), C)[0]) is OCAS
+    assert type(Auto().choose(oracle_of(X.toarray(), a, layout="csr"), C)[0]) is kind
+    assert type(Auto().choose(oracle_of(X.toarray(), a), C)[0]) is OCAS
     model = LinearSVC(C=C).fit(X, a)
     assert model.converged_ and model.history_[0]["note"].startswith(kind.__name__.lower())
 
 
 def test_heavy_rows_count_as_a_larger_C():
     X, a = long_data(20_000)
-    assert type(choose(risk_of(X, a), 0.5)[0]) is DCD
-    assert type(choose(risk_of(X, 1000 * a), 0.5)[0]) is OCAS
+    assert type(Auto().choose(oracle_of(X, a), 0.5)[0]) is DCD
+    assert type(Auto().choose(oracle_of(X, 1000 * a), 0.5)[0]) is OCAS
 
 
 def test_mostly_zero_dense_data_become_sparse():
     X, a = long_data(6000, 100)
     X[:, 10:] = 0.0
-    oracle = risk_of(X, a)
-    iterate = next(Auto()(oracle, 0.001))
+    oracle = oracle_of(X, a)
+    context = new_context(Auto(), oracle, [0.001])
+    iterate = next(Auto()(context, 0.001))
     assert iterate.note.startswith("dcd")
-    assert isinstance(oracle.rows, SparseRows)
-    assert oracle.rows.entries == 60_000
+    assert isinstance(context.oracle.matrix, SparseRows)
+    assert context.oracle.matrix.entries == 60_000
 
 
 def test_history_and_log_say_what_was_chosen(caplog):

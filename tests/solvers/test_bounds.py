@@ -8,17 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutsvm.driver.run import Status, Stop, run
+from cutsvm.driver.path import run
+from cutsvm.driver.records import Status, Stop
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Oracle, new_bundle
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
 from tests.support.layouts import LAYOUTS
-from tests.support.problems import from_disk, some_problem
+from tests.support.problems import SIFT_ANYTHING, from_disk, iterates, some_problem
 from tests.support.reference import svm
 from tests.support.strategies import rng_of, seeds
 
 # By shards, or by what else makes one run differ from another.
+SIFTING = {"sample": 0.3, "band": 0.2, "settings": SIFT_ANYTHING}
 SOLVERS = {
     "ocas": lambda shards: OCAS(shards=shards),
     "ocas, cuts at the best point": lambda shards: OCAS(shards=shards, cut_at=0.0),
@@ -29,10 +32,12 @@ SOLVERS = {
     "cpa": lambda shards: CPA(shards=shards),
     "dcd": lambda shards: DCD(seed=shards),
     "dcd, asynchronous": lambda shards: DCD(seed=shards, asynchronous=True),
-    "sifting": lambda shards: Sifting(inner=OCAS(shards=shards), sample=0.3, band=0.2),
-    "sifting, streamed": lambda shards: Streaming(Sifting(inner=OCAS(shards=shards), sample=0.3, band=0.2), None),
-    "sifting, little room": lambda shards: Streaming(Sifting(inner=OCAS(shards=shards)), 4 + shards % 16),
-    "sifting, dcd": lambda shards: Sifting(inner=DCD(seed=shards), sample=0.3, band=0.2),
+    "sifting": lambda shards: Sifting(inner=OCAS(shards=shards), **SIFTING),
+    "sifting, streamed": lambda shards: Streaming(Sifting(inner=OCAS(shards=shards), **SIFTING), None),
+    "sifting, little room": lambda shards: Streaming(
+        Sifting(inner=OCAS(shards=shards), settings=SIFT_ANYTHING), 4 + shards % 16
+    ),
+    "sifting, dcd": lambda shards: Sifting(inner=DCD(seed=shards), **SIFTING),
     "auto": lambda shards: Auto(),
     # Every mix of its settings: it takes many steps, and one run for each would take minutes.
     "accpm": lambda shards: ACCPM(
@@ -48,12 +53,17 @@ class Streaming:
     solver: Sifting
     room: int | None
 
-    def __call__(self, oracle, C, bundle=None, *, start=None, aim=0.0):
-        return self.solver(from_disk(oracle, self.room), C, bundle, start=start, aim=aim)
+    def order_path(self, oracle, Cs):
+        return self.solver.order_path(from_disk(oracle, self.room), Cs)
+
+    def presolve(self, context):
+        return self.solver.presolve(context)
+
+    def __call__(self, context, C):
+        return self.solver(context, C)
 
 
 INTERCEPTS = [i.value for i in Intercept]
-pytestmark = pytest.mark.usefixtures("sift_anything")
 
 
 def largest(X, a):
@@ -61,7 +71,7 @@ def largest(X, a):
     return float((np.abs(a) * (1.0 + np.square(X).sum(axis=1))).max())
 
 
-def risk_of(X, a, intercept, layout="float64", threads=1):
+def oracle_of(X, a, intercept, layout="float64", threads=1):
     return Oracle(
         as_rows(LAYOUTS[layout](X), threads), Hinge(a, threads), intercept=Intercept(intercept), threads=threads
     )
@@ -84,7 +94,7 @@ def test_bounds_hold_at_every_iterate(name, intercept, seed, n, d, shards, C, la
     previous = np.inf
     long = "accpm" in name or (name.startswith("sifting") and "dcd" not in name)
     steps = 300 if long else 60  # centres move slowly; a sample takes steps too
-    for iterate in islice(SOLVERS[name](shards)(risk_of(X, a, intercept, layout), C), steps):
+    for iterate in islice(iterates(SOLVERS[name](shards), oracle_of(X, a, intercept, layout), C), steps):
         assert iterate.lower <= high + round_off
         assert iterate.primal >= low - round_off
         w, b = iterate.w[:d], iterate.w[d] if len(iterate.w) > d else 0.0
@@ -108,7 +118,7 @@ def test_reaches_the_optimum(name, intercept, seed, n, d, shards):
     low, high = svm.optimum(X, a, C, intercept)
     # Multipliers find a free b slowly, and slower still for the few rows that sifting keeps of few.
     tol = 1e-2 if name == "sifting, dcd" and intercept == "free" else 1e-5
-    result = run(SOLVERS[name](shards), risk_of(X, a, intercept), C, Stop(tol=tol, max_iter=3000))
+    result = run(SOLVERS[name](shards), oracle_of(X, a, intercept), C, Stop(tol=tol, max_iter=3000))
     assert result.status is Status.CONVERGED
     assert result.primal <= high * (1 + 2 * tol) + 1e-9
     assert result.lower >= low * (1 - 2 * tol) - 1e-9
@@ -121,7 +131,7 @@ def test_threads_do_not_change_a_bit(intercept, shards, overlapping):
     X = np.vstack([X] * 4)  # several blocks
     results = []
     for threads in (1, 2, 3):
-        oracle = risk_of(X, np.tile(y, 4).astype(float), intercept, threads=threads)
+        oracle = oracle_of(X, np.tile(y, 4).astype(float), intercept, threads=threads)
         results.append(run(OCAS(shards=shards), oracle, 0.01, Stop(tol=1e-4)))
     for other in results[1:]:
         assert np.array_equal(results[0].w, other.w)
@@ -140,7 +150,7 @@ def test_bound_survives_round_off(C, shards, intercept):
     X[:, 0] += 3 * a
     X[:, 1] += 2 * a
     wide = X.astype(np.longdouble)
-    for iterate in islice(OCAS(shards=shards)(risk_of(X, a, intercept), C), 150):
+    for iterate in islice(iterates(OCAS(shards=shards), oracle_of(X, a, intercept), C), 150):
         w = iterate.w.astype(np.longdouble)
         loss = np.maximum(0, 1 - a * (wide @ w[:20] + (w[20] if len(w) > 20 else 0))).sum()
         exact = 0.5 * np.sum(w[: 20 if intercept == "free" else 21] ** 2) + C * loss
@@ -157,7 +167,7 @@ def test_rows_sorted_by_label(sort, intercept, overlapping):
     """Shards may hold one class only."""
     X, y = overlapping
     order = np.argsort(y, kind="stable") if sort else np.arange(len(y))
-    result = run(OCAS(shards=16), risk_of(X[order], y[order].astype(float), intercept), 1.0, Stop(tol=1e-5))
+    result = run(OCAS(shards=16), oracle_of(X[order], y[order].astype(float), intercept), 1.0, Stop(tol=1e-5))
     assert result.status is Status.CONVERGED
     assert result.n_iter < 60
 
@@ -167,11 +177,11 @@ def test_epsilon_is_the_papers(overlapping):
     X, y = overlapping
     C = 100.0 / len(y)
     last = None
-    for last in CPA(epsilon=0.001, shards=1)(risk_of(X, y.astype(float), "none"), C):
+    for last in iterates(CPA(epsilon=0.001, shards=1), oracle_of(X, y.astype(float), "none"), C):
         if last.satisfied:
             break
     assert last.primal - last.lower <= C * len(y) * (0.001 + 1e-3)
-    loose = run(CPA(epsilon=0.1, shards=1), risk_of(X, y.astype(float), "none"), C, Stop(tol=1e-9))
+    loose = run(CPA(epsilon=0.1, shards=1), oracle_of(X, y.astype(float), "none"), C, Stop(tol=1e-9))
     assert loose.status is Status.EPSILON
     assert loose.status.converged
 
@@ -179,14 +189,14 @@ def test_epsilon_is_the_papers(overlapping):
 def test_bundle_is_valid_for_another_C(overlapping):
     """Planes do not depend on C: bounds from a bundle made at another C hold, and need fewer passes."""
     X, y = overlapping
-    oracle = risk_of(X, y.astype(float), "regularized")
-    bundle = new_bundle(oracle, 0.02)
-    for iterate in OCAS(shards=1)(oracle, 0.01, bundle):
+    oracle = oracle_of(X, y.astype(float), "regularized")
+    bundle = oracle.new_bundle(0.02)
+    for iterate in iterates(OCAS(shards=1), oracle, 0.01, bundle=bundle):
         if iterate.primal - iterate.lower < 1e-4 * iterate.primal:
             break
-    fresh = run(OCAS(shards=1), risk_of(X, y.astype(float), "regularized"), 0.02, Stop(tol=1e-4))
+    fresh = run(OCAS(shards=1), oracle_of(X, y.astype(float), "regularized"), 0.02, Stop(tol=1e-4))
     count = -1  # as n_iter counts: the start is no iteration
-    for iterate in OCAS(shards=1)(oracle, 0.02, bundle):
+    for iterate in iterates(OCAS(shards=1), oracle, 0.02, bundle=bundle):
         count += 1
         assert iterate.lower <= fresh.primal
         if iterate.primal - iterate.lower < 1e-4 * iterate.primal:

@@ -10,12 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import LinearSVC as SklearnLinearSVC
 
 from cutsvm import LinearSVC
-from cutsvm.driver.run import Status, Stop, run
+from cutsvm.driver.path import run
+from cutsvm.driver.records import Status, Stop
 from cutsvm.problem.losses import CrammerSinger
-from cutsvm.problem.oracle import new_bundle
-from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting, auto
+from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
 from cutsvm.solvers.sifting.full_pass import HeldPass
-from tests.support.problems import joint_risk, many_classes, risk_of
+from tests.support.problems import SIFT_ANYTHING, iterates, many_classes, multiclass_oracle_of, oracle_of
 from tests.support.reference import multiclass, svm
 from tests.support.strategies import examples, rng_of, seeds
 
@@ -23,10 +23,9 @@ INTERCEPTS = ["none", "regularized", "free"]
 SOLVERS = {
     "ocas": lambda shards: OCAS(shards=shards),
     "cpa": lambda shards: CPA(shards=shards),
-    "sifting": lambda shards: Sifting(inner=OCAS(shards=shards), sample=0.3, band=0.2),
+    "sifting": lambda shards: Sifting(inner=OCAS(shards=shards), sample=0.3, band=0.2, settings=SIFT_ANYTHING),
     "auto": lambda shards: Auto(),
 }
-pytestmark = pytest.mark.usefixtures("sift_anything")
 
 
 def some_problem(rng, n, d, K):
@@ -59,8 +58,8 @@ def test_bounds_hold_at_every_iterate(name, intercept, seed, n, d, K, shards, C,
     X, y, s = some_problem(rng_of(seed), n, d, K)
     low, high = svm.joint_optimum(X, y, s, C, intercept)
     round_off = 1e-6 * high + 1e-13 * C * s.sum()
-    oracle, previous = joint_risk(X, y, s, intercept, layout), np.inf
-    for iterate in islice(SOLVERS[name](shards)(oracle, C), 300):
+    oracle, previous = multiclass_oracle_of(X, y, s, intercept, layout), np.inf
+    for iterate in islice(iterates(SOLVERS[name](shards), oracle, C), 300):
         assert iterate.lower <= high + round_off
         assert iterate.primal >= low - round_off
         W, b = oracle.parts(iterate.w)
@@ -82,7 +81,7 @@ def test_bounds_hold_at_every_iterate(name, intercept, seed, n, d, K, shards, C,
 def test_reaches_the_optimum(name, intercept, seed, n, d, K, shards):
     X, y, s = some_problem(rng_of(seed), n, d, K)
     low, high = svm.joint_optimum(X, y, s, 1.0, intercept)
-    result = run(SOLVERS[name](shards), joint_risk(X, y, s, intercept), 1.0, Stop(tol=1e-6, max_iter=3000))
+    result = run(SOLVERS[name](shards), multiclass_oracle_of(X, y, s, intercept), 1.0, Stop(tol=1e-6, max_iter=3000))
     assert result.status is Status.CONVERGED
     assert result.primal <= high * (1 + 2e-6) + 1e-8
     assert result.lower >= low * (1 - 2e-6) - 1e-8
@@ -106,10 +105,10 @@ def test_same_objective_as_liblinear(C):
 def test_two_classes_are_the_binary_problem(intercept):
     """With w_1 = -w_0 = w/2 it is half the binary problem with 2 C."""
     X, y = many_classes(600, 3, 2)
-    joint = run(OCAS(), joint_risk(X, y, intercept=intercept), 0.05, Stop(tol=1e-8))
-    binary = run(OCAS(), risk_of(X, np.where(y == 1, 1.0, -1.0), intercept), 0.1, Stop(tol=1e-8))
+    joint = run(OCAS(), multiclass_oracle_of(X, y, intercept=intercept), 0.05, Stop(tol=1e-8))
+    binary = run(OCAS(), oracle_of(X, np.where(y == 1, 1.0, -1.0), intercept), 0.1, Stop(tol=1e-8))
     assert joint.primal == pytest.approx(0.5 * binary.primal, rel=1e-7)
-    W, b = joint_risk(X, y, intercept=intercept).parts(joint.w)
+    W, b = multiclass_oracle_of(X, y, intercept=intercept).parts(joint.w)
     assert_allclose(W[1] - W[0], binary.w[:3], atol=1e-3)
     if intercept != "none":
         assert b[1] - b[0] == pytest.approx(binary.w[3], abs=1e-2)
@@ -143,11 +142,11 @@ def test_weights_are_repetition(intercept):
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("solver", [OCAS(), OCAS(shards=5), Sifting()])
+@pytest.mark.parametrize("solver", [OCAS(), OCAS(shards=5), Sifting(settings=SIFT_ANYTHING)])
 def test_threads_do_not_change_a_bit(solver, intercept):
     X, y = many_classes(13_000)
     results = [
-        run(solver, joint_risk(X, y, intercept=intercept, threads=threads), 0.01, Stop(tol=1e-4))
+        run(solver, multiclass_oracle_of(X, y, intercept=intercept, threads=threads), 0.01, Stop(tol=1e-4))
         for threads in (1, 2, 3)
     ]
     for other in results[1:]:
@@ -162,7 +161,10 @@ def test_sifting_and_no_sifting_agree(kind, intercept):
     if kind == "sorted":
         order = np.argsort(y, kind="stable")
         X, y = X[order], y[order]
-    both = [run(solver, joint_risk(X, y, s, intercept), 0.01, Stop(tol=1e-4)) for solver in (Sifting(), OCAS())]
+    both = [
+        run(solver, multiclass_oracle_of(X, y, s, intercept), 0.01, Stop(tol=1e-4))
+        for solver in (Sifting(settings=SIFT_ANYTHING), OCAS())
+    ]
     assert both[0].status is both[1].status is Status.CONVERGED
     assert both[0].lower <= both[1].primal and both[1].lower <= both[0].primal
     assert both[0].history[-1]["passes"] < both[1].history[-1]["passes"]
@@ -175,7 +177,7 @@ def test_sifting_and_no_sifting_agree(kind, intercept):
 def test_working_set_risk_is_below_the_risk(intercept, seed, n, d, K, band):
     rng = rng_of(seed)
     X, y, s = some_problem(rng, n, d, K)
-    full = joint_risk(X, y, s, intercept)
+    full = multiclass_oracle_of(X, y, s, intercept)
     reference = full.score(rng.normal(size=full.size))
     whole = HeldPass(full, 1.0)
     working_set = whole.near(reference, band)
@@ -201,8 +203,7 @@ def test_working_set_risk_is_below_the_risk(intercept, seed, n, d, K, band):
 def test_planes_touch_and_stay_below(intercept, seed, n, d, K, shards):
     rng = rng_of(seed)
     X, y, s = some_problem(rng, n, d, K)
-    oracle = joint_risk(X, y, s, intercept)
-    oracle.split(shards)
+    oracle = multiclass_oracle_of(X, y, s, intercept).with_shards(shards)
     for planes in [
         *oracle.initial_planes(),
         *(oracle.planes(oracle.score(rng.normal(size=oracle.size))) for _ in range(3)),
@@ -220,11 +221,11 @@ def test_planes_touch_and_stay_below(intercept, seed, n, d, K, shards):
 )
 def test_free_intercepts_stay_within_their_bound(seed, n, d, K, C):
     X, y, s = some_problem(rng_of(seed), n, d, K)
-    oracle = joint_risk(X, y, s, "free")
+    oracle = multiclass_oracle_of(X, y, s, "free")
     result = run(OCAS(), oracle, C, Stop(tol=1e-6, max_iter=500))
     b = oracle.parts(result.w)[1]
-    assert b.max() - b.min() <= oracle.reach(C) + 1e-9
-    assert new_bundle(oracle, C).reach == oracle.reach(C)
+    assert b.max() - b.min() <= oracle.intercept_box(C) + 1e-9
+    assert oracle.new_bundle(C).intercept_box == oracle.intercept_box(C)
 
 
 def test_labels_predictions_and_warm_start():
@@ -261,8 +262,8 @@ def test_binary_solvers_name_alternatives(solver):
 
 
 def test_auto_chooses_by_rows_and_coordinates():
-    few = auto.choose(joint_risk(*many_classes(6000)), 1.0)
-    many = auto.choose(joint_risk(*many_classes(120_000, 2, 3)), 1.0)
+    few = Auto().choose(multiclass_oracle_of(*many_classes(6000)), 1.0)
+    many = Auto().choose(multiclass_oracle_of(*many_classes(120_000, 2, 3)), 1.0)
     assert type(few[0]) is OCAS and "too few for sifting" in few[1]
     assert type(many[0]) is Sifting and "3 classes" in many[1]
 

@@ -5,11 +5,12 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from cutsvm.driver.run import Status, Stop, run
+from cutsvm.driver.path import run
+from cutsvm.driver.records import Status, Stop
 from cutsvm.problem.line_search import SEARCHES, Exact
-from cutsvm.solvers import OCAS, ocas
-from cutsvm.solvers._common import objective, uphill
-from tests.support.problems import long_data, risk_of
+from cutsvm.solvers import OCAS
+from cutsvm.solvers._common import best_step, objective
+from tests.support.problems import iterates, long_data, oracle_of
 from tests.support.reference import svm
 
 C = 1e-3
@@ -29,20 +30,20 @@ def stalled(monkeypatch):
 
 @pytest.mark.parametrize("intercept", ["none", "regularized"])
 def test_stalls_without_a_nudge(stalled, intercept):
-    oracle = risk_of(*long_data(2000), intercept)
-    iterates = list(islice(OCAS(shards=1, nudge=0.0)(oracle, C), 40))
-    assert {iterate.primal for iterate in iterates} == {C * oracle.loss.total}
-    assert not iterates[-1].w.any()
+    oracle = oracle_of(*long_data(2000), intercept)
+    found = list(islice(iterates(OCAS(shards=1, nudge=0.0), oracle, C), 40))
+    assert {iterate.primal for iterate in found} == {C * oracle.loss.total}
+    assert not found[-1].w.any()
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
 def test_a_nudge_leaves_the_stall(stalled, intercept):
-    oracle = risk_of(*long_data(2000), intercept)
-    iterates = list(islice(OCAS(shards=1)(oracle, C), 80))
-    first = [iterate.primal for iterate in iterates[: ocas.STALL]]
+    oracle = oracle_of(*long_data(2000), intercept)
+    found = list(islice(iterates(OCAS(shards=1), oracle, C), 80))
+    first = [iterate.primal for iterate in found[: OCAS().stall.searches]]
     assert intercept == "free" or set(first) == {C * oracle.loss.total}
-    assert iterates[-1].primal < first[0]
-    assert all(iterate.step == 0.0 for iterate in iterates)  # what the search found, not the nudge
+    assert found[-1].primal < first[0]
+    assert all(iterate.step == 0.0 for iterate in found)  # what the search found, not the nudge
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
@@ -51,10 +52,10 @@ def test_the_best_point_is_kept_while_the_centre_is_worse(stalled, intercept):
     X, a = long_data(2000)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SEARCHES, "exact", Exact)
-        best = run(OCAS(), risk_of(X, a, intercept), C, Stop(tol=1e-9))
-    oracle = risk_of(X, a, intercept)
+        best = run(OCAS(), oracle_of(X, a, intercept), C, Stop(tol=1e-9))
+    oracle = oracle_of(X, a, intercept)
     previous = np.inf
-    for iterate in islice(OCAS(shards=1)(oracle, C, start=best.w), 40):
+    for iterate in islice(iterates(OCAS(shards=1), oracle, C, start=best.w), 40):
         assert iterate.primal <= previous
         assert iterate.primal == pytest.approx(objective(oracle, oracle.score(iterate.w.copy()), C), rel=1e-12)
         assert iterate.lower <= best.primal * (1 + 1e-12)
@@ -64,26 +65,26 @@ def test_the_best_point_is_kept_while_the_centre_is_worse(stalled, intercept):
 
 @pytest.mark.parametrize("intercept", ["none", "regularized", "free"])
 def test_a_nudge_raises_the_objective_no_more_than_allowed(intercept):
-    oracle = risk_of(*long_data(2000), intercept)
+    oracle = oracle_of(*long_data(2000), intercept)
     start = oracle.at(run(OCAS(), oracle, C, Stop(tol=1e-9)).w)
     end = oracle.at(30 * np.random.default_rng(3).normal(size=oracle.size))
     here = objective(oracle, start, C)
     longest = objective(oracle, oracle.between(start, end, 0.02), C) - here
     assert longest > 0.0
-    assert uphill(oracle, start, end, C, 0.02, rise=2 * longest + here) == 0.02
+    assert best_step(oracle, start, end, C, 0.02, rise=2 * longest + here) == 0.02
     for rise in (0.5 * longest, 0.1 * longest, 0.01 * longest):
-        step = uphill(oracle, start, end, C, 0.02, rise)
+        step = best_step(oracle, start, end, C, 0.02, rise)
         assert 0.02 / 4**6 <= step < 0.02
         assert objective(oracle, oracle.between(start, end, step), C) <= here + rise
-    assert uphill(oracle, start, end, C, 0.02, rise=0.0) == 0.02 / 4**6
+    assert best_step(oracle, start, end, C, 0.02, rise=0.0) == 0.02 / 4**6
 
 
 @pytest.mark.parametrize("name", SEARCHES)
 @pytest.mark.parametrize("shards", [1, 8])
 def test_every_search_reaches_the_tolerance(name, shards):
-    result = run(OCAS(line_search=name, shards=shards), risk_of(*long_data(5000), "free"), 0.1, Stop(tol=1e-4))
+    result = run(OCAS(line_search=name, shards=shards), oracle_of(*long_data(5000), "free"), 0.1, Stop(tol=1e-4))
     assert result.status is Status.CONVERGED
-    exact = run(OCAS(shards=shards), risk_of(*long_data(5000), "free"), 0.1, Stop(tol=1e-4))
+    exact = run(OCAS(shards=shards), oracle_of(*long_data(5000), "free"), 0.1, Stop(tol=1e-4))
     assert result.n_iter <= 2 * exact.n_iter
     assert result.primal == pytest.approx(exact.primal, rel=1e-4)
 
@@ -91,6 +92,6 @@ def test_every_search_reaches_the_tolerance(name, shards):
 def test_free_intercept_undetermined_by_planes():
     """A reduced problem whose planes say nothing about b gives any b, even 1e16; scores must keep their digits."""
     X, a = long_data(n=60, d=3, seed=3)
-    for iterate in islice(OCAS(shards=3)(risk_of(X, a, "free"), 0.1), 9):
+    for iterate in islice(iterates(OCAS(shards=3), oracle_of(X, a, "free"), 0.1), 9):
         w, b = iterate.w[:3], iterate.w[3]
         assert iterate.primal == pytest.approx(svm.objective(X, a, 0.1, "free", w, b), rel=1e-9)

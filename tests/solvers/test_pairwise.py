@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutsvm.driver.run import Status, Stop, run
+from cutsvm.driver.path import run
+from cutsvm.driver.records import Status, Stop
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Pairwise
-from cutsvm.problem.oracle import PairOracle
+from cutsvm.problem.pairs import PairOracle
 from cutsvm.solvers import CPA, OCAS, Auto, Sifting
 from tests.support.layouts import LAYOUTS
+from tests.support.problems import iterates
 from tests.support.reference import pairwise
 from tests.support.strategies import rng_of, seeds
 
@@ -41,7 +43,7 @@ def some_problem(rng, n, d, levels, n_queries):
     return X, y, weights, starts
 
 
-def risk_of(X, y, s, starts, layout="float64", threads=1):
+def oracle_of(X, y, s, starts, layout="float64", threads=1):
     return PairOracle(as_rows(LAYOUTS[layout](X), threads), Pairwise(y, s, starts, threads), threads=threads)
 
 
@@ -64,10 +66,10 @@ problems = {
 def test_bounds_hold_at_every_iterate(name, seed, n, d, levels, n_queries, shards, C, layout):
     X, y, s, starts = some_problem(rng_of(seed), n, d, levels, n_queries)
     low, high = pairwise.optimum(X, y, s, starts, C)
-    oracle = risk_of(X, y, s, starts, layout)
+    oracle = oracle_of(X, y, s, starts, layout)
     round_off = 1e-9 * high + 2e-12 * C * oracle.loss.total  # pairs that close to the margin do not count
     previous = np.inf
-    for iterate in islice(SOLVERS[name](shards)(oracle, C), 60):
+    for iterate in islice(iterates(SOLVERS[name](shards), oracle, C), 60):
         assert iterate.lower <= high + round_off
         assert iterate.primal >= low - round_off
         loss = pairwise.evaluate(X @ iterate.w, y, s, starts)[2].sum()
@@ -86,7 +88,7 @@ def test_bounds_hold_at_every_iterate(name, seed, n, d, levels, n_queries, shard
 def test_reaches_the_optimum_of_explicit_pairs(name, seed, n, d, levels, n_queries, shards):
     X, y, s, starts = some_problem(rng_of(seed), n, d, levels, n_queries)
     low, high = pairwise.optimum(X, y, s, starts, 1.0)
-    result = run(SOLVERS[name](shards), risk_of(X, y, s, starts), 1.0, Stop(tol=1e-5, max_iter=3000))
+    result = run(SOLVERS[name](shards), oracle_of(X, y, s, starts), 1.0, Stop(tol=1e-5, max_iter=3000))
     assert result.status is Status.CONVERGED
     assert result.primal <= high * (1 + 2e-5) + 1e-9
     assert result.lower >= low * (1 - 2e-5) - 1e-9
@@ -97,7 +99,7 @@ def test_the_papers_stopping_rule():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
     y = np.digitize(X @ rng.normal(size=5) + rng.normal(size=300), [-1.0, 0.0, 1.0])
-    oracle = risk_of(X, y, np.ones(300), np.array([0, 300]))
+    oracle = oracle_of(X, y, np.ones(300), np.array([0, 300]))
     C = 100.0 / oracle.loss.total
     loose = run(CPA(epsilon=0.01, shards=1), oracle, C, Stop(tol=1e-12))
     tight = run(CPA(epsilon=1e-4, shards=1), oracle, C, Stop(tol=1e-12))
@@ -117,7 +119,7 @@ def test_threads_do_not_change_a_bit(n, n_queries, shards):
     starts = np.linspace(0, n, n_queries + 1).astype(np.int64)
     results = []
     for threads in (1, 2, 3):
-        oracle = risk_of(X, y, np.ones(n), starts, threads=threads)
+        oracle = oracle_of(X, y, np.ones(n), starts, threads=threads)
         results.append(run(OCAS(shards=shards), oracle, 10.0 / oracle.loss.total, Stop(tol=1e-3)))
     for other in results[1:]:
         assert np.array_equal(results[0].w, other.w)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cutsvm.driver.run import Status
+from cutsvm.driver.records import Status
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.io.models.model_file import save_model
 

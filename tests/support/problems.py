@@ -5,7 +5,10 @@ import numpy as np
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import CrammerSinger, Hinge
 from cutsvm.problem.multiclass import MulticlassOracle
-from cutsvm.problem.oracle import Intercept, Oracle
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
+from cutsvm.solvers.protocol import new_context
+from cutsvm.solvers.sifting.settings import SiftingSettings
 from tests.support.layouts import LAYOUTS
 
 
@@ -17,7 +20,7 @@ def long_data(n=30_000, d=5, positives=0.4, seed=0):
     return X, np.where(score > np.quantile(score, 1.0 - positives), 1.0, -1.0)
 
 
-def risk_of(X, a, intercept="regularized", layout="float64", threads=1):
+def oracle_of(X, a, intercept="regularized", layout="float64", threads=1):
     rows = as_rows(LAYOUTS[layout](X), threads)
     return Oracle(rows, Hinge(a, threads), intercept=Intercept(intercept), threads=threads)
 
@@ -30,15 +33,15 @@ def many_classes(n=400, d=4, K=4, seed=0):
     return 2.0 * rng.normal(size=(K, d))[y] + rng.normal(size=(n, d)), y.astype(np.int32)
 
 
-def joint_risk(X, y, s=None, intercept="none", layout="float64", threads=1):
+def multiclass_oracle_of(X, y, s=None, intercept="none", layout="float64", threads=1):
     weights = np.ones(len(y)) if s is None else s
     loss = CrammerSinger(y, weights, int(y.max()) + 1, threads)
     return MulticlassOracle(as_rows(LAYOUTS[layout](X), threads), loss, intercept=Intercept(intercept), threads=threads)
 
 
 def from_disk(oracle, room=None):
-    """The same oracle, without memory for vectors over all rows, and with memory for `room` rows."""
-    oracle.rows.held, oracle.rows.room = False, room
+    """The same oracle, as if there were no memory for numbers of all rows, and for this many rows themselves."""
+    oracle.matrix.held, oracle.matrix.room = False, room
     return oracle
 
 
@@ -54,3 +57,15 @@ def some_problem(rng, n, d):
     weights = rng.choice([0.0, 0.5, 1.0, 2.0, 3.7], size=n) if rng.random() < 0.5 else np.ones(n)
     weights[np.argmax(y)] = weights[np.argmin(y)] = 1.0
     return X, y * weights
+
+
+# Sifting steps aside where it does not pay; with these settings it never does.
+SIFT_ANYTHING = SiftingSettings(least_rows=0, least_rows_per_feature=0, of_each=2)
+
+
+def iterates(solver, oracle, C, *, bundle=None, start=None, tol=0.0):
+    """The generator of iterates of a solver."""
+    context = new_context(solver, oracle, [C], tol, start=start)
+    if bundle is not None:
+        context.bundle = bundle
+    return solver(context, C)

@@ -16,7 +16,7 @@ from cutsvm._utils.text import printable
 from cutsvm.display.progress import Bar
 
 if TYPE_CHECKING:
-    from cutsvm.driver.run import Record
+    from cutsvm.driver.records import Record
 
 __all__ = ["Log", "ProgressBar"]
 

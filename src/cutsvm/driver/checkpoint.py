@@ -1,4 +1,4 @@
-"""A fit that may be cut off: what it knows goes to a file from time to time, and the same fit goes on from there.
+"""A fit that may be killed: what it knows is written to a file from time to time, and the same fit resumes from it.
 
 For each problem (one-vs-rest has several) the file has the best w, the last record of its history with both bounds, and
 for the one that is running the planes, the places where the shards are cut, and the dual vector if the solver has one.
@@ -26,11 +26,12 @@ from cutsvm.io.atomic import temp_path, write_atomically
 from cutsvm.io.models.model_file import package_version
 from cutsvm.io.models.model_format import ModelFileError, pack, unpack
 from cutsvm.io.store.manifest import NAME, is_store
-from cutsvm.problem.oracle import Oracle, new_bundle
-from cutsvm.problem.planes import OVERFLOW, Bundle, Planes
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.planes import Planes
+from cutsvm.solvers.protocol import FitContext, Iterate
 
 if TYPE_CHECKING:
-    from cutsvm.driver.run import Iterate, Record
+    from cutsvm.driver.records import Record
 
 __all__ = ["Checkpoint", "Part", "check_path"]
 
@@ -72,6 +73,7 @@ class State:
     """How far a problem is: the best w, and the last line of its history."""
 
     w: Vector
+    risk: float  # R(w)
     record: Mapping[str, Any]
     satisfied: bool = False
 
@@ -79,24 +81,24 @@ class State:
 class Part:
     """One problem of a fit: where it goes on, and what it leaves behind."""
 
-    def __init__(self, whole: Checkpoint, label: str, oracle: Oracle, bundle: Bundle, state: State | None) -> None:
-        self.whole, self.label, self.oracle, self.bundle, self.state = whole, label, oracle, bundle, state
+    def __init__(self, file: Checkpoint, label: str, context: FitContext, state: State | None) -> None:
+        self.file, self.label, self.context, self.state = file, label, context, state
 
     def keep(self, iterate: Iterate, record: Record) -> None:
         """Remembers an iterate that is new, and writes it if it is time."""
-        if not (iterate.w.any() or iterate.lower > 0.0 or len(self.bundle)):
+        if not (iterate.w.any() or iterate.lower > 0.0 or len(self.context.bundle)):
             return  # a sample's iterations: of all rows nothing is known yet
-        self.state = State(iterate.w, record.to_dict(), iterate.satisfied)
-        self.whole.keep(self)
+        self.state = State(iterate.w, iterate.risk, record.to_dict(), iterate.satisfied)
+        self.file.keep(self)
 
     def arrays(self) -> dict[str, Array]:
         """What a problem that is running needs besides w."""
-        bundle, found = self.bundle, {}
+        bundle, found = self.context.bundle, {}
         if len(bundle):
             found = {"slopes": bundle.slopes, "offsets": bundle.offsets, "errors": bundle.errors, "shard": bundle.shard}
-            found |= {"weights": bundle.weights, "bounds": self.oracle.bounds}
-        if self.oracle.dual is not None:
-            found["dual"] = self.oracle.dual
+            found |= {"weights": bundle.weights, "bounds": self.context.oracle.bounds}
+        if self.context.dual is not None:
+            found["dual"] = self.context.dual
         return found
 
 
@@ -115,27 +117,30 @@ class Checkpoint:
             self._read()
         self._due = perf_counter() + FIRST
 
-    def part(self, label: str, oracle: Oracle, C: float) -> Part:
-        """The problem of this label, as far as it was: planes are in its bundle, shards and dual in the risk."""
-        bundle, state = new_bundle(oracle, C), self._states.get(label)
+    def part(self, label: str, context: FitContext, C: float) -> Part:
+        """The problem of this label. What the file has of it goes into the context: w, planes, shards, dual vector."""
+        state = self._states.get(label)
         if state is not None:
+            oracle = context.oracle
             if state.w.shape != (oracle.size,):
                 raise self._damaged(f"w has the shape {state.w.shape}, expected {(oracle.size,)}")
             arrays = self._found[1] if self._found[0] == label else {}
             self._check(arrays, oracle, C)
             if "bounds" in arrays:
-                oracle.cut(arrays["bounds"])
+                context.replace_oracle(oracle.with_bounds(arrays["bounds"]))
             planes = Planes(
                 arrays.get("slopes", np.empty((0, oracle.size))),
                 arrays.get("offsets", np.empty(0)),
                 arrays.get("errors", np.empty((0, 2))),
             )
             shard, weights = arrays.get("shard", np.empty(0, dtype=np.int64)), arrays.get("weights", np.empty(0))
-            bundle.resume(planes, shard, weights, (float(state.record["lower"]), C))
-            oracle.dual = arrays.get("dual", oracle.dual)
+            context.bundle.resume(planes, shard, weights, (float(state.record["lower"]), C))
+            context.dual = arrays.get("dual", context.dual)
+            if state.w.any():  # at 0 a solver may know better where to begin
+                context.start = state.w
             if self._found[0] == label:
                 self._found = "", {}
-        return Part(self, label, oracle, bundle, state)
+        return Part(self, label, context, state)
 
     def keep(self, part: Part) -> None:
         """Takes over what a problem knows; writes the file if it is time."""
@@ -161,7 +166,7 @@ class Checkpoint:
         began = perf_counter()
         labels = list(self._states)
         problems = [
-            {"label": label, "record": _plain(state.record), "satisfied": state.satisfied}
+            {"label": label, "record": _plain(state.record), "satisfied": state.satisfied, "risk": float(state.risk)}
             for label, state in self._states.items()
         ]
         arrays: dict[str, Array] = {f"w{k}": self._states[label].w for k, label in enumerate(labels)}
@@ -222,7 +227,7 @@ class Checkpoint:
         """The arrays of a problem fit it and each other."""
         dual = arrays.get("dual")
         if dual is not None and not (
-            dual.dtype == np.float64 and dual.shape == (oracle.rows.n,) and np.isfinite(dual).all()
+            dual.dtype == np.float64 and dual.shape == (oracle.matrix.n,) and np.isfinite(dual).all()
         ):
             raise self._damaged("the dual vector does not fit the rows")
         if "slopes" not in arrays:
@@ -240,14 +245,12 @@ class Checkpoint:
             and bounds.dtype == arrays["shard"].dtype == np.int64
             and len(bounds) > 1
             and bounds[0] == 0
-            and bounds[-1] == oracle.rows.n
+            and bounds[-1] == oracle.matrix.n
             and bool((np.diff(bounds) >= 0).all())
             and 0 <= arrays["shard"].min(initial=0) <= arrays["shard"].max(initial=0) < len(bounds) - 1
             and all(np.isfinite(arrays[name]).all() for name in ("slopes", "offsets", "errors", "weights"))
             and all(arrays[name].dtype == np.float64 for name in ("slopes", "offsets", "errors", "weights"))
-            # As of every fit: else it would have ended with an overflow.
-            and C * float(np.abs(arrays["slopes"]).max(initial=0.0)) < OVERFLOW
-            and C * float(np.abs(arrays["offsets"]).max(initial=0.0)) < LARGEST
+            and all(C * float(np.abs(arrays[name]).max(initial=0.0)) < LARGEST for name in ("slopes", "offsets"))
         )
         if not fits:
             raise self._damaged("the planes do not fit the rows")
@@ -286,6 +289,10 @@ def _states(problems: Any, arrays: Mapping[str, Array]) -> Iterator[tuple[str, S
             or not isinstance(problem["label"], str)
         ):
             raise ValueError("w is not a vector of numbers")
-        note = record.get("note")
-        state = State(w, {**numbers, "note": note if isinstance(note, str) else ""}, problem.get("satisfied") is True)
+        note, risk = record.get("note"), problem["risk"]
+        if type(risk) is not float or not 0.0 <= risk < LARGEST:
+            raise ValueError("the risk is not a number")
+        state = State(
+            w, risk, {**numbers, "note": note if isinstance(note, str) else ""}, problem.get("satisfied") is True
+        )
         yield problem["label"], state

@@ -19,12 +19,12 @@ import numpy as np
 
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.fingerprint import row_hashes
-from cutsvm.driver.path import Trail
 from cutsvm.matrix import DenseRows, SparseRows
 from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Pairwise
-from cutsvm.problem.oracle import Oracle, new_bundle
+from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.problem.rounding import UNIT
+from cutsvm.solvers.protocol import FitContext
 
 __all__ = ["Slot", "Warm"]
 
@@ -76,30 +76,30 @@ class Slot:
         self._places, self._label = places, label
         self._traits: Traits | None = None
 
-    def restore(self, oracle: Oracle, trail: Trail) -> None:
-        """Puts what still holds into the trail."""
+    def restore(self, context: FitContext) -> None:
+        """Puts what still holds into the context."""
+        oracle = context.oracle
         self._traits = _traits(oracle)
         warm = self._places.pop(self._label, None)
         share = 0.0 if warm is None or self._traits is None else warm.share(self._traits, oracle.loss)
         if warm is None or share <= 0.0:
             return
         for planes, shard, weights, bounds in warm.kept:
-            bundle = trail.bundle
+            bundle = context.bundle
             if bounds is None:
-                bundle = new_bundle(oracle, max(trail.Cs))
-                trail.others.append(bundle)
-            else:
-                oracle.cut(np.append(bounds[:-1], oracle.rows.n))  # new rows are in the last shard
+                bundle = oracle.new_bundle(max(context.Cs))
+                context.more_bundles.append(bundle)
+            else:  # new rows are in the last shard
+                context.replace_oracle(oracle.with_bounds(np.append(bounds[:-1], oracle.matrix.n)))
             errors = share * (planes.errors + 4.0 * UNIT * planes.offsets[:, None])
             scaled = Planes(share * planes.slopes, share * planes.offsets, errors)
             bundle.resume(scaled, shard, weights, (0.0, 0.0))
 
-    def keep(self, oracle: Oracle, trail: Trail) -> None:
-        """Takes over what the walk leaves; nothing of rows on disk."""
+    def keep(self, context: FitContext) -> None:
+        """Takes over what the fit leaves; nothing of rows on disk."""
         if self._traits is None:
             return
-        others = [*trail.others, *([] if trail.state is None else [trail.state.planes])]
-        kept = [_kept(trail.bundle, oracle.bounds), *(_kept(other, None) for other in others)]
+        kept = [_kept(context.bundle, context.oracle.bounds), *(_kept(other, None) for other in context.bundles[1:])]
         kind, hashes, labels, weights = self._traits
         check = _check(hashes)
         self._places[self._label] = Warm(kind, check, labels, weights, [one for one in kept if len(one.shard)])
@@ -115,7 +115,7 @@ def _kept(bundle: Bundle, bounds: Ints | None) -> Kept:
 
 
 def _traits(oracle: Oracle) -> Traits | None:
-    rows, loss = oracle.rows, oracle.loss
+    rows, loss = oracle.matrix, oracle.loss
     if not isinstance(rows, DenseRows | SparseRows):
         return None
     hashes = row_hashes(rows)

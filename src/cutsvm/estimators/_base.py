@@ -21,11 +21,12 @@ from cutsvm.display.summary import describe_gap
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint, check_path
 from cutsvm.driver.fingerprint import Fingerprint, Scalar
-from cutsvm.driver.run import Callback, Record, Solver, Status, relative_gap
+from cutsvm.driver.records import Callback, Record, Status
 from cutsvm.driver.warm_start import Slot, Warm
 from cutsvm.estimators._ingest import TrainingData, check_matrix
 from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
 from cutsvm.matrix import WholeRows, as_rows
+from cutsvm.solvers.protocol import Solver, relative_gap
 
 if TYPE_CHECKING:
     from cutsvm._utils.memory import Plan
@@ -173,7 +174,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
             + later
         )
 
-    def _memory(self, label: str = "") -> Slot | None:
+    def _warm_slot(self, label: str = "") -> Slot | None:
         """With warm_start: the state of one problem that is kept for the next fit."""
         if not self.warm_start:
             self.__dict__.pop("_warm", None)

@@ -23,11 +23,12 @@ from sklearn.metrics import get_scorer_names
 from cutsvm._utils import threads
 from cutsvm._utils.types import Ints, Vector
 from cutsvm._utils.warn import warn
-from cutsvm.driver.run import Record, Solver, Status
+from cutsvm.driver.records import Record, Status
 from cutsvm.estimators import path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData
 from cutsvm.matrix import as_rows
+from cutsvm.solvers.protocol import Solver
 
 if TYPE_CHECKING:
     from cutsvm._utils.memory import Plan

@@ -20,7 +20,7 @@ except ImportError:
 
 if TYPE_CHECKING:
     from cutsvm._utils.types import Vector
-    from cutsvm.driver.run import Record
+    from cutsvm.driver.records import Record
 
 __all__ = ["CallbackSupport", "FitTask"]
 
@@ -110,9 +110,9 @@ class FitTask:
         return context.call_on_fit_task_begin(estimator=self.estimator, **self._data)
 
     def __call__(self, record: Record) -> bool:
-        return self.see(record, None, None)
+        return self.observe(record, None, None)
 
-    def see(self, record: Record, oracle: Any, w: Vector | None) -> bool:
+    def observe(self, record: Record, oracle: Any, w: Vector | None) -> bool:
         """Ends an iteration at w; True if a callback asks to stop."""
 
         def model() -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.display.callbacks import ensure_log_handler
 from cutsvm.display.summary import describe_gap
-from cutsvm.driver.run import Record, Status
+from cutsvm.driver.records import Record, Status
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, check_matrix, ingest
 from cutsvm.kernel_machines import SGD, KernelSolver, resolve

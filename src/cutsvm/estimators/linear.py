@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,17 +15,18 @@ from cutsvm._utils.types import Array, Vector
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint
 from cutsvm.driver.fingerprint import Scalar
-from cutsvm.driver.path import CUT_SHORT, walk
-from cutsvm.driver.run import Record, Result, Solver, Stop
-from cutsvm.driver.split_path import walk_in_parts
+from cutsvm.driver.path import Fit, fit_path
+from cutsvm.driver.records import Record, Result, Stop
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.matrix import Rows
 from cutsvm.problem.losses import CrammerSinger, Hinge
 from cutsvm.problem.multiclass import MulticlassOracle
-from cutsvm.problem.oracle import Intercept, Oracle
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
 from cutsvm.solvers import ACCPM, DCD
+from cutsvm.solvers.protocol import Solver
 
 if TYPE_CHECKING:
     from cutsvm._utils.memory import Plan
@@ -226,23 +227,28 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         n_threads = threads.count(self.n_jobs, rows.entries)
         two = len(classes) == 2
         positives, names = classes[int(two) :], [""] if two else [str(name) for name in named]
-        began, cut_short = perf_counter(), False
+        stop = Stop(self.tol, self.max_iter, self.max_time)
         given, (rows, shift) = rows, self._centred(rows)
+        form: dict[str, Any] = {
+            "intercept": self._intercept(),
+            "threads": n_threads,
+            "given": given,
+            "shift": shift,
+        }
         found: list[list[Result]] = []
         for positive, name, model in zip(positives, names, self._starts(len(positives), rows.d), strict=True):
             # With one problem the weights themselves take the sign: n numbers less to hold.
             signed = weights if len(positives) == 1 else rows.vector(rows.n)
             np.copyto(signed, weights)
             validation.negate(signed, y, positive)
-            oracle = Oracle(rows, Hinge(signed, n_threads), intercept=self._intercept(), threads=n_threads)
-            oracle.given, oracle.shift = given, shift
+            oracle = Oracle(rows, Hinge(signed, n_threads), **form)
             start = None if model is None else oracle.coordinates(*model)
-            stop = Stop(self.tol, self.max_iter, 0.0 if cut_short else self._time_left(began))
-            kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory(name)}
-            found.append(walk_in_parts(solver, oracle, Cs, stop, self._callbacks(), label=name, **kept))
-            rows = oracle.rows  # a solver may have found a form that is swept faster
-            # What ends one problem ends them all; those that were not begun keep w = 0, with its gap.
-            cut_short |= any(result.status in CUT_SHORT for result in found[-1])
+            fit = Fit(stop, self._callbacks(), name, start, checkpoint, self._warm_slot(name))
+            results, oracle = fit_path(solver, oracle, Cs, fit)
+            found.append(results)
+            rows = oracle.matrix  # a solver may have found a form that is read faster
+            if any(result.status.ends_all for result in results):  # the problems not begun keep w = 0, with its gap
+                stop = replace(stop, max_time=0.0)
         solved = []
         for results in map(list, zip(*found, strict=True)):
             parts = [oracle.model(result.w) for result in results]
@@ -257,20 +263,25 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
             raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
         n_threads = threads.count(self.n_jobs, rows.entries)
-        # A class without weight is none: its rows, which weigh nothing either, may have any label.
+        # Rows of a class without weight have no weight either, and may have any label.
         labels = rows.vector(len(y), np.int32)
         for part in validation.parts(len(y)):
             labels[part] = np.minimum(np.searchsorted(classes, y[part]), len(classes) - 1)
         loss = CrammerSinger(labels, weights, len(classes), n_threads)
         given, (rows, shift) = rows, self._centred(rows)
-        oracle = MulticlassOracle(rows, loss, intercept=self._intercept(), threads=n_threads)
-        oracle.given, oracle.shift = given, shift
+        form: dict[str, Any] = {
+            "intercept": self._intercept(),
+            "threads": n_threads,
+            "given": given,
+            "shift": shift,
+        }
+        oracle: Oracle = MulticlassOracle(rows, loss, **form)
         start = None
-        if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), oracle.rows.d):
+        if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), rows.d):
             start = oracle.coordinates(self.coef_, self.intercept_)
         stop = Stop(self.tol, self.max_iter, self.max_time)
-        kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
-        results = walk(solver, oracle, Cs, stop, self._callbacks(), **kept)
+        fit = Fit(stop, self._callbacks(), "", start, checkpoint, self._warm_slot())
+        results, oracle = fit_path(solver, oracle, Cs, fit)
         return [Solved([result], *oracle.model(result.w)) for result in results]
 
     def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
@@ -281,9 +292,6 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
     def _intercept(self) -> Intercept:
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
-
-    def _time_left(self, began: float) -> float | None:
-        return None if self.max_time is None else max(0.0, self.max_time - (perf_counter() - began))
 
     def _centred(self, rows: Rows) -> tuple[Rows, Vector | None]:
         """Rows less one of them where a feature is far from 0, as times are; a free intercept makes up for it."""

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Vector
-from cutsvm.driver.run import Record, Solver
+from cutsvm.driver.records import Record
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
 from cutsvm.estimators._to_sklearn import as_linear_svc

@@ -13,7 +13,7 @@ from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
 from cutsvm._utils.validation import parts
 from cutsvm._utils.warn import is_in_loop, warn
-from cutsvm.driver.run import Status
+from cutsvm.driver.records import Status
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators.linear import LinearSVC

@@ -19,15 +19,16 @@ from cutsvm._utils import memory, queries, threads
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint
-from cutsvm.driver.path import walk
-from cutsvm.driver.run import Record, Solver, Stop
+from cutsvm.driver.path import Fit, fit_path
+from cutsvm.driver.records import Record, Stop
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.matrix import WholeRows
 from cutsvm.problem.losses import Pairwise
-from cutsvm.problem.oracle import PairOracle
 from cutsvm.problem.pair_accuracy import pair_accuracy
+from cutsvm.problem.pairs import PairOracle
 from cutsvm.solvers import ACCPM, DCD
+from cutsvm.solvers.protocol import Solver
 
 if TYPE_CHECKING:
     from cutsvm._utils.memory import Plan
@@ -91,16 +92,15 @@ class PairwiseSVM(Certified):
                 "queries (rows of weight 0 left out)"
             )
         centred, shift = rows.centred()
-        oracle = PairOracle(centred, loss, threads=n_threads)
-        oracle.given, oracle.shift = rows, shift
+        oracle = PairOracle(centred, loss, threads=n_threads, given=rows, shift=shift)
         checkpoint = self._checkpoint_of(solver, rows, y, starts, weights)
-        warm = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, oracle.rows.d)
+        warm = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, rows.d)
         stop = Stop(self.tol, self.max_iter, self.max_time)
         Cs = [model.C / loss.total for model in models]
         with threads.one_blas_thread():
             start = np.asarray(self.coef_[0], dtype=np.float64) if warm else None
-            kept: dict[str, Any] = {"start": start, "checkpoint": checkpoint, "memory": self._memory()}
-            results = walk(solver, oracle, Cs, stop, self._callbacks(), **kept)
+            fit = Fit(stop, self._callbacks(), "", start, checkpoint, self._warm_slot())
+            results, _ = fit_path(solver, oracle, Cs, fit)
         for model, result in zip(models, results, strict=True):
             model.coef_, model.intercept_ = result.w[None], np.zeros(1)
             model.n_pairs_ = loss.n_pairs

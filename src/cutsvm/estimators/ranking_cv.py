@@ -11,11 +11,12 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.driver.run import Record, Solver
+from cutsvm.driver.records import Record
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._path_cv import Chooser, accepted
 from cutsvm.estimators.path import grid
 from cutsvm.estimators.ranking import RankingSVM
+from cutsvm.solvers.protocol import Solver
 
 
 class RankingSVMCV(Chooser, RankingSVM):

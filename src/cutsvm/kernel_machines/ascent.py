@@ -19,7 +19,7 @@ import numpy as np
 
 from cutsvm._native import core, matrix_of
 from cutsvm._utils.types import Vector
-from cutsvm.driver.run import Status
+from cutsvm.driver.records import Status
 from cutsvm.kernel_machines.certificate import KernelErrors, all_bounds
 from cutsvm.kernel_machines.context import KernelContext
 from cutsvm.kernel_machines.deadline import log

@@ -12,7 +12,7 @@ import numpy as np
 from cutsvm._utils import memory
 from cutsvm._utils.timing import PHASES
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.driver.run import Record, Status
+from cutsvm.driver.records import Record, Status
 from cutsvm.kernel_machines.context import FitOptions, KernelContext, KernelSolver, Solution
 from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
 from cutsvm.kernel_machines.gram import Points, identity

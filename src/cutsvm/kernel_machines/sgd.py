@@ -32,7 +32,7 @@ import numpy as np
 
 from cutsvm._native import core, matrix_of
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.driver.run import Status
+from cutsvm.driver.records import Status
 from cutsvm.kernel_machines.ascent import AscentSettings, ascend
 from cutsvm.kernel_machines.context import FitOptions, KernelContext, Solution
 from cutsvm.kernel_machines.deadline import log

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
 
 import numpy as np
@@ -32,6 +32,12 @@ class StackedRows:
 
     def _each(self) -> list[tuple[DenseRows | SparseRows, slice]]:
         return [(part, slice(*self.edges[k : k + 2])) for k, part in enumerate(self.parts)]
+
+    def blocks(self) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        """All rows, some at a time: where they are, and the rows."""
+        for part, mine in self._each():
+            for own, rows in part.blocks():
+                yield slice(int(mine.start) + own.start, int(mine.start) + own.stop), rows
 
     def scores(self, w: Vector, b: float, out: Vector) -> None:
         for part, mine in self._each():

@@ -1,7 +1,7 @@
-"""The risk of K classes together: data and a loss of K scores per row.
+"""The oracle of K classes in one problem: data and a loss of K scores per row.
 
-The coordinates are K times d features, class by class, and then the K intercepts. Free ones are not searched for at
-every point: they are coordinates of the reduced problem as any other, K - 1 of them, since a constant added to all
+The coordinates are K times d features, class by class, and then the K intercepts. Free ones are not optimised at every
+point: they are coordinates of the reduced problem like the others, K - 1 of them, since a constant added to all of them
 changes nothing; the first is 0.
 """
 
@@ -13,16 +13,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cutsvm._utils.timing import count, timed
-from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.matrix import Choices, Rows
-from cutsvm.problem.losses import CrammerSinger, Loss
-from cutsvm.problem.oracle import FEW_MORE, STALE, Intercept, Oracle, Point
+from cutsvm._utils.timing import timed
+from cutsvm._utils.types import Vector
+from cutsvm.matrix import Rows
+from cutsvm.problem.losses import CrammerSinger
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.plane_sums import ChoiceSums
 from cutsvm.problem.planes import Planes
-from cutsvm.problem.rounding import gamma
+from cutsvm.problem.point import Intercept, Point
+from cutsvm.problem.rounding import sum_error
+
+__all__ = ["MulticlassOracle"]
 
 
-class _Anchors(NamedTuple):
+class _ClassMeans(NamedTuple):
     """The weight of each class, the length of its mean row, and the weight of all rows."""
 
     weights: Vector
@@ -30,8 +34,9 @@ class _Anchors(NamedTuple):
     total: float
 
     def largest(self, C: float, lengths: Vector) -> float:
-        """The largest S / S_y - 1 + 2 sqrt(C S) length_y, with room for rounding."""
-        far = self.total / self.weights - 1.0 + 2.0 * np.sqrt(C * self.total) * lengths
+        """The largest S / S_y - 1 + 2 sqrt(C S) length_y over the classes y, with room for rounding."""
+        with np.errstate(over="ignore"):  # an infinite bound is one
+            far = self.total / self.weights - 1.0 + 2.0 * np.sqrt(C * self.total) * lengths
         return 1.01 * float(far.max())
 
 
@@ -45,27 +50,29 @@ class MulticlassOracle(Oracle):
     def outputs(self) -> int:  # type: ignore[override]
         return self.loss.classes
 
-    def _coordinates(self) -> tuple[int, int]:
-        features = self.outputs * self.rows.d
+    @cached_property
+    def size(self) -> int:
         extra = {Intercept.NONE: 0, Intercept.REGULARIZED: self.outputs, Intercept.FREE: self.outputs - 1}
-        return features + extra[self.intercept], extra[self.intercept] if self.intercept is Intercept.FREE else 0
-
-    def over(self, rows: Rows, loss: Loss, *, apart: int = 0, mean_error: float | None = None) -> MulticlassOracle:
-        part = super().over(rows, loss, apart=apart, mean_error=mean_error)
-        if apart and self.n_free:  # a bound for these rows is used as one for all, whose minimiser it has to reach
-            part.anchors = self.anchors
-        return part
+        return self.outputs * self.matrix.d + extra[self.intercept]
 
     @cached_property
-    def anchors(self) -> _Anchors:
-        """What `reach` needs to know of the classes; those without weight are left out."""
-        sums = np.zeros((self.outputs, self.rows.d + 1))
-        count("visits", self.rows.group_sums(self.loss.weights, self.loss.y, sums))
-        sums = sums[sums[:, -1] > 0.0]
-        means = sums[:, :-1] / sums[:, -1:]
-        return _Anchors(sums[:, -1], np.sqrt((means * means).sum(axis=1)), self.loss.total)
+    def n_free(self) -> int:
+        return self.outputs - 1 if self.intercept is Intercept.FREE else 0
 
-    def reach(self, C: float) -> float:
+    @cached_property
+    def _class_means(self) -> _ClassMeans:
+        """Of the classes that have weight. A lower bound of another risk has the minimiser of that one to bound."""
+        if self.origin is not None:
+            return self.origin._class_means  # type: ignore[attr-defined, no-any-return]
+        sums = np.zeros((self.outputs, self.matrix.d + 1))
+        self.count_rows(self.matrix.group_sums(self.loss.weights, self.loss.y, sums))
+        sums = sums[sums[:, -1] > 0.0]
+        with np.errstate(over="ignore"):
+            means = sums[:, :-1] / sums[:, -1:]
+            lengths = np.sqrt((means * means).sum(axis=1))
+        return _ClassMeans(sums[:, -1], lengths, self.loss.total)
+
+    def intercept_box(self, C: float) -> float:
         """No difference of two free intercepts is larger at a minimiser.
 
         F is at most C S there, S the weight of all rows, so |W|^2 <= 2 C S and the losses of a class y add up to S at
@@ -74,65 +81,67 @@ class MulticlassOracle(Oracle):
         """
         if self.intercept is not Intercept.FREE:
             return np.inf
-        return self.anchors.largest(C, self.anchors.lengths)
+        return self._class_means.largest(C, self._class_means.lengths)
 
     def intercept_bound(self, C: float) -> float:
         """The same for the intercepts as measured from the centre of the rows: no row is further from it than this."""
         if self.origin is not None:
             return self.origin.intercept_bound(C)
-        return self.anchors.largest(C, np.full(len(self.anchors.lengths), self.magnitudes.radius))
+        return self._class_means.largest(C, np.full(len(self._class_means.lengths), self.magnitudes.radius))
 
     def initial_planes(self) -> list[Planes]:
         """With free intercepts: for each class k the planes of all rows choosing k; these balance each other."""
         if self.intercept is not Intercept.FREE:
             return []
-        K, d, shards = self.outputs, self.rows.d, self.shards
+        K, d, shards = self.outputs, self.matrix.d, self.shards
         sums = np.zeros((shards * K, d + 1))
-        group = self._choices()[1]
+        group = self._choice_sums.workspace
         for p, (begin, end) in enumerate(pairwise(self.bounds)):
             np.add(self.loss.y[begin:end], np.int32(p * K), out=group[begin:end])
-        count("visits", self.rows.group_sums(self.loss.weights, group, sums))
+        self.count_rows(self.matrix.group_sums(self.loss.weights, group, sums))
         of_class = sums.reshape(shards, K, d + 1)
         planes = []
         for k in range(K):
             slopes = -of_class
             slopes[:, k] = of_class.sum(axis=1) - of_class[:, k]
             flat = self._flat(slopes[:, :, :-1], slopes[:, :, -1])
-            planes.append(self._as_planes(flat, slopes[:, k, -1], slopes[:, k, -1], terms=self.rows.n))
+            planes.append(self._with_errors(flat, slopes[:, k, -1], slopes[:, k, -1], self.matrix.n))
         return planes
 
-    def _as_planes(self, slopes: Vector, offsets: Vector, added: Vector, *, terms: int | None = None) -> Planes:
-        """Planes with what rounding may have cost them; `added`: the weight of the rows ever added up, `terms` of them.
+    @cached_property
+    def _choice_sums(self) -> ChoiceSums:
+        return ChoiceSums(self.matrix, self.bounds, self.outputs, self.loss.y, self.settings.stale)
+
+    @timed("planes")
+    def planes(self, point: Point) -> Planes:
+        sums = self._choice_sums
+        choice, offsets, pulls = self.loss.choices(point.scores, self.bounds, sums.workspace)
+        self._count_planes(sums.update(choice, self.loss.weights, offsets))
+        return self._with_errors(self._flat(sums.sums, pulls), offsets, sums.moved, sums.added)
+
+    def _with_errors(self, slopes: Vector, offsets: Vector, added: Vector, calls: int = 0) -> Planes:
+        """Planes with bounds of their rounding errors; added: the weight of the rows ever added up, `calls` of them.
 
         A row that changes its choice changes the sums of up to three classes, with twice its weight in one of them.
         """
-        lost = gamma((self._added if terms is None else terms) + FEW_MORE)
-        # Intercepts are not made from those of the last call: a row has a place in the sums of two classes.
-        errors = np.column_stack([4.0 * lost * added, 2.0 * gamma(self.rows.n + FEW_MORE) * offsets])
+        lost, lost_once = sum_error(calls), sum_error(self.matrix.n)
+        # Slopes in the intercepts are summed anew each time: a row counts in the sums of two classes.
+        errors = np.column_stack([4.0 * lost * added, 2.0 * lost_once * offsets])
         errors[-1] += 4.0 * self.mean_error
-        return Planes(slopes, offsets * (1.0 - 2.0 * gamma(self.rows.n + FEW_MORE)), errors)
+        return Planes(slopes, offsets * (1.0 - 2.0 * lost_once), errors)
 
-    def cut(self, bounds: Ints) -> None:
-        shards, self.bounds = len(bounds) - 1, bounds
-        self._sums = np.zeros((shards, self.outputs * self.rows.d))
-        self._chosen: tuple[Array, Array] | None = None
-        self._moved, self._added = np.zeros(shards), 0
+    def _workspace(self, out: Point | None) -> Vector:
+        return self.matrix.vector((self.matrix.n, self.outputs)) if out is None else out.scores
 
-    def _choices(self) -> tuple[Array, Array]:
-        """The class that each row chose when the last planes were made, at first its own, so that sums are 0; and room
-        for as many numbers."""
-        if self._chosen is None:
-            n = self.rows.n
-            self._chosen = self.rows.vector(n, np.int32), self.rows.vector(n, np.int32)
-            np.copyto(self._chosen[0], self.loss.y)
-        return self._chosen
+    def _within_reach(self, w: Vector) -> Vector:
+        return w
 
-    def _blank(self, spare: Point | None) -> Vector:
-        return self.rows.vector((self.rows.n, self.outputs)) if spare is None else spare.scores
+    def optimize_intercept(self, point: Point, *, out: Point | None = None) -> Point:
+        return point
 
     def parts(self, w: Vector) -> tuple[Vector, Vector]:
         """The weights of the features and the intercepts: arrays of shape (K, d) and (K,)."""
-        K, features = self.outputs, self.outputs * self.rows.d
+        K, features = self.outputs, self.outputs * self.matrix.d
         b = np.zeros(K)
         b[K - (self.size - features) :] = w[features:]
         return np.ascontiguousarray(w[:features]).reshape(K, -1), b
@@ -143,20 +152,7 @@ class MulticlassOracle(Oracle):
         return W, b - b.mean() if self.intercept is Intercept.FREE else b
 
     def coordinates(self, W: Vector, b: Vector) -> Vector:
-        return self.flat(W, b if self.shift is None else b + W @ self.shift)
-
-    @timed("scores")
-    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
-        self.count_visits()
-        scores, rest = self._blank(None), self._blank(None)
-        column, more = self.rows.vector(self.rows.n), self.rows.vector(self.rows.n)
-        for k in range(self.outputs):
-            self._judged.compensated_scores(W[k].copy(), float(b[k]), column, more)
-            scores[:, k], rest[:, k] = column, more
-        return scores, rest
-
-    def flat(self, W: Vector, b: Vector) -> Vector:
-        """w with these parts."""
+        b = b if self.shift is None else b + W @ self.shift
         if self.intercept is Intercept.FREE:
             b = b - b[0]
         w: Vector = self._flat(W[None], b[None])[0]
@@ -164,28 +160,18 @@ class MulticlassOracle(Oracle):
 
     def _flat(self, W: Vector, b: Vector) -> Vector:
         """Coordinates of many w or slopes at once: (.., K, d) and (.., K) side by side."""
-        kept = self.size - self.outputs * self.rows.d
+        kept = self.size - self.outputs * self.matrix.d
         return np.hstack([W.reshape(len(W), -1), b[:, self.outputs - kept :]])
 
-    def _sweep(self, rows: Rows, W: Vector, b: Vector, out: Vector) -> None:
-        rows.scores_many(W, b, out)
+    def _multiply(self, matrix: Rows, W: Vector, b: Vector, out: Vector) -> None:
+        matrix.scores_many(W, b, out)
 
-    def optimize_intercept(self, point: Point) -> Point:
-        return point
-
-    @timed("planes")
-    def planes(self, point: Point) -> Planes:
-        old, room = self._choices()
-        choice, offsets, pulls = self.loss.choices(point.scores, self.bounds, room)
-        stale = np.flatnonzero(self._moved > STALE * offsets)
-        if len(stale) == len(offsets):
-            self._added = 0
-        for p in stale:
-            mine = slice(self.bounds[p], self.bounds[p + 1])
-            self._sums[p], self._moved[p], old[mine] = 0.0, 0.0, self.loss.y[mine]
-        choices = Choices(self.loss.y, self.loss.weights, old, choice, self.outputs)
-        read = self.rows.accumulate_choices(choices, self.bounds, self._sums, self._moved)
-        count("rows_read", read)
-        count("visits", read)
-        self._added += 2 * read
-        return self._as_planes(self._flat(self._sums, pulls), offsets, self._moved)
+    @timed("scores")
+    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
+        self.count_rows()
+        scores, rest = self._workspace(None), self._workspace(None)
+        column, more = self.matrix.vector(self.matrix.n), self.matrix.vector(self.matrix.n)
+        for k in range(self.outputs):
+            self._model_matrix.compensated_scores(W[k].copy(), float(b[k]), column, more)
+            scores[:, k], rest[:, k] = column, more
+        return scores, rest

@@ -1,143 +1,193 @@
-"""Risk: the data and the loss together, which is all that a solver sees.
+"""Oracle: the data and the loss together, which is all that a solver sees.
 
-R(w) = loss(X w + b). The coordinates of w are the d features and then, if there is an intercept, b. It is
-regularised like a feature, or free: then R(w) = min over b, every point carries its best b, and planes have no
-slope in b all in all. (Only `tangents` takes b as it comes.) K classes together are `cutsvm.problem.multiclass`.
+R(w) = loss(X w + b). The coordinates of w are the d features and then, if there is an intercept, b. It is regularised
+like a feature, or free: then R(w) = min over b, every point has its best b, and the slopes in b of its planes sum to 0.
+(Only `tangents` takes b as it is given.) K classes in one problem: `cutsvm.problem.multiclass`; pairs of rows:
+`cutsvm.problem.pairs`.
+
+An oracle is immutable, and never writes to its arguments. Another set of rows, another number of shards, or of threads
+is another oracle (`restrict`, `with_shards`, `with_threads`). What it keeps from call to call (`RowSums`) is a cache:
+it changes which rows are read, and results by rounding errors at most, which `Planes.errors` bounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 
 from cutsvm._native import core
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.matrix import Rows
+from cutsvm.matrix import CompressionSettings, DenseRows, Rows, SparseRows, StackedRows, StoreRows
 from cutsvm.problem.line_search import best_intercept
-from cutsvm.problem.losses import Hinge, Line, Loss, Pairwise, RowLoss
-from cutsvm.problem.losses.pairwise import TIE
+from cutsvm.problem.losses import CrammerSinger, Hinge, Line, Loss, Pairwise, RowLoss
+from cutsvm.problem.plane_sums import RowSums
 from cutsvm.problem.planes import Bundle, Planes
-from cutsvm.problem.rounding import Magnitudes, RowScale, gamma
+from cutsvm.problem.point import Intercept, Objective, Point, Supports, Tangent
+from cutsvm.problem.rounding import Magnitudes, RowScale, gamma, sum_error
 
-if TYPE_CHECKING:
-    from cutsvm.driver.path import Trail
-
-# A plane is a sum that is kept up to date by adding and subtracting rows. Its error grows with all the weight that
-# was ever moved: it is made anew once that is so many times the weight that the plane has itself.
-STALE = 50.0
-# Sums of rows are made of PIECES of a shard (core/sweep.hpp), and what is added to the length of a piece for adding up
-# pieces, parts and shards.
-PIECES, FEW_MORE = 16, 64
-BLOCK = 4096  # rows that other sums are made of
-# Slopes in b that are to sum to 0 may be off by so many times what rounding can have cost one of them.
-ROUND_OFF = 8.0
-# An objective that may be off by less than this share of it is taken as it is.
-PRECISE = 1e-10
-# One that may be off by more is improved, if w can be made longer by some of its last binary digits.
-IMPRECISE, LAST_DIGITS = 1e-6, (50, 46, 42, 36, 30)
-# A free b beyond this is no place to begin at: planes that leave b open give any, and it would take the scores' digits.
-_FAR = 1e6
+__all__ = ["Oracle", "OracleSettings"]
 
 
-class Intercept(Enum):
-    """What becomes of b: there is none, it is regularised with w, or it is free."""
+@dataclass(frozen=True)
+class OracleSettings:
+    """Constants of the arithmetic.
 
-    NONE = "none"
-    REGULARIZED = "regularized"
-    FREE = "free"
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """w with its scores, so that no pass over the data is ever repeated."""
-
-    w: Vector
-    scores: Vector
-    exact: bool = False  # the scores come from a pass at this very w, not from a blend of others
-
-
-class Objective(NamedTuple):
-    """F at the model that is returned, R there, and how far F may be off by rounding.
-
-    last_digits: how much F may change if scores do by some of their last digits.
+    stale: see `cutsvm.problem.plane_sums`.
+    pieces: a shard is summed in so many pieces (core/sweep.hpp).
+    round_off: slopes in b that have to sum to 0 may be off by so many times the rounding error of one of them.
+    precise: an objective whose rounding error is below this share of it is not recomputed in twice the precision.
+    imprecise, last_digits: one whose error is above this share is improved if w can be made longer by 2^-k, k in
+        last_digits.
+    far_intercept: a free b beyond this is no starting point: planes that leave b open give any, and the scores would
+        lose their digits.
     """
 
-    primal: float
-    loss: float
-    error: float
-    last_digits: float = 0.0
-
-    @property
-    def upper(self) -> float:
-        return self.primal + self.error
-
-
-class Tangent(NamedTuple):
-    """A point, R there, and the planes that touch it there."""
-
-    w: Vector
-    value: float
-    planes: Planes
+    stale: float = 50.0
+    pieces: int = 16
+    round_off: float = 8.0
+    precise: float = 1e-10
+    imprecise: float = 1e-6
+    last_digits: tuple[int, ...] = (50, 46, 42, 36, 30)
+    far_intercept: float = 1e6
 
 
 Own = TypeVar("Own", bound="Oracle")
 
 
+@dataclass(frozen=True, eq=False)
 class Oracle:
-    """R(w) = loss(X w + b), a sum over `shards` ranges of rows."""
+    """R(w) = loss(X w + b), a sum over shards: the ranges of rows between `bounds`.
 
-    outputs = 1  # scores that a row has
-    steepness = 1.0  # the loss changes by so many times the largest change of a score and the weight of all rows
-    tie = 0.0  # rows this far from the margin may not be counted
-    terms = 4  # of a sum, besides the features, that errors of the scores are multiplied by
-    whole = True  # these are all the rows that there are
-    apart = 0  # so many of the last rows are a shard of their own
-    # A dual vector alpha / s to begin with, for solvers that have one; they leave theirs here.
-    dual: Vector | None = None
-    trail: Trail | None = None  # what solvers share that walk over several C
-    shift: Vector | None = None  # the rows are those given less this one, m: the intercept is b + w.m then
-    origin: Oracle | None = None  # of which this is a lower bound, made of some of its rows and of means of others
-    mean_error: float = 0.0  # what the means may have lost to rounding: a bound e as of `cutsvm.problem.rounding`
+    given, shift: X is `given` less the row `shift`, m; the intercept of the model is then b - w.m.
+    origin, mean_error: R is a lower bound of the risk of `origin`, made of some of its rows and of means of others;
+        mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.rounding`.
+    n_last: so many of the last rows are a shard of their own.
+    whole: these are all the rows of the problem.
+    """
 
-    def __init__(
-        self, rows: Rows, loss: Loss, *, intercept: Intercept = Intercept.NONE, shards: int = 1, threads: int = 1
-    ) -> None:
-        self.rows, self.loss, self.intercept, self.threads = rows, loss, intercept, threads
-        self.given: Rows = rows  # as the user has them
-        self.size, self.n_free = self._coordinates()
-        self.split(shards)
+    matrix: Rows
+    loss: Loss
+    intercept: Intercept = Intercept.NONE
+    threads: int = 1
+    bounds: Ints = None  # type: ignore[assignment]  # one shard by default
+    given: Rows = None  # type: ignore[assignment]  # the matrix by default
+    shift: Vector | None = None
+    origin: Oracle | None = None
+    mean_error: float = 0.0
+    n_last: int = 0
+    whole: bool = True
+    settings: OracleSettings = OracleSettings()
 
-    def _coordinates(self) -> tuple[int, int]:
-        """How many coordinates w has, and how many of them, the last ones, are free."""
-        return self.rows.d + (self.intercept is not Intercept.NONE), int(self.intercept is Intercept.FREE)
+    outputs = 1  # scores of a row
+    steepness = 1.0  # the loss changes by at most this, times the largest change of a score, times the total weight
+    tie = 0.0  # rows this close to the margin may not be counted
+    terms = 4  # terms of a sum, besides the features, by which errors of the scores are multiplied
 
-    def over(self: Own, rows: Rows, loss: Loss, *, apart: int = 0, mean_error: float | None = None) -> Own:
-        """The same kind of risk over some rows that stand for all.
+    def __post_init__(self) -> None:
+        if self.given is None:
+            object.__setattr__(self, "given", self.matrix)
+        if self.bounds is None:
+            object.__setattr__(self, "bounds", self.shard_bounds(1))
+
+    # Its size and what it can do
+
+    @cached_property
+    def size(self) -> int:
+        """The number of coordinates of w."""
+        return self.matrix.d + (self.intercept is not Intercept.NONE)
+
+    @cached_property
+    def n_free(self) -> int:
+        """How many coordinates, the last ones, are free."""
+        return int(self.intercept is Intercept.FREE)
+
+    @property
+    def shards(self) -> int:
+        return len(self.bounds) - 1
+
+    @cached_property
+    def supports(self) -> Supports:
+        memory = isinstance(self.matrix, DenseRows | SparseRows | StackedRows)
+        disk = isinstance(self.matrix, StoreRows)
+        hinge = isinstance(self.loss, Hinge)
+        groups = isinstance(self.loss, Hinge | CrammerSinger)
+        return Supports(
+            dual=hinge and memory,
+            margin=hinge and (memory or disk),
+            working_set=groups and (disk or isinstance(self.matrix, DenseRows | SparseRows)),
+            streaming=disk,
+            scores=self.matrix.held if memory or disk else True,  # type: ignore[attr-defined]
+            pairs=isinstance(self.loss, Pairwise),
+            sparse=isinstance(self.matrix, SparseRows),
+            batch=core.POINTS if hinge else 1,
+        )
+
+    # Other oracles
+
+    def shard_bounds(self, shards: int) -> Ints:
+        """Bounds of so many shards of equal size."""
+        n = self.matrix.n - self.n_last
+        bounds = np.linspace(0, n, max(1 - (self.n_last > 0), min(shards, n)) + 1).astype(np.int64)
+        return np.append(bounds, self.matrix.n) if self.n_last else bounds
+
+    def with_shards(self: Own, shards: int) -> Own:
+        """The same with so many shards of equal size: planes have a row for each."""
+        return self.with_bounds(self.shard_bounds(shards))
+
+    def with_bounds(self: Own, bounds: Ints) -> Own:
+        """The same with the rows cut into shards at these places, from 0 to n."""
+        return self if np.array_equal(bounds, self.bounds) else replace(self, bounds=bounds)
+
+    def with_threads(self: Own, threads: int) -> Own:
+        """The same on so many threads."""
+        loss = copy(self.loss)
+        loss.threads = threads  # type: ignore[attr-defined]
+        matrix = cast("DenseRows | SparseRows", self.matrix).with_threads(threads)
+        return replace(self, matrix=matrix, loss=loss, threads=threads)
+
+    def with_fast_matrix(self: Own, settings: CompressionSettings | None = None) -> Own:
+        """The same with dense rows that are mostly zeros stored as CSR."""
+        if not isinstance(self.matrix, DenseRows):
+            return self
+        fast = self.matrix.fast() if settings is None else self.matrix.fast(settings)
+        return self if fast is self.matrix else replace(self, matrix=fast)
+
+    def restrict(self: Own, matrix: Rows, loss: Loss, *, n_last: int = 0, mean_error: float | None = None) -> Own:
+        """The same kind of risk over other rows, which represent all.
 
         mean_error: given if it is a lower bound of this risk, with means of rows among its rows.
         """
-        part = type(self)(rows, loss, intercept=self.intercept, threads=self.threads)
-        part.whole, part.apart = False, apart
-        if mean_error is not None:
-            part.origin, part.mean_error = self.origin or self, mean_error
-        return part
+        origin = None if mean_error is None else self.origin or self
+        return type(self)(
+            matrix,
+            loss,
+            self.intercept,
+            self.threads,
+            origin=origin,
+            mean_error=mean_error or 0.0,
+            n_last=n_last,
+            whole=False,
+            settings=self.settings,
+        )
 
-    def reach(self, C: float) -> float:
-        """Some minimiser of |w|^2/2 + C R has no free coordinate beyond this; of use from two of them on."""
-        return np.inf
+    # Bounds for the certificate
 
-    @cached_property
+    @property
     def magnitudes(self) -> Magnitudes:
-        """How large the rows are, those of the risk that this is a lower bound of."""
+        """Bounds on the entries of the rows, those of the risk that this is a lower bound of."""
         if self.origin is not None:
             return self.origin.magnitudes
-        return self.given.magnitudes if self.shift is None else self.rows.magnitudes
+        return self.given.magnitudes if self.shift is None else self.matrix.magnitudes
+
+    def intercept_box(self, C: float) -> float:
+        """Some minimiser of |w|^2/2 + C R has no free coordinate beyond this; used from two of them on."""
+        return np.inf
 
     def intercept_bound(self, C: float) -> float:
         """Some minimiser of |w|^2/2 + C R has |b + w.m| below this, m the centre of the rows.
@@ -149,108 +199,188 @@ class Oracle:
         return 1.0 + 1.01 * float(np.sqrt(2.0 * C * self.loss.total)) * self.magnitudes.radius
 
     def scale(self, C: float) -> RowScale:
-        """What a lower bound at C, or at any smaller one, needs to know of the rows."""
+        """What a lower bound at C, or at any smaller one, depends on besides the planes."""
         regularized = self.intercept is Intercept.REGULARIZED
         bound = self.intercept_bound(C) if self.n_free else 0.0
         return RowScale(self.magnitudes, self.outputs, self.n_free, regularized, bound)
 
-    def initial_planes(self) -> list[Planes]:
-        """Planes, besides the one at the start, that keep the reduced problem's free coordinates from running off."""
-        return []
+    def new_bundle(self, C: float) -> Bundle:
+        """An empty bundle for planes under the risk, for this C and smaller ones."""
+        return Bundle(self.size, self.n_free, lambda: self.scale(C), intercept_box=self.intercept_box(C))
 
-    def split(self, shards: int) -> None:
-        """Cuts the rows into so many shards of equal size; planes from now on have a row for each."""
-        n = self.rows.n - self.apart
-        bounds = np.linspace(0, n, max(1 - (self.apart > 0), min(shards, n)) + 1).astype(np.int64)
-        self.cut(np.append(bounds, self.rows.n) if self.apart else bounds)
-
-    def cut(self, bounds: Ints) -> None:
-        """Cuts the rows at these places, from 0 to n."""
-        shards, self.bounds = len(bounds) - 1, bounds
-        self._sums = np.zeros((shards, self.size))
-        self._slopes: tuple[Vector, Vector] | None = None  # of the last planes, all 0 at first, and of the next
-        self._moved, self._calls = np.zeros(shards), 0
-
-    @property
-    def shards(self) -> int:
-        return len(self.bounds) - 1
+    # Points
 
     def penalty(self, w: Vector) -> float:
         """|w|^2 / 2 over the regularised coordinates."""
         part = w[: self.size - self.n_free]
         return 0.5 * float(part @ part)
 
+    def at(self, w: Vector, *, out: Point | None = None) -> Point:
+        """The point w, with the best b if that is free. out: a point that is not used any more; its memory is."""
+        point = self.score(self._within_reach(w), out=out)
+        return self._with_best_intercept(point)
+
     @timed("scores")
-    def score(self, w: Vector, *, spare: Point | None = None) -> Point:
-        """The point w as it is: one pass over the data (none at w = 0)."""
-        scores = self._blank(spare)
+    def score(self, w: Vector, *, out: Point | None = None) -> Point:
+        """The point w with b as it is: one pass over the data (none at w = 0)."""
+        scores = self._workspace(out)
         W, b = self.parts(w)
         if np.any(W):
-            self.count_visits()
-            self._sweep(self.rows, W, b, scores)
+            self.count_rows()
+            self._multiply(self.matrix, W, b, scores)
         else:
             scores[:] = b
         return Point(w, scores, exact=True)
 
-    def _blank(self, spare: Point | None) -> Vector:
-        """Memory for scores."""
-        return self.rows.vector(self.rows.n) if spare is None else spare.scores
-
-    def scores_of(self, rows: Rows, w: Vector) -> Vector:
-        """The scores at w of rows of the same kind, which may be some of these."""
-        scores = np.empty(rows.n if self.outputs == 1 else (rows.n, self.outputs))
-        self._sweep(rows, *self.parts(w), scores)
-        return scores
-
-    def parts(self, w: Vector) -> tuple[Vector, Vector]:
-        """The weights of the features and the intercepts: arrays of shape (d,) and ()."""
-        b = w[self.rows.d] if self.intercept is not Intercept.NONE else 0.0
-        return np.ascontiguousarray(w[: self.rows.d]), np.asarray(b)
-
-    def _sweep(self, rows: Rows, W: Vector, b: Vector, out: Vector) -> None:
-        rows.scores(W, float(b), out)
-
-    def count_visits(self, rows: int | None = None) -> None:
-        """Counts visits to rows; a visit to all of them is a pass."""
-        many = self.rows.n if rows is None else rows
-        count("visits", many)
-        if self.whole and many >= self.rows.n:
-            count("passes")
-
-    def at(self, w: Vector, *, spare: Point | None = None) -> Point:
-        """The point w, with the best b if that is free.
-
-        spare: a point that is not needed any more, whose memory may be used.
-        """
-        return self.optimize_intercept(self.score(self._within_reach(w), spare=spare))
-
     def _within_reach(self, w: Vector) -> Vector:
-        """w without a free b that is far off."""
-        if self.intercept is Intercept.FREE and self.outputs == 1 and abs(w[-1]) > _FAR:
-            w[-1] = 0.0
-        return w
+        """w, with b = 0 where a free b is far off."""
+        if self.intercept is not Intercept.FREE or abs(w[-1]) <= self.settings.far_intercept:
+            return w
+        return np.append(w[:-1], 0.0)
 
     @timed("line_search")
-    def between(self, start: Point, end: Point, k: float, *, spare: Point | None = None) -> Point:
+    def between(self, start: Point, end: Point, k: float, *, out: Point | None = None) -> Point:
         """The point start + k (end - start), with the best b if that is free. No pass over the data."""
-        scores = self._blank(spare)
+        scores = self._workspace(out)
         core.blend(start.scores.reshape(-1), end.scores.reshape(-1), k, scores.reshape(-1), self.threads)
-        return self.optimize_intercept(Point(start.w + k * (end.w - start.w), scores))
+        return self._with_best_intercept(Point(start.w + k * (end.w - start.w), scores))
 
     @timed("line_search")
-    def optimize_intercept(self, point: Point) -> Point:
-        """The point with b moved to where the loss is lowest."""
+    def optimize_intercept(self, point: Point, *, out: Point | None = None) -> Point:
+        """The point with b moved to where the loss is lowest; `out` may be the point itself."""
         if self.intercept is not Intercept.FREE:
             return point
         shift = best_intercept(cast("Hinge", self.loss), point.scores)
-        point.w[-1] += shift
-        np.add(point.scores, shift, out=point.scores)
-        return replace(point, exact=False) if shift else point
+        w = point.w.copy()
+        w[-1] += shift
+        scores = np.add(point.scores, shift, out=self._workspace(out))
+        return Point(w, scores, exact=point.exact and not shift)
+
+    def _with_best_intercept(self, point: Point) -> Point:
+        return self.optimize_intercept(point, out=point)
 
     @timed("scores")
     def value(self, point: Point) -> float:
         """R at the point."""
         return self.loss.value(point.scores)
+
+    def along(self, start: Point, end: Point) -> Line:
+        """R on the line from start (k = 0) to end (k = 1) and beyond."""
+        return self.loss.line(start.scores, end.scores)
+
+    def covers(self, start: Point, end: Point, k: float) -> bool:
+        """Whether what `along` has returned is R as far as k; if not, it will be the next time."""
+        return True
+
+    def _workspace(self, out: Point | None) -> Vector:
+        """Memory for scores."""
+        return self.matrix.vector(self.matrix.n) if out is None else out.scores
+
+    def scores_of(self, matrix: Rows, w: Vector) -> Vector:
+        """The scores at w of other rows of the same kind."""
+        scores = np.empty(matrix.n if self.outputs == 1 else (matrix.n, self.outputs))
+        self._multiply(matrix, *self.parts(w), scores)
+        return scores
+
+    def parts(self, w: Vector) -> tuple[Vector, Vector]:
+        """The weights of the features and the intercepts: arrays of shape (d,) and ()."""
+        b = w[self.matrix.d] if self.intercept is not Intercept.NONE else 0.0
+        return np.ascontiguousarray(w[: self.matrix.d]), np.asarray(b)
+
+    def _multiply(self, matrix: Rows, W: Vector, b: Vector, out: Vector) -> None:
+        matrix.scores(W, float(b), out)
+
+    def count_rows(self, rows: int | None = None) -> None:
+        """Counts rows that are read; a reading of all rows of the problem is a pass."""
+        many = self.matrix.n if rows is None else rows
+        count("visits", many)
+        if self.whole and many >= self.matrix.n:
+            count("passes")
+
+    # Planes
+
+    @cached_property
+    def _row_sums(self) -> RowSums:
+        return RowSums(self.matrix, self.bounds, self.size, self.settings.stale)
+
+    @timed("planes")
+    def planes(self, point: Point) -> Planes:
+        """One plane per shard that touches R_p at the point: R_p(w) >= slope . w + offset for all w.
+
+        Only rows whose slope differs from the last call's are read.
+        """
+        g, free = self._row_sums.workspace, self.intercept is Intercept.FREE
+        offsets = cast("RowLoss", self.loss).slopes(point.scores, self.bounds, g, balanced=free)
+        return self._planes(g, offsets)
+
+    @timed("planes")
+    def dual_planes(self, g: Vector) -> Planes:
+        """The planes of a dual vector alpha, given as g_i = -alpha_i y_i / C with 0 <= alpha_i <= C s_i."""
+        return self._planes(g, np.add.reduceat(np.abs(g), self.bounds[:-1]))
+
+    def _planes(self, g: Vector, offsets: Vector) -> Planes:
+        sums = self._row_sums
+        self._count_planes(sums.update(g, offsets))
+        planes = self._with_errors(sums.sums.copy(), offsets, sums.moved, sums.calls)
+        return self._balanced(planes) if self.intercept is Intercept.FREE else planes
+
+    def _count_planes(self, read: int) -> None:
+        count("rows_read", read)
+        self.count_rows(read)
+
+    def _with_errors(self, slopes: Vector, offsets: Vector, added: Vector, calls: int = 0) -> Planes:
+        """Planes with bounds of their rounding errors; added: the sum of the |coefficients| ever added up."""
+        length = -(-self.matrix.n // self.settings.pieces) + calls
+        errors = sum_error(length) * added + self._slope_errors(offsets)
+        errors[-1] += self.mean_error  # means are in the last shard
+        # The offset is a sum of positive numbers: lowered by its rounding error it is a plane's again. Twice, for the
+        # weights themselves, which are products, or shares of their sum.
+        lowered = offsets * (1.0 - 2.0 * sum_error(self.matrix.n))
+        return Planes(slopes, lowered, np.column_stack([errors, errors]))
+
+    def _slope_errors(self, offsets: Vector) -> Vector:
+        """Rounding errors of the coefficients of the rows themselves, by shard: none, each is a weight."""
+        return np.zeros(len(offsets))
+
+    def _balanced(self, planes: Planes) -> Planes:
+        """Planes whose slopes in b sum to 0, if they miss it by rounding alone; else the bundle balances them."""
+        excess = float(planes.slopes[:, -1].mean())
+        if not 0.0 < abs(excess) <= self.settings.round_off * float(planes.errors[:, 1].mean()):
+            return planes
+        slopes, errors = planes.slopes.copy(), planes.errors.copy()
+        slopes[:, -1] -= excess
+        errors[:, 1] += abs(excess)
+        return Planes(slopes, planes.offsets, errors)
+
+    def initial_planes(self) -> list[Planes]:
+        """Planes, besides those at the first point, that bound the free coordinates of the reduced problem."""
+        return []
+
+    def tangents(self, ws: Sequence[Vector]) -> list[Tangent]:
+        """R with each w's own b, and its planes, at up to `supports.batch` points in one pass."""
+        ws = [self._within_reach(w) for w in ws]
+        if self.supports.batch == 1:
+            points = [self.score(w) for w in ws]
+            return [Tangent(point.w, self.value(point), self.planes(point)) for point in points]
+        return self._tangents(ws)
+
+    @timed("planes")
+    def _tangents(self, ws: Sequence[Vector]) -> list[Tangent]:
+        loss, d, many = cast("Hinge", self.loss), self.matrix.d, len(ws)
+        features, b = zip(*map(self.parts, ws), strict=True)
+        edges = core.cut_shards(self.bounds)
+        partial, heights = np.zeros(((len(edges) - 1) * many, d + 1)), np.zeros(((len(edges) - 1) * many, 2))
+        self.count_rows()
+        self.matrix.tangents(loss.signed, np.stack(features), np.array(b, dtype=np.float64), edges, partial, heights)
+        # Of all pieces of a shard: shard, piece, point.
+        slopes = partial.reshape(self.shards, -1, many, d + 1).sum(axis=1)[:, :, : self.size]
+        values, offsets = np.moveaxis(heights.reshape(self.shards, -1, many, 2).sum(axis=1), 2, 0)
+        return [
+            Tangent(w, float(values[:, k].sum()), self._with_errors(slopes[:, k].copy(), offsets[:, k], offsets[:, k]))
+            for k, w in enumerate(ws)
+        ]
+
+    # The model that is returned
 
     def model(self, w: Vector) -> tuple[Vector, Vector]:
         """The weights of the features and the intercepts as they are returned to the user."""
@@ -265,17 +395,17 @@ class Oracle:
     def objective(self, w: Vector, C: float, loss: float | None = None) -> Objective:
         """F at the model of w, from the data; loss: R there, if it is known from a pass at this very w.
 
-        Where the scores are small differences of large numbers they are computed once more in twice the digits.
+        Where the scores are small differences of large numbers they are recomputed in twice the precision.
         """
         if loss is None:
             loss = self.value(self.score(w))
         primal = self.penalty(w) + C * loss
         W, b = self.model(w)
-        rows = self._judged.magnitudes
+        rows = self._model_matrix.magnitudes
         size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
         weight = C * self.steepness * self.loss.total
         error = weight * (gamma(2 * rows.terms + self.terms + 16) * size + self.tie)
-        if error <= PRECISE * primal:
+        if error <= self.settings.precise * primal:
             return Objective(primal, loss, error)
         scores = self._compensated_scores(W, b)
         loss, penalty = self.loss.precise(*scores), self.penalty(w)
@@ -284,159 +414,28 @@ class Oracle:
         return Objective(penalty + C * loss, loss, error, weight * gamma(rows.terms + 4) * size)
 
     def refined(self, w: Vector, C: float, loss: float | None = None) -> tuple[Vector, Objective]:
-        """w, or w made longer by a few of its last digits, whichever has the lowest F that rounding allows to prove.
+        """w, or w times 1 + 2^-k, whichever has the lowest F that rounding errors allow to prove.
 
-        Rows that are on the margin up to rounding have a loss of some last digits each. If C is so large that this is
-        what F consists of, a w that is longer by as much has none.
+        A row on the margin up to rounding has a loss of some last digits. If C is so large that F consists of these, a
+        w that is longer by as much has none.
         """
         best, found = w, self.objective(w, C, loss)
-        if found.error + found.last_digits > IMPRECISE * found.primal:
-            for longer in (w * (1.0 + 2.0**-digits) for digits in LAST_DIGITS):
+        if found.error + found.last_digits > self.settings.imprecise * found.primal:
+            for longer in (w * (1.0 + 2.0**-digits) for digits in self.settings.last_digits):
                 other = self.objective(longer, C)
                 if other.upper < found.upper:
                     best, found = longer, other
         return best, found
 
-    @timed("scores")
-    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
-        """The scores in twice the digits: their sums."""
-        self.count_visits()
-        scores, rest = self._blank(None), self._blank(None)
-        self._judged.compensated_scores(W, float(b), scores, rest)
-        return scores, rest
-
     @property
-    def _judged(self) -> Rows:
-        """The rows whose scores the model is judged by."""
+    def _model_matrix(self) -> Rows:
+        """The rows that the model is applied to."""
         return self.given
 
-    def along(self, start: Point, end: Point) -> Line:
-        """R on the line from start (k = 0) to end (k = 1) and beyond."""
-        return self.loss.line(start.scores, end.scores)
-
-    def covers(self, start: Point, end: Point, k: float) -> bool:
-        """Whether what `along` has returned is R as far as k; if not, it will be the next time."""
-        return True
-
-    @timed("planes")
-    def planes(self, point: Point) -> Planes:
-        """One plane per shard that touches R_p at the point: R_p(w) >= slope . w + offset for all w.
-
-        Only rows whose slope differs from the last call's are read.
-        """
-        fresh, free = self._memory()[1], self.intercept is Intercept.FREE
-        offsets = cast("RowLoss", self.loss).slopes(point.scores, self.bounds, fresh, balanced=free)
-        return self._planes(fresh, offsets)
-
-    @property
-    def abreast(self) -> int:
-        """At so many points one reading of the rows gives R and its planes."""
-        return core.POINTS if isinstance(self.loss, Hinge) else 1
-
-    def tangents(self, ws: Sequence[Vector]) -> list[Tangent]:
-        """R with each w's own b, and its planes, at several points: `abreast` of them at most."""
-        ws = [self._within_reach(w.copy()) for w in ws]
-        if self.abreast == 1:
-            points = [self.score(w) for w in ws]
-            return [Tangent(point.w, self.value(point), self.planes(point)) for point in points]
-        return self._tangents(ws)
-
-    @timed("planes")
-    def _tangents(self, ws: Sequence[Vector]) -> list[Tangent]:
-        loss, d, many = cast("Hinge", self.loss), self.rows.d, len(ws)
-        features, b = zip(*map(self.parts, ws), strict=True)
-        edges = core.cut_shards(self.bounds)
-        partial, heights = np.zeros(((len(edges) - 1) * many, d + 1)), np.zeros(((len(edges) - 1) * many, 2))
-        self.count_visits()
-        self.rows.tangents(loss.signed, np.stack(features), np.array(b, dtype=np.float64), edges, partial, heights)
-        # Of all pieces of a shard: shard, piece, point.
-        slopes = partial.reshape(self.shards, -1, many, d + 1).sum(axis=1)[:, :, : self.size]
-        values, offsets = np.moveaxis(heights.reshape(self.shards, -1, many, 2).sum(axis=1), 2, 0)
-        return [
-            Tangent(w, float(values[:, k].sum()), self._as_planes(slopes[:, k].copy(), offsets[:, k], offsets[:, k]))
-            for k, w in enumerate(ws)
-        ]
-
-    def _as_planes(self, slopes: Vector, offsets: Vector, added: Vector) -> Planes:
-        """Planes with what rounding may have cost them; `added`: the sum of the |coefficients| ever added up."""
-        length = -(-self.rows.n // PIECES) + FEW_MORE + self._calls
-        errors = gamma(length) * added + self._slope_errors(offsets)
-        errors[-1] += self.mean_error  # means are in the last shard
-        # The offset is a sum of numbers above 0: lower by what that may be off, it is a plane's again. As much once
-        # more is for the weights themselves, which are products or shares of their sum.
-        lowered = offsets * (1.0 - 2.0 * gamma(self.rows.n + FEW_MORE))
-        return Planes(slopes, lowered, np.column_stack([errors, errors]))
-
-    def _memory(self) -> tuple[Vector, Vector]:
-        if self._slopes is None:
-            self._slopes = self.rows.vector(self.rows.n), self.rows.vector(self.rows.n)
-            self._slopes[0].fill(0.0)
-        return self._slopes
-
-    @timed("planes")
-    def plane_of(self, slopes: Vector) -> Planes:
-        """The planes that a dual vector stands for: slopes_i = -alpha_i y_i, 0 <= alpha_i <= s_i."""
-        return self._planes(slopes, np.add.reduceat(np.abs(slopes), self.bounds[:-1]))
-
-    def _planes(self, fresh: Vector, offsets: Vector) -> Planes:
-        """Sums of the rows times `fresh` over each shard, from the sums of the last call."""
-        old = self._memory()[0]
-        stale = np.flatnonzero(self._moved > STALE * offsets)
-        self._calls = 1 if len(stale) == len(offsets) else self._calls + 1
-        for p in stale:
-            self._sums[p], self._moved[p] = 0.0, 0.0
-            old[self.bounds[p] : self.bounds[p + 1]] = 0.0
-        read = self.rows.accumulate(old, fresh, self.bounds, self._sums, self._moved)
-        count("rows_read", read)
-        count("visits", read)
-        planes = self._as_planes(self._sums.copy(), offsets, self._moved)
-        return _balanced(planes) if self.intercept is Intercept.FREE else planes
-
-    def _slope_errors(self, offsets: Vector) -> Vector:
-        """What rounding may have cost the coefficients of the rows themselves, by shard: nothing, each is a weight."""
-        return np.zeros(len(offsets))
-
-
-def _balanced(planes: Planes) -> Planes:
-    """Planes whose slopes in b sum to 0, if rounding alone may have kept them from it; else the bundle sees to it."""
-    excess = float(planes.slopes[:, -1].mean())
-    if not 0.0 < abs(excess) <= ROUND_OFF * float(planes.errors[:, 1].mean()):
-        return planes
-    slopes, errors = planes.slopes.copy(), planes.errors.copy()
-    slopes[:, -1] -= excess
-    errors[:, 1] += abs(excess)
-    return Planes(slopes, planes.offsets, errors)
-
-
-def new_bundle(oracle: Oracle, C: float) -> Bundle:
-    """An empty bundle for planes under the risk, for this C and smaller ones."""
-    return Bundle(oracle.size, oracle.n_free, lambda: oracle.scale(C), reach=oracle.reach(C))
-
-
-class PairOracle(Oracle):
-    """R(w) = loss(X w) for a loss over the pairs of queries. An intercept would not change a difference of scores."""
-
-    loss: Pairwise
-    steepness = 2.0
-    terms = 2 * BLOCK  # slopes times scores, added up by blocks
-    tie = TIE
-
-    @property
-    def _judged(self) -> Rows:
-        return self.rows  # less any row: of scores only differences count
-
+    @timed("scores")
     def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
-        """From their mean the scores have more digits."""
-        mean = float(self.score(W).scores.mean())
-        return super()._compensated_scores(W, np.asarray(-mean))
-
-    def _slope_errors(self, offsets: Vector) -> Vector:
-        return self.loss.slope_errors(offsets)
-
-    def split(self, shards: int) -> None:
-        """Shards are runs of whole queries, as equal as they come."""
-        ends = np.linspace(0, self.rows.n, max(1, shards) + 1)[1:-1]
-        starts = self.loss.starts
-        after = np.searchsorted(starts, ends)
-        nearer = np.where(ends - starts[after - 1] < starts[after] - ends, starts[after - 1], starts[after])
-        self.cut(np.unique(np.concatenate([[0], nearer, [self.rows.n]])).astype(np.int64))
+        """The scores in twice the precision, as sums of two numbers."""
+        self.count_rows()
+        scores, rest = self._workspace(None), self._workspace(None)
+        self._model_matrix.compensated_scores(W, float(b), scores, rest)
+        return scores, rest

@@ -32,16 +32,16 @@ class Planes:
 class Bundle:
     """The planes so far: R(w) >= sum_p max(0, max_k slope_pk . w + offset_pk) =: R_B(w).
 
-    Planes do not depend on C, so a bundle serves every C. With two free coordinates and more, its bound
-    leans on `reach`: some minimiser of the whole objective has none of them beyond +-reach, for every C in question.
+    Planes do not depend on C, so a bundle serves every C. With two free coordinates and more, its bound depends on
+    `intercept_box`: some minimiser of the whole objective has none of them beyond it, for every C in question.
     """
 
     # A plane is idle that adds less than this share of the mean that its shard's planes add to the bound. With several
     # free coordinates planes of little weight may be what balances the others: those are kept.
     IDLE, BALANCING = 0.02, 0.001
 
-    def __init__(self, size: int, n_free: int, scale: Callable[[], RowScale], reach: float = np.inf) -> None:
-        self.n_free, self.reach = n_free, reach
+    def __init__(self, size: int, n_free: int, scale: Callable[[], RowScale], intercept_box: float = np.inf) -> None:
+        self.n_free, self.intercept_box = n_free, intercept_box
         self._scale = scale
         self._slopes = np.empty((0, size))  # grown by doubling; the first `_used` rows count
         self._offsets: Vector = np.empty(0)
@@ -137,7 +137,7 @@ class Bundle:
         if m == 0:
             return ReducedSolution(np.zeros(self._slopes.shape[1]), 0.0, 0.0, 0.0, np.empty(0), 0)
         problem = ReducedProblem(
-            self._slopes[:m], self._offsets[:m], self._shard[:m], self.n_free, self._gram_matrix(), self.reach
+            self._slopes[:m], self._offsets[:m], self._shard[:m], self.n_free, self._gram_matrix(), self.intercept_box
         )
         solution = problem.solve(C, self._care * tol, self._weights[:m])
         self._weights[:m] = solution.weights

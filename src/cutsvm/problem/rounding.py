@@ -41,6 +41,11 @@ def gamma(terms: float) -> float:
     return small / (1.0 - small) if small < 0.5 else np.inf
 
 
+def sum_error(terms: float) -> float:
+    """The same for a sum over so many rows that is made of pieces, parts and shards."""
+    return gamma(terms + 64)
+
+
 def exact_difference(a: Vector, b: Vector) -> tuple[Vector, Vector]:
     """a - b and what rounding takes from it: their sum is the difference itself (D. Knuth)."""
     difference = a - b

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cutsvm.driver.run import Solver
 from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.auto import Auto
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
+from cutsvm.solvers.protocol import Solver
 from cutsvm.solvers.sifting.solver import Sifting
 
 __all__ = ["ACCPM", "CPA", "DCD", "OCAS", "Auto", "Sifting", "resolve"]
@@ -18,7 +18,7 @@ REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifti
 def resolve(solver: str | Solver) -> Solver:
     """The solver of that name with its default settings; a configured solver is what it is."""
     if not isinstance(solver, str):
-        if callable(solver):
+        if isinstance(solver, Solver) and not isinstance(solver, type):
             return solver
         raise TypeError(f"solver: a name or a solver object expected, got {solver!r}")
     if solver in REGISTRY:

@@ -15,24 +15,23 @@ rows. `epsilon=None` leaves the end to the certified gap. The best w so far is w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from cutsvm._utils import validation
-from cutsvm._utils.types import Vector
-from cutsvm.driver.run import Iterate
 from cutsvm.problem.oracle import Oracle
-from cutsvm.problem.planes import Bundle
-from cutsvm.solvers._common import PATIENCE, QP_SHARE, begin, check_shards, cut, objective
+from cutsvm.solvers._common import PlaneSettings, begin, check_shards
 from cutsvm.solvers.bucketing.near_rows import near_rows
+from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, SolverBase
+from cutsvm.solvers.shards import choose_shards
 
 
 @dataclass(frozen=True, kw_only=True)
-class CPA:
+class CPA(SolverBase):
     """Cutting planes; `epsilon` is the paper's, in units of the mean loss per row.
 
     buckets: above 1, only rows that may have crossed the margin are read (`cutsvm.solvers.bucketing.near_rows`), and
-    there is one shard; both_sides and whiten say which rows that spares.
+    there is one shard; both_sides and whiten say which rows need not be.
     """
 
     epsilon: float | None = None
@@ -40,35 +39,32 @@ class CPA:
     buckets: int = 1
     both_sides: bool = True
     whiten: bool = True
+    planes: PlaneSettings = field(default=PlaneSettings(), repr=False)
 
     def __post_init__(self) -> None:
         check_shards(self.shards, self.buckets)
         if self.epsilon is not None:
             validation.positive("epsilon", self.epsilon)
 
-    def prepare(self, oracle: Oracle, Cs: Sequence[float]) -> list[float]:
-        """For a walk over several C: shards for the hardest, and the way up."""
-        cut(oracle, max(Cs), self.shards)
-        return sorted(Cs)
+    def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
+        """From the smallest C up, with shards for the largest."""
+        return PathOrder(sorted(Cs), choose_shards(oracle, max(Cs), self.shards, self.buckets))
 
-    def __call__(
-        self, oracle: Oracle, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
-    ) -> Iterator[Iterate]:
-        with near_rows(oracle, buckets=self.buckets, both_sides=self.both_sides, whiten=self.whiten) as near:
-            yield from self._iterate(near, C, bundle, start)
+    def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:
+        with near_rows(context, self):
+            yield from self._iterate(context, C)
 
-    def _iterate(self, oracle: Oracle, C: float, bundle: Bundle | None, start: Vector | None) -> Iterator[Iterate]:
-        bundle, best, primal = begin(oracle, C, bundle, shards=self.shards, start=start)
-        lower = bundle.proven(C)
-        yield Iterate(best.w, primal, lower, len(bundle))
+    def _iterate(self, context: FitContext, C: float) -> Iterator[Iterate]:
+        oracle, bundle, settings = context.oracle, context.bundle, self.planes
+        best = context.iterate(begin(context), C, bundle.proven(C))
+        yield best
         while True:
-            reduced = bundle.minimise(C, tol=QP_SHARE * (primal - lower))
-            lower = max(lower, reduced.lower)
-            trial = oracle.at(reduced.w)
-            excess = (oracle.value(trial) - reduced.risk) / oracle.loss.total
-            bundle.add(oracle.planes(trial))
-            bundle.drop_idle(PATIENCE)
-            if (now := objective(oracle, trial, C)) < primal:
-                best, primal = trial, now
+            reduced = bundle.minimise(C, tol=settings.qp_share * (best.primal - best.lower))  # 1
+            w = oracle.at(reduced.w)
+            excess = (oracle.value(w) - reduced.risk) / oracle.loss.total
+            bundle.add(oracle.planes(w))  # 2, 3
+            bundle.drop_idle(settings.patience)
             satisfied = self.epsilon is not None and excess <= self.epsilon
-            yield Iterate(best.w, primal, lower, len(bundle), step=1.0, satisfied=satisfied)
+            lower = max(best.lower, reduced.lower)
+            best = context.iterate(w, C, lower, step=1.0, satisfied=satisfied).or_better(best)
+            yield best

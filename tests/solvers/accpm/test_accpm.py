@@ -11,15 +11,17 @@ from scipy.optimize import minimize_scalar
 
 from cutsvm import LinearSVC
 from cutsvm._utils.timing import clock
-from cutsvm.driver.run import Status, Stop, run
+from cutsvm.driver.path import run
+from cutsvm.driver.records import Status, Stop
 from cutsvm.solvers import ACCPM, CPA, OCAS, Sifting
 from cutsvm.solvers.accpm.analytic_center import Centre, lowest
 from cutsvm.solvers.accpm.oracles import ORACLES
 from cutsvm.solvers.bucketing import buckets
-from cutsvm.solvers.bucketing.buckets import Buckets
+from cutsvm.solvers.bucketing.buckets import Buckets, BucketSettings
 from cutsvm.solvers.bucketing.score_bounds import Plain, Whitened
+from cutsvm.solvers.protocol import new_context
 from tests.support.layouts import LAYOUTS
-from tests.support.problems import long_data, risk_of, some_problem
+from tests.support.problems import SIFT_ANYTHING, iterates, long_data, oracle_of, some_problem
 from tests.support.reference import hinge, svm
 from tests.support.strategies import rng_of, seeds, some_rows
 
@@ -121,7 +123,7 @@ def everything(X, a, w):
 def test_skipped_rows_do_not_change_the_oracle(intercept, both_sides, whiten, seed, n, d, count, layout):
     rng = rng_of(seed)
     X, a = some_problem(rng, n, d)
-    oracle = risk_of(X, a, intercept, layout)
+    oracle = oracle_of(X, a, intercept, layout)
     kept = Buckets(oracle, count=count, both_sides=both_sides, whiten=whiten)
     at = rng.normal(size=oracle.size)
     kept.dispatch(at)
@@ -145,7 +147,7 @@ def test_skipped_rows_do_not_change_the_oracle(intercept, both_sides, whiten, se
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_few_rows_are_read_near_the_last_dispatch(intercept):
     X, a = long_data(4000)
-    oracle = risk_of(X, a, intercept)
+    oracle = oracle_of(X, a, intercept)
     at = run(OCAS(), oracle, 0.01, Stop(tol=1e-3)).w
     move = 1e-3 * np.ones(oracle.size)
     reads = {}
@@ -173,8 +175,8 @@ def test_scores_stay_within_their_bounds(kind, intercept, seed, n, d, layout):
     X = some_rows(rng, n, d) * 10.0 ** rng.integers(-3, 4, size=d) + rng.integers(-2, 3)
     X[:, rng.random(d) < 0.3] = 7.0  # features that are the same for all rows
     X = X.astype(np.float32).astype(np.float64)
-    oracle = risk_of(X, np.ones(n), intercept, layout)
-    moves = kind(oracle, oracle.rows)
+    oracle = oracle_of(X, np.ones(n), intercept, layout)
+    moves = kind(oracle, oracle.matrix)
     for _ in range(5):
         change = rng.normal(size=oracle.size) * 10.0 ** rng.integers(-3, 4, size=oracle.size)
         moved = np.abs(X @ change[:d] + (change[d] if oracle.size > d else 0.0))
@@ -187,17 +189,17 @@ def test_whitened_bounds_are_tight_for_similar_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     X = np.hstack([X, X[:, :1] + 1e-3 * rng.normal(size=(500, 1)) + 5.0])
-    oracle = risk_of(X, np.ones(500), "regularized")
+    oracle = oracle_of(X, np.ones(500), "regularized")
     change = np.array([1.0, 0.0, 0.0, -1.0, 5.0])
     moved = np.abs(X @ change[:4] + 5.0)
-    plain, whitened = (moves.move(change) * moves.lengths for moves in (kind(oracle, oracle.rows) for kind in KINDS))
+    plain, whitened = (moves.move(change) * moves.lengths for moves in (kind(oracle, oracle.matrix) for kind in KINDS))
     assert (moved <= whitened).all()
     assert (whitened < 0.01 * plain).all()
 
 
 def test_unprofitable_dispatch_is_postponed():
     X, a = long_data(1000)
-    kept = Buckets(risk_of(X, a), count=8)
+    kept = Buckets(oracle_of(X, a), count=8)
     rng, when = np.random.default_rng(0), []
     for sweep in range(100):
         before = kept.place
@@ -207,14 +209,14 @@ def test_unprofitable_dispatch_is_postponed():
             when.append(sweep)
         list(kept.sums(w + 100.0 * rng.normal(size=6)))
     assert when == [6, 12, 24, 48, 96]
-    assert kept.wait == 2 * buckets.K * 1000 * 16
+    assert kept.wait == 2 * kept.settings.K * 1000 * 16
 
 
 def test_rows_are_dispatched_by_the_rule_of_remark_1():
     """Not before 2 K n rows were read since the last time, and never with one bucket."""
     X, a = long_data(1000)
     for count, due in ((1, np.inf), (2, 6), (16, 6)):
-        kept = Buckets(risk_of(X, a), count=count)
+        kept = Buckets(oracle_of(X, a), count=count)
         w = np.ones(6)
         with clock() as time:
             for sweeps in range(20):
@@ -227,7 +229,7 @@ def test_rows_are_dispatched_by_the_rule_of_remark_1():
 def test_long_and_zero_rows_are_in_their_buckets():
     """A row without features and without b keeps its loss wherever w goes."""
     X, a = np.array([[0.0], [3.0], [-0.1], [0.0]]), np.array([1.0, 1.0, -1.0, 0.0])
-    kept = Buckets(risk_of(X, a, "none"), count=4, both_sides=True)
+    kept = Buckets(oracle_of(X, a, "none"), count=4, both_sides=True)
     kept.dispatch(np.array([2.0]))
     for w in ([2.0], [2.5], [-7.0]):
         assert list(kept.sums(np.array(w)))[-1].loss == pytest.approx(everything(X, a, np.array(w))[0])
@@ -235,11 +237,11 @@ def test_long_and_zero_rows_are_in_their_buckets():
 
 @given(n=st.integers(1, 5000))
 def test_runs_are_short_at_first(n):
-    lengths = np.diff(buckets._runs(n))
+    lengths = np.diff(buckets._runs(n, BucketSettings()))
     assert lengths.sum() == n
     assert (lengths > 0).all()
-    assert lengths.max() <= -(-n // buckets.LONG)
-    assert lengths[0] == max(1, n // buckets.SHORT)
+    assert lengths.max() <= -(-n // BucketSettings().last_run)
+    assert lengths[0] == max(1, n // BucketSettings().first_run)
 
 
 # The oracles
@@ -251,7 +253,7 @@ def test_runs_are_short_at_first(n):
 def test_cuts_keep_the_solution(intercept, form, dispatched, early, seed, n, d):
     rng = rng_of(seed)
     X, a = some_problem(rng, n, d)
-    oracle, C = risk_of(X, a, intercept), 10.0 ** rng.uniform(-2, 2)
+    oracle, C = oracle_of(X, a, intercept), 10.0 ** rng.uniform(-2, 2)
     kept = Buckets(oracle, count=6, both_sides=bool(rng.integers(2)), runs=early)
     cut = ORACLES[form](kept, C, early=early)
     if dispatched:
@@ -287,7 +289,7 @@ def test_cuts_keep_the_solution(intercept, form, dispatched, early, seed, n, d):
 def test_cut_at_z_below_zero():
     """Where nothing is lost, R - z <= 0 still says z >= 0."""
     X, a = separable()
-    oracle = risk_of(X, a, "none")
+    oracle = oracle_of(X, a, "none")
     cut = ORACLES["I2"](Buckets(oracle, count=1, runs=True), 1.0, early=True)
     answer = cut(np.array([1.0, 0.0, 0.0, 0.0, -0.5]))
     assert_array_equal(answer.gradient, [0.0, 0.0, 0.0, 0.0, -1.0])
@@ -298,7 +300,7 @@ def test_early_return_reads_fewer_rows():
     read = {}
     for early in (False, True):
         with clock() as time:
-            list(islice(ACCPM(formulation="I2", buckets=1, early_return=early)(risk_of(X, a), 10.0), 60))
+            list(islice(iterates(ACCPM(formulation="I2", buckets=1, early_return=early), oracle_of(X, a), 10.0), 60))
         read[early] = time.counts["visits"] - time.counts["rows_read"]
     assert read[True] < 0.7 * read[False]
 
@@ -316,7 +318,7 @@ def test_all_formulations_have_the_same_solution(form, intercept, layout):
     low, high = svm.optimum(X, a, 10.0, intercept)
     for early in (True, False):
         solver = ACCPM(formulation=form, early_return=early)
-        result = run(solver, risk_of(X, a, intercept, layout), 10.0, Stop(tol=1e-6))
+        result = run(solver, oracle_of(X, a, intercept, layout), 10.0, Stop(tol=1e-6))
         assert result.status is Status.CONVERGED
         assert result.primal <= high * (1 + 1e-5)
         assert low * (1 - 1e-5) <= result.lower <= high * (1 + 1e-9)
@@ -334,7 +336,7 @@ def test_all_kinds_of_data(kind, form, intercept):
     if kind == "sorted":
         X, a = X[np.argsort(a)], np.sort(a)
     low, high = svm.optimum(X, a, C, intercept)
-    result = run(ACCPM(formulation=form, both_sides=True), risk_of(X, a, intercept), C, Stop(tol=1e-5))
+    result = run(ACCPM(formulation=form, both_sides=True), oracle_of(X, a, intercept), C, Stop(tol=1e-5))
     assert result.status is Status.CONVERGED
     assert result.primal <= high * (1 + 2e-5)
     assert low * (1 - 2e-5) <= result.lower <= high * (1 + 1e-9)
@@ -346,7 +348,7 @@ def test_fewer_cuts_than_features(form):
     rng = np.random.default_rng(0)
     X, a = rng.normal(size=(200, 150)), np.tile([1.0, -1.0], 100)
     X[:, 0] += a
-    result = run(ACCPM(formulation=form), risk_of(X, a, "regularized"), 1e-3, Stop(tol=1e-2))
+    result = run(ACCPM(formulation=form), oracle_of(X, a, "regularized"), 1e-3, Stop(tol=1e-2))
     assert result.status is Status.CONVERGED
     assert result.primal <= svm.optimum(X, a, 1e-3, "regularized")[1] * 1.02
 
@@ -356,7 +358,7 @@ def test_fewer_cuts_than_features(form):
 def test_classes_that_overlap_cannot_be_separated(C, intercept):
     X, a = long_data(500, 3)
     with pytest.raises(ValueError, match=r'The classes overlap, or C=.* use formulation="I1" or "I2"'):
-        run(ACCPM(formulation="E"), risk_of(X, a, intercept), C, Stop(tol=1e-6))
+        run(ACCPM(formulation="E"), oracle_of(X, a, intercept), C, Stop(tol=1e-6))
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -364,28 +366,30 @@ def test_one_inseparable_row(intercept):
     X, a = separable(400)
     X, a = np.vstack([X, X[7]]), np.append(a, -a[7])
     with pytest.raises(ValueError, match="no plane that separates the classes is a solution"):
-        run(ACCPM(formulation="E"), risk_of(X, a, intercept), 100.0, Stop(tol=1e-6))
+        run(ACCPM(formulation="E"), oracle_of(X, a, intercept), 100.0, Stop(tol=1e-6))
 
 
 def test_small_C_skips_separation():
     X, a = separable()
     with pytest.raises(ValueError, match=r"C=0\.0001 is too small"):
-        run(ACCPM(formulation="E"), risk_of(X, a, "regularized"), 1e-4, Stop(tol=1e-6))
+        run(ACCPM(formulation="E"), oracle_of(X, a, "regularized"), 1e-4, Stop(tol=1e-6))
 
 
 def test_separation_starts_without_planes():
     X, a = separable()
-    oracle, bundle = risk_of(X, a), None
+    oracle, bundle = oracle_of(X, a), None
     with pytest.raises(ValueError, match="begins without planes"):
         bundle = _filled(oracle)
-        next(ACCPM(formulation="E")(oracle, 1.0, bundle))
+        next(iterates(ACCPM(formulation="E"), oracle, 1.0, bundle=bundle))
 
 
 def _filled(oracle):
     """A bundle with the plane at 0."""
     from cutsvm.solvers._common import begin
 
-    return begin(oracle, 1.0, None, shards=1, start=None)[0]
+    context = new_context(OCAS(shards=1), oracle, [1.0])
+    begin(context)
+    return context.bundle
 
 
 @pytest.mark.slow
@@ -394,7 +398,7 @@ def test_threads_do_not_change_a_bit(form, overlapping):
     X, y = overlapping
     results = []
     for threads in (1, 2, 3):
-        oracle = risk_of(np.vstack([X] * 4), np.tile(y, 4).astype(float), "free", threads=threads)
+        oracle = oracle_of(np.vstack([X] * 4), np.tile(y, 4).astype(float), "free", threads=threads)
         results.append(run(ACCPM(formulation=form, both_sides=True), oracle, 0.01, Stop(tol=1e-3)))
     for other in results[1:]:
         assert_array_equal(results[0].w, other.w)
@@ -406,7 +410,7 @@ def test_threads_do_not_change_a_bit(form, overlapping):
 def test_the_papers_stop_test(form, overlapping):
     """The mean distance from the cuts; exp(-12) is where the paper stops, with an answer as good as any."""
     X, y = overlapping
-    oracle = risk_of(X, y.astype(float), "regularized")
+    oracle = oracle_of(X, y.astype(float), "regularized")
     result = run(ACCPM(formulation=form, epsilon=np.exp(-12.0)), oracle, 0.01, Stop(tol=1e-15))
     assert result.status is Status.EPSILON
     assert result.status.converged
@@ -439,7 +443,7 @@ def test_buckets_do_not_change_the_answer(form, intercept, overlapping):
     found = []
     for more in ({"buckets": 1}, {}, {"both_sides": True}, {"both_sides": True, "whiten": True}):
         solver = ACCPM(formulation=form, **more)
-        found.append(run(solver, risk_of(X, y.astype(float), intercept), 0.01, Stop(tol=1e-5)))
+        found.append(run(solver, oracle_of(X, y.astype(float), intercept), 0.01, Stop(tol=1e-5)))
     assert_allclose([result.primal for result in found], found[0].primal, rtol=1e-5)
     if form == "I1":
         assert max(result.n_iter for result in found) <= 1.1 * min(result.n_iter for result in found)
@@ -448,9 +452,9 @@ def test_buckets_do_not_change_the_answer(form, intercept, overlapping):
 @pytest.mark.parametrize("form", ["I1", "I2"])
 def test_a_start_near_the_solution_is_kept(form, overlapping):
     X, y = overlapping
-    oracle = risk_of(X, y.astype(float), "free")
+    oracle = oracle_of(X, y.astype(float), "free")
     best = run(OCAS(), oracle, 0.01, Stop(tol=1e-6))
-    for iterate in islice(ACCPM(formulation=form)(oracle, 0.01, start=best.w), 50):
+    for iterate in islice(iterates(ACCPM(formulation=form), oracle, 0.01, start=best.w), 50):
         assert iterate.primal <= best.primal * (1 + 1e-12)
         assert iterate.lower <= best.primal
     assert iterate.gap < 0.02
@@ -458,16 +462,16 @@ def test_a_start_near_the_solution_is_kept(form, overlapping):
 
 def test_zero_gap_ends_the_solver():
     X, a = separable(20, 2)
-    result = run(ACCPM(), risk_of(X, a, "none"), 1.0, Stop(tol=1e-300))
+    result = run(ACCPM(), oracle_of(X, a, "none"), 1.0, Stop(tol=1e-300))
     assert result.status is Status.PRECISION
     assert result.gap < 1e-9
 
 
-def test_inside_sifting(sift_anything):
+def test_inside_sifting():
     X, a = long_data(3000)
-    result = run(Sifting(inner=ACCPM(buckets=1)), risk_of(X, a, "free"), 0.01, Stop(tol=1e-3))
+    result = run(Sifting(inner=ACCPM(buckets=1), settings=SIFT_ANYTHING), oracle_of(X, a, "free"), 0.01, Stop(tol=1e-3))
     assert result.status is Status.CONVERGED
-    assert result.primal == pytest.approx(run(OCAS(), risk_of(X, a, "free"), 0.01, Stop(tol=1e-4)).primal, rel=2e-3)
+    assert result.primal == pytest.approx(run(OCAS(), oracle_of(X, a, "free"), 0.01, Stop(tol=1e-4)).primal, rel=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -485,15 +489,15 @@ def test_bad_settings_are_named(bad, message):
 
 
 def test_multiclass_losses_raise():
-    from tests.support.problems import joint_risk, many_classes
+    from tests.support.problems import many_classes, multiclass_oracle_of
 
     with pytest.raises(TypeError, match="a hinge loss expected"):
-        next(ACCPM()(joint_risk(*many_classes(50)), 1.0))
+        next(iterates(ACCPM(), multiclass_oracle_of(*many_classes(50)), 1.0))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout(layout):
     X, a = long_data(500, 3)
     X = np.round(X * 4) / 4  # the same in float32
-    result = run(ACCPM(), risk_of(X, a, "free", layout), 0.01, Stop(tol=1e-3))
-    assert result.primal == pytest.approx(run(CPA(), risk_of(X, a, "free"), 0.01, Stop(tol=1e-4)).primal, rel=2e-3)
+    result = run(ACCPM(), oracle_of(X, a, "free", layout), 0.01, Stop(tol=1e-3))
+    assert result.primal == pytest.approx(run(CPA(), oracle_of(X, a, "free"), 0.01, Stop(tol=1e-4)).primal, rel=2e-3)

@@ -12,15 +12,18 @@ import cutsvm
 from cutsvm import LinearSVC
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.timing import clock
-from cutsvm.driver.run import Status, Stop, run
+from cutsvm.driver.path import run
+from cutsvm.driver.records import Status, Stop
 from cutsvm.io import temporary_stores
 from cutsvm.matrix import StoreRows, as_rows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Oracle
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
 from cutsvm.solvers import ACCPM, OCAS
 from cutsvm.solvers.accpm.oracles import ORACLES
 from cutsvm.solvers.bucketing.bucket_files import BucketFiles, buckets_of
 from cutsvm.solvers.bucketing.buckets import Buckets
+from tests.support.problems import iterates
 
 INTERCEPTS = ["none", "regularized", "free"]
 KINDS = {"dense": lambda X: X, "csr": sparse.csr_matrix}
@@ -85,7 +88,7 @@ def test_the_same_sums(both, intercept, whiten, runs):
             assert all(low.high <= high.low for low, high in zip(disk.parts, disk.parts[1:], strict=False))
             assert sum(part.totals is not None for part in disk.parts) >= 2
     disk.close()
-    assert folders(disk.rows) == ["rows.store"]
+    assert folders(disk.matrix) == ["rows.store"]
 
 
 def test_few_rows_are_read_near_the_last_dispatch(both):
@@ -117,13 +120,13 @@ def test_the_same_answer(both, form, intercept):
         last = theirs.history[-1]
         assert last["rows_written"] == mine.history[-1]["rows_written"] or form == "I2"
         assert last["visits"] - last["rows_read"] <= 1.1 * (mine.history[-1]["visits"] - mine.history[-1]["rows_read"])
-    assert folders(oracle.rows) == ["rows.store"]
+    assert folders(oracle.matrix) == ["rows.store"]
 
 
 def test_the_same_iterates(both):
     """(I1) reads all rows that matter at every point: bounds agree to rounding as long as the centres do."""
     memory, disk = both("regularized")
-    mine, theirs = (islice(ACCPM(buckets=4)(oracle, 0.01), 25) for oracle in (memory, disk))
+    mine, theirs = (islice(iterates(ACCPM(buckets=4), oracle, 0.01), 25) for oracle in (memory, disk))
     for a, b in zip(mine, theirs, strict=True):
         assert b.primal == pytest.approx(a.primal, rel=1e-9)
         assert b.lower == pytest.approx(a.lower, rel=1e-9, abs=1e-9)
@@ -159,12 +162,12 @@ def test_oracles_name_the_same_row(both):
 @pytest.mark.parametrize("when", ["stopped", "error", "let go"])
 def test_files_are_removed(both, when):
     _, disk = both("free")
-    solver, before = ACCPM(), folders(disk.rows)
+    solver, before = ACCPM(), folders(disk.matrix)
     if when == "error":
 
         def callback(record):
             if record.rows_written:
-                assert len(folders(disk.rows)) == 2
+                assert len(folders(disk.matrix)) == 2
                 raise RuntimeError("stop")
 
         with pytest.raises(RuntimeError, match="stop"):
@@ -172,11 +175,11 @@ def test_files_are_removed(both, when):
     elif when == "stopped":
         assert run(solver, disk, 0.1, Stop(tol=1e-9, max_iter=30)).history[-1]["rows_written"]
     else:
-        iterates = solver(disk, 0.1)
-        list(islice(iterates, 30))
-        assert len(folders(disk.rows)) == 2
-        del iterates
-    assert folders(disk.rows) == before
+        running = iterates(solver, disk, 0.1)
+        list(islice(running, 30))
+        assert len(folders(disk.matrix)) == 2
+        del running
+    assert folders(disk.matrix) == before
 
 
 def test_buckets_fall_back_to_the_temporary_folder(both, monkeypatch, tmp_path):
@@ -207,7 +210,7 @@ def test_full_disk_raises(both, monkeypatch):
         DataError, match=r"No space left on device: no room for the rows in buckets, .* buckets=1 needs none"
     ):
         run(ACCPM(), disk, 0.1, Stop(tol=1e-9))
-    assert folders(disk.rows) == ["rows.store"]
+    assert folders(disk.matrix) == ["rows.store"]
 
 
 def test_the_estimator_trains_from_a_store(tmp_path):

@@ -7,14 +7,25 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import cutsvm
-from cutsvm.driver.run import Status, Stop, run
+from cutsvm.driver.path import run
+from cutsvm.driver.records import Status, Stop
 from cutsvm.matrix import StoreRows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Intercept, Oracle
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
 from cutsvm.solvers import CPA, OCAS, Sifting
 from cutsvm.solvers._common import Exact, search
 from cutsvm.solvers.bucketing.near_rows import NearRowsOracle, near_rows
-from tests.support.problems import joint_risk, long_data, many_classes, risk_of, some_problem
+from cutsvm.solvers.protocol import new_context
+from tests.support.problems import (
+    SIFT_ANYTHING,
+    iterates,
+    long_data,
+    many_classes,
+    multiclass_oracle_of,
+    oracle_of,
+    some_problem,
+)
 from tests.support.strategies import rng_of, seeds
 
 INTERCEPTS = ["none", "regularized", "free"]
@@ -28,9 +39,12 @@ def test_same_values_and_planes(intercept, both_sides, whiten, seed, n, d, layou
     rng = rng_of(seed)
     X, a = some_problem(rng, n, d)
     a[:2] = 1.0, -1.0  # without one of the labels a free b has no place
-    whole = risk_of(X, a, intercept, layout)
+    whole = oracle_of(X, a, intercept, layout)
     scale = np.abs(a).sum() * (1.0 + np.abs(X).max())
-    with near_rows(whole, buckets=8, both_sides=both_sides, whiten=whiten) as near:
+    solver = OCAS(buckets=8, both_sides=both_sides, whiten=whiten)
+    context = new_context(solver, whole, [1.0])
+    with near_rows(context, solver):
+        near = context.oracle
         assert isinstance(near, NearRowsOracle)
         at = rng.normal(size=whole.size)
         old = near.at(at.copy())  # made before the dispatch, asked for after it
@@ -59,10 +73,13 @@ def test_line_search_leaves_the_near_rows(intercept, seed, n, short):
     rng = rng_of(seed)
     X, a = some_problem(rng, n, 3)
     a[:2] = 1.0, -1.0
-    whole, C = risk_of(X, a, intercept), 1.0
+    whole, C = oracle_of(X, a, intercept), 1.0
     start, end = rng.normal(size=whole.size), rng.normal(size=whole.size)
     end = start + short * (end - start)
-    with near_rows(whole, buckets=8, both_sides=True, whiten=False) as near:
+    solver = OCAS(buckets=8, whiten=False)
+    context = new_context(solver, whole, [1.0])
+    with near_rows(context, solver):
+        near = context.oracle
         near.buckets.dispatch(start)
         points = [oracle.score(w.copy()) for w in (start, end) for oracle in (near, whole)]
         mine, theirs = search(near, points[0], points[2], C, Exact()), search(whole, points[1], points[3], C, Exact())
@@ -79,8 +96,8 @@ def F(oracle, w, C):
 @pytest.mark.parametrize("more", [{"both_sides": False, "whiten": False}, {"whiten": False}, {}])
 def test_buckets_do_not_change_the_answer(solver, more, intercept):
     X, a = long_data(3000, 4)
-    plain = run(solver(shards=1), risk_of(X, a, intercept), 0.1, Stop(tol=1e-5))
-    near = run(solver(buckets=16, **more), risk_of(X, a, intercept), 0.1, Stop(tol=1e-5))
+    plain = run(solver(shards=1), oracle_of(X, a, intercept), 0.1, Stop(tol=1e-5))
+    near = run(solver(buckets=16, **more), oracle_of(X, a, intercept), 0.1, Stop(tol=1e-5))
     for mine, other in ((plain, near), (near, plain)):
         assert mine.status is Status.CONVERGED
         assert mine.lower <= other.primal
@@ -101,18 +118,20 @@ def test_from_a_store(solver, tmp_path):
     oracle = Oracle(StoreRows(store), Hinge(a), intercept=Intercept.FREE)
     near = run(solver(buckets=8), oracle, 0.1, Stop(tol=1e-5))
     assert near.primal == pytest.approx(
-        run(solver(shards=1), risk_of(X, a, "free"), 0.1, Stop(tol=1e-5)).primal, rel=1e-5
+        run(solver(shards=1), oracle_of(X, a, "free"), 0.1, Stop(tol=1e-5)).primal, rel=1e-5
     )
     assert near.history[-1]["rows_written"] >= len(a)
     assert [path.name for path in tmp_path.iterdir()] == ["rows.store"]
 
 
 @pytest.mark.parametrize("solver", [CPA, OCAS])
-def test_inside_sifting(solver, sift_anything):
+def test_inside_sifting(solver):
     X, a = long_data(3000)
-    result = run(Sifting(inner=solver(buckets=8)), risk_of(X, a, "free"), 0.01, Stop(tol=1e-4))
+    result = run(
+        Sifting(inner=solver(buckets=8), settings=SIFT_ANYTHING), oracle_of(X, a, "free"), 0.01, Stop(tol=1e-4)
+    )
     assert result.status is Status.CONVERGED
-    assert result.primal == pytest.approx(run(OCAS(), risk_of(X, a, "free"), 0.01, Stop(tol=1e-5)).primal, rel=2e-4)
+    assert result.primal == pytest.approx(run(OCAS(), oracle_of(X, a, "free"), 0.01, Stop(tol=1e-5)).primal, rel=2e-4)
 
 
 @pytest.mark.parametrize("solver", [CPA, OCAS])
@@ -122,14 +141,17 @@ def test_invalid_arguments_raise(solver):
     with pytest.raises(ValueError, match="buckets=0"):
         solver(buckets=0)
     with pytest.raises(TypeError, match="a hinge loss expected"):
-        next(solver(buckets=8)(joint_risk(*many_classes(50)), 1.0))
+        next(iterates(solver(buckets=8), multiclass_oracle_of(*many_classes(50)), 1.0))
 
 
 def test_points_keep_their_precision():
     """Scores that are blended again and again do not drift from those of the rows."""
     X, a = long_data(2000, 4)
-    whole = risk_of(X, a, "free")
-    with near_rows(whole, buckets=8, both_sides=True, whiten=True) as near:
+    whole = oracle_of(X, a, "free")
+    solver = OCAS(buckets=8)
+    context = new_context(solver, whole, [1.0])
+    with near_rows(context, solver):
+        near = context.oracle
         rng = np.random.default_rng(0)
         point = near.at(np.zeros(whole.size))
         for _ in range(40):

@@ -11,12 +11,13 @@ import cutsvm
 from cutsvm import LinearSVC
 from cutsvm._utils import memory
 from cutsvm._utils.errors import DataError
-from cutsvm.driver.run import Status, Stop, run
+from cutsvm.driver.path import run
+from cutsvm.driver.records import Status, Stop
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import StoreRows
 from cutsvm.solvers import OCAS, Sifting
 from cutsvm.solvers.sifting.full_pass import HeldPass, StreamedPass, full_pass
-from tests.support.problems import from_disk, joint_risk, long_data, risk_of
+from tests.support.problems import from_disk, long_data, multiclass_oracle_of, oracle_of
 
 INTERCEPTS = ["none", "regularized", "free"]
 
@@ -28,7 +29,7 @@ def test_same_answer_as_with_scores_in_memory(intercept, layout, room):
     X, a = long_data()
     results = [
         run(Sifting(), oracle, 100.0 / len(a), Stop(tol=1e-6))
-        for oracle in (from_disk(risk_of(X, a, intercept, layout), room), risk_of(X, a, intercept, layout))
+        for oracle in (from_disk(oracle_of(X, a, intercept, layout), room), oracle_of(X, a, intercept, layout))
     ]
     ours, held = results
     assert ours.status is held.status is Status.CONVERGED
@@ -39,7 +40,7 @@ def test_same_answer_as_with_scores_in_memory(intercept, layout, room):
 def test_little_memory_takes_few_passes():
     """One pass to sample, one to build the working set, one or two to verify."""
     X, a = long_data()
-    result = run(Sifting(), from_disk(risk_of(X, a), 1500), 100.0 / len(a), Stop(tol=1e-3))
+    result = run(Sifting(), from_disk(oracle_of(X, a), 1500), 100.0 / len(a), Stop(tol=1e-3))
     assert result.status is Status.CONVERGED
     assert result.history[-1]["passes"] <= 4
 
@@ -50,7 +51,10 @@ def test_several_classes():
     y = np.argmax(X[:, :3] + 0.5 * rng.normal(size=(30_000, 3)), axis=1)
     results = [
         run(solver, oracle, 1e-3, Stop(tol=1e-4))
-        for solver, oracle in ((Sifting(), from_disk(joint_risk(X, y), 6000)), (OCAS(), joint_risk(X, y)))
+        for solver, oracle in (
+            (Sifting(), from_disk(multiclass_oracle_of(X, y), 6000)),
+            (OCAS(), multiclass_oracle_of(X, y)),
+        )
     ]
     assert all(result.status is Status.CONVERGED for result in results)
     assert results[0].primal == pytest.approx(results[1].primal, rel=2e-4)
@@ -58,8 +62,8 @@ def test_several_classes():
 
 def test_scores_are_held_or_streamed():
     X, a = long_data()
-    assert isinstance(full_pass(risk_of(X, a), 1.0), HeldPass)
-    assert isinstance(full_pass(from_disk(risk_of(X, a)), 1.0), StreamedPass)
+    assert isinstance(full_pass(oracle_of(X, a), 1.0), HeldPass)
+    assert isinstance(full_pass(from_disk(oracle_of(X, a)), 1.0), StreamedPass)
 
 
 @pytest.fixture(scope="module")

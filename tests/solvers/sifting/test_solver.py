@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from cutsvm.driver.run import Status, Stop, run
-from cutsvm.problem.oracle import new_bundle
+from cutsvm.driver.path import Fit, fit_path, run
+from cutsvm.driver.records import Status, Stop
 from cutsvm.solvers import OCAS, Sifting
-from cutsvm.solvers.sifting import solver as sifting
 from cutsvm.solvers.sifting.full_pass import HeldPass
-from tests.support.problems import long_data, risk_of
+from cutsvm.solvers.sifting.sample import draw_sample
+from cutsvm.solvers.sifting.settings import SiftingSettings
+from tests.support.problems import iterates, long_data, oracle_of
 from tests.support.strategies import rng_of, seeds
 
 INTERCEPTS = ["none", "regularized", "free"]
@@ -30,7 +31,7 @@ def test_working_set_risk_is_below_the_risk(intercept, seed, n, d, band):
     rng = rng_of(seed)
     X, a = rng.normal(size=(n, d)), rng.choice([-2.0, -1.0, 0.0, 0.5, 1.0], size=n)
     a[:2] = 1.0, -1.0
-    full = risk_of(X, a, intercept)
+    full = oracle_of(X, a, intercept)
     size = full.size
     reference = full.score(rng.normal(size=size))
     whole = HeldPass(full, 1.0)
@@ -56,11 +57,11 @@ def test_planes_stay_valid_when_rows_join(intercept, seed, n, shards):
     """Old and new planes in one bundle bound the risk from below."""
     rng = rng_of(seed)
     X, a = rng.normal(size=(n, 3)), rng.choice([-1.0, 1.0, 2.0], size=n)
-    full = risk_of(X, a, intercept)
+    full = oracle_of(X, a, intercept)
     whole = HeldPass(full, 1.0)
     working_set = whole.near(full.score(rng.normal(size=full.size)), 0.3)
-    working_set.oracle.split(shards)
-    bundle = new_bundle(full, 1.0)
+    working_set.oracle = working_set.oracle.with_shards(shards)
+    bundle = full.new_bundle(1.0)
     for _ in range(4):
         w = rng.normal(size=full.size)
         bundle.add(working_set.oracle.planes(working_set.oracle.score(w.copy())))
@@ -78,9 +79,8 @@ def test_tangents_touch_the_risk_and_stay_below(intercept, seed, n, shards, poin
     rng = rng_of(seed)
     X, a = rng.normal(size=(n, 3)), rng.choice([-2.0, -1.0, 0.0, 1.0], size=n)
     a[:2] = 1.0, -1.0
-    oracle = risk_of(X, a, intercept)
-    oracle.split(shards)
-    ws = rng.normal(size=(min(points, oracle.abreast), oracle.size))
+    oracle = oracle_of(X, a, intercept).with_shards(shards)
+    ws = rng.normal(size=(min(points, oracle.supports.batch), oracle.size))
     others, round_off = rng.normal(size=(5, oracle.size)), 1e-9 * (1.0 + oracle.loss.total)
     for w, (at, height, planes) in zip(ws, oracle.tangents(list(ws)), strict=True):
         assert_array_equal(at[:3], w[:3])
@@ -101,7 +101,8 @@ def test_same_objective_as_the_inner_solver(kind, intercept, layout):
     if kind == "sorted":
         X, a = X[np.argsort(a, kind="stable")], np.sort(a)
     results = [
-        run(solver, risk_of(X, a, intercept, layout), 100.0 / len(a), Stop(tol=1e-4)) for solver in (Sifting(), OCAS())
+        run(solver, oracle_of(X, a, intercept, layout), 100.0 / len(a), Stop(tol=1e-4))
+        for solver in (Sifting(), OCAS())
     ]
     working_set, plain = results
     assert working_set.status is Status.CONVERGED
@@ -112,8 +113,8 @@ def test_same_objective_as_the_inner_solver(kind, intercept, layout):
 
 def test_sample_contains_rare_classes():
     X, a = long_data(positives=0.002)
-    oracle = risk_of(X, a)
-    sample = sifting.draw(oracle, 500, np.random.default_rng(0))
+    oracle = oracle_of(X, a)
+    sample = draw_sample(oracle, 500, np.random.default_rng(0), SiftingSettings())
     signed = sample.loss.signed
     assert np.count_nonzero(signed > 0) == 60  # all there are
     for side in (1.0, -1.0):  # and they weigh what they weigh in all
@@ -126,21 +127,21 @@ def test_falls_back_to_the_inner_solver(n, d):
     X = np.zeros((n, d), dtype=np.float32)
     X[:, :3] = rng.normal(size=(n, 3))
     a = np.where(X[:, 0] > 0, 1.0, -1.0)
-    both = [list(islice(solver(risk_of(X, a, layout="csr"), 1.0), 3)) for solver in (Sifting(), OCAS())]
+    both = [list(islice(iterates(solver, oracle_of(X, a, layout="csr"), 1.0), 3)) for solver in (Sifting(), OCAS())]
     for one, other in zip(*both, strict=True):
         assert np.array_equal(one.w, other.w)
 
 
 def test_long_sample_is_not_a_stall():
     X, a = long_data()
-    result = run(Sifting(inner=OCAS(shards=1)), risk_of(X, a), 10.0, Stop(tol=1e-3, patience=3))
+    result = run(Sifting(inner=OCAS(shards=1)), oracle_of(X, a), 10.0, Stop(tol=1e-3, patience=3))
     assert result.status is Status.CONVERGED
 
 
 def test_start_replaces_the_sample():
     X, a = long_data()
-    first = run(Sifting(), risk_of(X, a), 0.01, Stop(tol=1e-4))
-    again = run(Sifting(), risk_of(X, a), 0.01, Stop(tol=1e-4), start=first.w)
+    first = run(Sifting(), oracle_of(X, a), 0.01, Stop(tol=1e-4))
+    (again,), _ = fit_path(Sifting(), oracle_of(X, a), [0.01], Fit(Stop(tol=1e-4), start=first.w))
     assert again.status is Status.CONVERGED
     assert again.history[-1]["visits"] < first.history[-1]["visits"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 from cutsvm.problem.line_search.approximate import GCA, GCA2, TCA, Curve
 from cutsvm.problem.line_search.breakpoints import best_intercept, exact, lowest
 from cutsvm.problem.line_search.tangents import by_tangents
-from cutsvm.problem.losses import BreakpointLine, Line, PairLine
+
+if TYPE_CHECKING:
+    from cutsvm.problem.losses import Line
 
 __all__ = [
     "GCA",
@@ -25,7 +27,7 @@ __all__ = [
 
 
 class Search(Protocol):
-    """Made anew for each run of a solver: what one search has found, the next may begin with."""
+    """One is made for each run of a solver: a search may begin with what the last one has found."""
 
     def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
         """A k in [0, 100] where f(k) = loss(f + k t) + base + tilt k + curvature k^2 / 2 is low; f(k) <= f(0).
@@ -35,19 +37,14 @@ class Search(Protocol):
 
 
 class Exact:
-    """The exact search, or where kinks are too many to count one as good; each begins where the last one ended."""
+    """The exact search, or a nearly exact one where breakpoints are too many; each begins where the last one ended."""
 
     def __init__(self) -> None:
         self.last = 1.0
 
     def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
-        if hasattr(line, "crossing"):  # isinstance of a protocol takes as long as a sweep over few rows
-            self.last = exact(cast("BreakpointLine", line), tilt, curvature, self.last)
-            return self.last
-        few = cast("PairLine", line).sample()
-        guess = by_tangents(few, tilt, curvature, self.last) if few else 0.0
-        k = by_tangents(line, tilt, curvature, guess or self.last)
-        self.last = k or self.last
+        k = line.minimise(tilt, curvature, self.last)
+        self.last = k if line.exact else k or self.last
         return k
 
 

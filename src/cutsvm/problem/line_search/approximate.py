@@ -2,18 +2,18 @@
 
 N. Arnosti: Reducing training time for linear SVMs, 2010, Algorithms 1 to 3. The steps and the constants beta, gamma, g
 and h are the paper's, and so are the points that f is compared at. But one sweep over the scores evaluates eight of
-them, so each search looks ahead at those that it may want next. What the paper leaves open, and what we do:
+them, so each search evaluates those that it may need next, too. What the paper leaves open, and what we do:
 
 - mu below 0. The grids and the window may reach there, and f is evaluated there, but the answer is brought back to
   [0, 100]: f is convex, so if a mu < 0 is better than 0, then 0 is the best mu >= 0.
-- F must not rise. f(0) is always looked at, and the answer is 0 if f is lower there than where the search ended.
+- F must not rise. f(0) is always evaluated, and the answer is 0 if f is lower there than where the search ended.
 - GCA's end of a pass: `max` is left out, as in the paper's loop (its text has it in). Points are init + m inc, with no
   sum of round-offs that could let it in. A pass that finds nothing better keeps mu itself, not (init + max) / 2.
 - The first mu_prev is 1, so that the first searches of GCA2 and TCA begin with [0, 2] as GCA does.
 - t1 and t2. Uncertainty is how far to the left of mu_prev the answer may lie. A pass is skipped if the finer one after
   it begins at least that far to the left: t2 = beta / 2, t1 = beta^2 / 2.
 - Uncertainty is halved, or doubled up to 1. At least it is beta^3, GCA2's finest step; for TCA gamma, which makes a
-  first window of 2 gamma: with gamma / 2 nothing would be looked at any more. h(x) = x / 2 for both.
+  first window of 2 gamma: with gamma / 2 nothing would be evaluated any more. h(x) = x / 2 for both.
 - TCA's window moved to the right ends at 2 mid - low, with the new low and mid; the paper's 2 low - mid lies left of
   both.
 - g gets values of F / C, which are not below 0, and 1 where both are 0. So g <= 1, and each contraction takes at least
@@ -22,11 +22,15 @@ them, so each search looks ahead at those that it may want next. What the paper 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from cutsvm._native import core
 from cutsvm.problem.line_search.breakpoints import FURTHEST
-from cutsvm.problem.losses import Line
+
+if TYPE_CHECKING:
+    from cutsvm.problem.losses import Line
 
 BETA = 0.2
 GAMMA = 0.02
@@ -41,11 +45,11 @@ class Curve:
         self._known: dict[float, float] = {}
 
     def __call__(self, mu: float, *soon: float) -> float:
-        """f(mu). If that takes a sweep, it looks at as many of the points `soon` as it can, too."""
+        """f(mu). If that takes a sweep, as many of the points `soon` are evaluated in it as can be."""
         if mu not in self._known:
             fresh = [k for k in dict.fromkeys((mu, *soon)) if k not in self._known]
             ks = np.array(sorted(fresh[: core.LINE_POINTS]))
-            values = self._line.look(ks).values + (self._base + ks * (self._tilt + 0.5 * self._curvature * ks))
+            values = self._line.evaluate(ks).values + (self._base + ks * (self._tilt + 0.5 * self._curvature * ks))
             self._known.update(zip(ks.tolist(), values.tolist(), strict=True))
         return self._known[mu]
 
@@ -62,16 +66,16 @@ class GCA:
 
 
 class GCA2:
-    """Algorithm 2: walks along such grids until f rises; coarse grids are skipped while mu changes little."""
+    """Algorithm 2: follows such grids until f rises; coarse grids are skipped while mu changes little."""
 
     def __init__(self) -> None:
         self.last, self.uncertainty = 1.0, 1.0
 
     def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
         f = Curve(line, tilt, curvature, base)
-        mu1 = _walk(f, self.last - 1.0, BETA) if self.uncertainty >= T2 else self.last
-        mu2 = _walk(f, mu1 - BETA / 2, BETA**2) if self.uncertainty >= T1 else self.last
-        mu3 = _safe(f, _walk(f, mu2 - BETA**2 / 2, BETA**3))
+        mu1 = _follow(f, self.last - 1.0, BETA) if self.uncertainty >= T2 else self.last
+        mu2 = _follow(f, mu1 - BETA / 2, BETA**2) if self.uncertainty >= T1 else self.last
+        mu3 = _safe(f, _follow(f, mu2 - BETA**2 / 2, BETA**3))
         self.uncertainty = _adjusted(self.uncertainty, abs(mu3 - self.last), least=BETA**3)
         self.last = mu3
         return mu3
@@ -112,7 +116,7 @@ def _pass(f: Curve, best: float, init: float, end: float, inc: float) -> float:
     return best
 
 
-def _walk(f: Curve, init: float, inc: float) -> float:
+def _follow(f: Curve, init: float, inc: float) -> float:
     """The first of init, init + inc, ... after which f does not fall: makepass2."""
 
     def at(m: int) -> float:

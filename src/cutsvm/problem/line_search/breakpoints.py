@@ -1,27 +1,29 @@
 """Exact searches along a line: min over k of h(k) = loss(f + k t) + tilt k + curvature k^2 / 2.
 
-The loss is piecewise linear in k, so h' rises in steps. A sweep looks at h' in several places at once and
-brackets its zero; the few knots that are left inside are searched by selection. Together O(n), and exact.
+The loss is piecewise linear in k, so h' rises in steps. A sweep evaluates h' at several points at once and brackets
+its zero; the few breakpoints that are left inside are searched by selection. Together O(n), and exact.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cutsvm._utils.types import Vector
-from cutsvm.problem.losses import BreakpointLine, Hinge
 
-# Where the first sweep looks, in units of the guess.
+if TYPE_CHECKING:
+    from cutsvm.problem.losses import BreakpointLine, Hinge
+
+# Where the first sweep evaluates, in units of the guess.
 _AHEAD = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0])
 _AROUND = np.array([-4.0, -1.0, -0.25, -0.05, 0.05, 0.25, 1.0, 4.0])
 _BEYOND = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
 _INSIDE = np.arange(1, 9) / 9
 
-# A share of the rows whose knots may be taken out for selection, how often to narrow before that, and how many may be
-# taken out then: they take memory. Rows with equal scores share their knots, so that no interval may have fewer.
+# A share of the rows whose breakpoints may be selected from, how often to narrow before that, and how many there may be
+# then: they take memory. Rows with equal scores share their breakpoints, so that no interval may have fewer.
 _FEW = 1 / 16
 _ROUNDS = 4
 _MOST = 1 << 19
@@ -43,7 +45,7 @@ def lowest(line: BreakpointLine, flat: float) -> float:
     left = _inside(line, found, 0.0, -flat)
     if isinstance(found, Bracket) and found.slope_high > flat:  # the right end lies in it, too
         return 0.5 * (left + _inside(line, found, 0.0, flat))
-    if line.look(np.array([left])).slopes[0] > flat:
+    if line.evaluate(np.array([left])).slopes[0] > flat:
         return left
     return 0.5 * (left + _cross(line, 0.0, 0.0, flat, left + _AROUND))
 
@@ -58,16 +60,16 @@ def best_intercept(loss: Hinge, scores: Vector) -> float:
     if FLAT * loss.total <= LIGHT * loss.lightest:
         return lowest(loss.line(scores), FLAT * loss.total)
     rows = np.flatnonzero(loss.signed)
-    side, weights = np.sign(loss.signed[rows]), np.abs(loss.signed[rows])
-    knots = side - scores[rows]  # positive rows have a loss to the left of theirs, negative ones to the right
-    order = np.argsort(knots, kind="stable")
-    knots, positive, weights = knots[order], side[order] > 0.0, weights[order]
-    rising = np.cumsum(np.where(positive, 0.0, weights))  # the slopes just right of each knot
+    y, weights = np.sign(loss.signed[rows]), np.abs(loss.signed[rows])
+    breakpoints = y - scores[rows]  # positive rows have a loss to the left of theirs, negative ones to the right
+    order = np.argsort(breakpoints, kind="stable")
+    breakpoints, positive, weights = breakpoints[order], y[order] > 0.0, weights[order]
+    rising = np.cumsum(np.where(positive, 0.0, weights))  # the slopes just right of each breakpoint
     falling = np.append(np.cumsum(np.where(positive, weights, 0.0)[::-1])[::-1][1:], 0.0)
     flat = FLAT * (rising + falling)
-    left = int(np.argmax(rising - falling >= -flat))  # there is one: at the last knot nothing falls
+    left = int(np.argmax(rising - falling >= -flat))  # there is one: at the last breakpoint nothing falls
     beyond = np.flatnonzero(rising - falling > flat)
-    return float(knots[left] if not len(beyond) else 0.5 * knots[left] + 0.5 * knots[beyond[0]])
+    return float(breakpoints[left] if not len(beyond) else 0.5 * breakpoints[left] + 0.5 * breakpoints[beyond[0]])
 
 
 class Bracket(NamedTuple):
@@ -95,21 +97,21 @@ def _inside(line: BreakpointLine, found: Bracket | float, curvature: float, leve
 def _bracket(
     line: BreakpointLine, tilt: float, curvature: float, level: float, ks: Vector, *, floor: bool = False
 ) -> Bracket | float:
-    """Few knots around the place where h' reaches level, or that place itself."""
+    """Few breakpoints around the place where h' reaches level, or that place itself."""
     low, high, slope_low, slope_high = -np.inf, np.inf, 0.0, np.inf
     rounds = 0
     while True:
-        look = line.look(ks)
-        below = look.slopes + tilt + curvature * ks < level
+        values = line.evaluate(ks)
+        below = values.slopes + tilt + curvature * ks < level
         j = int(np.count_nonzero(below))  # h' never falls: the first j are below
         if floor and low == -np.inf and j == 0:
             return float(ks[0])
-        knots_low = look.knots[j - 1] if j else 0.0
+        before = values.breakpoints[j - 1] if j else 0.0
         if j:
-            low, slope_low = float(ks[j - 1]), float(look.slopes[j - 1]) + tilt
+            low, slope_low = float(ks[j - 1]), float(values.slopes[j - 1]) + tilt
         if j < len(ks):
-            high, slope_high = float(ks[j]), float(look.slopes[j]) + tilt + curvature * float(ks[j])
-            inside = look.knots[j] - knots_low if j else line.n
+            high, slope_high = float(ks[j]), float(values.slopes[j]) + tilt + curvature * float(ks[j])
+            inside = values.breakpoints[j] - before if j else line.n
         if low == -np.inf or high == np.inf:
             edge = max(abs(ks[0]), abs(ks[-1]))
             if floor and low >= FURTHEST:
@@ -122,7 +124,7 @@ def _bracket(
         if inside <= _MOST and (inside <= _FEW * line.n + 1024 or rounds > _ROUNDS):
             return Bracket(low, high, slope_low, slope_high)
         ks = low + (high - low) * _INSIDE if rounds <= _ROUNDS else _floats_between(low, high)
-        if not len(ks):  # all knots that are left are at one place
+        if not len(ks):  # all breakpoints that are left are at one place
             return high
 
 

@@ -1,30 +1,33 @@
 """The minimum of h(k) = loss(f + k t) + tilt k + curvature k^2 / 2 from values and slopes alone, one at a time.
 
-For losses that have a kink for every pair of rows: too many to count, and so many that h is nearly smooth. With the
-nearest points left and right of the minimum, the cubic through their values and slopes says where to look next; the
-tangents there say how low h can be at all. It ends when the slope is a share of what it was at 0, or when the best
-value is within a small share of what can be gained. Mostly that takes one or two looks.
+For losses that have a breakpoint for every pair of rows: too many to count, and so many that h is nearly smooth. With
+the nearest points left and right of the minimum, the cubic through their values and slopes gives the next point; the
+tangents there bound h from below. It ends when the slope is a share of what it was at 0, or when the best value is
+within a small share of what can be gained. Mostly that takes one or two evaluations.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cutsvm.problem.line_search.breakpoints import FURTHEST
-from cutsvm.problem.losses import Line
 
-FLAT = 0.5  # of the slope at 0. With 0.05 there are as many iterations, of a third more looks; with 0.9 more of both
+if TYPE_CHECKING:
+    from cutsvm.problem.losses import Line
+
+FLAT = 0.5  # of the slope at 0. With 0.05 as many iterations take a third more evaluations; with 0.9 more of both
 SHARE = 1e-3  # of what the search has gained so far
-MOST = 20  # looks
+MOST = 20  # evaluations
 INSIDE = 0.05  # of the bracket: a cubic's minimum is not believed nearer than this to its ends
 
 
 def by_tangents(line: Line, tilt: float, curvature: float, guess: float = 1.0) -> float:
     """A k in [0, 100] where h(k) is nearly at its minimum; never worse than k = 0."""
-    at = _Looks(line, tilt, curvature)
+    at = _Evaluations(line, tilt, curvature)
     start = left = at(0.0)
     if start.rise >= 0.0:
         return 0.0
@@ -53,15 +56,15 @@ def by_tangents(line: Line, tilt: float, curvature: float, guess: float = 1.0) -
     return best.k if best.height <= start.height else 0.0
 
 
-class _Looks:
+class _Evaluations:
     """h at one k after the other."""
 
     def __init__(self, line: Line, tilt: float, curvature: float) -> None:
         self._line, self._tilt, self._curvature = line, tilt, curvature
 
     def __call__(self, k: float) -> _Tangent:
-        look = self._line.look(np.array([k]))
-        return _Tangent(k, float(look.values[0]), float(look.slopes[0]), self._tilt, self._curvature)
+        found = self._line.evaluate(np.array([k]))
+        return _Tangent(k, float(found.values[0]), float(found.slopes[0]), self._tilt, self._curvature)
 
 
 class _Tangent:

@@ -24,7 +24,7 @@ __all__ = [
 
 
 class LineValues(Protocol):
-    """What one sweep sees at several points k of a line of scores."""
+    """The loss at several points k of a line of scores, from one sweep."""
 
     @property
     def values(self) -> Vector:
@@ -32,31 +32,35 @@ class LineValues(Protocol):
 
     @property
     def slopes(self) -> Vector:
-        """A slope at each k; just right of it, where kinks are counted."""
+        """A slope at each k; just right of it, where breakpoints are counted."""
 
 
 class BreakpointLineValues(LineValues, Protocol):
-    """One that counts kinks, too."""
+    """One that counts breakpoints, too."""
 
     @property
-    def knots(self) -> Vector:
-        """How many kinks lie at or left of each k; those of one row between two k may count as one."""
+    def breakpoints(self) -> Vector:
+        """How many breakpoints lie at or left of each k; those of one row between two k may count as one."""
 
 
 class Line(Protocol):
     """The loss along a line of scores f + k t: convex and piecewise linear in k."""
 
     n: int
+    exact: bool  # whether `minimise` is
 
-    def look(self, ks: Vector) -> LineValues:
-        """The loss at up to `core.LINE_POINTS` points, rising."""
+    def evaluate(self, ks: Vector) -> LineValues:
+        """The loss at up to `core.LINE_POINTS` points, in increasing order."""
+
+    def minimise(self, tilt: float, curvature: float, guess: float) -> float:
+        """A k in [0, 100] that minimises loss + tilt k + curvature k^2 / 2, exactly or nearly."""
 
 
 class BreakpointLine(Line, Protocol):
-    """One whose kinks are few enough, a few for each row, to find the one that matters."""
+    """One whose breakpoints are few enough, a few for each row, to find the one at the minimum."""
 
-    def look(self, ks: Vector) -> BreakpointLineValues:
-        """The loss at up to `core.LINE_POINTS` points, rising, in one sweep."""
+    def evaluate(self, ks: Vector) -> BreakpointLineValues:
+        """The loss at up to `core.LINE_POINTS` points, in increasing order, in one sweep."""
 
     def crossing(self, low: float, high: float, slope: float, curvature: float, level: float) -> float:
         """The smallest k in (low, high] where slope + curvature k + (slope gained since low) reaches level."""
@@ -95,7 +99,7 @@ Own = TypeVar("Own", bound="GroupedLoss")
 
 
 class GroupedLoss(Loss, Protocol):
-    """A loss whose rows can be told apart by how surely they keep their slope; `cutsvm.solvers.sifting.working_set`
+    """A loss whose rows can be grouped by how surely they keep their slope; `cutsvm.solvers.sifting.working_set`
     says what for.
 
     Rows of one group have one label, and one linear function for their loss as long as they stay in it.
@@ -117,7 +121,10 @@ class GroupedLoss(Loss, Protocol):
     def violators(self, scores: Vector, group: Array) -> Ints:
         """The rows that are in another group now."""
 
-    def side(self, label: int) -> Array:
+    def marks(self, scores: Vector, rows: Ints) -> Array:
+        """For each of these rows a number: where the loss has a dual vector, 1.0 inside the margin and else 0.0."""
+
+    def label_mask(self, label: int) -> Array:
         """Which rows have this label, and weight."""
 
     def label_totals(self) -> Vector:

@@ -37,8 +37,8 @@ class Hinge:
         total = 0.0
         for part in validation.parts(self.n):
             a = self.signed[part]
-            side = np.copysign(1.0, a)
-            slack = (1.0 - side * scores[part]) - side * rest[part] + error  # the first difference is exact near 0
+            y = np.copysign(1.0, a)
+            slack = (1.0 - y * scores[part]) - y * rest[part] + error  # the first difference is exact near 0
             total += float(np.abs(a) @ np.maximum(0.0, slack))
         return widened(total, self.n, error)
 
@@ -61,7 +61,7 @@ class Hinge:
         arrays = (scores, _NOWHERE if to is None else to, self.signed)
         return LossLine(self.n, core.hinge_evaluate, core.hinge_crossing, arrays, self.threads)
 
-    # What sifting asks for: see `cutsvm.problem.losses.Siftable`. Groups are the rows inside the margin, positive and
+    # For sifting: see `cutsvm.problem.losses.Siftable`. Groups are the rows inside the margin, positive and
     # negative.
 
     labels = groups = 2
@@ -79,7 +79,7 @@ class Hinge:
     def violators(self, scores: Vector, group: Array) -> Ints:
         return core.hinge_violators(scores, self.signed, group, self.threads)
 
-    def side(self, label: int) -> Array:
+    def label_mask(self, label: int) -> Array:
         return self.signed < 0.0 if label else self.signed > 0.0
 
     def label_totals(self) -> Vector:
@@ -98,7 +98,7 @@ class Hinge:
     def joined(self, parts: list[Hinge]) -> Hinge:
         return Hinge(np.concatenate([part.signed for part in parts]), self.threads)
 
-    def violates(self, scores: Vector, rows: Ints) -> Vector:
+    def marks(self, scores: Vector, rows: Ints) -> Vector:
         """1.0 for those of the rows that are inside the margin, 0.0 for the others."""
         a = self.signed[rows]
         return (scores[rows] * a < np.abs(a)).astype(np.float64)

@@ -57,7 +57,7 @@ class CrammerSinger:
         arrays = (scores, to, self.y, self.weights)
         return LossLine(self.n, core.multi_evaluate, core.multi_crossing, arrays, self.threads)
 
-    # What sifting asks for: see `cutsvm.problem.losses.Siftable`. A group is one label and one class chosen.
+    # For sifting: see `cutsvm.problem.losses.Siftable`. A group is one label and one class chosen.
 
     @property
     def row_weights(self) -> Vector:
@@ -76,8 +76,11 @@ class CrammerSinger:
     def violators(self, scores: Vector, group: Array) -> Ints:
         return core.multi_violators(scores, self.y, self.weights, group, self.threads)
 
-    def side(self, label: int) -> Array:
+    def label_mask(self, label: int) -> Array:
         return np.asarray((self.y == label) & (self.weights > 0.0))
+
+    def marks(self, scores: Vector, rows: Ints) -> Ints:
+        return rows
 
     def label_totals(self) -> Vector:
         totals: Vector = np.zeros(self.classes)

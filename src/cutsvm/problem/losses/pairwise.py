@@ -12,11 +12,12 @@ import numpy as np
 
 from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.problem.line_search.tangents import by_tangents
 from cutsvm.problem.rounding import UNIT, exact_difference, gamma, widened
 
 # A pair as close as this to the margin is on it, and does not count: round-off must not choose among slopes.
 TIE = 1e-12
-_EVERY_PAIR = 1024  # rows of which every pair may be looked at
+_EVERY_PAIR = 1024  # rows up to which every pair is evaluated
 _LONG = 8192  # terms of slopes times scores that are added up, by blocks
 _SUMS = 64  # additions of sums of levels, and of the numbers themselves
 _ABOVE_ZERO = 5e-324  # the smallest margin: a difference below it is 0 or less
@@ -42,19 +43,26 @@ class PairLineValues:
 
 
 class PairLine:
-    """The loss along a line of scores. It has a kink for each pair, so they are not counted: a look sorts at each k."""
+    """The loss along a line of scores. It has a breakpoint for each pair, so they are not counted: each k takes a
+    sort."""
+
+    exact = False
 
     def __init__(self, loss: Pairwise, scores: Vector, to: Vector, times: float = 1.0) -> None:
         self.n, self._times = loss.n, times
         self._loss, self._scores, self._to, self._direction = loss, scores, to, to - scores
 
-    def look(self, ks: Vector) -> PairLineValues:
+    def evaluate(self, ks: Vector) -> PairLineValues:
         slopes, values, scores = np.empty(len(ks)), np.empty(len(ks)), np.empty(self.n)
         for m, k in enumerate(ks):
             core.blend(self._scores, self._to, k, scores, self._loss.threads)  # as the solver's next point will be
             here = self._loss.evaluate(scores)
             values[m], slopes[m] = self._times * here.losses.sum(), self._times * (here.slopes @ self._direction)
         return PairLineValues(values, slopes)
+
+    def minimise(self, tilt: float, curvature: float, guess: float) -> float:
+        few = self.sample()
+        return by_tangents(self, tilt, curvature, (by_tangents(few, tilt, curvature, guess) if few else 0.0) or guess)
 
     def sample(self) -> PairLine | None:
         """About the same line from few rows, to begin a search with; None where that would save nothing."""
@@ -116,7 +124,7 @@ class Pairwise:
         return float(self.evaluate(scores).losses.sum())
 
     def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
-        """See `cutsvm.problem.losses.Loss`: of few rows by a look at every pair, of many to the digits of the
+        """See `cutsvm.problem.losses.Loss`: of few rows from every pair, of many to the precision of the
         sweeps."""
         if self.n <= _EVERY_PAIR:
             total = sum(self._every_pair(scores, rest, error, *ends) for ends in pairwise(self.starts.tolist()))

@@ -12,9 +12,9 @@ the solution is not. "Mechanism 1", `early`, stops reading at the first constrai
 parts (`cutsvm.solvers.bucketing.buckets`), so it stops at the end of a part: (I2) returns the last constraint that it
 has read, which implies those before, and (E) the one of the part that is violated most.
 
-Beside the cut an answer has what it says of the risk: a plane under R, whatever was read of it; and R, if all was.
+Beside the cut an answer has what it says about the risk: a plane under R, whatever was read of it; and R, if all was.
 
-Mended: (I2) needs R_j - z <= 0 for j = 0 too, that is z >= 0. On data that can be separated the paper's oracle may
+Corrected: (I2) needs R_j - z <= 0 for j = 0 too, that is z >= 0. On data that can be separated the paper's oracle may
 otherwise return the gradient of the goal at a point with z < R = 0, and so cut off the solution.
 """
 
@@ -33,8 +33,6 @@ from cutsvm.problem.rounding import dual_bound
 from cutsvm.qp.problem import ReducedProblem
 from cutsvm.solvers.bucketing.buckets import Buckets, Sums
 from cutsvm.solvers.bucketing.parts import Worst
-
-FAR = 4.0  # see `Separating.bound`
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +54,7 @@ class Inexact1:
 
     def __call__(self, x: Vector) -> Answer:
         sums = _last(self.buckets.sums(x))
-        return Answer(_goal(self.buckets.oracle, x) + self.C * sums.slope, sums.planes(), sums.loss)
+        return Answer(_penalty_gradient(self.buckets.oracle, x) + self.C * sums.slope, sums.planes(), sums.loss)
 
 
 class Inexact2:
@@ -73,13 +71,14 @@ class Inexact2:
         known = sums.loss if sums.whole else None
         if sums.loss > z:
             return Answer(np.append(sums.slope, -1.0), sums.planes(), known)
-        return Answer(np.append(_goal(self.buckets.oracle, w), self.C), sums.planes(), known)
+        return Answer(np.append(_penalty_gradient(self.buckets.oracle, w), self.C), sums.planes(), known)
 
 
 class Separating:
     """Algorithm 2, for (E). Every row that was cut with is a shard of its own: the bundle is the SVM of those rows."""
 
     extra = 0
+    far = 4.0  # see `bound`
 
     def __init__(self, buckets: Buckets, C: float, *, early: bool) -> None:
         self.buckets, self.C, self.early = buckets, C, early
@@ -96,7 +95,7 @@ class Separating:
                 found = worst
             if self.early and found is not None:
                 break
-        return Answer(_goal(self.buckets.oracle, x), None, 0.0) if found is None else self._row(found)
+        return Answer(_penalty_gradient(self.buckets.oracle, x), None, 0.0) if found is None else self._row(found)
 
     def _row(self, worst: Worst) -> Answer:
         """The constraint of one row, and the plane under its loss, unless that is known."""
@@ -115,13 +114,13 @@ class Separating:
 
         If the rows cannot be separated it gets above the objective at 0, C S, S the weight of all rows: then some
         y_i (x_i, 1) add up to 0 with weights 0 <= u_i <= s_i of which one is s_i, so R >= sum u_i >= min s_i anywhere,
-        and C is made FAR S / min s_i times larger.
+        and C is made `far` S / min s_i times larger.
         """
         d = bundle.slopes.shape[1] - bundle.n_free
         few = len(bundle) <= d
         gram = bundle.slopes[:, :d] @ bundle.slopes[:, :d].T if few else None
         problem = ReducedProblem(bundle.slopes, bundle.offsets, bundle.shard, bundle.n_free, gram)
-        C = FAR * self.ratio * self.C
+        C = self.far * self.ratio * self.C
         x, scale = problem.solve(C, tol).weights, self.buckets.oracle.scale(C)
         return dual_bound(bundle.slopes, bundle.offsets, bundle.errors, bundle.shard, x, C, scale)
 
@@ -142,7 +141,7 @@ def _last(sums: Iterable[Sums], above: float = np.inf) -> Sums:
     return so_far
 
 
-def _goal(oracle: Oracle, w: Vector) -> Vector:
+def _penalty_gradient(oracle: Oracle, w: Vector) -> Vector:
     """The gradient of |w|^2/2: free coordinates are not in it."""
     gradient = w.copy()
     gradient[oracle.size - oracle.n_free :] = 0.0

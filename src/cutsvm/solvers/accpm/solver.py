@@ -6,11 +6,11 @@ P. Bialon: A linear Support Vector Machine solver for a large number of training
 Minimises F(w) = |w|^2/2 + C R(w), written as (I1), (I2) or (E) (`cutsvm.solvers.accpm.oracles`), over x = (w, b) or
 (w, b, z). A solution is known to be within some distance of 0. Repeat:
 
-    1. now and then: dispatch the rows into buckets (`cutsvm.solvers.bucketing.buckets`) 2. gamma = oracle(x): the
-    solution has gamma.(y - x) <= 0 3. x = argmin Phi over the cuts so far, Phi = prox term - sum of ln of the distances
-    (`cutsvm.solvers.accpm.analytic_center`)
+    1. from time to time: dispatch the rows into buckets (`cutsvm.solvers.bucketing.buckets`)
+    2. gamma = oracle(x): the solution has gamma.(y - x) <= 0
+    3. x = argmin Phi over the cuts so far, Phi = prox term - sum of ln of the distances (`analytic_center`)
 
-until the distances of x from its cuts are epsilon in the (geometric) mean: the paper stops at exp(-12) = 6e-6.
+until the geometric mean of the distances of x from its cuts is epsilon: the paper stops at exp(-12) = 6e-6.
 `epsilon=None` leaves the end to the certified gap.
 
 The bounds, which the paper has not: what a cut oracle sums up is a plane under R wherever it stopped reading, so it
@@ -31,34 +31,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
-from cutsvm.driver.run import Iterate
-from cutsvm.problem.oracle import Oracle, new_bundle
 from cutsvm.problem.planes import Bundle
 from cutsvm.qp.problem import ReducedSolution
-from cutsvm.solvers._common import PATIENCE, QP_SHARE, better, objective
+from cutsvm.solvers._common import PlaneSettings, descend
 from cutsvm.solvers.accpm.analytic_center import Centre
 from cutsvm.solvers.accpm.oracles import ORACLES, Answer, CutOracle, Separating
 from cutsvm.solvers.bucketing.bucket_files import buckets_of
+from cutsvm.solvers.protocol import FitContext, Iterate, SolverBase
 
-# A bound is taken when there are so many new planes for each in the bundle.
-FRESH = 0.04
-# (E) looks for a better point that does not separate once less than this share of the gap can be its own.
-OWN = 0.5
+
+@dataclass(frozen=True)
+class ACCPMSettings:
+    """When bounds are computed.
+
+    fresh: there are so many new planes for each in the bundle. own_share: (E) looks for a better point that does not
+    separate the rows once less than this share of the gap can be its own.
+    """
+
+    fresh: float = 0.04
+    own_share: float = 0.5
+    planes: PlaneSettings = field(default_factory=PlaneSettings)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ACCPM:
+class ACCPM(SolverBase):
     """Analytic centres; `epsilon` is the mean distance from the cuts to stop at.
 
-    `both_sides` and `whiten` are not the paper's: they make buckets spare more rows
-    (`cutsvm.solvers.bucketing.buckets`). The buckets of rows on disk are on disk too.
+    `both_sides` and `whiten` are not the paper's: fewer rows are then read (`cutsvm.solvers.bucketing.buckets`). The
+    buckets of rows on disk are on disk too.
     """
 
     formulation: Literal["I1", "I2", "E"] = "I1"
@@ -67,6 +74,7 @@ class ACCPM:
     both_sides: bool = False
     whiten: bool = False
     epsilon: float | None = None
+    settings: ACCPMSettings = field(default=ACCPMSettings(), repr=False)
 
     def __post_init__(self) -> None:
         validation.one_of("formulation", self.formulation, tuple(ORACLES))
@@ -74,27 +82,25 @@ class ACCPM:
         if self.epsilon is not None:
             validation.positive("epsilon", self.epsilon)
 
-    def __call__(
-        self, oracle: Oracle, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
-    ) -> Iterator[Iterate]:
-        if bundle is None or (self.formulation == "E" and not len(bundle)):
-            bundle = new_bundle(oracle, C)  # (E) makes shards of its own, which nobody else is to go on with
+    def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:
+        oracle, bundle = context.oracle, context.bundle
+        if self.formulation == "E" and not len(bundle):
+            bundle = oracle.new_bundle(C)  # (E) makes shards of its own, with which nobody else may go on
         early = self.early_return and self.formulation != "I1"
         settings = {"both_sides": self.both_sides, "whiten": self.whiten, "runs": early}
         with closing(buckets_of(oracle, count=self.buckets, **settings)) as buckets:
             cut_oracle = ORACLES[self.formulation](buckets, C, early=early)
-            first = np.zeros(oracle.size) if start is None else start.copy()
-            yield from self._iterate(_State(cut_oracle, bundle, first, aim))
+            yield from self._iterate(_State(cut_oracle, bundle, context, self.settings))
 
     def _iterate(self, state: _State) -> Iterator[Iterate]:
         yield state.iterate()
         centre = Centre(len(state.scale), state.radius)
         while True:
             x = state.origin + state.scale * centre.x
-            state.buckets.dispatch_if_due(x[: state.oracle.size])
-            answer = state.cut_oracle(x)
+            state.buckets.dispatch_if_due(x[: state.oracle.size])  # 1
+            answer = state.cut_oracle(x)  # 2
             state.learn(x, answer)
-            alive = centre.cut(state.scale * answer.gradient)
+            alive = centre.cut(state.scale * answer.gradient)  # 3
             if not alive:
                 break
             state.distances.append(_unit(state.scale, answer.gradient))
@@ -114,18 +120,19 @@ def _unit(scale: Vector, gradient: Vector) -> float:
 class _State:
     """What a run knows: the best point and F there, the planes and the bound; and the units of x."""
 
-    def __init__(self, cut_oracle: CutOracle, bundle: Bundle, start: Vector, aim: float) -> None:
-        self.cut_oracle, self.buckets, self.bundle, self.aim = cut_oracle, cut_oracle.buckets, bundle, aim
-        self.oracle, self.C = cut_oracle.buckets.oracle, cut_oracle.C
-        oracle, C = self.oracle, self.C
+    def __init__(self, cut_oracle: CutOracle, bundle: Bundle, context: FitContext, settings: ACCPMSettings) -> None:
+        self.cut_oracle, self.buckets, self.settings = cut_oracle, cut_oracle.buckets, settings
+        self.context, self.bundle = context, bundle
+        self.oracle, self.C = context.oracle, cut_oracle.C
         self.separating = isinstance(self.cut_oracle, Separating)
-        if self.separating and len(bundle):
+        if self.separating and len(self.bundle):
             raise ValueError('ACCPM(formulation="E") begins without planes')
-        self.best = start
-        self.primal = objective(oracle, oracle.score(start), C)
-        self.lower, self.fresh = bundle.proven(C), 0
-        if len(bundle):
-            self.certify(tol=QP_SHARE * self.primal)
+        start = np.zeros(self.oracle.size) if context.start is None else context.start
+        self.best, self.risk = start, self.oracle.value(self.oracle.score(start))
+        self.primal = self.oracle.penalty(start) + self.C * self.risk
+        self.lower, self.fresh = self.bundle.proven(self.C), 0
+        if len(self.bundle):
+            self.certify(tol=settings.planes.qp_share * self.primal)
         self._measure(start)
         self.distances: list[float] = []
 
@@ -150,20 +157,21 @@ class _State:
         """The bounds after an answer of the cut_oracle."""
         if answer.risk is not None:
             w = x[: self.oracle.size]
-            self._compare(w, self.oracle.penalty(w) + self.C * answer.risk)
+            self._compare(w, answer.risk)
         if answer.planes is not None:
             self.bundle.add(answer.planes)
             self.fresh += 1
-        if self.fresh > FRESH * len(self.bundle) or (self.separating and answer.risk is not None):
-            reduced = self.certify(tol=QP_SHARE * (self.primal - self.lower))
+        if self.fresh > self.settings.fresh * len(self.bundle) or (self.separating and answer.risk is not None):
+            reduced = self.certify(tol=self.settings.planes.qp_share * (self.primal - self.lower))
             if self.separating:
                 self._doubt(reduced)
             else:
-                self.bundle.drop_idle(PATIENCE)
+                self.bundle.drop_idle(self.settings.planes.patience)
 
-    def _compare(self, w: Vector, primal: float) -> None:
+    def _compare(self, w: Vector, risk: float) -> None:
+        primal = self.oracle.penalty(w) + self.C * risk
         if primal < self.primal:
-            self.best, self.primal = w.copy(), primal
+            self.best, self.risk, self.primal = w.copy(), risk, primal
 
     def certify(self, tol: float) -> ReducedSolution:
         """The bound of all planes so far."""
@@ -175,14 +183,14 @@ class _State:
         """(E): is a w that separates the rows the best one?"""
         assert isinstance(self.cut_oracle, Separating)
         gap = self.primal - self.lower
-        if gap <= self.aim * self.primal or not len(self.bundle):
+        if gap <= self.context.tol * self.primal or not len(self.bundle):
             return
-        least = self.cut_oracle.bound(self.bundle, tol=QP_SHARE * gap)
-        if self.primal - least < OWN * gap:
+        least = self.cut_oracle.bound(self.bundle, tol=self.settings.planes.qp_share * gap)
+        if self.primal - least < self.settings.own_share * gap:
             # Towards the solution for the rows cut with F falls, until rows that were not cut with say no.
-            here, there = self.oracle.at(self.best.copy()), self.oracle.at(reduced.w.copy())
-            point, _, _ = better(self.oracle, here, there, self.C, goal=0.0)
-            self._compare(point.w, objective(self.oracle, point, self.C))
+            here, there = self.oracle.at(self.best), self.oracle.at(reduced.w)
+            point, _, _ = descend(self.oracle, here, there, self.C, target=0.0)
+            self._compare(point.w, self.oracle.value(point))
         if least > self.primal * (1.0 + 1e-9):
             raise ValueError(
                 f'formulation="E": no plane that separates the classes is a solution. |w|^2/2 is at least {least:.6g} '
@@ -191,6 +199,5 @@ class _State:
             )
 
     def iterate(self, *, satisfied: bool = False, pending: bool = False) -> Iterate:
-        return Iterate(
-            self.best, self.primal, self.lower, len(self.bundle), step=1.0, satisfied=satisfied, pending=pending
-        )
+        penalty, risk, planes = self.oracle.penalty(self.best), self.risk, len(self.bundle)
+        return Iterate(self.best, penalty, risk, self.lower, self.C, planes, 1.0, satisfied, pending)

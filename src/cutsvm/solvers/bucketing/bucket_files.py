@@ -35,22 +35,22 @@ SAMPLE = 10_000  # rows, or as many as PIECE holds
 
 
 def buckets_of(oracle: Oracle, **settings: Any) -> Buckets:
-    """The buckets for the rows of a risk: in memory, or files."""
-    return (BucketFiles if isinstance(oracle.rows, StoreRows) else Buckets)(oracle, **settings)
+    """The buckets for the rows of an oracle: in memory, or files."""
+    return (BucketFiles if oracle.supports.streaming else Buckets)(oracle, **settings)
 
 
 class BucketFiles(Buckets):
     """Buckets that are stores in a temporary folder."""
 
-    rows: StoreRows
+    matrix: StoreRows
 
     def _run(self, begin: int, end: int) -> Part:
         loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
-        return StoredPart(self.oracle, self.rows, loss, range(begin, end), begin=begin, end=end)
+        return StoredPart(self.oracle, self.matrix, loss, range(begin, end), begin=begin, end=end)
 
     @cached_property
     def folder(self) -> TemporaryStores:
-        return TemporaryStores(self.rows.store)
+        return TemporaryStores(self.matrix.store)
 
     def close(self) -> None:
         self.parts = []
@@ -58,12 +58,12 @@ class BucketFiles(Buckets):
 
     @cached_property
     def _sample(self) -> tuple[Ints, DenseRows | SparseRows]:
-        many = int(min(self.rows.n, SAMPLE, 1 + PIECE // self.folder.row_bytes))
-        numbers = np.linspace(0, self.rows.n - 1, many).astype(np.int64)
-        return numbers, self.rows.take(numbers)
+        many = int(min(self.matrix.n, SAMPLE, 1 + PIECE // self.folder.row_bytes))
+        numbers = np.linspace(0, self.matrix.n - 1, many).astype(np.int64)
+        return numbers, self.matrix.take(numbers)
 
     def _filled(self, w: Vector) -> list[Part]:
-        self.oracle.count_visits()
+        self.oracle.count_rows()
         return self._written(w)
 
     @timed("sift")
@@ -71,7 +71,7 @@ class BucketFiles(Buckets):
         W, b = self.oracle.parts(w)
         edges = self._edges(W, float(b))
         inside = int(np.searchsorted(edges, 0.0)) + 1 if self.both_sides else 0  # so many buckets are below 0
-        totals = np.zeros((2 * inside, self.rows.d + 1))
+        totals = np.zeros((2 * inside, self.matrix.d + 1))
         with self.folder.create(len(edges) + 1, PENDING) as stores:
             buckets = [_Bucket(store) for store in stores]
             for numbers, rows in self._pieces():
@@ -88,7 +88,7 @@ class BucketFiles(Buckets):
                     rows.group_sums(signed, group, totals)
             for k in range(inside):
                 buckets[k].totals = totals[2 * k : 2 * k + 2]
-            threads, temporary = self.loss.threads, self.rows.temporary
+            threads, temporary = self.loss.threads, self.matrix.temporary
             return [bucket.part(self.oracle, threads, temporary) for bucket in buckets if bucket.store.rows]
 
     def _edges(self, W: Vector, b: float) -> Vector:
@@ -104,7 +104,7 @@ class BucketFiles(Buckets):
     def _pieces(self) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
         """All rows, a few MB at a time."""
         many = int(1 + PIECE // self.folder.row_bytes)
-        for mine, rows in self.rows.blocks():
+        for mine, rows in self.matrix.blocks():
             for low, high in pairwise([*range(0, rows.n, many), rows.n]):
                 yield slice(mine.start + low, mine.start + high), rows.part(low, high)
 
@@ -121,10 +121,10 @@ class _Bucket:
         self.store.add(rows.X, signed, numbers)
         self.low, self.high = min(self.low, float(v.min())), max(self.high, float(v.max()))
 
-    def part(self, whole: Oracle, threads: int, temporary: TemporaryArrays | None) -> Part:
+    def part(self, full: Oracle, threads: int, temporary: TemporaryArrays | None) -> Part:
         """The bucket, full and closed, as a part of the rows."""
         store = self.store.finish()
         assert store.qid is not None
-        part = StoredPart(whole, StoreRows(store, threads, temporary=temporary), Hinge(store.y, threads), store.qid)
+        part = StoredPart(full, StoreRows(store, threads, temporary=temporary), Hinge(store.y, threads), store.qid)
         part.low, part.high, part.totals = self.low, self.high, self.totals
         return part

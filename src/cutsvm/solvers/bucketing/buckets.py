@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -39,15 +40,26 @@ from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
 from cutsvm.matrix import RowsInMemory, StoreRows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import Oracle, Point
+from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
+from cutsvm.problem.point import Point
 from cutsvm.solvers.bucketing.parts import Part, Plane, Worst, added, label_sums, no_plane
-from cutsvm.solvers.bucketing.score_bounds import WIDE, Plain, Whitened
+from cutsvm.solvers.bucketing.score_bounds import Plain, Whitened
 
-K = 3  # of Remark 1
-# Runs of rows double from n / SHORT to n / LONG.
-SHORT, LONG = 1024, 8
-SAFE = 1.0 + 1e-9  # moves are taken this much longer, for rounding
+AnyRows = RowsInMemory | StoreRows
+
+
+@dataclass(frozen=True)
+class BucketSettings:
+    """The paper's K of Remark 1; runs of rows double from n / first_run to n / last_run.
+
+    safety: moves are taken this much longer, for rounding.
+    """
+
+    K: int = 3
+    first_run: int = 1024
+    last_run: int = 8
+    safety: float = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,38 +83,38 @@ class Sums:
 
 
 class Buckets:
-    """The rows of a risk in parts; `runs`: they are cut into runs from the start, for a reader that may stop early."""
+    """The rows of an oracle in parts; runs: cut into runs from the start, for a reader that may stop early."""
 
     def __init__(
         self, oracle: Oracle, *, count: int, both_sides: bool = False, whiten: bool = False, runs: bool = False
     ) -> None:
-        if not isinstance(oracle.loss, Hinge) or not isinstance(oracle.rows, RowsInMemory | StoreRows):
+        if not oracle.supports.margin:
             raise TypeError("rows in buckets: a hinge loss expected, of rows in memory or in a store")
-        self.oracle, self.rows, self.loss = oracle, oracle.rows, oracle.loss
+        self.oracle, self.matrix, self.loss = oracle, cast("AnyRows", oracle.matrix), cast("Hinge", oracle.loss)
         self.count, self.both_sides, self.whiten = count, both_sides, whiten
         self.place: Vector | None = None  # where the last dispatch was
         self.read, self.spared = 0, 0  # rows since then
-        self.wait = 2 * K * self.rows.n
-        ends = _runs(self.rows.n) if runs else [0, self.rows.n]
+        self.settings = BucketSettings()
+        self.wait = 2 * self.settings.K * self.matrix.n
+        ends = _runs(self.matrix.n, self.settings) if runs else [0, self.matrix.n]
         self.parts = [self._run(begin, end) for begin, end in pairwise(ends)]
 
     def close(self) -> None:
-        """Lets go of what lies elsewhere."""
+        """Removes files, if there are any."""
 
     def _run(self, begin: int, end: int) -> Part:
-        assert not isinstance(self.rows, StoreRows)
         loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
-        return Part(self.oracle, self.rows.part(begin, end), loss, np.arange(begin, end))
+        return Part(self.oracle, cast("RowsInMemory", self.matrix).part(begin, end), loss, np.arange(begin, end))
 
     @cached_property
     def plain(self) -> Plain:
-        return Plain(self.oracle, self.rows)
+        return Plain(self.oracle, self.matrix)
 
     @cached_property
     def moves(self) -> Plain | Whitened:
-        if self.whiten and self.rows.d <= WIDE:
+        if self.whiten and self.matrix.d <= Whitened.widest:
             try:
-                return Whitened(self.oracle, self.rows)
+                return Whitened(self.oracle, self.matrix)
             except LinAlgError:  # rounding has left nothing of how the rows spread
                 pass
         return self.plain
@@ -111,8 +123,8 @@ class Buckets:
         """The K-rule of Remark 1."""
         if self.count > 1 and self.read >= self.wait:
             if self.place is not None:
-                pays = self.spared >= 2 * self.rows.n
-                self.wait = max(2 * K * self.rows.n, self.wait // 2) if pays else 2 * self.wait
+                pays = self.spared >= 2 * self.matrix.n
+                self.wait = max(2 * self.settings.K * self.matrix.n, self.wait // 2) if pays else 2 * self.wait
             self.dispatch(w)
 
     def dispatch(self, w: Vector) -> None:
@@ -120,30 +132,29 @@ class Buckets:
         self.parts = []  # their memory is needed
         self.parts = self._filled(w.copy())
         self.place, self.read, self.spared = w.copy(), 0, 0
-        tally("rows_written", self.rows.n)
+        tally("rows_written", self.matrix.n)
 
     def _filled(self, w: Vector) -> list[Part]:
         return self._sorted(self.oracle.score(w))
 
     @timed("sift")
     def _sorted(self, point: Point) -> list[Part]:
-        assert not isinstance(self.rows, StoreRows)
         v = distances(self.loss.signed, point.scores, self.moves.lengths)
         order = np.argsort(v, kind="stable")
         inside = int(np.searchsorted(v[order], 0.0))
         parts = []
-        for begin, end in ranges(inside, self.rows.n, self.count):
+        for begin, end in ranges(inside, self.matrix.n, self.count):
             numbers = np.sort(order[begin:end])  # as they were: neighbours stay close
-            part = Part(self.oracle, self.rows.take(numbers), self.loss.take(numbers), numbers)
+            part = Part(self.oracle, self.matrix.take(numbers), self.loss.take(numbers), numbers)
             part.low, part.high = float(v[order[begin]]), float(v[order[end - 1]])
             if self.both_sides and part.high < 0.0:
-                part.totals = label_sums(part.rows, part.loss.signed)
+                part.totals = label_sums(part.matrix, part.loss.signed)
             parts.append(part)
         return parts
 
     def move(self, w: Vector) -> float:
         """How far w is from where the rows were dispatched."""
-        return 0.0 if self.place is None else SAFE * self.moves.move(w - self.place)
+        return 0.0 if self.place is None else self.settings.safety * self.moves.move(w - self.place)
 
     def within(self, move: float, *, both_sides: bool) -> tuple[list[Part], list[Part]]:
         """The parts that have to be read that far from the last dispatch, and those that are inside the margin."""
@@ -154,7 +165,7 @@ class Buckets:
     def near(self, w: Vector, *, both_sides: bool = False) -> tuple[list[Part], list[Part]]:
         """The parts to be read at w, and those that are inside the margin for sure."""
         near, sure = self.within(self.move(w), both_sides=both_sides)
-        self.spared += self.rows.n - sum(part.n for part in near)
+        self.spared += self.matrix.n - sum(part.n for part in near)
         return near, sure
 
     def worst(self, w: Vector) -> Iterator[Worst | None]:
@@ -180,16 +191,16 @@ class Buckets:
 
     def _passed(self, near: list[Part]) -> None:
         """Parts say nothing of passes over all rows."""
-        if self.oracle.whole and sum(part.n for part in near) == self.rows.n:
+        if self.oracle.whole and sum(part.n for part in near) == self.matrix.n:
             tally("passes")
 
 
-def _runs(n: int) -> list[int]:
-    """Where runs begin and end that double in length up to n / LONG."""
-    ends, length = [0], max(1, n // SHORT)
+def _runs(n: int, settings: BucketSettings) -> list[int]:
+    """Where runs begin and end that double in length up to n / last_run."""
+    ends, length = [0], max(1, n // settings.first_run)
     while ends[-1] < n:
         ends.append(min(n, ends[-1] + length))
-        length = min(2 * length, -(-n // LONG))
+        length = min(2 * length, -(-n // settings.last_run))
     return ends
 
 

@@ -1,25 +1,26 @@
-"""Some of the rows, in memory or on disk: what a solver that reads rows in parts asks of each part.
+"""Some of the rows, in memory or on disk, for solvers that read rows in parts.
 
 Part
-    rows in memory; its planes are kept up to date by the rows that changed sides.
+    rows in memory; its planes are updated by the rows that changed sides.
 StoredPart
-    rows on disk, read once from end to end for all that is asked: a block has its scores and its plane made while it is
-    there. Nothing is kept of it, so a part takes no memory.
+    rows on disk, read once from end to end: scores and plane of a block are computed while it is in memory. Nothing is
+    kept, so a part takes no memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import RowsInMemory, StoreRows
 from cutsvm.problem.losses import Hinge
-from cutsvm.problem.oracle import FEW_MORE, Oracle, Point
+from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
-from cutsvm.problem.rounding import UNIT, gamma
+from cutsvm.problem.point import Point
+from cutsvm.problem.rounding import UNIT, sum_error
 
 Numbers = Sequence[int] | Array  # of rows among all
 
@@ -35,9 +36,9 @@ class Plane(NamedTuple):
     error: Vector  # what rounding may have cost it: see `Planes.errors`
 
 
-def no_plane(whole: Oracle) -> Plane:
+def no_plane(full: Oracle) -> Plane:
     """That of no rows."""
-    return Plane(np.zeros(whole.size), 0.0, 0.0, np.zeros(2))
+    return Plane(np.zeros(full.size), 0.0, 0.0, np.zeros(2))
 
 
 def added(a: Plane, b: Plane) -> Plane:
@@ -57,27 +58,27 @@ class Worst(NamedTuple):
 class Part:
     """Some of the rows: their numbers among all, and the range of their v_i."""
 
-    def __init__(self, whole: Oracle, rows: RowsInMemory | StoreRows, loss: Hinge, numbers: Numbers) -> None:
-        self.whole, self.rows, self.loss, self.numbers = whole, rows, loss, numbers
+    def __init__(self, full: Oracle, matrix: RowsInMemory | StoreRows, loss: Hinge, numbers: Numbers) -> None:
+        self.full, self.matrix, self.loss, self.numbers = full, matrix, loss, numbers
         self.low, self.high = -np.inf, np.inf
         self.totals: Vector | None = None  # sums of s_i (x_i, 1) of either label, if all are inside the margin
-        self._risk: Oracle | None = None
-        self._spare: Point | None = None
+        self._oracle: Oracle | None = None
+        self._point: Point | None = None
 
     @property
     def n(self) -> int:
-        return self.rows.n
+        return self.matrix.n
 
     def scored(self, w: Vector) -> Iterator[tuple[int, Oracle, Point]]:
         """The rows read once: where each piece begins, its risk, and w with its scores."""
-        if self._risk is None:
-            self._risk = self.whole.over(self.rows, self.loss)
-        self._spare = self._risk.score(w, spare=self._spare)
-        yield 0, self._risk, self._spare
+        if self._oracle is None:
+            self._oracle = self.full.restrict(self.matrix, self.loss)
+        self._point = self._oracle.score(w, out=self._point)
+        yield 0, self._oracle, self._point
 
     def plane(self, w: Vector) -> Plane:
         """The plane that touches the loss of these rows at w."""
-        total = no_plane(self.whole)
+        total = no_plane(self.full)
         for _, oracle, point in self.scored(w):
             planes = oracle.planes(point)
             here = Plane(planes.slopes[0], float(planes.offsets[0]), oracle.value(point), planes.errors[0])
@@ -88,8 +89,7 @@ class Part:
         """The row that is furthest inside the margin at w, if one is."""
         worst = None
         for begin, oracle, point in self.scored(w):
-            loss = oracle.loss
-            assert isinstance(loss, Hinge)
+            loss = cast("Hinge", oracle.loss)
             y = np.sign(loss.signed)
             slacks = np.where(y == 0.0, 0.0, 1.0 - y * point.scores)
             i = int(slacks.argmax())
@@ -101,30 +101,30 @@ class Part:
         """The plane with all rows inside the margin, and what it says at w."""
         assert self.totals is not None
         positive, negative = self.totals
-        slope, offset = (negative - positive)[: self.whole.size], float(positive[-1] + negative[-1])
-        lost = gamma(self.n + FEW_MORE)
+        slope, offset = (negative - positive)[: self.full.size], float(positive[-1] + negative[-1])
+        lost = sum_error(self.n)
         return Plane(slope, offset * (1.0 - lost), float(slope @ w) + offset, np.full(2, lost * offset))
 
 
 class StoredPart(Part):
     """The same of the rows from `begin` to `end` of a store."""
 
-    rows: StoreRows
+    matrix: StoreRows
 
     def __init__(
-        self, whole: Oracle, rows: StoreRows, loss: Hinge, numbers: Numbers, *, begin: int = 0, end: int | None = None
+        self, full: Oracle, matrix: StoreRows, loss: Hinge, numbers: Numbers, *, begin: int = 0, end: int | None = None
     ) -> None:
-        super().__init__(whole, rows, loss, numbers)
-        self._begin, self._end = begin, rows.n if end is None else end
+        super().__init__(full, matrix, loss, numbers)
+        self._begin, self._end = begin, matrix.n if end is None else end
 
     @property
     def n(self) -> int:
         return self._end - self._begin
 
     def scored(self, w: Vector) -> Iterator[tuple[int, Oracle, Point]]:
-        for mine, rows in self.rows.run(self._begin, self._end):
+        for mine, rows in self.matrix.run(self._begin, self._end):
             at = slice(mine.start - self._begin, mine.stop - self._begin)
-            oracle = self.whole.over(rows, Hinge(self.loss.signed[at], self.loss.threads))
+            oracle = self.full.restrict(rows, Hinge(self.loss.signed[at], self.loss.threads))
             yield at.start, oracle, oracle.score(w)
 
 
@@ -138,6 +138,5 @@ def label_sums(rows: RowsInMemory | StoreRows, signed: Vector) -> Vector:
 def _of_row(oracle: Oracle, loss: Hinge, i: int) -> Planes:
     only: Ints = np.array([i])
     own = loss.take(only)
-    rows = oracle.rows
-    assert not isinstance(rows, StoreRows)
-    return oracle.over(rows.take(only), own).plane_of(-own.signed)  # type: ignore[attr-defined]
+    matrix = cast("RowsInMemory", oracle.matrix)
+    return oracle.restrict(matrix.take(only), own).dual_planes(-own.signed)

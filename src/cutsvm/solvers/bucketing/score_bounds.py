@@ -9,10 +9,8 @@ S = L L' of the rows and any s > 0,  w.x_i + b = (L'w).((1/L) (x_i - m)) + (w.m 
 
     move(w, b) = |(L'w, (w.m + b) / s)|,    length_i = |((1/L) (x_i - m), s)|
 
-A move along directions in which the rows hardly differ, and those are the directions that a solver is slow to settle,
-now counts for little. On 20,000 rows of covtype, C n = 1e4, a gap near 1e-4 and 1 to 20 iterations after a dispatch,
-17 to 25 % of the rows may have crossed the margin by this bound, and 77 to 87 % by the plain one; 0.7 % did. At
-C n = 1e6 it spares little. It takes n d^2 operations once.
+A move along directions in which the rows hardly differ, and those are the directions in which a solver converges
+slowly, now counts for little. It takes n d^2 operations once. `docs/solvers.md` has measurements.
 """
 
 from __future__ import annotations
@@ -24,15 +22,9 @@ from scipy.linalg import cholesky, solve_triangular
 
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
-from cutsvm.matrix import DenseRows, RowsInMemory, SparseRows, StackedRows, StoreRows
-from cutsvm.problem.oracle import Intercept, Oracle
-
-# The diagonal of S is raised by this share of its largest entry: features may depend on each other.
-RIDGE = 1e-6
-# s^2 is this share of the number of features, the mean of |(1/L) (x_i - m)|^2.
-SHARE = 0.1
-BLOCK = 1 << 13  # rows that are changed at a time
-WIDE = 500  # features; with more, n d^2 operations are too many
+from cutsvm.matrix import RowsInMemory, StoreRows
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
 
 
 class Plain:
@@ -42,8 +34,8 @@ class Plain:
     def __init__(self, oracle: Oracle, rows: RowsInMemory | StoreRows) -> None:
         self.lengths: Vector = rows.vector(rows.n)
         rows.by_row().squares(self.lengths)
-        if not isinstance(rows, StoreRows):  # a store knows them
-            oracle.count_visits()
+        if not oracle.supports.streaming:  # a store has them
+            oracle.count_rows()
         self.lengths += oracle.intercept is not Intercept.NONE
         np.sqrt(self.lengths, out=self.lengths)
 
@@ -52,7 +44,14 @@ class Plain:
 
 
 class Whitened:
-    """The same in coordinates in which the rows spread alike in all directions."""
+    """The same in coordinates in which the rows spread alike in all directions.
+
+    widest: with more features than this, n d^2 operations are too many. ridge: the diagonal of S is raised by this
+    share of its largest entry, since features may depend on each other. share: s^2 is this share of the number of
+    features, which is the mean of |(1/L) (x_i - m)|^2.
+    """
+
+    widest, ridge, share = 500, 1e-6, 0.1
 
     @timed("sift")
     def __init__(self, oracle: Oracle, rows: RowsInMemory | StoreRows) -> None:
@@ -63,18 +62,18 @@ class Whitened:
             products += block.T @ block
         self.mean = total / n
         S = products / n - np.outer(self.mean, self.mean)
-        S[np.diag_indices_from(S)] += RIDGE * max(float(S.diagonal().max()), np.finfo(float).tiny)
+        S[np.diag_indices_from(S)] += self.ridge * max(float(S.diagonal().max()), np.finfo(float).tiny)
         self.L: Vector = cholesky(S, lower=True)
         inverse: Vector = solve_triangular(self.L, np.eye(self.d), lower=True)
-        self.s = float(np.sqrt(SHARE * self.d))
+        self.s = float(np.sqrt(self.share * self.d))
         changed = _blocks(rows, np.ascontiguousarray(inverse), -inverse @ self.mean)
         self.lengths: Vector = rows.vector(n)
         at = 0
         for block in changed:
             self.lengths[at : at + len(block)] = np.sqrt((block * block).sum(axis=1) + self.s**2)
             at += len(block)
-        oracle.count_visits()
-        oracle.count_visits()
+        oracle.count_rows()
+        oracle.count_rows()
 
     def move(self, change: Vector) -> float:
         w = change[: self.d]
@@ -82,16 +81,11 @@ class Whitened:
         return float(np.hypot(np.linalg.norm(w @ self.L), shift / self.s))
 
 
-def _blocks(rows: RowsInMemory | StoreRows, W: Vector, b: Vector) -> Iterator[Vector]:
-    """X W' + b, some rows at a time."""
-    wholes = (block for _, block in rows.blocks()) if isinstance(rows, StoreRows) else iter((rows,))
-    for whole in wholes:
-        for part in _runs(whole):
+def _blocks(rows: RowsInMemory | StoreRows, W: Vector, b: Vector, most: int = 1 << 13) -> Iterator[Vector]:
+    """X W' + b, at most so many rows at a time."""
+    for _, block in rows.blocks():
+        for begin in range(0, block.n, most):
+            part = block.part(begin, min(block.n, begin + most))
             out = np.empty((part.n, len(W)))
             part.scores_many(W, b, out)
             yield out
-
-
-def _runs(rows: RowsInMemory) -> Iterator[DenseRows | SparseRows | StackedRows]:
-    for begin in range(0, rows.n, BLOCK):
-        yield rows.part(begin, min(rows.n, begin + BLOCK))

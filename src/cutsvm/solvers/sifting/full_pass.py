@@ -1,45 +1,58 @@
-"""Passes over all rows for `cutsvm.solvers.sifting.solver`: F at a point, and R_U of the rows that are near there.
+"""Full passes over all rows for `cutsvm.solvers.sifting.solver`: F at a point, and the working set around it.
 
-`Held` keeps the scores of the best point, of one more, and the group of each row: a pass is made once, and the search
-along a line is exact. `Streamed` keeps nothing per row, for more rows than memory can hold numbers of. In each pass it
-makes the scores of three points anew from the same values: of the one in question, of the best one so far, for F in
-some places on the line between, and of the reference point of R_U, which say what group a row is in. Rows that join U
-are copied as they pass by. So one read of the data does all.
+`HeldPass` keeps the scores of the best point, of one more, and the group of each row: each pass is made once, and the
+line search is exact. `StreamedPass` keeps nothing per row, for more rows than memory can hold numbers of. In each pass
+it computes the scores of three points from the same values: of the point in question, of the best one so far, for F at
+some places on the line between, and of the reference point of the working set, which give the group of each row. Rows
+that join the working set are copied in the same pass. So one reading of the data does all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Protocol, cast
 
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm._utils.timing import count, timed
+from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import DenseRows, SparseRows, WholeRows, in_order, stack
-from cutsvm.problem.losses import BreakpointLine, GroupedLoss, Hinge
-from cutsvm.problem.oracle import Oracle, Point
-from cutsvm.solvers._common import better, objective
-from cutsvm.solvers.sifting.working_set import Chosen, WorkingSet, choose
+from cutsvm.problem.losses import BreakpointLine, GroupedLoss
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Point
+from cutsvm.solvers._common import descend, objective
+from cutsvm.solvers.sifting.working_set import SomeRows, WorkingSet, take_rows
 
-SCORES = 1 << 18  # numbers in memory for each of the points whose scores a pass makes
-LOOK = 10_000  # rows that a band is measured on
-# Places on the line from the best point (0) to the one in question (1) where `Streamed` looks at F.
-PLACES = np.array([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.3])
-NARROWER = 0.7  # of the room is asked for when a band has turned out to hold too many rows
-NOTHING = -1.0  # a band without rows, where too many are at the same distance
+__all__ = ["FullPass", "HeldPass", "StreamedPass", "full_pass"]
 
 
-class Whole(Protocol):
+@dataclass(frozen=True, eq=False)
+class PassSettings:
+    """scores: numbers in memory for each of the points whose scores a pass computes.
+
+    sample: rows that a band is measured on.
+    places: on the line from the best point (0) to the one in question (1), where `StreamedPass` evaluates F.
+    narrower: of the room, which is asked for when a band has turned out to hold too many rows.
+    """
+
+    scores: int = 1 << 18
+    sample: int = 10_000
+    places: tuple[float, ...] = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.3)
+    narrower: float = 0.7
+
+
+class FullPass(Protocol):
     """All rows: the best point so far, and what passes find."""
 
+    oracle: Oracle
     w: Vector
     primal: float
-    value: float  # R there
+    risk: float  # R there
     exact: bool
 
-    def sift(
+    def build(
         self,
         w: Vector | None,
         share: float,
@@ -48,42 +61,42 @@ class Whole(Protocol):
         keep: float = 1.0,
         towards: Vector | None = None,
     ) -> WorkingSet:
-        """R_U at w (None: at the best point) with this share of the rows in U; w may be the best point then.
+        """The working set at w (None: at the best point) with this share of the rows; w may be the best point then.
 
         keep: only this share of U is kept, drawn at random, with 1 / keep times its weight: about the same risk.
-        towards: where the way will lead; rows that are in another group there are in U, too, if that is cheap to know.
+        towards: where the path leads; rows that are in another group there are in U, too, if that is cheap to know.
         """
 
     def advance(
-        self, working_set: WorkingSet, w: Vector, goal: float, *, most: int | None = None
+        self, working_set: WorkingSet, w: Vector, target: float, *, most: int | None = None
     ) -> tuple[float, bool]:
-        """F at w and towards it: the step to the best point there is. Rows in other groups join U.
+        """F at w and towards it: returns the step to the best point found. Violators join the working set.
 
-        goal: an F at w no larger is good enough. The second: False if there is no room for so many rows, or U would
-        have more than `most`.
+        target: an F at w no larger is good enough. The second result: False if there is no room for so many rows, or U
+        would have more than `most`.
         """
 
-    def turn(self, C: float) -> None:
+    def set_C(self, C: float) -> None:
         """Goes on with another C."""
 
 
-def full_pass(oracle: Oracle, C: float) -> Whole:
-    """Held where there is memory for it."""
-    return HeldPass(oracle, C) if cast("WholeRows", oracle.rows).held else StreamedPass(oracle, C)
+def full_pass(oracle: Oracle, C: float) -> FullPass:
+    """With scores in memory where there is room for them."""
+    return HeldPass(oracle, C) if oracle.supports.scores else StreamedPass(oracle, C)
 
 
 class HeldPass:
     """With the scores of all rows in memory."""
 
-    def __init__(self, oracle: Oracle, C: float) -> None:
-        self.oracle, self.C = oracle, C
-        self.rows, self.loss = cast("WholeRows", oracle.rows), cast("GroupedLoss", oracle.loss)
+    def __init__(self, oracle: Oracle, C: float, settings: PassSettings | None = None) -> None:
+        self.oracle, self.C, self.settings = oracle, C, settings or PassSettings()
+        self.matrix, self.loss = cast("WholeRows", oracle.matrix), cast("GroupedLoss", oracle.loss)
         self.best: Point | None = None
-        self.value = oracle.loss.total
-        self.w, self.primal, self.exact = np.zeros(oracle.size), C * self.value, False
-        self._spare: Point | None = None
+        self.risk = oracle.loss.total
+        self.w, self.primal, self.exact = np.zeros(oracle.size), C * self.risk, False
+        self._unused: Point | None = None
 
-    def sift(
+    def build(
         self,
         w: Vector | None,
         share: float,
@@ -95,19 +108,19 @@ class HeldPass:
         if w is not None:
             point = self.oracle.at(w)
             if objective(self.oracle, point, self.C) > self.primal:  # not even as good as 0
-                point = better(self.oracle, self.oracle.at(self.w), point, self.C, goal=0.0)[0]
+                point = descend(self.oracle, self.oracle.at(self.w), point, self.C, target=0.0)[0]
             self._keep(point)
         assert self.best is not None
-        some = rng.integers(0, self.rows.n, LOOK)
+        some = rng.integers(0, self.matrix.n, self.settings.sample)
         band = float(np.quantile(self.loss.distances(self.best.scores, some), share))
         if towards is not None:
-            self._spare = self.oracle.score(towards, spare=self._spare)
-        return self.near(self.best, band, _thinned(keep, rng), None if towards is None else self._spare)
+            self._unused = self.oracle.score(towards, out=self._unused)
+        return self.near(self.best, band, _thinned(keep, rng), None if towards is None else self._unused)
 
     @timed("sift")
     def near(self, point: Point, band: float, thin: Thin | None = None, end: Point | None = None) -> WorkingSet:
         """R_U of the rows within `band` of a change of their slope, or that change it on the way to the end."""
-        self._group: Array = np.empty(self.rows.n, dtype=np.int32)
+        self._group: Array = np.empty(self.matrix.n, dtype=np.int32)
         near, times = self.loss.sift(point.scores, band, self._group), 1.0
         if end is not None:
             more = self.loss.violators(end.scores, self._group)
@@ -115,41 +128,42 @@ class HeldPass:
             near = in_order(np.concatenate([near, more]))
         if thin is not None:
             near, times = thin(near)
-        totals = np.zeros((self.loss.groups, self.rows.d + 1))
-        count("visits", self.rows.group_sums(self.loss.row_weights, self._group, totals))
-        mark = self.loss.violates(point.scores, near) if isinstance(self.loss, Hinge) else near
-        return WorkingSet(self.oracle, [choose(self.rows, self.loss, near, mark, times)], totals)
+        totals = np.zeros((self.loss.groups, self.matrix.d + 1))
+        self.oracle.count_rows(self.matrix.group_sums(self.loss.row_weights, self._group, totals))
+        mark = self.loss.marks(point.scores, near)
+        return WorkingSet(self.oracle, [take_rows(self.matrix, self.loss, near, mark, times)], totals)
 
-    def turn(self, C: float) -> None:
+    def set_C(self, C: float) -> None:
         self.C = C
         if self.best is not None:
             self._keep(self.best)
 
     def advance(
-        self, working_set: WorkingSet, w: Vector, goal: float, *, most: int | None = None
+        self, working_set: WorkingSet, w: Vector, target: float, *, most: int | None = None
     ) -> tuple[float, bool]:
         assert self.best is not None
-        trial = self.oracle.score(w, spare=self._spare)
+        trial = self.oracle.score(w, out=self._unused)
         fits = self.grow(working_set, trial, most)  # by the solution's own b: its bound knows no other
-        best, self._spare, k = better(self.oracle, self.best, self.oracle.optimize_intercept(trial), self.C, goal)
+        trial = self.oracle.optimize_intercept(trial, out=trial)
+        best, self._unused, k = descend(self.oracle, self.best, trial, self.C, target)
         self._keep(best)
         return k, fits
 
     @timed("sift")
     def grow(self, working_set: WorkingSet, point: Point, most: int | None = None) -> bool:
-        """The rows that are in another group at the point join U, if there is room."""
+        """Violators at the point join U, if there is room."""
         violators = self.loss.violators(point.scores, self._group)
-        if working_set.many + len(violators) > _least(self.rows.room, most):
+        if working_set.n_rows + len(violators) > _least(self.matrix.room, most):
             return False
         if len(violators):
-            working_set.join([choose(self.rows, self.loss, violators, self._group[violators])])
+            working_set.join([take_rows(self.matrix, self.loss, violators, self._group[violators])])
             self._group[violators] = core.KEPT
         return True
 
     def _keep(self, point: Point) -> None:
         self.best, self.w, self.exact = point, point.w, point.exact
-        self.value = self.oracle.value(point)
-        self.primal = self.oracle.penalty(point.w) + self.C * self.value
+        self.risk = self.oracle.value(point)
+        self.primal = self.oracle.penalty(point.w) + self.C * self.risk
 
 
 class StreamedPass:
@@ -157,16 +171,17 @@ class StreamedPass:
 
     exact = True  # F is made from scores of the very pass, never from those of passes before
 
-    def __init__(self, oracle: Oracle, C: float) -> None:
-        self.oracle, self.C = oracle, C
-        self.rows, self.loss = cast("WholeRows", oracle.rows), cast("GroupedLoss", oracle.loss)
-        self.value = oracle.loss.total
-        self.w, self.primal = np.zeros(oracle.size), C * self.value
+    def __init__(self, oracle: Oracle, C: float, settings: PassSettings | None = None) -> None:
+        self.oracle, self.C, self.settings = oracle, C, settings or PassSettings()
+        self.matrix, self.loss = cast("WholeRows", oracle.matrix), cast("GroupedLoss", oracle.loss)
+        self.risk = oracle.loss.total
+        self.w, self.primal = np.zeros(oracle.size), C * self.risk
+        self.places = np.array(self.settings.places)
         self._reference, self._band = self.w, 0.0
         self._joined: Ints = np.empty(0, dtype=np.int64)
 
     @timed("sift")
-    def sift(
+    def build(
         self,
         w: Vector | None,
         share: float,
@@ -176,15 +191,15 @@ class StreamedPass:
         towards: Vector | None = None,
     ) -> WorkingSet:
         w, thin = (self.w if w is None else w), _thinned(keep, rng)
-        some = np.unique(rng.integers(0, self.rows.n, LOOK))
-        of_some = self.oracle.scores_of(self.rows.take(some), w)
+        some = np.unique(rng.integers(0, self.matrix.n, self.settings.sample))
+        of_some = self.oracle.scores_of(self.matrix.take(some), w)
         distances = self.loss.take(some).distances(of_some, np.arange(len(some)))
         band = np.inf
         while True:
             narrower = float(np.quantile(distances, share))
-            band = narrower if narrower < band else NOTHING
-            totals = np.zeros((self.loss.groups, self.rows.d + 1))
-            on_line, near, many = np.zeros(len(PLACES)), [], 0
+            band = narrower if narrower < band else -1.0  # none: too many are at the same distance
+            totals = np.zeros((self.loss.groups, self.matrix.d + 1))
+            on_line, near, many = np.zeros(len(self.places)), [], 0
             for _, rows, loss, here in self._all_rows(w, on_line):
                 group = np.empty(rows.n, dtype=np.int32)
                 which, times = loss.sift(here, band, group), 1.0
@@ -192,26 +207,25 @@ class StreamedPass:
                     which, times = thin(which)
                 many += len(which)
                 if self._fits(many):
-                    mark = loss.violates(here, which) if isinstance(loss, Hinge) else which
-                    near.append(choose(rows, loss, which, mark, times))
+                    near.append(take_rows(rows, loss, which, loss.marks(here, which), times))
                 rows.group_sums(loss.row_weights, group, totals)
             if self._fits(many):
                 break
-            assert self.rows.room is not None
-            share *= NARROWER * self.rows.room / many
+            assert self.matrix.room is not None
+            share *= self.settings.narrower * self.matrix.room / many
         self._reference, self._band, self._joined = w.copy(), band, np.empty(0, dtype=np.int64)
-        self._move(w, on_line, goal=0.0)
+        self._move(w, on_line, target=0.0)
         return WorkingSet(self.oracle, _stacked(near), totals)
 
-    def turn(self, C: float) -> None:
+    def set_C(self, C: float) -> None:
         self.C = C
-        self.primal = self.oracle.penalty(self.w) + C * self.value
+        self.primal = self.oracle.penalty(self.w) + C * self.risk
 
     @timed("sift")
     def advance(
-        self, working_set: WorkingSet, w: Vector, goal: float, *, most: int | None = None
+        self, working_set: WorkingSet, w: Vector, target: float, *, most: int | None = None
     ) -> tuple[float, bool]:
-        on_line, violators, numbers, many = np.zeros(len(PLACES)), [], [], working_set.many
+        on_line, violators, numbers, many = np.zeros(len(self.places)), [], [], working_set.n_rows
         for mine, rows, loss, here in self._all_rows(w, on_line):
             group = np.empty(rows.n, dtype=np.int32)
             loss.sift(self.oracle.scores_of(rows, self._reference), self._band, group)
@@ -220,47 +234,47 @@ class StreamedPass:
             which = loss.violators(here, group)
             many += len(which)
             if self._fits(many, most):
-                violators.append(choose(rows, loss, which, group[which]))
+                violators.append(take_rows(rows, loss, which, group[which]))
                 numbers.append(which + mine.start)
         fits = self._fits(many, most)
         if fits:
             working_set.join(_stacked(violators))
             self._joined = np.sort(np.concatenate([self._joined, *numbers]))
-        return self._move(w, on_line, goal), fits
+        return self._move(w, on_line, target), fits
 
     def _fits(self, many: int, most: int | None = None) -> bool:
-        return many <= _least(self.rows.room, most)
+        return many <= _least(self.matrix.room, most)
 
     def _all_rows(self, w: Vector, on_line: Vector) -> Iterator[tuple[slice, WholeRows, GroupedLoss, Vector]]:
         """One pass: where rows stand, themselves, their loss and their scores at w.
 
-        on_line gets the loss of all rows in PLACES between the best point and w.
+        on_line gets the loss of all rows at `places` between the best point and w.
         """
-        self.oracle.count_visits()
+        self.oracle.count_rows()
         somewhere = bool(self.w.any())
         for mine, rows in self._pieces():
             loss, here = self.loss.part(mine), self.oracle.scores_of(rows, w)
             best = self.oracle.scores_of(rows, self.w) if somewhere else np.zeros_like(here)
-            on_line += cast("BreakpointLine", loss.line(best, here)).look(PLACES).values
+            on_line += cast("BreakpointLine", loss.line(best, here)).evaluate(self.places).values
             yield mine, rows, loss, here
 
     def _pieces(self) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
-        """All rows, few enough at a time that SCORES numbers hold their scores of one point."""
-        most = max(1, SCORES // self.oracle.outputs)
-        for mine, rows in self.rows.blocks():
+        """All rows, few enough at a time that `settings.scores` numbers hold their scores of one point."""
+        most = max(1, self.settings.scores // self.oracle.outputs)
+        for mine, rows in self.matrix.blocks():
             for begin in range(0, rows.n, most):
                 end = min(rows.n, begin + most)
                 yield slice(mine.start + begin, mine.start + end), rows.part(begin, end)
 
-    def _move(self, w: Vector, on_line: Vector, goal: float) -> float:
+    def _move(self, w: Vector, on_line: Vector, target: float) -> float:
         """The best of the places is the best point from now on."""
-        points = [self.w + k * (w - self.w) for k in PLACES]
+        points = [self.w + k * (w - self.w) for k in self.places]
         heights = [self.oracle.penalty(point) + self.C * value for point, value in zip(points, on_line, strict=True)]
-        there = int(np.flatnonzero(PLACES == 1.0)[0])
-        chosen = there if heights[there] <= goal else int(np.argmin(heights))
+        there = int(np.flatnonzero(self.places == 1.0)[0])
+        chosen = there if heights[there] <= target else int(np.argmin(heights))
         self.w, self.primal = (w.copy() if chosen == there else points[chosen]), float(heights[chosen])
-        self.value = float(on_line[chosen])
-        return float(PLACES[chosen])
+        self.risk = float(on_line[chosen])
+        return float(self.places[chosen])
 
 
 def _least(*limits: int | None) -> float:
@@ -275,12 +289,12 @@ def _thinned(keep: float, rng: np.random.Generator) -> Thin | None:
     return None if keep >= 1.0 else lambda rows: (rows[rng.random(len(rows)) < keep], 1.0 / keep)
 
 
-def _stacked(parts: list[Chosen]) -> list[Chosen]:
-    """All in one, which is swept faster than many. The list is empty then: its rows take memory."""
+def _stacked(parts: list[SomeRows]) -> list[SomeRows]:
+    """All in one, which is read faster than many. The list is empty then: its rows take memory."""
     if len(parts) < 2:
         return parts
     loss = parts[0].loss.joined([part.loss for part in parts])
     mark = np.concatenate([part.mark for part in parts])
-    rows = [part.rows for part in parts]
+    rows = [part.matrix for part in parts]
     parts.clear()
-    return [Chosen(stack(rows), loss, mark)]
+    return [SomeRows(stack(rows), loss, mark)]

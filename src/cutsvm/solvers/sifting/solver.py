@@ -2,26 +2,25 @@
 
 Minimises F(w) = |w|^2/2 + C R(w) over many rows by solving problems with few of them:
 
-    1. w = the solution for a random sample of the rows, not very exact
-    2. one pass over all rows at w. U = the rows near the margin (several classes: those whose choice is not clear);
-       the others are replaced by what they contribute as long as they stay on their side
-       (`cutsvm.solvers.sifting.working_set`): R_U <= R
+    1. w = the solution for a random sample of the rows, to a low accuracy
+    2. one pass over all rows at w. U = the rows near the margin (several classes: those whose highest score is not
+       clear); the others are replaced by the means of groups (`cutsvm.solvers.sifting.working_set`): R_U <= R
     3. w = argmin |w|^2/2 + C R_U(w), by the inner solver; its lower bound is one of F too
     4. one pass over all rows at w gives F(w); w_b = argmin of F on the half-line from the last w_b through w
-    5. rows that were on the other side join U; planes that the inner solver has stay valid. Go on with 3
+    5. violators join U; planes that the inner solver has stay valid. Go on with 3
 
 Where it does not pay (few rows, or few for each feature) the inner solver gets all rows at once.
 
 Rows on disk may leave room for a limited number of rows in memory: the sample is then smaller. As long as U would not
-fit, w is bettered: a random part of U, weighed up, with what the other rows contribute, makes a problem whose solution
-is off by sqrt(d / m) times U's share of the rows only, and so U can be that much smaller around it. Each time takes one
-pass. If U outgrows the room later, step 2 is done anew at the better w; if that happens time and again, the inner
-solver gets all rows.
+fit, w is improved: a random part of U, with larger weights, and the means of the groups make a problem whose solution
+is off by only sqrt(d / m) times U's share of the rows, and so U can be that much smaller around it. Each time takes one
+pass. If U outgrows the room later, step 2 is repeated at the better w; if that happens several times, the inner solver
+gets all rows.
 
-On a walk over several C (`cutsvm.driver.path`) step 1 is a walk on the sample, and from its minimisers cutting planes
+On a path over several C (`cutsvm.solvers.path`) step 1 is a path on the sample, and from its minimisers cutting planes
 of all rows go on for all C at once (`cutsvm.solvers.batched`): unless C is very large that is all. Step 2 is done once
-for some neighbouring C: R_U and its planes hold for all of them. Later rows that are elsewhere at the next C join U
-until it is too large.
+for some neighbouring C: R_U and its planes hold for all of them. Later violators at the next C join U until it is too
+large.
 """
 
 from __future__ import annotations
@@ -34,85 +33,65 @@ from typing import Literal, cast
 import numpy as np
 
 from cutsvm._utils import validation
-from cutsvm._utils.timing import timed
-from cutsvm._utils.types import Ints, Vector
-from cutsvm.driver.path import prepare, steps
-from cutsvm.driver.run import Iterate, Progress, Solver
-from cutsvm.matrix import WholeRows, in_order
-from cutsvm.problem.losses import GroupedLoss
-from cutsvm.problem.oracle import Oracle, new_bundle
-from cutsvm.problem.planes import Bundle
-from cutsvm.solvers._common import goal
-from cutsvm.solvers.batched import abreast
+from cutsvm._utils.types import Vector
+from cutsvm.matrix import WholeRows
+from cutsvm.problem.oracle import Oracle
+from cutsvm.solvers._common import target_objective
+from cutsvm.solvers.batched import presolve_batched
 from cutsvm.solvers.ocas import OCAS
+from cutsvm.solvers.path import iterates_on_path
+from cutsvm.solvers.progress import Progress
+from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver, SolverBase, new_context
 from cutsvm.solvers.shards import choose_shards
-from cutsvm.solvers.sifting.full_pass import Whole, full_pass
-from cutsvm.solvers.sifting.working_set import WorkingSet, can_sift
+from cutsvm.solvers.sifting.full_pass import FullPass, full_pass
+from cutsvm.solvers.sifting.sample import draw_sample
+from cutsvm.solvers.sifting.settings import SiftingSettings
+from cutsvm.solvers.sifting.working_set import WorkingSet
 
-# A sample of m rows gives w with an error of about sqrt(d / m), and the band must hold the rows that this error moves
-# to the other side: SPREAD sqrt(d / m) of all n, WIDEST at most (covtype: 99 % of the rows that change sides after a
-# sample of 4.5 % lie in the 16 % nearest to the margin). m + n sqrt(d / m) is least near m = (n sqrt(d))^(2/3).
-SPREAD, WIDEST = 3.5, 0.2
-# The sample has so many rows of each class at least, if there are as many: with 0.9 % positives they matter most.
-OF_EACH = 1000
-# The sample's problem is solved to this relative gap: more exactly it would be exact about the wrong problem. If that
-# takes too many steps, what is there must do.
-SAMPLE_TOL, SAMPLE_STEPS = 3e-3, 200
-# On a walk it is worth more: planes are made there.
-WALK_TOL = 5e-4
-# Planes that a point makes there: FEW_SHARDS at most, of all rows up to SHARDS if there are as many coordinates. They
-# cost the same pass, but not the same reduced problem: in 11 coordinates 48 took four times as long as 16 and were of
-# no use, in 55 they saved half of the passes.
-FEW_SHARDS, SHARDS = 16, 48
-TOGETHER = 3  # C from which passes for all of them at once pay
-# The same for a band that is thinned; if U then shrinks to no less than HELPS of what it was, it does not help. Where
-# there is room, U has LEAST_SHARE of the rows: with fewer R_U may have its minimum far away, where it is much too low.
-SAMPLE_LEAST, HELPS, LEAST_SHARE = 1e-5, 0.7, 0.02
-WIDER = 1.7  # times as many rows in U if the last were too few to stay near
-# The inner problem is solved to INNER of the gap asked for, or to LEFT of the one that is left, if that is more.
-INNER, LEFT = 0.3, 0.03
-STILL = 40  # steps of the inner solver that change neither bound: then U is drawn anew, as if it were too large
-# Rows, and rows for each feature: with fewer there is nothing to gain.
-FEW, MANY = 20_000, 20
-# Shares of the room in memory for the sample, for the first U, which is to grow, and for the next ones if it outgrows
-# the room; how often that may happen.
-SAMPLE_ROOM, FIRST_ROOM, LAST_ROOM, CROWDED = 0.8, 0.5, 0.85, 3
-# On a walk over several C, U is drawn anew once it would have so many times the rows that it had at first.
-WALKED = 1.5
-# U is drawn for so many C together; planes without weight at the last so many steps are left behind.
-STRIDE, IDLE = 3, 2
+__all__ = ["Sifting"]
 
 
 class SiftingState:
-    """All rows and R_U, with its planes: what one C leaves for the next."""
+    """All rows, and the working set with its planes: what one C leaves for the next."""
 
     working_set: WorkingSet
-    planes: Bundle
+    inner: FitContext
 
-    def __init__(self, whole: Whole, share: float, starts: dict[float, Vector], rng: np.random.Generator) -> None:
-        self.whole, self.share, self.starts, self.rng = whole, share, starts, rng
-        self.covered: list[float] = []  # the C that U was drawn for
+    def __init__(self, full: FullPass, share: float, starts: dict[float, Vector]) -> None:
+        self.full, self.share, self.starts = full, share, starts
+        self.rng = np.random.default_rng(0)
+        self.covered: list[float] = []  # the C that U was built for
 
-    def build(self, w: Vector | None, planes: Bundle, C: float | None = None) -> None:
-        """Draws U around w, or around the best point; for a walk that is at C, on the way to some C later, too."""
+    def build(self, w: Vector | None, sifting: Sifting, context: FitContext, C: float, *, ahead: bool = True) -> None:
+        """Builds U around w, or around the best point; ahead: also on the way to the next C of a path."""
         Cs, towards = list(self.starts), None
-        self.covered = [] if C is None else Cs[Cs.index(C) :][:STRIDE]
+        self.covered = Cs[Cs.index(C) :][: sifting.settings.stride] if ahead else []
         if len(self.covered) > 1:
-            towards = self.starts[self.covered[-1]].copy()
-        self.working_set, self.planes = self.whole.sift(w, self.share, self.rng, towards=towards), planes
-        self.many = self.working_set.many  # at first
+            towards = self.starts[self.covered[-1]]
+        self.working_set = self.full.build(w, self.share, self.rng, towards=towards)
+        self.n_first = self.working_set.n_rows
+        bundle, tol = self.working_set.oracle.new_bundle(max(context.Cs)), sifting.settings.inner * context.tol
+        self.inner = self.working_set.open(sifting.inner, C, bundle, tol)
 
     def clear(self) -> None:
-        del self.working_set, self.planes
+        """Frees the rows."""
+        del self.working_set, self.inner
+
+    def iterate(self, C: float, lower: float, planes: int, *, step: float = 0.0, pending: bool = False) -> Iterate:
+        """The best point of all rows so far."""
+        full = self.full
+        penalty = full.oracle.penalty(full.w)
+        return Iterate(full.w, penalty, full.risk, lower, C, planes, step=step, pending=pending, exact=full.exact)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sifting:
+class Sifting(SolverBase):
     """Sifting around an inner solver; `sample` and `band` are shares of the rows, or found by rule."""
 
     inner: Solver = field(default_factory=OCAS)
     sample: float | Literal["auto"] = "auto"
     band: float | Literal["auto"] = "auto"
+    settings: SiftingSettings = field(default=SiftingSettings(), repr=False)
 
     def __post_init__(self) -> None:
         for name in ("sample", "band"):
@@ -122,187 +101,171 @@ class Sifting:
                 if share > 1.0:
                     raise ValueError(f"{name}={share!r}: expected at most 1")
 
-    def prepare(self, oracle: Oracle, Cs: Sequence[float]) -> list[float]:
-        """For a walk over several C: few shards, of which each pass makes planes, and the way down."""
-        if not pays(oracle):
-            return prepare(self.inner, oracle, Cs)
-        most = min(SHARDS, max(FEW_SHARDS, oracle.size))
-        oracle.split(min(most, choose_shards(oracle, max(Cs))))
-        return sorted(Cs, reverse=True)
+    def pays(self, oracle: Oracle) -> bool:
+        """Whether few rows can represent all."""
+        least = max(self.settings.least_rows, self.settings.least_rows_per_feature * oracle.size)
+        return oracle.supports.working_set and oracle.matrix.n >= least
 
-    def scout(self, oracle: Oracle, aim: float) -> Iterator[None]:
-        """For a walk, before its first C: step 1 for all of them, and what passes at many points make of that."""
-        if not pays(oracle):
+    def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
+        """From the largest C down, with few shards, of which each pass makes planes."""
+        inner = self.inner.order_path(oracle, Cs)
+        if len(Cs) == 1 or not self.pays(oracle):
+            return inner
+        most = min(self.settings.shards, max(self.settings.few_shards, oracle.size))
+        return PathOrder(sorted(Cs, reverse=True), min(most, choose_shards(oracle, max(Cs))))
+
+    def presolve(self, context: FitContext) -> Iterator[None]:
+        """Step 1 for all C, and passes at many points that go on from there."""
+        if not self.pays(context.oracle):
             return
-        trail, found = oracle.trail, {}
-        assert trail is not None
-        sample = draw(oracle, self.sample_size(oracle), np.random.default_rng(0))
-        for C, inner in self._on_sample(sample, trail.Cs):
+        oracle, found = context.oracle, {}
+        sample = draw_sample(oracle, self.sample_size(oracle), np.random.default_rng(0), self.settings)
+        for C, inner in self._on_sample(sample, context.Cs):
             found[C] = inner.w.copy()
             yield
         del sample  # its rows take memory
-        together = len(found) >= TOGETHER and cast("WholeRows", oracle.rows).held
+        together = len(found) >= self.settings.least_path and oracle.supports.scores
         if together:
-            yield from abreast(oracle, found, aim)
-        trail.starts = {C: trail.best(C).w if together else found[C] for C in trail.Cs}
+            yield from presolve_batched(context, found, self.settings.batch)
+        context.starts = {C: context.best(C).w if together else found[C] for C in context.Cs}
 
     def _on_sample(self, sample: Oracle, Cs: Sequence[float]) -> Iterator[tuple[float, Iterate]]:
         """The sample's solution for each C, step by step."""
         if len(Cs) == 1:
-            return ((Cs[0], inner) for inner in self.roughly(sample, Cs[0], SAMPLE_TOL))
-        order = prepare(self.inner, sample, Cs)
-        if sample.shards > FEW_SHARDS:
-            sample.split(FEW_SHARDS)
-        return steps(self.inner, sample, order, WALK_TOL, SAMPLE_STEPS)
+            return ((Cs[0], inner) for inner in self._roughly(sample, Cs[0], self.settings.sample_tol))
+        order = self.inner.order_path(sample, Cs)
+        sample = sample.with_shards(min(order.shards, self.settings.few_shards))
+        return iterates_on_path(self.inner, sample, order.Cs, self.settings.path_tol, self.settings.sample_iterations)
 
-    def __call__(
-        self, oracle: Oracle, C: float, bundle: Bundle | None = None, *, start: Vector | None = None, aim: float = 0.0
-    ) -> Iterator[Iterate]:
-        if not pays(oracle):
-            yield from self.inner(oracle, C, bundle, start=start, aim=aim)
+    def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:
+        if not self.pays(context.oracle):
+            yield from self.inner(context, C)
             return
-        begin: Vector | None = None  # where the inner solver does, if not at the best point
-        if oracle.trail is None or oracle.trail.state is None:
-            state = yield from self._set_up(oracle, C, start, aim)
-        else:
-            state = oracle.trail.state
-            begin = self._move(state, oracle, C)
-        if oracle.trail is not None:
-            oracle.trail.state = state
-        whole, lower, crowded = state.whole, 0.0, 0
-        yield _iterate(whole, lower, 0)
-        while True:
-            progress, still, begin = Progress(), 0, whole.w if begin is None else begin
-            for inner in self.inner(state.working_set.oracle, C, state.planes, start=begin, aim=INNER * aim):
-                lower = max(lower, inner.lower)
-                yield _iterate(whole, lower, inner.planes, pending=True)
-                left = max(INNER * aim * whole.primal, LEFT * (whole.primal - inner.lower))
-                still = progress.stalled(inner.primal, inner.lower)
-                if inner.primal - inner.lower <= left or still >= STILL:
-                    break
-            begin = None
-            k, fits = whole.advance(state.working_set, inner.w.copy(), goal(lower, aim))
-            yield _iterate(whole, lower, inner.planes, step=k)
-            if fits and still < STILL:
-                continue
-            crowded += 1
-            state.clear()  # its rows take memory
-            if crowded > CROWDED:
-                break
-            most = self.room(oracle)[0]
-            state.share = min(WIDER * state.share, max(state.share, LAST_ROOM / FIRST_ROOM * most))
-            state.build(None, new_bundle(oracle, C))
-        if oracle.trail is not None:
-            oracle.trail.state = None
-        for iterate in self.inner(oracle, C, bundle, start=whole.w, aim=aim):
+        settings, n_rebuilt, lower = self.settings, 0, 0.0
+        state, begin = yield from self._prepared(context, C)  # 1, 2
+        yield state.iterate(C, lower, 0)
+        while n_rebuilt <= settings.rebuilds:
+            inner, stalled = yield from self._solve_inner(state, C, begin, lower)  # 3
+            lower, begin = max(lower, inner.lower), None
+            target = target_objective(lower, context.tol)
+            k, fits = state.full.advance(state.working_set, inner.w, target)  # 4, 5
+            yield state.iterate(C, lower, inner.planes, step=k)
+            if not fits or stalled:
+                n_rebuilt += 1
+                self._rebuild(state, context, C, last=n_rebuilt > settings.rebuilds)
+        context.drop(SiftingState)
+        context.working_bundle, context.start = None, state.full.w
+        for iterate in self.inner(context, C):
             lower = max(lower, iterate.lower)
             yield replace(iterate, lower=lower)
 
-    def _set_up(
-        self, oracle: Oracle, C: float, start: Vector | None, aim: float
-    ) -> Generator[Iterate, None, SiftingState]:
+    def _solve_inner(
+        self, state: SiftingState, C: float, begin: Vector | None, lower: float
+    ) -> Generator[Iterate, None, tuple[Iterate, bool]]:
+        """The inner solver on the working set, to a share of the gap; and whether it has stalled."""
+        settings, progress, full, context = self.settings, Progress(), state.full, state.inner
+        context.start = full.w if begin is None else begin
+        for inner in self.inner(context, C):
+            lower = max(lower, inner.lower)
+            yield state.iterate(C, lower, inner.planes, pending=True)
+            left = max(context.tol * full.primal, settings.left * (full.primal - inner.lower))
+            stalled = progress.stalled(inner.primal, inner.lower) >= settings.patience
+            if inner.primal - inner.lower <= left or stalled:
+                break
+        return inner, stalled
+
+    def _rebuild(self, state: SiftingState, context: FitContext, C: float, *, last: bool) -> None:
+        """Another working set around the best point, with more rows if there is room."""
+        settings = self.settings
+        state.clear()
+        if not last:
+            most = self._room(context.oracle)[0]
+            grown = settings.last_room / settings.first_room * most
+            state.share = min(1.0, settings.wider * state.share, max(state.share, grown))
+            state.build(None, self, context, C, ahead=False)
+            context.working_bundle = state.inner.bundle
+
+    def _prepared(self, context: FitContext, C: float) -> Generator[Iterate, None, tuple[SiftingState, Vector | None]]:
+        """The state at this C, and where the inner solver begins if not at the best point."""
+        state, begin = context.state(SiftingState), None
+        if state is None:
+            state = yield from self._set_up(context, C)
+        else:
+            begin = self._move(state, context, C)
+        if context.is_path:
+            context.keep(state)
+        context.working_bundle = state.inner.bundle
+        return state, begin
+
+    def _set_up(self, context: FitContext, C: float) -> Generator[Iterate, None, SiftingState]:
         """Steps 1 and 2."""
-        rng = np.random.default_rng(0)
+        oracle, settings = context.oracle, self.settings
         size = self.sample_size(oracle)
-        whole, starts = full_pass(oracle, C), None if oracle.trail is None else oracle.trail.starts
-        if starts is None and start is None:
-            yield Iterate(whole.w, whole.primal, 0.0, 0)
-            for inner in self.roughly(draw(oracle, size, rng), C, SAMPLE_TOL):
-                # Nothing is known yet of all rows.
-                yield Iterate(whole.w, whole.primal, 0.0, inner.planes, pending=True)
-            start = inner.w.copy()
-        starts = {C: cast("Vector", start)} if starts is None else starts
-        first, share = starts[C], self.share(oracle, size)
-        most, kept = self.room(oracle)
-        while share > most:
-            thinned = whole.sift(first.copy(), share, rng, keep=most / share)
-            for inner in self.roughly(thinned.oracle, C, max(SAMPLE_LEAST, INNER * aim), start=whole.w):
-                yield _iterate(whole, 0.0, inner.planes, pending=True)
+        full, starts = full_pass(oracle, C), context.starts
+        state = SiftingState(full, self._share(oracle, size), starts or {})
+        if starts is None:
+            start = context.start
+            if start is None:
+                yield Iterate(full.w, 0.0, full.risk, 0.0, C, 0)
+                sample = draw_sample(oracle, size, state.rng, settings)
+                for inner in self._roughly(sample, C, settings.sample_tol):
+                    # Nothing is known yet of all rows.
+                    yield Iterate(full.w, 0.0, full.risk, 0.0, C, inner.planes, pending=True)
+                start = inner.w
+                del sample
+            state.starts = {C: start}
+        first = state.starts[C]
+        most, kept = self._room(oracle)
+        while state.share > most:
+            thinned = full.build(first, state.share, state.rng, keep=most / state.share)
+            tol = max(settings.least_tol, settings.inner * context.tol)
+            for inner in self._roughly(thinned.oracle, C, tol, start=full.w):
+                yield state.iterate(C, 0.0, inner.planes, pending=True)
             del thinned
-            closer = SPREAD * (oracle.size / kept) ** 0.5  # so many times
-            first, share = inner.w, max(min(LEAST_SHARE, most), closer * share) if closer <= HELPS else most
-        state = SiftingState(whole, share, starts, rng)
-        state.build(first.copy(), new_bundle(oracle, C), C)
+            closer = settings.spread * (oracle.size / kept) ** 0.5  # so many times
+            smaller = max(min(settings.least_share, most), closer * state.share)
+            first, state.share = inner.w, smaller if closer <= settings.helps else most
+        state.build(first, self, context, C)
         return state
 
-    def _move(self, state: SiftingState, oracle: Oracle, C: float) -> Vector | None:
-        """The same at another C: U serves, or grows by the rows that are elsewhere there, or is drawn anew.
+    def _move(self, state: SiftingState, context: FitContext, C: float) -> Vector | None:
+        """The same at another C: U serves, or grows by the violators there, or is built again.
 
-        Returns where to begin if that is not the best point: no pass is made where U was drawn with this C in mind.
+        Returns where to begin if that is not the best point: no pass is made where U was built for this C too.
         """
-        assert oracle.trail is not None
-        whole = state.whole
-        whole.turn(C)
-        state.planes.drop_idle(IDLE, always=True)
+        settings = self.settings
+        state.full.set_C(C)
+        state.inner.bundle.drop_idle(settings.path_patience, always=True)
         if C in state.covered:
-            return state.starts[C].copy()
-        most = round(WALKED * state.many)
-        fits = whole.advance(state.working_set, state.starts[C].copy(), whole.primal, most=most)[1]
+            return state.starts[C]
+        most = round(settings.path_growth * state.n_first)
+        fits = state.full.advance(state.working_set, state.starts[C], state.full.primal, most=most)[1]
         if not fits:
             state.clear()
-            state.build(None, new_bundle(oracle, max(oracle.trail.Cs)), C)
+            state.build(None, self, context, C)
         return None
 
     def sample_size(self, oracle: Oracle) -> int:
-        n, d, room = oracle.rows.n, oracle.size, cast("WholeRows", oracle.rows).room
+        n, d, room = oracle.matrix.n, oracle.size, cast("WholeRows", oracle.matrix).room
         size = int(self.sample * n) if self.sample != "auto" else round((n * d**0.5) ** (2 / 3))
-        return max(1, size if room is None else min(size, int(SAMPLE_ROOM * room)))
+        return max(1, size if room is None else min(size, int(self.settings.sample_room * room)))
 
-    def share(self, oracle: Oracle, size: int) -> float:
+    def _share(self, oracle: Oracle, size: int) -> float:
         """The share of the rows that are to be in the band."""
-        return min(WIDEST, SPREAD * (oracle.size / size) ** 0.5) if self.band == "auto" else self.band
+        if self.band != "auto":
+            return self.band
+        return min(self.settings.widest, self.settings.spread * float(np.sqrt(oracle.size / size)))
 
-    def room(self, oracle: Oracle) -> tuple[float, float]:
+    def _room(self, oracle: Oracle) -> tuple[float, float]:
         """The share of the rows that U may have at first, and how many rows that is."""
-        room = cast("WholeRows", oracle.rows).room
-        kept = float(oracle.rows.n) if room is None else FIRST_ROOM * room
-        return kept / oracle.rows.n, kept
+        room = cast("WholeRows", oracle.matrix).room
+        kept = float(oracle.matrix.n) if room is None else self.settings.first_room * room
+        return kept / oracle.matrix.n, kept
 
-    def roughly(self, oracle: Oracle, C: float, tol: float, start: Vector | None = None) -> Iterator[Iterate]:
-        """The inner solver until the gap is `tol`, or for so many steps that what is there must do."""
-        for inner in islice(self.inner(oracle, C, start=start, aim=tol), SAMPLE_STEPS):
+    def _roughly(self, oracle: Oracle, C: float, tol: float, start: Vector | None = None) -> Iterator[Iterate]:
+        """The inner solver until the gap is `tol`, or for a limited number of iterations."""
+        context = new_context(self.inner, oracle, [C], tol, start=start)
+        for inner in islice(self.inner(context, C), self.settings.sample_iterations):
             yield inner
             if inner.gap <= tol:
                 return
-
-
-def _iterate(whole: Whole, lower: float, planes: int, *, step: float = 0.0, pending: bool = False) -> Iterate:
-    """The best point of all rows so far."""
-    exact, loss = whole.exact, whole.value
-    return Iterate(whole.w, whole.primal, lower, planes, step=step, pending=pending, exact=exact, loss=loss)
-
-
-def pays(oracle: Oracle) -> bool:
-    """Whether few rows can stand for all."""
-    return can_sift(oracle) and oracle.rows.n >= max(FEW, MANY * oracle.size)
-
-
-def _rows_of(loss: GroupedLoss, label: int) -> Ints:
-    """The rows of one class, found some at a time: a class that few rows have must not take memory for all."""
-    found = [np.flatnonzero(loss.part(part).side(label)) + part.start for part in validation.parts(loss.n)]
-    return np.concatenate(found)
-
-
-@timed("sift")
-def draw(oracle: Oracle, size: int, rng: np.random.Generator) -> Oracle:
-    """The risk of a random sample, whose classes weigh what they weigh in all; a rare class must not get lost."""
-    rows, loss = cast("WholeRows", oracle.rows), cast("GroupedLoss", oracle.loss)
-    chosen = in_order(rng.integers(0, rows.n, size))
-    drawn = loss.take(chosen)
-    more = [chosen]
-    rest = OF_EACH if rows.room is None else 1 + int((1.0 - SAMPLE_ROOM) * rows.room / loss.labels)
-    least = min(OF_EACH, rest)
-    for label in range(loss.labels):
-        if np.count_nonzero(drawn.side(label)) < least:
-            of_class = _rows_of(loss, label)
-            few = len(of_class) <= least
-            more.append(of_class if few else of_class[rng.integers(0, len(of_class), least)])
-    if len(more) > 1:
-        chosen = in_order(np.concatenate(more))
-        drawn = loss.take(chosen)
-    factors = np.ones(len(chosen))
-    for label, total in enumerate(loss.label_totals()):
-        mine = drawn.side(label)
-        if total > 0.0:
-            factors[mine] = total / np.abs(drawn.row_weights[mine]).sum()
-    return oracle.over(rows.take(chosen).fast(), loss.take(chosen, factors))

@@ -1,8 +1,8 @@
-"""A risk over few rows that is a lower bound of the risk over all of them.
+"""A working set: the risk of few rows that is a lower bound of the risk of all of them.
 
 At a reference point most rows are far from where their loss changes its slope: those well inside the margin, those well
-outside; with several classes those that surely choose one class. Rows of one label and one such choice are a group. The
-others, U, are kept row by row. Each group A is replaced by its mean row with all its weight S:
+outside; with several classes those whose highest score is clear. Rows of one label and one such linear piece are a
+group. The others, U, are kept row by row. Each group A is replaced by its mean row with all its weight S:
 
     sum over A of s_i loss(y, f(x_i))  >=  S loss(y, f(mean of A))                   (Jensen)
 
@@ -11,102 +11,122 @@ left out: their loss is at least 0.) So R_U <= R everywhere, R_U = R near the re
 is a plane under R. R_U is the risk of an ordinary problem with |U| rows and a few means: every solver runs on it
 unchanged.
 
-When rows turn out to be elsewhere they join U. U's first rows keep their shards; the means and all rows that join later
-are one more shard, the last: so planes that were made before stay valid.
+Violators, rows that turn out to be on another piece than assumed, join U. U's first rows keep their shards; the means
+and all rows that join later are one more shard, the last: so planes that were made before stay valid.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from cutsvm._utils.timing import count
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import DenseRows, SparseRows, StackedRows, WholeRows
-from cutsvm.problem.losses import CrammerSinger, GroupedLoss, Hinge
-from cutsvm.problem.oracle import FEW_MORE, Oracle
-from cutsvm.problem.rounding import gamma
+from cutsvm.problem.losses import GroupedLoss
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.planes import Bundle
+from cutsvm.problem.rounding import sum_error
+from cutsvm.solvers.protocol import FitContext, Solver, new_context
 
-EMPTY = 1e-9  # a group that has lost all but this share of its weight is left out
-
-
-def can_sift(oracle: Oracle) -> bool:
-    """Whether the risk is of a matrix, in memory or on disk, and a loss that knows its groups."""
-    return isinstance(oracle.rows, WholeRows) and isinstance(oracle.loss, (Hinge, CrammerSinger))
+__all__ = ["SomeRows", "WorkingSet", "take_rows"]
 
 
-class Chosen(NamedTuple):
+class SomeRows(NamedTuple):
     """Some rows, copied, with their loss; and each one's group, or for the first ones whether they are inside."""
 
-    rows: DenseRows | SparseRows
+    matrix: DenseRows | SparseRows
     loss: GroupedLoss
     mark: Array
 
 
-def choose(rows: WholeRows, loss: GroupedLoss, which: Ints, mark: Array, times: float = 1.0) -> Chosen:
-    """Takes rows out, with so many times their weight; `mark` has one entry for each of them."""
+def take_rows(matrix: WholeRows, loss: GroupedLoss, which: Ints, mark: Array, times: float = 1.0) -> SomeRows:
+    """Copies rows, with so many times their weight; `mark` has one entry for each of them."""
     count("visits", len(which))
-    return Chosen(rows.take(which), loss.take(which, None if times == 1.0 else np.full(len(which), times)), mark)
-
-
-def _usable(parts: list[Chosen]) -> list[Chosen]:
-    """Those that have rows, in the form that is swept fastest."""
-    return [part._replace(rows=part.rows.fast()) for part in parts if part.rows.n]
+    factors = None if times == 1.0 else np.full(len(which), times)
+    return SomeRows(matrix.take(which), loss.take(which, factors), mark)
 
 
 class WorkingSet:
-    """R_U, in `risk`, made of the rows of U and the sums of s_i (x_i, 1) over each group."""
+    """R_U, in `oracle`, made of the rows of U and the sums of s_i (x_i, 1) over each group.
 
-    def __init__(self, full: Oracle, near: list[Chosen], totals: Vector) -> None:
-        self.loss: GroupedLoss = full.loss  # type: ignore[assignment]
-        self._threads, self._totals = full.threads, totals
+    context: what the inner solver carries; its dual vector is 1 for rows inside the margin at first.
+    empty: a group that has lost all but this share of its weight is left out: what is left of it is round-off.
+    """
+
+    def __init__(self, full: Oracle, near: list[SomeRows], totals: Vector, *, empty: float = 1e-9) -> None:
+        self.loss = cast("GroupedLoss", full.loss)
+        self._threads, self._totals, self._empty = full.threads, totals, empty
         self._full = totals[:, -1].copy()
-        self._live = np.flatnonzero(self._full > 0.0)
-        near = _usable(near)
-        self._first, self._kept = len(near), near
-        first = sum(some.rows.n for some in near)
-        if not len(self._live) and not first:  # no row has any loss here: one without weight stands for them
-            self._live = np.array([0])
-        rows, loss = self._assemble()
-        self.oracle = full.over(rows, loss, apart=rows.n - first, mean_error=self._mean_error(full.rows.n))
-        if isinstance(full.loss, Hinge):
-            self.oracle.dual = np.concatenate([*(some.mark for some in near), np.ones(len(self._live))])
+        self._groups = np.flatnonzero(self._full > 0.0)
+        near = _in_fast_form(near)
+        self._n_first, self._kept = len(near), near
+        first = sum(some.matrix.n for some in near)
+        if not len(self._groups) and not first:  # no row has any loss here: a group without weight represents them
+            self._groups = np.array([0])
+        matrix, loss = self._assemble()
+        self.oracle = full.restrict(matrix, loss, n_last=matrix.n - first, mean_error=self._mean_error(full.matrix.n))
+        marks = [*(some.mark for some in near), np.ones(len(self._groups))]
+        self._dual = np.concatenate(marks) if full.supports.margin else None
+        self.context: FitContext | None = None
+
+    def open(self, solver: Solver, C: float, bundle: Bundle, tol: float) -> FitContext:
+        """A context for the inner solver."""
+        self.context = new_context(solver, self.oracle, [C], tol, bundle=bundle, dual=self._dual)
+        self.oracle = self.context.oracle
+        return self.context
 
     def _mean_error(self, terms: int) -> float:
-        """What rounding may have cost the groups' sums of so many rows; rows that left a group have left it there."""
-        return gamma(terms + FEW_MORE) * float(self._full.sum())
+        """A bound of the rounding errors of the groups' sums of so many rows, subtractions included."""
+        return sum_error(terms) * float(self._full.sum())
 
     @property
-    def many(self) -> int:
-        """Rows in U."""
-        return sum(some.rows.n for some in self._kept)
+    def n_rows(self) -> int:
+        """|U|"""
+        return sum(some.matrix.n for some in self._kept)
 
     def _assemble(self) -> tuple[StackedRows, GroupedLoss]:
         """All rows with their loss: U's first, the means, those that joined."""
-        totals = self._totals[self._live]
+        totals = self._totals[self._groups]
         weights = totals[:, -1]
         means = totals[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None]
-        first, joined, live = self._kept[: self._first], self._kept[self._first :], len(self._live) > 0
-        rows = [*(s.rows for s in first), *([DenseRows(means, self._threads)] * live), *(s.rows for s in joined)]
-        middle = [self.loss.of_groups(self._live, weights)] * live
+        first, joined, some = self._kept[: self._n_first], self._kept[self._n_first :], len(self._groups) > 0
+        rows = [*(s.matrix for s in first), *([DenseRows(means, self._threads)] * some), *(s.matrix for s in joined)]
+        middle = [self.loss.of_groups(self._groups, weights)] * some
         return StackedRows(rows), self.loss.joined([*(s.loss for s in first), *middle, *(s.loss for s in joined)])
 
-    def join(self, violators: list[Chosen]) -> None:
+    def join(self, violators: list[SomeRows]) -> None:
         """These rows leave their groups and join U."""
-        violators = _usable(violators)
+        violators = _in_fast_form(violators)
         if not violators:
             return
         for some in violators:
             sums = np.zeros_like(self._totals)
-            count("visits", some.rows.group_sums(some.loss.row_weights, some.mark, sums))
+            count("visits", some.matrix.group_sums(some.loss.row_weights, some.mark, sums))
             self._totals -= sums
-        self._totals[self._totals[:, -1] <= EMPTY * self._full] = 0.0  # what is left of it is round-off
+        self._totals[self._totals[:, -1] <= self._empty * self._full] = 0.0
         self._kept = [*self._kept, *violators]
-        oracle = self.oracle
-        oracle.rows, oracle.loss = self._assemble()
-        oracle.apart += sum(some.rows.n for some in violators)
-        oracle.mean_error += self._mean_error(sum(some.rows.n for some in violators))
-        oracle.cut(np.append(oracle.bounds[:-1], oracle.rows.n))
-        if oracle.dual is not None:
-            oracle.dual = np.concatenate([oracle.dual, *((some.mark >= 0).astype(np.float64) for some in violators)])
+        more = sum(some.matrix.n for some in violators)
+        matrix, loss = self._assemble()
+        old = self.oracle
+        self.oracle = replace(
+            old,
+            matrix=matrix,
+            given=matrix,
+            loss=loss,
+            bounds=np.append(old.bounds[:-1], matrix.n),
+            mean_error=old.mean_error + self._mean_error(more),
+            n_last=old.n_last + more,
+        )
+        if self.context is not None:
+            self.context.replace_oracle(self.oracle)
+            if self.context.dual is not None:
+                marks = [(some.mark >= 0).astype(np.float64) for some in violators]
+                self.context.dual = np.concatenate([self.context.dual, *marks])
+
+
+def _in_fast_form(parts: list[SomeRows]) -> list[SomeRows]:
+    """Those that have rows, in the form that is read fastest."""
+    return [part._replace(matrix=part.matrix.fast()) for part in parts if part.matrix.n]

@@ -1,0 +1,80 @@
+"""What solvers and oracles exchange: points, tangents, objectives, and what an oracle can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from cutsvm._utils.types import Vector
+from cutsvm.problem.planes import Planes
+
+__all__ = ["Intercept", "Objective", "Point", "Supports", "Tangent"]
+
+
+class Intercept(Enum):
+    """How b is treated: there is none, it is regularised with w, or it is free."""
+
+    NONE = "none"
+    REGULARIZED = "regularized"
+    FREE = "free"
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """w with the scores of all rows.
+
+    exact: the scores come from a pass at this very w, not from a combination of the scores of other points.
+    """
+
+    w: Vector
+    scores: Vector
+    exact: bool = False
+
+
+class Objective(NamedTuple):
+    """F at the model that is returned, R there, and a bound on the rounding error of F.
+
+    last_digits: how much F may change if the scores change by a few units in the last place.
+    """
+
+    primal: float
+    loss: float
+    error: float
+    last_digits: float = 0.0
+
+    @property
+    def upper(self) -> float:
+        return self.primal + self.error
+
+
+class Tangent(NamedTuple):
+    """A point, R there, and the planes that touch R there."""
+
+    w: Vector
+    value: float
+    planes: Planes
+
+
+@dataclass(frozen=True)
+class Supports:
+    """What an oracle can do. Solvers ask for this, and never for the type of the data or of the loss.
+
+    dual:        the loss has one dual variable per row, and rows can be read one at a time (coordinate descent)
+    margin:      the loss is a hinge with one signed distance from the margin per row (buckets)
+    working_set: rows can be grouped by the linear piece of their loss, and a group replaced by its mean
+    streaming:   the rows are on disk and are read block by block
+    scores:      there is memory for the scores of all rows
+    pairs:       the loss is a sum over pairs of rows: an evaluation takes a sort
+    sparse:      the rows are stored as CSR
+    batch:       so many points are evaluated in one pass by `tangents`
+    """
+
+    dual: bool
+    margin: bool
+    working_set: bool
+    streaming: bool
+    scores: bool
+    pairs: bool
+    sparse: bool
+    batch: int

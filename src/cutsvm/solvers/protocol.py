@@ -1,0 +1,222 @@
+"""What solvers and their callers agree on: a solver, called on a context and a C, gives a generator of iterates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from cutsvm._utils.types import Vector
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.planes import Bundle
+from cutsvm.problem.point import Point
+
+__all__ = [
+    "FitContext",
+    "Iterate",
+    "KnownPoint",
+    "PathOrder",
+    "Solver",
+    "SolverBase",
+    "new_context",
+    "relative_gap",
+]
+
+
+def relative_gap(primal: float, lower: float) -> float:
+    """(primal - lower) / primal, and 0 where both are 0; NaN if they are not known."""
+    return 0.0 if primal <= 0.0 else (primal - lower) / primal
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """What a solver yields: its best point so far, F there in its two terms, and a lower bound of F anywhere."""
+
+    w: Vector
+    penalty: float  # |w|^2/2
+    risk: float  # R(w)
+    lower: float
+    C: float
+    planes: int
+    step: float = 0.0  # the k that the last line search found: 0 stays, 1 is the minimiser of the planes
+    satisfied: bool = False  # the solver's own stopping rule holds
+    pending: bool = False  # work is going on that does not show in the bounds yet
+    exact: bool = False  # risk was computed in a pass over the data at this very w
+    note: str = ""  # which solver runs, and why, where one was chosen
+
+    @property
+    def primal(self) -> float:
+        return self.penalty + self.C * self.risk
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.primal, self.lower)
+
+    def or_better(self, other: Iterate) -> Iterate:
+        """This iterate, at the point of the other one if F is lower there."""
+        if self.primal <= other.primal:
+            return self
+        return replace(self, w=other.w, penalty=other.penalty, risk=other.risk, exact=other.exact)
+
+
+class KnownPoint(NamedTuple):
+    """A point whose risk is known: F is penalty + C risk at every C."""
+
+    w: Vector
+    penalty: float
+    risk: float
+
+    def objective(self, C: float) -> float:
+        return self.penalty + C * self.risk
+
+
+class PathOrder(NamedTuple):
+    """The values of C in the order in which a solver takes them, and the number of shards that suits them."""
+
+    Cs: list[float]
+    shards: int = 1
+
+
+State = TypeVar("State")
+
+
+@dataclass(eq=False)
+class FitContext:
+    """What one fit, or one path over several C, carries from iteration to iteration and from C to C.
+
+    oracle: data and loss. A solver may replace it by an equivalent one (other shards, another layout of the matrix).
+    Cs: the values of C in the order of the path.
+    tol: the relative gap that the caller is after. It helps to plan, and ends nothing.
+    start: where to begin; None is w = 0.
+    bundle: planes under the risk of all rows. They hold for every C.
+    dual: a dual vector alpha / (C s) to begin with, for solvers that have one; they leave theirs here.
+    points: points whose risk is known. lower: the best bound so far at each C.
+    more_bundles: planes of an earlier fit with shards of their own: they bound, and nobody adds to them.
+    working_bundle: planes of a working set, which a solver goes on with at the next C.
+    starts: where to begin at each C, once `presolve` has found out.
+    trial: the last point that was evaluated: its pass is not repeated.
+    """
+
+    oracle: Oracle
+    Cs: Sequence[float]
+    tol: float = 0.0
+    start: Vector | None = None
+    bundle: Bundle = None  # type: ignore[assignment]  # an empty one by default
+    dual: Vector | None = None
+    points: list[KnownPoint] = field(default_factory=list)
+    lower: dict[float, float] = field(default_factory=dict)
+    more_bundles: list[Bundle] = field(default_factory=list)
+    working_bundle: Bundle | None = None
+    starts: dict[float, Vector] | None = None
+    trial: Point | None = None
+    presolved: bool = False
+    _states: dict[type, Any] = field(default_factory=dict)  # what solvers keep from one C to the next, by its type
+
+    def __post_init__(self) -> None:
+        if self.bundle is None:
+            self.bundle = self.oracle.new_bundle(max(self.Cs))
+        self.points.append(KnownPoint(np.zeros(self.oracle.size), 0.0, self.oracle.loss.total))
+
+    @property
+    def is_path(self) -> bool:
+        """Whether anything may be known from elsewhere: other values of C, or an earlier fit."""
+        return len(self.Cs) > 1 or len(self.points) > 1 or bool(self.more_bundles)
+
+    @property
+    def bundles(self) -> list[Bundle]:
+        """All planes that are known."""
+        return [self.bundle, *self.more_bundles, *([] if self.working_bundle is None else [self.working_bundle])]
+
+    def state(self, kind: type[State]) -> State | None:
+        """What a solver has left here, an object of this type."""
+        found: State | None = self._states.get(kind)
+        return found
+
+    def keep(self, state: object) -> None:
+        """Leaves an object for the next C."""
+        self._states[type(state)] = state
+
+    def drop(self, kind: type) -> None:
+        self._states.pop(kind, None)
+
+    def replace_oracle(self, oracle: Oracle) -> None:
+        """Goes on with other rows: what solvers have kept of the old ones is dropped."""
+        self.oracle = oracle
+        self._states.clear()
+        self.trial = None
+
+    def best(self, C: float) -> KnownPoint:
+        """The known point with the lowest F."""
+        return min(self.points, key=lambda point: point.objective(C))
+
+    def know(self, w: Vector, risk: float) -> KnownPoint:
+        """Adds a point and R there."""
+        self.points.append(KnownPoint(w.copy(), self.oracle.penalty(w), risk))
+        return self.points[-1]
+
+    def evaluate(self, w: Vector) -> Point:
+        """One pass at w: the point is known from now on."""
+        self.trial = self.oracle.at(w)
+        self.know(self.trial.w, self.oracle.value(self.trial))
+        return self.trial
+
+    def first_point(self) -> Point:
+        """The point to begin at: `start`, or 0, which costs no pass; one that was evaluated last is not again."""
+        trial, self.trial = self.trial, None
+        if self.start is None:
+            return self.oracle.at(np.zeros(self.oracle.size))
+        known = trial is not None and np.array_equal(trial.w, self.start)
+        return trial if known and trial is not None else self.oracle.at(self.start)
+
+    def bound(self, C: float, tol: float) -> tuple[Vector | None, float]:
+        """A lower bound of F, and the minimiser of the planes of all rows unless a working set has better ones."""
+        found = [bundle.minimise(C, tol) for bundle in self.bundles]
+        lower = self.lower[C] = max(self.lower.get(C, 0.0), *(reduced.lower for reduced in found))
+        return found[0].w if len(self.bundle) and self.working_bundle is None else None, lower
+
+    def known_gap(self, C: float, share: float) -> float:
+        """The relative gap between the best known point and the bound; the reduced problem solved to share of tol."""
+        primal = self.best(C).objective(C)
+        return relative_gap(primal, self.bound(C, share * self.tol * primal)[1])
+
+    def known(self, C: float) -> Iterate:
+        """The best point and the best bound so far."""
+        best, lower = self.best(C), self.lower.get(C, 0.0)
+        return Iterate(*best, lower, C, len(self.bundle), exact=True, note="known from other C")
+
+    def iterate(self, point: Point, C: float, lower: float, **more: Any) -> Iterate:
+        """The iterate at a point."""
+        penalty, risk = self.oracle.penalty(point.w), self.oracle.value(point)
+        return Iterate(point.w, penalty, risk, lower, C, len(self.bundle), **more)
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """A small frozen object: the settings of an algorithm, and the algorithm."""
+
+    def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
+        """The order in which it takes several C, and the number of shards."""
+
+    def presolve(self, context: FitContext) -> Iterator[None]:
+        """What it finds out for all C of a path together, step by step, before the first of them."""
+
+    def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:
+        """Iterates until the caller has enough."""
+
+
+class SolverBase:
+    """Defaults: from the largest C down, one shard, nothing for all C together."""
+
+    def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
+        return PathOrder(sorted(Cs, reverse=True))
+
+    def presolve(self, context: FitContext) -> Iterator[None]:
+        return iter(())
+
+
+def new_context(solver: Solver, oracle: Oracle, Cs: Sequence[float], tol: float = 0.0, **more: Any) -> FitContext:
+    """A context for this solver: the values of C in its order, the rows in its shards."""
+    order = solver.order_path(oracle, Cs)
+    return FitContext(oracle.with_shards(order.shards), order.Cs, tol, **more)
