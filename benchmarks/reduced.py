@@ -30,6 +30,7 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 from cutsvm.qp.problem import ReducedProblem
 from cutsvm.solvers import OCAS
+from cutsvm.solvers.protocol import new_context
 
 RESULTS = Path(__file__).parent / "results"
 GAP = 1e-4
@@ -76,10 +77,11 @@ def cases() -> list[Case]:
 
 def _record(name: str, X: np.ndarray, y: np.ndarray, C: float, shards: int) -> list[Case]:
     oracle = Oracle(as_rows(X), Hinge(y), intercept=Intercept.NONE)
-    oracle.split(shards)
-    bundle = oracle.new_bundle(C)
+    solver = OCAS(shards=shards)
+    context = new_context(solver, oracle, [C])
+    bundle = context.bundle
     kept: list[Case] = []
-    for step, iterate in enumerate(OCAS(shards=shards)(oracle, C, bundle)):
+    for step, iterate in enumerate(solver(context, C)):
         if iterate.gap < 1e-4 or step > 150:
             break
         kept.append(Case(name, bundle.slopes.copy(), bundle.offsets.copy(), bundle.shard.copy(), C))

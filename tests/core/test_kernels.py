@@ -273,13 +273,13 @@ def test_hinge_look(seed, n, threads, shift):
     rng = rng_of(seed)
     f, to, a = some_scores(rng, n), None if shift else some_scores(rng, n), some_labels(rng, n)
     ks = np.sort(rng.normal(size=core.LINE_POINTS))
-    look = Hinge(a, threads).line(f, to).evaluate(ks)
+    values = Hinge(a, threads).line(f, to).evaluate(ks)
     at, jumps = hinge.breakpoints(f, to, a)
-    assert_allclose(look.values, [hinge.along(f, to, a, k) for k in ks], rtol=1e-11, atol=1e-11)
+    assert_allclose(values.values, [hinge.along(f, to, a, k) for k in ks], rtol=1e-11, atol=1e-11)
     direction = np.ones(n) if to is None else to - f
     leftmost = (-a * direction)[(-a * direction) < 0].sum()
-    assert_allclose(look.slopes, [leftmost + jumps[at <= k].sum() for k in ks], rtol=1e-11, atol=1e-11)
-    assert np.all(np.diff(look.knots) >= 0)
+    assert_allclose(values.slopes, [leftmost + jumps[at <= k].sum() for k in ks], rtol=1e-11, atol=1e-11)
+    assert np.all(np.diff(values.breakpoints) >= 0)
 
 
 @given(seed=seeds, n=sizes, threads=st.integers(1, 3), curved=st.booleans())

@@ -80,14 +80,14 @@ def test_look(seed, n, K, threads):
     (f, y, s), to = problem(rng, n, K), some_scores(rng, n, K)
     ks = np.sort(rng.normal(size=core.LINE_POINTS))
     line = CrammerSinger(y, s, K, threads).line(f, to)
-    look = line.evaluate(ks)
-    assert_allclose(look.values, [multiclass.along(f, to, y, s, k) for k in ks], rtol=1e-11, atol=1e-11)
+    values = line.evaluate(ks)
+    assert_allclose(values.values, [multiclass.along(f, to, y, s, k) for k in ks], rtol=1e-11, atol=1e-11)
     ahead = np.array([multiclass.along(f, to, y, s, k + 1e-7) for k in ks])
-    assert_allclose(look.slopes, (ahead - look.values) / 1e-7, rtol=1e-4, atol=1e-4 * (1.0 + s.sum()))
-    assert np.all(np.diff(look.knots) >= 0)
-    assert np.all(np.diff(look.knots)[np.diff(look.slopes) > 1e-9] > 0)  # a slope that changed has a reason
+    assert_allclose(values.slopes, (ahead - values.values) / 1e-7, rtol=1e-4, atol=1e-4 * (1.0 + s.sum()))
+    assert np.all(np.diff(values.breakpoints) >= 0)
+    assert np.all(np.diff(values.breakpoints)[np.diff(values.slopes) > 1e-9] > 0)  # a slope that changed has a reason
     few = line.evaluate(ks[:3])
-    assert_array_equal(few.slopes, look.slopes[:3])
+    assert_array_equal(few.slopes, values.slopes[:3])
 
 
 @pytest.mark.slow

@@ -195,7 +195,7 @@ def test_the_objective_of_classes_and_pairs_where_scores_cancel():
     oracle = MulticlassOracle(as_rows(X), CrammerSinger(y, np.ones(20), 3))
     scores = [[dot(fractions(x), fractions(v)) for v in W] for x in X]
     loss = sum(max(int(k != label) + f[k] - f[label] for k in range(3)) for f, label in zip(scores, y, strict=True))
-    found = oracle.objective(oracle.flat(W, b), 1.0)
+    found = oracle.objective(oracle.coordinates(W, b), 1.0)
     assert Fraction(found.primal) == pytest.approx(dot(fractions(W), fractions(W)) / 2 + loss, rel=1e-12)
     pairs, w = PairOracle(as_rows(X), Pairwise(y, np.ones(20), np.array([0, 20]))), fractions(W[0])
     f = [dot(fractions(x), w) for x in X]

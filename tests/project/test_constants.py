@@ -13,49 +13,25 @@ ALGORITHMS = {"driver", "estimators", "kernel_machines", "matrix", "problem", "q
 # Constants of modules that have not become settings yet. The lists may only shrink.
 CONSTANTS = {
     "driver.checkpoint": "EVERY FIRST LARGEST SHARE SQUARABLE",
-    "driver.path": "SHARE",
-    "driver.split_path": "GROWTH LARGE LITTLE MANY NARROW",
     "matrix.magnitudes": "SLIGHTLY",
     "problem.line_search.approximate": "BETA GAMMA T1 T2",
     "problem.line_search.breakpoints": "FLAT FURTHEST LIGHT _AHEAD _AROUND _BEYOND _FEW _INSIDE _MOST _ROUNDS",
     "problem.line_search.tangents": "FLAT INSIDE MOST SHARE",
     "problem.losses.hinge": "_NOWHERE",
     "problem.losses.pairwise": "PAYS SAMPLE TIE _ABOVE_ZERO _EVERY_PAIR _HEAVY _LONG _SUMS",
-    "problem.oracle": "BLOCK FEW_MORE IMPRECISE LAST_DIGITS PIECES PRECISE ROUND_OFF STALE _FAR",
     "problem.planes": "OVERFLOW",
     "problem.rounding": "TINY UNIT",
     "qp.problem": "_NO_GRAM _NO_START",
-    "solvers._common": "PATIENCE QP_SHARE",
     "solvers.accpm.analytic_center": "FACTOR FLAT NEAR RIDGE STEPS TRIES",
-    "solvers.accpm.oracles": "FAR",
-    "solvers.accpm.solver": "FRESH OWN",
-    "solvers.auto": "DENSE EASY HARD LONG MEDIUM SHORT THIN THINNER THINNEST WIDE",
-    "solvers.batched": "FAR HOPELESS MIX MOST NEW PATIENCE TINY",
     "solvers.bucketing.bucket_files": "PENDING PIECE SAMPLE",
-    "solvers.bucketing.buckets": "K LONG SAFE SHORT",
-    "solvers.bucketing.near_rows": "SHRINK",
-    "solvers.bucketing.score_bounds": "BLOCK RIDGE SHARE WIDE",
-    "solvers.dcd": "ALL EPOCHS HEAVY LARGE MARGIN MATTERS MOST PASSES RUN SAMPLE STALL SURE",
-    "solvers.ocas": "ASIDE STALL STALL_OF_MANY",
-    "solvers.shards": "CALL ENTRY FEW FLOP MEMORY MOST PLANE ROW ROWS STEP STEPS",
-    "solvers.sifting.full_pass": "LOOK NARROWER NOTHING PLACES SCORES",
-    "solvers.sifting.solver": (
-        "CROWDED FEW FEW_SHARDS FIRST_ROOM HELPS IDLE INNER LAST_ROOM LEAST_SHARE LEFT MANY OF_EACH SAMPLE_LEAST "
-        "SAMPLE_ROOM SAMPLE_STEPS SAMPLE_TOL SHARDS SPREAD STILL STRIDE TOGETHER WALKED WALK_TOL WIDER WIDEST"
-    ),
-    "solvers.sifting.working_set": "EMPTY",
 }
 # Constants that tests still replace, by file.
 REPLACED = {
     "cli/test_checkpoint_option.py": "FIRST",
-    "conftest.py": "FEW MANY OF_EACH",
     "driver/test_checkpoint.py": "EVERY FIRST SHARE",
-    "estimators/test_path.py": "LARGE",
-    "matrix/test_store.py": "FEW",
     "problem/test_pairwise.py": "FLAT",
     "robust/kills.py": "EVERY FIRST SHARE",
     "robust/test_reproducible.py": "_MOST",
-    "solvers/test_batched.py": "FAR",
 }
 
 

@@ -27,7 +27,7 @@ from cutsvm.io.models.model_file import package_version
 from cutsvm.io.models.model_format import ModelFileError, pack, unpack
 from cutsvm.io.store.manifest import NAME, is_store
 from cutsvm.problem.oracle import Oracle
-from cutsvm.problem.planes import Planes
+from cutsvm.problem.planes import OVERFLOW, Planes
 from cutsvm.solvers.protocol import FitContext, Iterate
 
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ class Part:
     def arrays(self) -> dict[str, Array]:
         """What a problem that is running needs besides w."""
         bundle, found = self.context.bundle, {}
-        if len(bundle):
+        # Slopes beyond OVERFLOW, which end a fit, are not kept.
+        if len(bundle) and max(self.context.Cs) * float(np.abs(bundle.slopes).max()) < OVERFLOW:
             found = {"slopes": bundle.slopes, "offsets": bundle.offsets, "errors": bundle.errors, "shard": bundle.shard}
             found |= {"weights": bundle.weights, "bounds": self.context.oracle.bounds}
         if self.context.dual is not None:
@@ -250,7 +251,8 @@ class Checkpoint:
             and 0 <= arrays["shard"].min(initial=0) <= arrays["shard"].max(initial=0) < len(bounds) - 1
             and all(np.isfinite(arrays[name]).all() for name in ("slopes", "offsets", "errors", "weights"))
             and all(arrays[name].dtype == np.float64 for name in ("slopes", "offsets", "errors", "weights"))
-            and all(C * float(np.abs(arrays[name]).max(initial=0.0)) < LARGEST for name in ("slopes", "offsets"))
+            and C * float(np.abs(arrays["slopes"]).max(initial=0.0)) < OVERFLOW
+            and C * float(np.abs(arrays["offsets"]).max(initial=0.0)) < LARGEST
         )
         if not fits:
             raise self._damaged("the planes do not fit the rows")

@@ -90,8 +90,6 @@ def fit_path(
     if large and oracle.supports.dual and oracle.whole and fit.warm_start is None:
         compression = CompressionSettings(min_features=split.min_features)
         return _in_two_parts(solver, oracle.with_fast_matrix(compression), Cs, fit, split)
-            solver, oracle.with_fast_matrix(CompressionSettings(min_features=split.min_features)), Cs, fit, split
-        )
     return _one_path(solver, oracle, Cs, fit)
 
 

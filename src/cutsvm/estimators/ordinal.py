@@ -17,6 +17,7 @@ from cutsvm.estimators._thresholds import COSTS, best_thresholds, in_stated_orde
 from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.estimators.ranking import PairwiseSVM
 from cutsvm.problem.pair_accuracy import pair_accuracy
+from cutsvm.solvers.protocol import Solver
 
 __all__ = ["OrdinalSVC", "ROCAreaSVC"]
 

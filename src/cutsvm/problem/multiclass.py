@@ -133,7 +133,7 @@ class MulticlassOracle(Oracle):
     def _workspace(self, out: Point | None) -> Vector:
         return self.matrix.vector((self.matrix.n, self.outputs)) if out is None else out.scores
 
-    def _within_reach(self, w: Vector) -> Vector:
+    def _with_near_intercept(self, w: Vector) -> Vector:
         return w
 
     def optimize_intercept(self, point: Point, *, out: Point | None = None) -> Point:

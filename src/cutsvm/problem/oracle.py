@@ -217,7 +217,7 @@ class Oracle:
 
     def at(self, w: Vector, *, out: Point | None = None) -> Point:
         """The point w, with the best b if that is free. out: a point that is not used any more; its memory is."""
-        point = self.score(self._within_reach(w), out=out)
+        point = self.score(self._with_near_intercept(w), out=out)
         return self._with_best_intercept(point)
 
     @timed("scores")
@@ -232,7 +232,7 @@ class Oracle:
             scores[:] = b
         return Point(w, scores, exact=True)
 
-    def _within_reach(self, w: Vector) -> Vector:
+    def _with_near_intercept(self, w: Vector) -> Vector:
         """w, with b = 0 where a free b is far off."""
         if self.intercept is not Intercept.FREE or abs(w[-1]) <= self.settings.far_intercept:
             return w
@@ -358,7 +358,7 @@ class Oracle:
 
     def tangents(self, ws: Sequence[Vector]) -> list[Tangent]:
         """R with each w's own b, and its planes, at up to `supports.batch` points in one pass."""
-        ws = [self._within_reach(w) for w in ws]
+        ws = [self._with_near_intercept(w) for w in ws]
         if self.supports.batch == 1:
             points = [self.score(w) for w in ws]
             return [Tangent(point.w, self.value(point), self.planes(point)) for point in points]

@@ -86,13 +86,13 @@ class OCAS(SolverBase):
 
     def _iterate(self, context: FitContext, C: float) -> Iterator[Iterate]:
         oracle, bundle = context.oracle, context.bundle
-        w_b, spare, lines = begin(context), None, _LineSearches(self, oracle, C)
+        w_b, unused, lines = begin(context), None, _LineSearches(self, oracle, C)
         best = context.iterate(w_b, C, bundle.proven(C))
         yield best
         while True:
             reduced = bundle.minimise(C, tol=self.planes.qp_share * (best.primal - best.lower))  # 1
             lower = max(best.lower, reduced.lower)
-            w_t = oracle.at(reduced.w, out=spare)
+            w_t = oracle.at(reduced.w, out=unused)
             w_b, k = lines.step(w_b, w_t, rise=best.primal - lower)  # 2
             now = context.iterate(w_b, C, lower, step=k)
             cut_at = self.cut_at or (self.stall.aside if k == 0.0 else 0.0)
@@ -102,7 +102,7 @@ class OCAS(SolverBase):
             if oracle.n_free and context.iterate(w_c, C, lower).primal < now.primal:
                 w_b = lines.towards(w_b, w_c)
                 now = context.iterate(w_b, C, lower, step=k)
-            best, spare = now.or_better(best), w_t
+            best, unused = now.or_better(best), w_t
             yield best
 
 
