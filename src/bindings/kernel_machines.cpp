@@ -61,9 +61,9 @@ void kernel_sgd(const Array2D<float>& values, const Rows32& row_place, const Row
     const Problems problems = problems_of(rows, a, first);
     const std::int64_t total = extent(rows), count = problems.count();
     check(row_place.shape(0) == column_place.shape(0), "row_place and column_place differ in length");
-    check_within(rows, 0, extent(row_place), "rows: a row that is not there");
-    check_within(row_place, -1, gram.rows, "row_place: a row that is not there");
-    check_within(column_place, -1, gram.columns, "column_place: a column that is not there");
+    check_within(rows, 0, extent(row_place), "rows: row numbers within range expected");
+    check_within(row_place, -1, gram.rows, "row_place: -1 or rows of the kernel values expected");
+    check_within(column_place, -1, gram.columns, "column_place: -1 or columns of the kernel values expected");
     check(epochs > 0 && extent(scale) == total * epochs && tail.shape(0) == scale.shape(0),
           "scale, tail: one entry per step expected");
     check(extent(slot) == total && extent(columns) == total && extent(beta) == total && extent(mean) == total,
@@ -76,14 +76,15 @@ void kernel_sgd(const Array2D<float>& values, const Rows32& row_place, const Row
         const std::int64_t from = problems.begin(p);
         const std::int64_t m = problems.size(p), steps = view(end)[p];
         check(0 <= view(begin)[p] && view(begin)[p] <= steps && steps <= epochs * m,
-              "begin, end: steps that are not there");
+              "begin, end: 0 <= begin <= end <= steps expected");
         for (std::int64_t t = view(begin)[p]; t < std::min(steps, view(begin)[p] + m); ++t) {
             const std::int32_t i = view(rows)[from + t % m];
             check(view(row_place)[i] >= 0 && view(column_place)[i] >= 0, "rows: one of these steps has no place");
         }
         check(0 <= view(used)[p] && view(used)[p] <= m, "used: more than rows");
         for (std::int64_t k = from; k < from + view(used)[p]; ++k)
-            check(0 <= view(columns)[k] && view(columns)[k] < gram.columns, "columns: one that is not there");
+            check(0 <= view(columns)[k] && view(columns)[k] < gram.columns,
+                  "columns: columns of the kernel values expected");
         for (std::int64_t k = from; k < from + m; ++k)
             check(-1 <= view(slot)[k] && view(slot)[k] < view(used)[p], "slot: not in the support");
     }
@@ -116,9 +117,10 @@ Machines machines_of(const Gram& gram, const Counts& first, const Rows32& column
     const auto size = extent(columns);
     for (std::int64_t p = 0; p < extent(used); ++p) {
         const std::int64_t from = view(first)[p], to = from + view(used)[p];
-        check(0 <= from && from <= to && to <= size, "machines: a support that is not there");
+        check(0 <= from && from <= to && to <= size, "machines: supports within columns expected");
         for (std::int64_t k = from; k < to; ++k)
-            check(0 <= columns.data()[k] && columns.data()[k] < gram.columns, "machines: a column that is not there");
+            check(0 <= columns.data()[k] && columns.data()[k] < gram.columns,
+                  "machines: columns of the kernel values expected");
     }
     return {view(first), view(used), columns.data(), coef.data()};
 }
@@ -126,7 +128,7 @@ Machines machines_of(const Gram& gram, const Counts& first, const Rows32& column
 void machine_scores(const Array2D<float>& values, const Rows32& rows, const Counts& first, const Rows32& columns,
                     const Array2DOut<double>& coef, const Counts& used, const CubeOut<double>& out, int threads) {
     const Gram gram = gram_of(values);
-    check_within(rows, 0, gram.rows, "rows: a row that is not there");
+    check_within(rows, 0, gram.rows, "rows: row numbers within range expected");
     const Machines machines = machines_of(gram, first, columns, coef, used);
     check(out.shape(0) == rows.shape(0) && out.shape(1) == used.shape(0) && out.shape(2) == coef.shape(1),
           "out: rows x machines x versions expected");
@@ -145,8 +147,8 @@ void machine_scores(const Array2D<float>& values, const Rows32& rows, const Coun
 
 ClassPairs pairs_of(const Rows32& low, const Rows32& high, std::int64_t machines, std::int64_t classes) {
     check(extent(low) == machines && extent(high) == machines, "low, high: one entry per machine expected");
-    check_within(low, 0, classes, "low: a class that is not there");
-    check_within(high, 0, classes, "high: a class that is not there");
+    check_within(low, 0, classes, "low: classes below the number of classes expected");
+    check_within(high, 0, classes, "high: classes below the number of classes expected");
     return {view(low), view(high)};
 }
 
@@ -169,7 +171,7 @@ void bound_count_hits(const Array2D<float>& values, const Rows32& rows, const Ro
                       const Rows32& columns, const Array2DOut<double>& coef, const Counts& used, const Rows32& low,
                       const Rows32& high, std::int64_t classes, const VectorOut<std::int64_t>& hits, int threads) {
     const Gram gram = gram_of(values);
-    check_within(rows, 0, gram.rows, "rows: a row that is not there");
+    check_within(rows, 0, gram.rows, "rows: row numbers within range expected");
     check(labels.shape(0) == rows.shape(0) && hits.shape(0) == coef.shape(1), "labels, hits: lengths differ");
     const Machines machines = machines_of(gram, first, columns, coef, used);
     const ClassPairs pairs = pairs_of(low, high, extent(used), classes);
@@ -186,7 +188,7 @@ void kernel_l2(const Array2D<float>& values, const Rows32& rows, const Vector<do
                const Array2DOut<double>& alpha, const CubeOut<double>& seen, int threads) {
     const Gram gram = gram_of(values);
     const Problems problems = problems_of(rows, a, first);
-    check_within(rows, 0, std::min(gram.rows, gram.columns), "rows: a row that is not there");
+    check_within(rows, 0, std::min(gram.rows, gram.columns), "rows: row numbers within range expected");
     const std::int64_t count = problems.count(), versions = extent(Cs);
     check(extent(alpha) == extent(rows) && extent(alpha, 1) >= versions && versions > 0,
           "alpha: rows x versions expected");

@@ -78,7 +78,7 @@ struct Dual {
     double above, below;
 };
 
-// Rows whose w nobody else changes.
+// Rows with a w that only this thread writes to.
 template <class Rows>
 struct Own {
     const Rows& rows;
@@ -145,7 +145,7 @@ Epoch visit(const Rows& rows, const Dual& dual, View<const std::int32_t> order, 
         epoch.steepest = std::max(epoch.steepest, slope);
         epoch.flattest = std::min(epoch.flattest, slope);
         if (rests || g == 0.0) continue;
-        const double bound = g < 0.0 ? top : 0.0;  // where a row of zeros goes: nothing holds it back
+        const double bound = g < 0.0 ? top : 0.0;  // the maximiser for a row of zeros, whose dual is linear
         const double now = dual.q[i] > 0.0 ? std::clamp(old - g / dual.q[i], 0.0, top) : bound;
         const double change = (now - old) * y;
         if (change == 0.0) continue;

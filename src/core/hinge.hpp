@@ -87,7 +87,7 @@ inline void hinge_slopes(View<const double> f, View<const double> a, std::array<
     });
 }
 
-// Where sifting sees a row if not in a group of its own: kept, or without loss (or weight).
+// Groups of sifting besides those of rows with a loss: rows kept, and rows without loss or weight.
 enum Place : std::int32_t { KEPT = -1, OUTSIDE = -2 };
 
 // What the blocks have found, in their order.

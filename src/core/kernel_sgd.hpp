@@ -32,7 +32,7 @@ struct SgdState {
     View<std::int64_t> used;
 };
 
-// Where rows are in a Gram that holds but some: -1 if nowhere.
+// Places of the rows in a Gram matrix of some of them: -1 if a row is not in it.
 struct Places {
     View<const std::int32_t> row, column;
 };
@@ -121,9 +121,9 @@ void linear_ascent_steps(const Rows& x, View<const std::int32_t> rows, View<cons
         const std::int64_t k = t % m;
         if (t + 1 < end) x.prefetch(rows[(t + 1) % m]);
         const double y = std::copysign(1.0, a[k]), cap = C * std::abs(a[k]), before = alpha[k];
-        const double slope = 1.0 - y * x.dot(rows[k], w), bend = x.square(rows[k]);
-        const double end_of_it = slope > 0.0 ? cap : 0.0;  // nothing holds a row of zeros back
-        const double now = bend > 0.0 ? std::clamp(before + slope / bend, 0.0, cap) : end_of_it;
+        const double slope = 1.0 - y * x.dot(rows[k], w), curvature = x.square(rows[k]);
+        const double bound = slope > 0.0 ? cap : 0.0;  // the maximiser for a row of zeros, whose dual is linear
+        const double now = curvature > 0.0 ? std::clamp(before + slope / curvature, 0.0, cap) : bound;
         if (now == before) continue;
         x.axpy(rows[k], (now - before) * y, w);
         alpha[k] = now;

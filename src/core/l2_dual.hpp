@@ -133,7 +133,7 @@ class L2Problem {
     }
 
     // Towards the best point among the alphas above 0, cut off at 0: all the way or a part of it, so that it is better;
-    // then on from there among those that are left.
+    // then the same among the alphas that are left above 0.
     void polish() {
         for (std::int64_t left = steps_; left > 0 && !interrupt_.requested();) {
             std::vector<double> move;
@@ -186,14 +186,14 @@ class L2Problem {
         std::int64_t step = 0;
         for (; step < most && square > enough && !interrupt_.requested(); ++step) {
             for (std::size_t k = 0; k < size; ++k) spread[free_[k]] = y_[free_[k]] * way[k];
-            double bend = 0.0;
+            double curvature = 0.0;
             for (std::size_t k = 0; k < size; ++k) {
                 const std::int64_t i = free_[k];
                 image[k] = y_[i] * dot(i, spread) + r_[i] * way[k];
-                bend += way[k] * image[k];
+                curvature += way[k] * image[k];
             }
-            if (!(bend > 0.0)) break;  // rounding errors
-            const double length = square / bend;
+            if (!(curvature > 0.0)) break;  // rounding errors
+            const double length = square / curvature;
             double next = 0.0;
             for (std::size_t k = 0; k < size; ++k) {
                 move[k] += length * way[k];
@@ -237,8 +237,8 @@ class L2Problem {
             }
             const double before = alpha_[i];
             const double g = 1.0 - y_[i] * u_[i] - before * r_[i];
-            const double bend = diagonal(i), end = g > 0.0 ? cap_[i] : 0.0;  // nothing holds a row of zeros back
-            alpha_[i] = bend > 0.0 ? std::clamp(before + g / bend, 0.0, cap_[i]) : end;
+            const double curvature = diagonal(i), end = g > 0.0 ? cap_[i] : 0.0;  // a row of zeros: its dual is linear
+            alpha_[i] = curvature > 0.0 ? std::clamp(before + g / curvature, 0.0, cap_[i]) : end;
             add(i, alpha_[i] - before);
             ++steps;
         }
@@ -266,8 +266,8 @@ class L2Problem {
                 continue;
             }
             const double cross = y_[i] * y_[j] * static_cast<double>(gram_.row(i)[j]);
-            const double bend = diagonal(i) + diagonal(j) - 2.0 * cross;
-            const double full = alpha_[j], step = std::min(full, slope / std::max(bend, 1e-300));
+            const double curvature = diagonal(i) + diagonal(j) - 2.0 * cross;
+            const double full = alpha_[j], step = std::min(full, slope / std::max(curvature, 1e-300));
             alpha_[i] += step;
             alpha_[j] = step == full ? 0.0 : full - step;
             add(i, step);
@@ -315,7 +315,7 @@ class L2Problem {
 };
 
 // Kernel values of some rows among themselves, contiguous: they will be read again and again. All rows in their order
-// are what they are.
+// need no copy.
 // requires: rows within gram, both ways.
 // ensures: values are in gram or in room.
 inline Gram packed(const Gram& gram, View<const std::int32_t> rows, std::vector<float>& room) {

@@ -25,7 +25,7 @@ using Count = std::integral_constant<int, N>;
 template <int GROUPS>
 inline constexpr int ROWS = LANES / GROUPS;
 
-// use(Count<MANY>, i) for the rows from i on, MANY of them at a time, and Count<1> for those that are left.
+// use(Count<MANY>, i) for the rows from i on, MANY of them at a time, and Count<1> for the rest.
 // ensures: every row of begin .. end - 1 once, in order.
 template <int MANY, class Use>
 void few_at_a_time(std::int64_t begin, std::int64_t end, const Use& use) {

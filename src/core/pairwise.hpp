@@ -185,7 +185,7 @@ void sweep_up(PairWorkspace& workspace, const Weights& weights, std::int64_t lev
 template <bool DOWN, class Weights>
 PairSums sweep_two(const LargeVector<Ranked>& rows, const Weights& weights, double middle, double* g) {
     const auto n = std::ssize(rows);
-    double sum = 0.0, nowhere = 0.0;
+    double sum = 0.0, unused = 0.0;
     PairSums total;
     for (std::int64_t first = 0; first < n; first += BLOCK) {
         PairSums part;
@@ -193,7 +193,7 @@ PairSums sweep_two(const LargeVector<Ranked>& rows, const Weights& weights, doub
             const std::int64_t k = DOWN ? n - 1 - m : m;
             const bool asks = (rows[k].level != 0) == DOWN;
             const double weight = asks ? weights[k] * sum : 0.0, slope = DOWN ? 0.0 - weight : weight;
-            *(asks ? g + rows[k].row : &nowhere) = slope;
+            *(asks ? g + rows[k].row : &unused) = slope;
             part.weight += weight;
             part.loss += slope * (rows[k].score - middle);
             sum += asks ? 0.0 : weights[k];

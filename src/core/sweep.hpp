@@ -223,7 +223,7 @@ inline std::vector<std::int64_t> cut_shards(View<const std::int64_t> bounds) {
 }
 
 // partial[q] += sum over the rows i of piece q of (fresh[i] - old[i]) (x_i, 1), row after row; then old = fresh.
-// travel[q] += sum over piece q of |fresh[i] - old[i]|. Sums that go on over the next rows come out the same to the last
+// travel[q] += sum over piece q of |fresh[i] - old[i]|. Sums continued over the next rows are the same to the last
 // bit as those over all rows at once.
 // requires: partial is Q x width, row-major; edges has Q + 1 entries, from 0 to n, never falling.
 // ensures: returns the number of rows read: those whose coefficient changed.

@@ -49,7 +49,7 @@ void spread(const SparseRows<T, I>& rows, std::int64_t first, const Batch (&slop
         }
 }
 
-// The rows [begin, end) at up to GROUPS x BATCH points: goes on with sums, (d + 1) x width, and heights, 2 x width.
+// The rows [begin, end) at up to GROUPS x BATCH points: adds to sums, (d + 1) x width, and heights, 2 x width.
 // requires: a has n entries, W.width == GROUPS BATCH, b has W.width.
 template <int GROUPS, class Rows>
 void touch(const Rows& rows, View<const double> a, const Transposed& W, const double* b, std::int64_t begin,
@@ -91,7 +91,7 @@ void touch(const Rows& rows, View<const double> a, const Transposed& W, const do
 // For each piece q of the rows and each point k, with f_i = x_i . W[k] + b[k], over the rows inside the margin:
 //   partial[q, k] -= sum of a_i (x_i, 1),   heights[q, k] += (sum of |a_i| - a_i f_i, sum of |a_i|)
 // The loss of piece q is at least partial[q, k] . (w, b) + heights[q, k, 1] everywhere, and equal to that at the point.
-// Sums that go on over the next rows come out the same to the last bit as those over all rows at once.
+// Sums continued over the next rows are the same to the last bit as those over all rows at once.
 // requires: W is K x d, K <= POINTS; partial is Q x K x (d + 1) and heights Q x K x 2, row-major; edges has Q + 1
 //           entries, from 0 to n, never falling.
 template <class Rows>

@@ -381,7 +381,7 @@ def test_wrong_shapes_raise():
         lambda: dense.pair_distances(first, core.Matrix(X[:, :2]), first, one),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match=r"expected|differ|not there|wrong length"):
+        with pytest.raises(ValueError, match=r"expected|differ|wrong length"):
             call()
 
 

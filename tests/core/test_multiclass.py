@@ -178,7 +178,7 @@ def test_wrong_shapes_raise():
         lambda: choices(csr, y, s, y.copy(), y, two, np.ones((1, 9)), np.ones(2)),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match=r"expected|differ|not there"):
+        with pytest.raises(ValueError, match=r"expected|differ"):
             call()
     with pytest.raises(ValueError, match="labels from 0 to 1"):
         CrammerSinger(np.array([0, 2]), np.ones(2), 2)

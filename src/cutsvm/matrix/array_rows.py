@@ -20,7 +20,7 @@ Own = TypeVar("Own", bound="ArrayRows")
 class ArrayRows(core.Matrix):
     """Rows in memory, read in place."""
 
-    room: int | None = None  # rows that a solver may copy: as many as it likes
+    room: int | None = None  # rows that a solver may copy; None: any number
     held = True  # there is memory for a few numbers of each row
 
     @property

@@ -18,7 +18,7 @@ from cutsvm.matrix.sparse import SparseRows
 class StackedRows:
     """Rows of several kinds, one after the other."""
 
-    room: int | None = None  # rows that a solver may copy: as many as it likes
+    room: int | None = None  # rows that a solver may copy; None: any number
     held = True  # there is memory for a few numbers of each row
 
     def __init__(self, parts: Sequence[DenseRows | SparseRows]) -> None:

@@ -1,6 +1,6 @@
 """Rows in a store on disk, swept block by block: the next block is read while the kernels work on this one.
 
-Sums go on from block to block in the same pieces and the same order as over rows in memory, so every result is the same
+Sums continue from block to block in the pieces and the order of rows in memory, so every result is the same
 to the last bit.
 """
 
@@ -72,7 +72,7 @@ class StoreRows:
 
     @property
     def magnitudes(self) -> Magnitudes:
-        """Found in the first pass over all blocks; a pass of its own where there was none yet."""
+        """Found in the first full pass over the blocks, which this property makes if there was none yet."""
         if self._magnitudes is None:
             for _ in self.blocks():
                 pass
