@@ -10,8 +10,9 @@ from cutsvm.driver.records import Status, Stop
 from cutsvm.problem.line_search import SEARCHES, Exact
 from cutsvm.solvers import OCAS
 from cutsvm.solvers._common import best_step, objective
-from tests.support.problems import iterates, long_data, oracle_of
+from tests.support.problems import iterates, long_data, oracle_of, some_problem
 from tests.support.reference import svm
+from tests.support.strategies import rng_of
 
 C = 1e-3
 
@@ -95,3 +96,11 @@ def test_free_intercept_undetermined_by_planes():
     for iterate in islice(iterates(OCAS(shards=3), oracle_of(X, a, "free"), 0.1), 9):
         w, b = iterate.w[:3], iterate.w[3]
         assert iterate.primal == pytest.approx(svm.objective(X, a, 0.1, "free", w, b), rel=1e-9)
+
+
+def test_steps_that_shrink_by_a_factor_are_a_stall():
+    """With a free intercept and cuts at the best point, steps halve for ever 1.8 % above the optimum."""
+    X, a = some_problem(rng_of(1178), 30, 2)
+    result = run(OCAS(cut_at=0.0, shards=1), oracle_of(X, a, "free"), 1.0, Stop(tol=1e-5))
+    assert result.status is Status.CONVERGED
+    assert result.lower <= svm.optimum(X, a, 1.0, "free")[1]

@@ -41,12 +41,14 @@ from cutsvm.solvers.shards import choose_shards
 class StallSettings:
     """So many searches in a row that find no step are a stall: with one score per row, and with several.
 
-    aside: where to cut with cut_at = 0 after a step of 0: w_b has its planes already.
+    aside: where to cut with cut_at = 0 after a step of at most `tiny`: w_b has its planes already. With a free
+        intercept such steps may shrink for ever, each by the same factor.
     """
 
     searches: int = 10
     searches_multiclass: int = 3
     aside: float = 0.1
+    tiny: float = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +97,7 @@ class OCAS(SolverBase):
             w_t = oracle.at(reduced.w, out=unused)
             w_b, k = lines.step(w_b, w_t, rise=best.primal - lower)  # 2
             now = context.iterate(w_b, C, lower, step=k)
-            cut_at = self.cut_at or (self.stall.aside if k == 0.0 else 0.0)
+            cut_at = self.cut_at or (self.stall.aside if k <= lines.tiny else 0.0)
             w_c = oracle.between(w_b, w_t, cut_at, out=w_t) if cut_at else w_b  # 3
             bundle.add(oracle.planes(w_c))  # 4
             bundle.drop_idle(self.planes.patience)
@@ -114,12 +116,13 @@ class _LineSearches:
         self.kind: type[Search] = SEARCHES[settings.line_search]
         self.search = self.kind()
         self.limit = settings.stall.searches if oracle.outputs == 1 else settings.stall.searches_multiclass
-        self.n_stalled = 0  # searches in a row that found no step
+        self.tiny = 0.0 if settings.cut_at else settings.stall.tiny  # steps up to this are none
+        self.n_stalled = 0  # searches in a row that found none
 
     def step(self, w_b: Point, w_t: Point, rise: float) -> tuple[Point, float]:
         """The next w_b, whose memory is that of the last, and what the search found; F may rise by `rise`."""
         k = step = search(self.oracle, w_b, w_t, self.C, self.search)
-        self.n_stalled = self.n_stalled + 1 if k == 0.0 else 0
+        self.n_stalled = self.n_stalled + 1 if k <= self.tiny else 0
         if self.n_stalled >= self.limit and self.nudge > 0.0:
             step = best_step(self.oracle, w_b, w_t, self.C, self.nudge, rise)
         return self.oracle.between(w_b, w_t, step, out=w_b), k
