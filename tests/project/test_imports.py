@@ -58,6 +58,12 @@ def test_imports_follow_the_map():
     assert not VIOLATIONS - found, "remove these from VIOLATIONS: they are gone"
 
 
+def test_every_arrow_of_the_map_is_used():
+    used = {(package_of(importer), package_of(imported)) for importer, imported, _ in imports()}
+    arrows = {(package, other) for package, allowed in map_of_the_code().items() for other in allowed}
+    assert not arrows - used
+
+
 def test_solvers_import_no_kinds_of_data_and_losses():
     """Solvers import protocols of matrices and losses, never the classes that implement them."""
     found = set()
