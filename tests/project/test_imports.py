@@ -7,8 +7,7 @@ import inspect
 import re
 from graphlib import TopologicalSorter
 
-from tests.support import ROOT
-from tests.support.imports import PACKAGE, imports, modules, package_of
+from tests.support.imports import PACKAGE, imports, map_of_the_code, modules, package_of
 
 # Imports that the map does not allow and that have not been removed yet: package -> module. The list may only shrink.
 VIOLATIONS = {
@@ -27,14 +26,6 @@ KNOW_KINDS = {
     "solvers.sifting.full_pass",
     "solvers.sifting.working_set",
 }
-
-
-def map_of_the_code() -> dict[str, set[str]]:
-    """Package -> the packages that it may import, from the table in CONTRIBUTING.md."""
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    section = text.split("## Map of the code\n")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]*)\|$", section, re.MULTILINE)
-    return {package: set(re.findall(r"`(\w+)`", allowed)) for package, allowed in rows}
 
 
 def test_the_map_names_every_package():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -37,6 +38,14 @@ def imports() -> list[Import]:
 def package_of(module: str) -> str:
     """The folder or module directly below cutsvm that holds `module`."""
     return module.partition(".")[0]
+
+
+def map_of_the_code() -> dict[str, set[str]]:
+    """Package -> the packages that it may import, from the table in CONTRIBUTING.md."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    section = text.split("## Map of the code\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]*)\|$", section, re.MULTILINE)
+    return {package: set(re.findall(r"`(\w+)`", allowed)) for package, allowed in rows}
 
 
 def _imports_of(importer: str, path: Path) -> Iterator[Import]:
