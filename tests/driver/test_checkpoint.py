@@ -161,6 +161,7 @@ def resumed(make, path, *data, **more):
     return full, model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", ["free", "regularized"])
 @pytest.mark.parametrize("solver", ["ocas", "cpa", "dcd", "sifting", "accpm", "auto"])
 def test_two_classes(solver, intercept, tmp_path):
@@ -192,6 +193,7 @@ def test_one_vs_rest(solver, tmp_path):
     assert np.mean(full.predict(X) == model.predict(X)) > 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["ocas", "cpa", "sifting"])
 def test_all_classes_at_once(solver, tmp_path):
     X, y = many_classes(n=2000, K=4)

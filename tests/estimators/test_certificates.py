@@ -248,6 +248,7 @@ def test_rows_on_the_margin_up_to_rounding_have_no_loss():
 # Faults that were found in version 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["dcd", "ocas", "cpa", "accpm"])
 def test_values_around_1e16_in_float32(solver):
     X, y = (np.random.default_rng(3).normal(size=(6, 5)) * 1e16).astype(np.float32), np.arange(6) % 2

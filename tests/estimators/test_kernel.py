@@ -35,11 +35,13 @@ ESTIMATORS = [KernelSVC(solver=solver) for solver in SOLVERS]
 may_stop_early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
+@pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @may_stop_early
 @parametrize_with_checks([KernelSVC(memory_limit=1, n_jobs=2)])
 def test_scikit_learn_conventions_without_a_kernel_matrix(estimator, check):

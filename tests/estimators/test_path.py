@@ -97,6 +97,7 @@ def long_data():
     return X, np.where(X @ rng.normal(size=6) + rng.normal(size=30_000) > 0.5, 1, -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", ["free", "regularized"])
 @pytest.mark.parametrize("solver", ["sifting", "ocas", "dcd"])
 def test_points_equal_separate_fits(solver, intercept, long_data):

@@ -29,6 +29,7 @@ from tests.support.reference import pairwise
 ESTIMATORS = [RankingSVM(), ROCAreaSVC(), OrdinalSVC(), OrdinalSVC(threshold_loss="zero_one"), RankingSVM(solver="cpa")]
 
 
+@pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -343,6 +343,7 @@ def test_truncation_during_cutsvm_train_is_a_message(tmp_path):
     assert "truncated" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_other_bus_errors_end_the_process(tmp_path):
     """The handler is for our mappings only: elsewhere the signal does what it did before."""
     make_store(tmp_path / "store", kind="dense")

@@ -17,6 +17,7 @@ PEERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", PEERS)
 def test_kernel_values(name, layout):

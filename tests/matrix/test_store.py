@@ -166,6 +166,7 @@ def same(mine, theirs):
     assert [record["passes"] for record in mine.history_] == [record["passes"] for record in theirs.history_]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [OCAS(), OCAS(shards=5), CPA(), Sifting()], ids=repr)
 @pytest.mark.parametrize("intercept", ["free", "regularized"])
 def test_fits_of_two_classes(both, solver, intercept):
@@ -199,6 +200,7 @@ def test_auto_sifts_rows_on_disk(both):
     assert "too few for sifting" in Auto(sifting=Sifting(settings=wide)).choose(oracle, 1.0)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [2_000, 4_000, 9_000])
 def test_little_memory(both, room):
     """The working set outgrows the memory; the answer is as accurate."""

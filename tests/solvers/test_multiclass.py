@@ -141,6 +141,7 @@ def test_weights_are_repetition(intercept):
     assert by_class.objective_ == pytest.approx(by_row.objective_, rel=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("solver", [OCAS(), OCAS(shards=5), Sifting(settings=SIFT_ANYTHING)])
 def test_threads_do_not_change_a_bit(solver, intercept):
@@ -153,6 +154,7 @@ def test_threads_do_not_change_a_bit(solver, intercept):
         assert_array_equal(results[0].w, other.w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("kind", ["plain", "weights", "sorted"])
 def test_sifting_and_no_sifting_agree(kind, intercept):

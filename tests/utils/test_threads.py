@@ -25,6 +25,7 @@ def _count(pipe):
     pipe.send([threads.count(jobs) for jobs in (None, 1, 2, -1)])
 
 
+@pytest.mark.slow
 def test_daemon_process_has_threads():
     """joblib gives a daemonic process one job, since it may not start processes; threads are allowed."""
     context = get_context("spawn")

@@ -99,6 +99,7 @@ def pictures(parsed: Page) -> list[str]:
     return [name.removeprefix("picture-") for name in parsed.ids if name.startswith("picture-")]
 
 
+@pytest.mark.slow
 def test_two_classes(rows: Any, tmp_path: Path) -> None:
     X, score = rows
     y = np.where(score > 0, "good", "bad")

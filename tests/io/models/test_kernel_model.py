@@ -36,6 +36,7 @@ def fitted(classes: Any = (0, 1, 2), **params: Any) -> KernelSVC:
     return KernelSVC(**{"random_state": 0, "epochs": 2, **params}).fit(*data(classes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("classes", [["no", "yes"], [3, 5, 7, 9]], ids=["two", "four"])

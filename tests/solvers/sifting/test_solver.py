@@ -91,6 +91,7 @@ def test_tangents_touch_the_risk_and_stay_below(intercept, seed, n, shards, poin
             assert low <= value(oracle, other) + round_off * (1.0 + np.abs(X).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["float32", "fortran", "csr"])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("kind", ["plain", "weights", "rare", "sorted"])
