@@ -12,6 +12,7 @@ from cutsvm.driver.records import Status
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import CrammerSinger, Hinge, Pairwise
 from cutsvm.problem.multiclass import MulticlassOracle
+from cutsvm.problem.objective import objective
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.pairs import PairOracle
 from cutsvm.problem.point import Intercept
@@ -181,7 +182,7 @@ def test_the_objective_is_recomputed_where_scores_cancel(offset):
     rng = np.random.default_rng(0)
     X, a = offset + rng.normal(size=(40, 2)), rng.choice([-1.0, 1.0], size=40)
     oracle, w = Oracle(as_rows(X), Hinge(a), intercept=Intercept.FREE), np.array([1.0, -2.0, offset])
-    found, scores = oracle.objective(w, 3.0), [dot(fractions(x), fractions(w[:2])) + Fraction(offset) for x in X]
+    found, scores = objective(oracle, w, 3.0), [dot(fractions(x), fractions(w[:2])) + Fraction(offset) for x in X]
     loss = sum(max(Fraction(0), 1 - Fraction(sign) * f) for sign, f in zip(a, scores, strict=True))
     exact = Fraction(5, 2) + 3 * loss
     assert abs(Fraction(found.primal) - exact) <= Fraction(found.error) + Fraction(1e-14) * exact
@@ -195,12 +196,12 @@ def test_the_objective_of_classes_and_pairs_where_scores_cancel():
     oracle = MulticlassOracle(as_rows(X), CrammerSinger(y, np.ones(20), 3))
     scores = [[dot(fractions(x), fractions(v)) for v in W] for x in X]
     loss = sum(max(int(k != label) + f[k] - f[label] for k in range(3)) for f, label in zip(scores, y, strict=True))
-    found = oracle.objective(oracle.coordinates(W, b), 1.0)
+    found = objective(oracle, oracle.coordinates(W, b), 1.0)
     assert Fraction(found.primal) == pytest.approx(dot(fractions(W), fractions(W)) / 2 + loss, rel=1e-12)
     pairs, w = PairOracle(as_rows(X), Pairwise(y, np.ones(20), np.array([0, 20]))), fractions(W[0])
     f = [dot(fractions(x), w) for x in X]
     loss = sum(max(Fraction(0), 1 - (f[i] - f[j])) for i in range(20) for j in range(20) if y[i] > y[j])
-    assert Fraction(pairs.objective(W[0], 1.0).primal) == pytest.approx(dot(w, w) / 2 + loss, rel=1e-12)
+    assert Fraction(objective(pairs, W[0], 1.0).primal) == pytest.approx(dot(w, w) / 2 + loss, rel=1e-12)
 
 
 def exact_loss(loss, f):

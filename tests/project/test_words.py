@@ -25,10 +25,7 @@ ESTABLISHED = {
     "_draw_bars",
 }
 # Names that have not been replaced yet, by package. The list may only shrink.
-LEFT = {
-    "driver": "Warm warm",
-    "estimators": "_warm_slot warm",
-}
+LEFT = {}
 
 
 def names_in(tree: ast.AST) -> Iterator[str]:

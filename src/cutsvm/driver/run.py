@@ -12,6 +12,7 @@ import numpy as np
 from cutsvm._utils.timing import clock
 from cutsvm._utils.types import Vector
 from cutsvm.driver.records import Callback, Observer, Record, Recorded, Result, Status, Stop, record_of
+from cutsvm.problem.objective import refined
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Objective
 from cutsvm.solvers.path import iterates_at
@@ -73,7 +74,7 @@ def run_at(
                     iterates.close()  # now: it may have files to remove
             assert last is not None and status is not None
             try:
-                w, final = context.oracle.refined(last.w, C, last.risk if last.exact else None)
+                w, final = refined(context.oracle, last.w, C, last.risk if last.exact else None)
             except KeyboardInterrupt:  # the model is kept, with what the solver knew of it
                 w, final, status = last.w, Objective(last.primal, last.risk, 0.0), Status.INTERRUPTED
             lower = min(last.lower, final.primal)

@@ -26,7 +26,7 @@ from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.problem.rounding import UNIT
 from cutsvm.solvers.protocol import FitContext
 
-__all__ = ["Slot", "Warm"]
+__all__ = ["KeptProblem", "Slot"]
 
 
 class Traits(NamedTuple):
@@ -47,7 +47,7 @@ class Kept(NamedTuple):
     bounds: Ints | None
 
 
-class Warm(NamedTuple):
+class KeptProblem(NamedTuple):
     """What one problem of a fit leaves."""
 
     kind: tuple[str, int, str]
@@ -72,7 +72,7 @@ class Warm(NamedTuple):
 class Slot:
     """The place of one problem among those that an estimator keeps."""
 
-    def __init__(self, places: dict[str, Warm], label: str) -> None:
+    def __init__(self, places: dict[str, KeptProblem], label: str) -> None:
         self._places, self._label = places, label
         self._traits: Traits | None = None
 
@@ -80,11 +80,11 @@ class Slot:
         """Puts what still holds into the context."""
         oracle = context.oracle
         self._traits = _traits(oracle)
-        warm = self._places.pop(self._label, None)
-        share = 0.0 if warm is None or self._traits is None else warm.share(self._traits, oracle.loss)
-        if warm is None or share <= 0.0:
+        old = self._places.pop(self._label, None)
+        share = 0.0 if old is None or self._traits is None else old.share(self._traits, oracle.loss)
+        if old is None or share <= 0.0:
             return
-        for planes, shard, weights, bounds in warm.kept:
+        for planes, shard, weights, bounds in old.kept:
             bundle = context.bundle
             if bounds is None:
                 bundle = oracle.new_bundle(max(context.Cs))
@@ -102,7 +102,7 @@ class Slot:
         kept = [_kept(context.bundle, context.oracle.bounds), *(_kept(other, None) for other in context.bundles[1:])]
         kind, hashes, labels, weights = self._traits
         check = _check(hashes)
-        self._places[self._label] = Warm(kind, check, labels, weights, [one for one in kept if len(one.shard)])
+        self._places[self._label] = KeptProblem(kind, check, labels, weights, [one for one in kept if len(one.shard)])
 
 
 def _check(hashes: Array) -> str:

@@ -22,7 +22,7 @@ from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint, check_path
 from cutsvm.driver.fingerprint import Fingerprint, Scalar
 from cutsvm.driver.records import Callback, Record, Status
-from cutsvm.driver.warm_start import Slot, Warm
+from cutsvm.driver.warm_start import KeptProblem, Slot
 from cutsvm.estimators._ingest import TrainingData, check_matrix
 from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
 from cutsvm.matrix import WholeRows, as_rows
@@ -174,12 +174,12 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
             + later
         )
 
-    def _warm_slot(self, label: str = "") -> Slot | None:
+    def _slot(self, label: str = "") -> Slot | None:
         """With warm_start: the state of one problem that is kept for the next fit."""
         if not self.warm_start:
             self.__dict__.pop("_warm", None)
             return None
-        places: dict[str, Warm] = self.__dict__.setdefault("_warm", {})
+        places: dict[str, KeptProblem] = self.__dict__.setdefault("_warm", {})
         return Slot(places, label)
 
     def cache_scores(self, X: Any, scores: Vector) -> None:

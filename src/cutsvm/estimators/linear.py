@@ -243,7 +243,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             validation.negate(signed, y, positive)
             oracle = Oracle(rows, Hinge(signed, n_threads), **form)
             start = None if model is None else oracle.coordinates(*model)
-            fit = Fit(stop, self._callbacks(), name, start, checkpoint, self._warm_slot(name))
+            fit = Fit(stop, self._callbacks(), name, start, checkpoint, self._slot(name))
             results, oracle = fit_path(solver, oracle, Cs, fit)
             found.append(results)
             rows = oracle.matrix  # a solver may have found a form that is read faster
@@ -280,7 +280,7 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), rows.d):
             start = oracle.coordinates(self.coef_, self.intercept_)
         stop = Stop(self.tol, self.max_iter, self.max_time)
-        fit = Fit(stop, self._callbacks(), "", start, checkpoint, self._warm_slot())
+        fit = Fit(stop, self._callbacks(), "", start, checkpoint, self._slot())
         results, oracle = fit_path(solver, oracle, Cs, fit)
         return [Solved([result], *oracle.model(result.w)) for result in results]
 

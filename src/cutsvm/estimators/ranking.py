@@ -94,12 +94,12 @@ class PairwiseSVM(Certified):
         centred, shift = rows.centred()
         oracle = PairOracle(centred, loss, threads=n_threads, given=rows, shift=shift)
         checkpoint = self._checkpoint_of(solver, rows, y, starts, weights)
-        warm = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, rows.d)
+        resumes = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, rows.d)
         stop = Stop(self.tol, self.max_iter, self.max_time)
         Cs = [model.C / loss.total for model in models]
         with threads.one_blas_thread():
-            start = np.asarray(self.coef_[0], dtype=np.float64) if warm else None
-            fit = Fit(stop, self._callbacks(), "", start, checkpoint, self._warm_slot())
+            start = np.asarray(self.coef_[0], dtype=np.float64) if resumes else None
+            fit = Fit(stop, self._callbacks(), "", start, checkpoint, self._slot())
             results, _ = fit_path(solver, oracle, Cs, fit)
         for model, result in zip(models, results, strict=True):
             model.coef_, model.intercept_ = result.w[None], np.zeros(1)

@@ -167,11 +167,11 @@ class MulticlassOracle(Oracle):
         matrix.scores_many(W, b, out)
 
     @timed("scores")
-    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
+    def compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
         self.count_rows()
         scores, rest = self._workspace(None), self._workspace(None)
         column, more = self.matrix.vector(self.matrix.n), self.matrix.vector(self.matrix.n)
         for k in range(self.outputs):
-            self._model_matrix.compensated_scores(W[k].copy(), float(b[k]), column, more)
+            self.model_matrix.compensated_scores(W[k].copy(), float(b[k]), column, more)
             scores[:, k], rest[:, k] = column, more
         return scores, rest

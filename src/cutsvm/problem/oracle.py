@@ -28,8 +28,8 @@ from cutsvm.problem.line_search import best_intercept
 from cutsvm.problem.losses import CrammerSinger, Hinge, Line, Loss, Pairwise, RowLoss
 from cutsvm.problem.plane_sums import RowSums
 from cutsvm.problem.planes import Bundle, Planes
-from cutsvm.problem.point import Intercept, Objective, Point, Supports, Tangent
-from cutsvm.problem.rounding import Magnitudes, RowScale, gamma, sum_error
+from cutsvm.problem.point import Intercept, Point, Supports, Tangent
+from cutsvm.problem.rounding import Magnitudes, RowScale, sum_error
 
 __all__ = ["Oracle", "OracleSettings"]
 
@@ -94,8 +94,6 @@ class Oracle:
             object.__setattr__(self, "given", self.matrix)
         if self.bounds is None:
             object.__setattr__(self, "bounds", self.shard_bounds(1))
-
-    # Its size and what it can do
 
     @cached_property
     def size(self) -> int:
@@ -207,8 +205,6 @@ class Oracle:
     def new_bundle(self, C: float) -> Bundle:
         """An empty bundle for planes under the risk, for this C and smaller ones."""
         return Bundle(self.size, self.n_free, lambda: self.scale(C), intercept_box=self.intercept_box(C))
-
-    # Points
 
     def penalty(self, w: Vector) -> float:
         """|w|^2 / 2 over the regularised coordinates."""
@@ -380,8 +376,6 @@ class Oracle:
             for k, w in enumerate(ws)
         ]
 
-    # The model that is returned
-
     def model(self, w: Vector) -> tuple[Vector, Vector]:
         """The weights of the features and the intercepts as they are returned to the user."""
         W, b = self.parts(w)
@@ -392,50 +386,15 @@ class Oracle:
         moved = b if self.shift is None else b + W @ self.shift
         return W.copy() if self.intercept is Intercept.NONE else np.append(W, moved)
 
-    def objective(self, w: Vector, C: float, loss: float | None = None) -> Objective:
-        """F at the model of w, from the data; loss: R there, if it is known from a pass at this very w.
-
-        Where the scores are small differences of large numbers they are recomputed in twice the precision.
-        """
-        if loss is None:
-            loss = self.value(self.score(w))
-        primal = self.penalty(w) + C * loss
-        W, b = self.model(w)
-        rows = self._model_matrix.magnitudes
-        size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
-        weight = C * self.steepness * self.loss.total
-        error = weight * (gamma(2 * rows.terms + self.terms + 16) * size + self.tie)
-        if error <= self.settings.precise * primal:
-            return Objective(primal, loss, error)
-        scores = self._compensated_scores(W, b)
-        loss, penalty = self.loss.precise(*scores), self.penalty(w)
-        highest = self.loss.precise(*scores, gamma(2 * rows.terms + 16) ** 2 * size)
-        error = C * max(0.0, highest - loss) + gamma(len(w)) * penalty
-        return Objective(penalty + C * loss, loss, error, weight * gamma(rows.terms + 4) * size)
-
-    def refined(self, w: Vector, C: float, loss: float | None = None) -> tuple[Vector, Objective]:
-        """w, or w times 1 + 2^-k, whichever has the lowest F that rounding errors allow to prove.
-
-        A row on the margin up to rounding has a loss of some last digits. If C is so large that F consists of these, a
-        w that is longer by as much has none.
-        """
-        best, found = w, self.objective(w, C, loss)
-        if found.error + found.last_digits > self.settings.imprecise * found.primal:
-            for longer in (w * (1.0 + 2.0**-digits) for digits in self.settings.last_digits):
-                other = self.objective(longer, C)
-                if other.upper < found.upper:
-                    best, found = longer, other
-        return best, found
-
     @property
-    def _model_matrix(self) -> Rows:
+    def model_matrix(self) -> Rows:
         """The rows that the model is applied to."""
         return self.given
 
     @timed("scores")
-    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
+    def compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
         """The scores in twice the precision, as sums of two numbers."""
         self.count_rows()
         scores, rest = self._workspace(None), self._workspace(None)
-        self._model_matrix.compensated_scores(W, float(b), scores, rest)
+        self.model_matrix.compensated_scores(W, float(b), scores, rest)
         return scores, rest

@@ -22,13 +22,13 @@ class PairOracle(Oracle):
     tie = TIE
 
     @property
-    def _model_matrix(self) -> Rows:
+    def model_matrix(self) -> Rows:
         return self.matrix  # less any row: only differences of scores count
 
-    def _compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
+    def compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
         """Scores less their mean, which leaves more digits."""
         mean = float(self.score(W).scores.mean())
-        return super()._compensated_scores(W, np.asarray(-mean))
+        return super().compensated_scores(W, np.asarray(-mean))
 
     def _slope_errors(self, offsets: Vector) -> Vector:
         return self.loss.slope_errors(offsets)
