@@ -40,7 +40,8 @@ class Plain:
         np.sqrt(self.lengths, out=self.lengths)
 
     def move(self, change: Vector) -> float:
-        return float(np.linalg.norm(change))
+        with np.errstate(over="ignore"):  # an infinite bound is one
+            return float(np.linalg.norm(change))
 
 
 class Whitened:
@@ -78,7 +79,8 @@ class Whitened:
     def move(self, change: Vector) -> float:
         w = change[: self.d]
         shift = float(w @ self.mean) + (float(change[self.d]) if len(change) > self.d else 0.0)
-        return float(np.hypot(np.linalg.norm(w @ self.L), shift / self.s))
+        with np.errstate(over="ignore"):
+            return float(np.hypot(np.linalg.norm(w @ self.L), shift / self.s))
 
 
 def _blocks(rows: RowsInMemory | StoreRows, W: Vector, b: Vector, most: int = 1 << 13) -> Iterator[Vector]:
