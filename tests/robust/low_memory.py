@@ -123,6 +123,8 @@ def warm_up() -> None:
     threads.configure(threads.ThreadSettings(min_size=0))
     for multi_class in ("ovr", "crammer_singer"):
         LinearSVC(n_jobs=2, multi_class=multi_class).fit(X, y).predict(X)
+    # OpenBLAS takes a buffer in the first call of LAPACK, and loops for ever if there is no memory for it.
+    LinearSVC(solver="accpm", multi_class="ovr", max_iter=5).fit(X, y)
     KernelSVC(n_jobs=2, random_state=0).fit(X[:200], y[:200]).predict(X[:20])
 
 
