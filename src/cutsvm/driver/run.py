@@ -74,7 +74,9 @@ def run_at(
                     iterates.close()  # now: it may have files to remove
             assert last is not None and status is not None
             try:
-                w, final = refined(context.oracle, last.w, C, last.risk if last.exact else None)
+                # After Ctrl-C nobody waits for digits that the gap does not need.
+                precise = 1e-6 if status is Status.INTERRUPTED else None
+                w, final = refined(context.oracle, last.w, C, last.risk if last.exact else None, precise=precise)
             except KeyboardInterrupt:  # the model is kept, with what the solver knew of it
                 w, final, status = last.w, Objective(last.primal, last.risk, 0.0), Status.INTERRUPTED
             lower = min(last.lower, final.primal)
