@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import cutsvm
-from cutsvm.driver.path import run
+from cutsvm.driver.path import Fit, fit_path, run
 from cutsvm.driver.records import Status, Stop
 from cutsvm.matrix import StoreRows
 from cutsvm.problem.losses import Hinge
@@ -159,3 +159,15 @@ def test_points_keep_their_precision():
             point = near.between(point, trial, 0.3)
         assert_allclose(near.value(point), whole.value(whole.score(point.w)), rtol=1e-11)
         assert near.buckets.place is not None
+
+
+@pytest.mark.parametrize("solver", [CPA, OCAS])
+def test_path(solver):
+    """A point that was evaluated for another C is not taken for one with the scores of near rows."""
+    X, a = long_data(500, 3)
+    Cs = [1e-3, 1e-2, 0.1]
+    results, _ = fit_path(solver(buckets=4), oracle_of(X, a, "free"), Cs, Fit(Stop(tol=1e-5)))
+    for C, result in zip(Cs, results, strict=True):
+        exact = run(solver(shards=1), oracle_of(X, a, "free"), C, Stop(tol=1e-6))
+        assert result.status is Status.CONVERGED
+        assert result.lower <= exact.primal and exact.lower <= result.primal

@@ -58,7 +58,7 @@ def near_rows(context: FitContext, solver: Bucketed) -> Iterator[None]:
     oracle = context.oracle
     settings = {"count": solver.buckets, "both_sides": solver.both_sides, "whiten": solver.whiten}
     with closing(buckets_of(oracle, **settings)) as buckets:
-        context.oracle = NearRowsOracle(oracle, buckets)
+        context.oracle, context.trial = NearRowsOracle(oracle, buckets), None  # its points know more than scores
         try:
             yield
         finally:
