@@ -58,7 +58,7 @@ def test_errors_are_one_line(run: Run, hard: Path) -> None:
     assert (code, out) == (2, "")
     assert err == (
         f"cutsvm: {file}: a checkpoint of another fit: C 1.0 there, 3.0 here. "
-        "Delete the file to begin anew, or give checkpoint another name\n"
+        "Delete the file to start over, or give checkpoint another name\n"
     )
     os.truncate(file, 500)
     code, out, err = run(*command)

@@ -265,7 +265,7 @@ def test_hinge_sift_and_strays(seed, n, band, threads):
     expected = np.select([place == "kept", place == "outside"], [core.KEPT, core.OUTSIDE], (a < 0).astype(int))
     assert_array_equal(found, expected)
     assert_array_equal(core.hinge_violators(later, a, found, threads), hinge.violators(later, a, place))
-    assert len(core.hinge_violators(f, a, found, threads)) == 0  # nobody strays before scores move
+    assert len(core.hinge_violators(f, a, found, threads)) == 0  # no row changes its group before scores move
 
 
 @given(seed=seeds, n=sizes, threads=st.integers(1, 3), shift=st.booleans())

@@ -44,7 +44,7 @@ SQUARABLE = 1e150  # weights whose squares, and sums of them, are finite
 
 _RUNNING = ("slopes", "offsets", "errors", "shard", "weights", "bounds", "dual")
 _MAGIC = b"cutsvm-checkpoint "
-_ANEW = "Delete the file to begin anew, or give checkpoint another name"
+_REMEDY = "Delete the file to start over, or give checkpoint another name"
 _logger = logging.getLogger("cutsvm.checkpoint")
 
 
@@ -185,7 +185,7 @@ class Checkpoint:
         except OSError as error:
             self._warn(
                 f"the checkpoint {self.name} cannot be written: {error.strerror}. The fit goes on "
-                "without; after a kill it would begin where the last one ended, or anew"
+                "without; after a kill it would begin where the last one ended, or at the start"
             )
         now = perf_counter()
         self._due = now + max(EVERY, (now - began) / SHARE)
@@ -201,9 +201,9 @@ class Checkpoint:
             with open(self._target, "rb") as stream:
                 header, arrays = unpack(self.name, stream, "checkpoint")
         except ModelFileError as error:
-            raise ValueError(f"{error}. {_ANEW}") from None
+            raise ValueError(f"{error}. {_REMEDY}") from None
         if other := self.fingerprint.differences(header):
-            raise ValueError(f"{self.name}: a checkpoint of another fit: {'; '.join(other)}. {_ANEW}")
+            raise ValueError(f"{self.name}: a checkpoint of another fit: {'; '.join(other)}. {_REMEDY}")
         try:
             self._states = dict(_states(header["problems"], arrays))
             running = header["running"]
@@ -258,7 +258,7 @@ class Checkpoint:
             raise self._damaged("the planes do not fit the rows")
 
     def _damaged(self, what: str) -> ValueError:
-        return ValueError(f"{self.name}: damaged: {what}. {_ANEW}")
+        return ValueError(f"{self.name}: damaged: {what}. {_REMEDY}")
 
 
 def _plain(record: Mapping[str, Any]) -> dict[str, Any]:

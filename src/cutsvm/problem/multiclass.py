@@ -125,7 +125,7 @@ class MulticlassOracle(Oracle):
         A row that changes its choice changes the sums of up to three classes, with twice its weight in one of them.
         """
         lost, lost_once = sum_error(calls), sum_error(self.matrix.n)
-        # Slopes in the intercepts are summed anew each time: a row counts in the sums of two classes.
+        # Slopes in the intercepts are recomputed each time: a row counts in the sums of two classes.
         errors = np.column_stack([4.0 * lost * added, 2.0 * lost_once * offsets])
         errors[-1] += 4.0 * self.mean_error
         return Planes(slopes, offsets * (1.0 - 2.0 * lost_once), errors)

@@ -39,7 +39,7 @@ class OracleSettings:
     """Constants of the arithmetic.
 
     stale: see `cutsvm.problem.plane_sums`.
-    pieces: a shard is summed in so many pieces (core/sweep.hpp).
+    pieces: number of pieces in which a shard is summed (core/sweep.hpp).
     round_off: slopes in b that have to sum to 0 may be off by so many times the rounding error of one of them.
     precise: an objective whose rounding error is below this share of it is not recomputed in twice the precision.
     imprecise, last_digits: one whose error is above this share is improved if w can be made longer by 2^-k, k in
@@ -67,7 +67,7 @@ class Oracle:
     given, shift: X is `given` less the row `shift`, m; the intercept of the model is then b - w.m.
     origin, mean_error: R is a lower bound of the risk of `origin`, made of some of its rows and of means of others;
         mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.rounding`.
-    n_last: so many of the last rows are a shard of their own.
+    n_last: number of last rows that are a shard of their own.
     whole: these are all the rows of the problem.
     """
 
@@ -129,13 +129,13 @@ class Oracle:
     # Other oracles
 
     def shard_bounds(self, shards: int) -> Ints:
-        """Bounds of so many shards of equal size."""
+        """Bounds of this number of shards of equal size."""
         n = self.matrix.n - self.n_last
         bounds = np.linspace(0, n, max(1 - (self.n_last > 0), min(shards, n)) + 1).astype(np.int64)
         return np.append(bounds, self.matrix.n) if self.n_last else bounds
 
     def with_shards(self: Own, shards: int) -> Own:
-        """The same with so many shards of equal size: planes have a row for each."""
+        """The same with this number of shards of equal size: planes have a row for each."""
         return self.with_bounds(self.shard_bounds(shards))
 
     def with_bounds(self: Own, bounds: Ints) -> Own:
@@ -143,7 +143,7 @@ class Oracle:
         return self if np.array_equal(bounds, self.bounds) else replace(self, bounds=bounds)
 
     def with_threads(self: Own, threads: int) -> Own:
-        """The same on so many threads."""
+        """The same on this number of threads."""
         loss = copy(self.loss)
         loss.threads = threads  # type: ignore[attr-defined]
         matrix = cast("DenseRows | SparseRows", self.matrix).with_threads(threads)

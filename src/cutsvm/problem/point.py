@@ -67,7 +67,7 @@ class Supports:
     scores:      there is memory for the scores of all rows
     pairs:       the loss is a sum over pairs of rows: an evaluation takes a sort
     sparse:      the rows are stored as CSR
-    batch:       so many points are evaluated in one pass by `tangents`
+    batch:       number of points that `tangents` evaluates in one pass
     """
 
     dual: bool

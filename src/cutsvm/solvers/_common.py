@@ -22,7 +22,7 @@ class PlaneSettings:
     """How a bundle is used.
 
     qp_share: the reduced problem is solved to this share of the gap that is left: a better answer would not be used.
-    patience: a plane that carried no weight in so many reduced problems is dropped.
+    patience: number of reduced problems without weight after which a plane is dropped.
     """
 
     qp_share: float = 0.1

@@ -240,7 +240,7 @@ class Dual:
 
     @property
     def _end(self) -> int:
-        """So many numbers of `wb` are determined by alpha."""
+        """Length of the part of `wb` that alpha determines."""
         return int(self.matrix.d) + (self.oracle.intercept is Intercept.REGULARIZED)
 
     def _find_w(self) -> None:

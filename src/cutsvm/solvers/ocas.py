@@ -39,7 +39,7 @@ from cutsvm.solvers.shards import choose_shards
 
 @dataclass(frozen=True)
 class StallSettings:
-    """So many searches in a row that find no step are a stall: with one score per row, and with several.
+    """searches, searches_multiclass: number of searches in a row without a step that are a stall.
 
     aside: where to cut with cut_at = 0 after a step of at most `tiny`: w_b has its planes already. With a free
         intercept such steps may shrink for ever, each by the same factor.
