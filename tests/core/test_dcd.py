@@ -107,7 +107,8 @@ def test_the_gap_is_primal_minus_dual(seed, n, d, unit):
 
 @given(seed=seeds, n=st.integers(1, 30), run=st.integers(1, 5), threads=st.integers(2, 4))
 def test_threads_without_shared_features_agree_with_one_thread(seed, n, run, threads):
-    for layout in ("float64", "fortran", "csr", "csr32"):
+    """Of dense rows every thread writes all of w, zeros too, and updates may get lost: sparse rows only."""
+    for layout in ("csr", "csr32"):
         p = Problem(seed, n, n, 0.0, rows=lambda rng: np.diag(rng.normal(size=n)))
         expected = p.twin(run, seed)
         seen = as_rows(LAYOUTS[layout](p.X)).descend(p.args(), p.order, p.w, run, seed, threads)
