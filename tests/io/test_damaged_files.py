@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import zipfile
 import zlib
 
 import numpy as np
@@ -79,6 +80,23 @@ def test_invalid_csr_parts_raise(case, packed, tmp_path):
         open_dataset(path)
     with pytest.raises(DataError, match=r"bad.npz"):
         cutsvm.convert(path, tmp_path / "store")
+
+
+def test_values_that_no_row_uses_are_there(tmp_path):
+    """The arrays of a CSR matrix may be longer than its rows say, but not shorter than they say themselves."""
+    arrays = {"data": np.arange(1.0, 6.0), "indices": np.arange(5) % 4, "indptr": np.array([0, 1, 3])}
+    arrays |= {"shape": np.array([2, 4]), "y": np.array([1, 2])}
+    path = tmp_path / "long.npz"
+    np.savez(path, **arrays)
+    assert open_dataset(path).X.nnz == 3
+    with zipfile.ZipFile(path) as whole:
+        members = {name: whole.read(name) for name in whole.namelist()}
+    for cut in (1, 10):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content[:-cut] if name == "data.npy" else content)
+        with pytest.raises(DataError, match=r"long.npz: data is cut short"):
+            open_dataset(path)
 
 
 def test_archive_with_a_prefix(tmp_path):

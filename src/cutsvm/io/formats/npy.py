@@ -277,9 +277,8 @@ class NpzSource:
             own = values.read(many), columns.read(many), pointers[start : stop + 1] - pointers[start]
             yield self._csr(own, (stop - start, d))
             start = stop
-        if pointers[-1] == values.shape[0]:
-            values.end()
-            columns.end()
+        values.end()
+        columns.end()
 
     def _csr(self, parts: tuple[Array, Array, Array], shape: tuple[int, int]) -> Any:
         values, columns, pointers = parts
@@ -316,9 +315,10 @@ class _Member:
     def __init__(self, archive: zipfile.ZipFile, path: str, name: str, member: str) -> None:
         self._stream, self._path, self._name = archive.open(member), path, name
         self.shape, self.fortran, self.dtype = _header(self._stream, f"{path}: {name}", "array of numbers or text")
-        needed, size = math.prod(self.shape) * self.dtype.itemsize, archive.getinfo(member).file_size
+        needed = self._stream.tell() + math.prod(self.shape) * self.dtype.itemsize
+        size = archive.getinfo(member).file_size
         if needed > size:
-            raise DataError(f"{path}: {name} is cut short: {size} bytes, expected at least {needed}")
+            raise DataError(f"{path}: {name} is cut short: {size} bytes, expected {needed}")
 
     def read(self, count: int) -> Array:
         data = self._stream.read(count * self.dtype.itemsize)
