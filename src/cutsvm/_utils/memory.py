@@ -59,7 +59,8 @@ def parse_limit(limit: Any) -> int:
 
 
 def plan(rows: int, size: int, limit: int | None, outputs: int = 1, settings: MemorySettings | None = None) -> Plan:
-    """How to train from a store of so many rows and bytes: with a limit from disk, else in memory if that suffices.
+    """How to train from a store of `rows` rows and `size` bytes: from disk if there is a limit, else in memory
+    if that suffices.
 
     The number of rows held decides which rows a solver sees. It must be the same for the same call, so it depends on
     the memory of the machine, not on what is free, and on the memory of the process in coarse steps only.

@@ -124,10 +124,10 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Stop:
-    """When to stop: at a relative gap, after so many iterations, so many seconds from now.
+    """When to stop: at a relative gap, after a number of iterations, or a number of seconds from now.
 
     patience: iterations in which the gap hardly shrinks: rounding errors do not allow more.
-    retries: so often the solver begins again from its answer when the objective, recomputed from the data, is not
+    retries: how often the solver may begin again from its answer when the objective, recomputed from the data, is not
         within tol.
     """
 

@@ -87,7 +87,7 @@ class TrainingData:
         return TrainingData(own, own, y, weights, classes, classes)
 
     def on_threads(self, count: int) -> TrainingData:
-        """The same data with weights of its own, for a fit on so many threads; not for rows on disk."""
+        """The same data with weights of its own, for a fit on `count` threads; not for rows on disk."""
         return replace(self, rows=as_rows(self.X, count), weights=self.weights.copy())
 
 

@@ -27,7 +27,7 @@ class LinearSVCCV(Chooser, LinearSVC):
     Parameters
     ----------
     Cs : int or rising sequence of numbers above 0, default=10
-        An int: so many, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6.
+        An int: this number of them, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6.
     cv : int, splitter or iterable of (train, test), default=5
         As in scikit-learn: an int is that many stratified folds.
     scoring : str or callable, default=None

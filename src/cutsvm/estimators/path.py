@@ -32,7 +32,7 @@ def linear_path(X: Any, y: Any = None, *, Cs: Any, sample_weight: Any = None, **
     ----------
     X, y, sample_weight : as for `LinearSVC.fit`; a data set or a path in place of X and y, too.
     Cs : rising sequence of numbers above 0, or int
-        An int: so many, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6.
+        An int: this number of them, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6.
     params : parameters of `LinearSVC` except C and checkpoint
         `max_time` is for the whole path: models that are not done by then have the best known solution for their C,
         with its gap. The same holds after Ctrl-C.
@@ -104,7 +104,7 @@ def check(Cs: Any) -> None:
 
 
 def grid(Cs: Any, rows: WholeRows, weights: Vector, lowest: float = 1.0, highest: float = 1e6) -> list[float]:
-    """The values of C; an int: so many, with C (sum of weights_i |x_i|^2) in equal ratios from lowest to highest.
+    """The values of C; an int: their number, with C (sum of weights_i |x_i|^2) in equal ratios from lowest to highest.
 
     At the lowest the loss begins to matter; at the highest the margin does not any more.
     """

@@ -25,7 +25,7 @@ class RankingSVMCV(Chooser, RankingSVM):
     Parameters
     ----------
     Cs : int or rising sequence of numbers above 0, default=10
-        An int: so many, in equal ratios, where C (mean of |x|^2) goes from 1 to 1e6.
+        An int: this number of them, in equal ratios, where C (mean of |x|^2) goes from 1 to 1e6.
     cv : int, splitter or iterable of (train, test), default=5
         An int: that many folds of whole queries or, if there is one query only, of its rows. A splitter gets the
         queries as `groups`.

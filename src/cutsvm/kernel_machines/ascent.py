@@ -40,7 +40,7 @@ class AscentSettings:
 
 @dataclass(frozen=True, eq=False)
 class AscentIterate:
-    """alpha after so many epochs; done: a certificate is wanted, and the ascent ends if it is within tol."""
+    """alpha after this number of epochs; done: a certificate is wanted, and the ascent ends if it is within tol."""
 
     alpha: Vector
     epochs: int

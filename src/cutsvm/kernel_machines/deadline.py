@@ -37,11 +37,11 @@ class Deadline:
         return perf_counter() - self.began
 
     def within(self, seconds: float) -> Deadline:
-        """The same with at most so many seconds left."""
+        """The same with at most `seconds` left."""
         return replace(self, max_time=self.spent + min(self.left, seconds))
 
     def at_least(self, seconds: float) -> Deadline:
-        """The same with at least so many seconds left."""
+        """The same with at least `seconds` left."""
         return self if self.left >= seconds else replace(self, max_time=self.spent + seconds)
 
     def track(self, what: str, steps: Iterable[T], share: float = 1.0) -> Iterator[T]:

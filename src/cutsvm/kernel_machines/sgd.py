@@ -48,7 +48,7 @@ class SGDSettings:
 
     block_rows: int = 1024  # rows whose kernel values are computed together
     linear_steps: int = 1 << 20  # steps without a kernel
-    max_cached_steps: int = 100_000  # schedules of up to so many steps are kept for other problems of the same size
+    max_cached_steps: int = 100_000  # schedules of up to this number of steps are kept for problems of the same size
     ascent: AscentSettings = field(default=AscentSettings())
 
 

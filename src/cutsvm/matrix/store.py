@@ -29,13 +29,13 @@ class StoreSettings:
     """How the blocks of a store are read."""
 
     max_rows: int = 1 << 18  # that are returned at a time: a block of narrow rows has millions
-    gather_share: float = 1 / 16  # of the rows of a block: up to so many are read alone, more with the whole block
+    gather_share: float = 1 / 16  # of the rows of a block: up to this share is read alone, more with the whole block
 
 
 class StoreRows:
     """The rows of a store. At most three blocks are mapped at a time.
 
-    room: so many rows may be held in memory at once, by solvers that keep some; None: as many as they like.
+    room: number of rows that may be held in memory at once, by solvers that keep some; None: as many as they like.
     temporary: arrays with one entry per row, on disk, if there is no memory for them.
     """
 

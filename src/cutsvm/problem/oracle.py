@@ -40,7 +40,7 @@ class OracleSettings:
 
     stale: see `cutsvm.problem.plane_sums`.
     pieces: number of pieces in which a shard is summed (core/sweep.hpp).
-    round_off: slopes in b that have to sum to 0 may be off by so many times the rounding error of one of them.
+    round_off: slopes in b that have to sum to 0 may be off by this multiple of the rounding error of one of them.
     precise: an objective whose rounding error is below this share of it is not recomputed in twice the precision.
     imprecise, last_digits: one whose error is above this share is improved if w can be made longer by 2^-k, k in
         last_digits.

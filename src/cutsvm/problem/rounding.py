@@ -36,13 +36,13 @@ TINY = 2.0**-1060  # what products that underflow may lose, with room for as man
 
 
 def gamma(terms: float) -> float:
-    """The relative error of a sum of so many products, at most."""
+    """The relative error of a sum of `terms` products, at most."""
     small = terms * UNIT
     return small / (1.0 - small) if small < 0.5 else np.inf
 
 
 def sum_error(terms: float) -> float:
-    """The same for a sum over so many rows that is made of pieces, parts and shards."""
+    """The same for a sum over `terms` rows that is made of pieces, parts and shards."""
     return gamma(terms + 64)
 
 
@@ -63,7 +63,7 @@ class RowScale:
     """What a bound needs to know of the rows of a problem: their magnitudes, outputs, and the free coordinates."""
 
     magnitudes: Magnitudes
-    outputs: int  # the slope has so many blocks of d features
+    outputs: int  # the slope has this number of blocks of d features
     n_free: int
     regularized: bool  # an intercept for each output follows the features, and is regularised
     intercept_bound: float  # some minimiser has no free coordinate beyond this, measured from the centre of the rows

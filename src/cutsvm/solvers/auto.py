@@ -8,7 +8,7 @@
    margin, and passes over the data are the cost.
 2. Otherwise coordinate descent, as long as C is small enough for it: one step moves alpha_i by about 1 / |x_i|^2 on its
    way to C s_i, so that its epochs grow with C s |x|^2.
-3. Otherwise sifting again if there are many rows for each feature, though not so many in all; and more of them where
+3. Otherwise sifting again if there are many rows for each feature, though fewer in all; and more of them where
    C |x|^2 is so large that most rows are near the margin.
 4. Otherwise ocas.
 
@@ -43,7 +43,7 @@ class AutoSettings:
 
     few_rows: up to which the choice does not matter.
     text_features, text_density: features from which rows may be text, and the largest share of non-zeros of text.
-    sifting_rows, sifting_ratio: sifting pays from so many rows, if there are so many of them for each feature;
+    sifting_rows, sifting_ratio: sifting pays from this number of rows on, if each feature has this number of them;
     medium_rows, medium_ratio, hard_ratio: the same where coordinate descent would be slow, up to `hard` and beyond it.
     easy, hard: the mean of C s_i times the mean of |x_i|^2 up to which coordinate descent is quick, and slow.
     """

@@ -45,13 +45,13 @@ __all__ = ["DCD", "DCDSettings"]
 
 @dataclass(frozen=True)
 class DCDSettings:
-    """epochs, passes: between two certificates at most so many epochs, or more if all that they visit is less than
-        `passes` times all rows.
-    sample, sure: the gap is measured on so many rows, or a hundredth of all; from this share of the gap asked for on
-        the estimate is believed.
-    heavy: rows of more than so many times the mean weight are all in the sample.
+    """epochs, passes: between two certificates at most this number of epochs, or more if all that they visit is less
+        than `passes` times all rows.
+    sample, sure: the gap is measured on this number of rows, or a hundredth of all; from this share of the gap asked
+        for on the estimate is believed.
+    heavy: rows of more than this multiple of the mean weight are all in the sample.
     stall: the active rows are done once they have less than this share of the gap.
-    margin: rows within so many times the last epoch's steepest slope of the margin stay active after a full pass.
+    margin: rows within this multiple of the last epoch's steepest slope of the margin stay active after a full pass.
     run, all_active, most_active, large: an epoch takes the rows in runs of neighbours as long as this share of them is
         active; if X has more than `large` entries and so does not fit a cache, where neighbours are twice as fast, as
         long as most_active are. Otherwise good shuffling is worth more.

@@ -23,7 +23,7 @@ __all__ = ["BLOCK_BYTES", "StoreWriter"]
 
 BLOCK_BYTES = 32 << 20
 STRIP = 4096  # rows that the kernels process at a time: blocks are multiples of it
-_WIDE = 4  # a strip of more than so many blocks is split
+_WIDE = 4  # a strip of more than this number of blocks is split
 
 Array = NDArray[Any]
 
@@ -31,7 +31,7 @@ Array = NDArray[Any]
 class StoreWriter:
     """Fills an empty folder. The first batch determines the types of rows, labels, weights and queries.
 
-    strip: blocks are multiples of so many rows. durable: sync all files when the store is finished.
+    strip: blocks are multiples of this number of rows. durable: sync all files when the store is finished.
     """
 
     def __init__(

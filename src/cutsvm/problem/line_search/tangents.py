@@ -1,6 +1,6 @@
 """The minimum of h(k) = loss(f + k t) + tilt k + curvature k^2 / 2 from values and slopes alone, one at a time.
 
-For losses that have a breakpoint for every pair of rows: too many to count, and so many that h is nearly smooth. With
+For losses that have a breakpoint for every pair of rows: too many to count, and enough that h is nearly smooth. With
 the nearest points left and right of the minimum, the cubic through their values and slopes gives the next point; the
 tangents there bound h from below. It ends when the slope is a share of what it was at 0, or when the best value is
 within a small share of what can be gained. Mostly that takes one or two evaluations.

@@ -71,7 +71,7 @@ class PairLine:
 
 
 class Sample(NamedTuple):
-    """The loss of some of the rows; so many times it is about that of all."""
+    """The loss of some of the rows; multiplied by `times` it is about that of all."""
 
     loss: Pairwise
     rows: Ints

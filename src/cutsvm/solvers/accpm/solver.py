@@ -51,8 +51,8 @@ from cutsvm.solvers.protocol import FitContext, Iterate, SolverBase
 class ACCPMSettings:
     """When bounds are computed.
 
-    fresh: there are so many new planes for each in the bundle. own_share: (E) looks for a better point that does not
-    separate the rows once less than this share of the gap can be its own.
+    fresh: new planes for each plane in the bundle. own_share: (E) looks for a better point that does not separate the
+    rows once less than this share of the gap can be its own.
     """
 
     fresh: float = 0.04

@@ -70,7 +70,7 @@ class BucketFiles(Buckets):
     def _written(self, w: Vector) -> list[Part]:
         W, b = self.oracle.parts(w)
         edges = self._edges(W, float(b))
-        inside = int(np.searchsorted(edges, 0.0)) + 1 if self.both_sides else 0  # so many buckets are below 0
+        inside = int(np.searchsorted(edges, 0.0)) + 1 if self.both_sides else 0  # number of buckets below 0
         totals = np.zeros((2 * inside, self.matrix.d + 1))
         with self.folder.create(len(edges) + 1, PENDING) as stores:
             buckets = [_Bucket(store) for store in stores]

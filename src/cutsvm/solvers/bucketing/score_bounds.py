@@ -84,7 +84,7 @@ class Whitened:
 
 
 def _blocks(rows: RowsInMemory | StoreRows, W: Vector, b: Vector, most: int = 1 << 13) -> Iterator[Vector]:
-    """X W' + b, at most so many rows at a time."""
+    """X W' + b, at most `most` rows at a time."""
     for _, block in rows.blocks():
         for begin in range(0, block.n, most):
             part = block.part(begin, min(block.n, begin + most))

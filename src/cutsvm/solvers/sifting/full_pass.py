@@ -72,7 +72,7 @@ class FullPass(Protocol):
     ) -> tuple[float, bool]:
         """F at w and towards it: returns the step to the best point found. Violators join the working set.
 
-        target: an F at w no larger is good enough. The second result: False if there is no room for so many rows, or U
+        target: an F at w no larger is good enough. The second result: False if there is no room for the violators, or U
         would have more than `most`.
         """
 

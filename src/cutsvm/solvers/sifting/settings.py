@@ -28,7 +28,7 @@ class SiftingSettings:
     # coordinates. They cost the same pass, but not the same reduced problem.
     few_shards: int = 16
     shards: int = 48
-    least_path: int = 3  # from so many on, passes for all of them at once pay
+    least_path: int = 3  # values of C from which passes for all of them at once pay
     # A band that is thinned is solved to least_tol; if U then shrinks to no less than `helps` of what it was, it does
     # not help. With less than least_share of the rows R_U may have its minimum far away, where it is much too low.
     least_tol: float = 1e-5
@@ -46,7 +46,7 @@ class SiftingSettings:
     first_room: float = 0.5
     last_room: float = 0.85
     rebuilds: int = 3  # at most
-    path_growth: float = 1.5  # on a path, U is built again once it would have so many times the rows it had at first
-    stride: int = 3  # U is built for so many C together
+    path_growth: float = 1.5  # on a path, U is built again once it would have this multiple of its first rows
+    stride: int = 3  # number of C that U is built for together
     batch: BatchSettings = field(default_factory=BatchSettings)
-    path_patience: int = 2  # planes without weight in so many reduced problems are dropped at the next C
+    path_patience: int = 2  # planes without weight in this number of reduced problems are dropped at the next C

@@ -222,7 +222,7 @@ class Sifting(SolverBase):
             for inner in self._roughly(thinned.oracle, C, tol, start=full.w):
                 yield state.iterate(C, 0.0, inner.planes, pending=True)
             del thinned
-            closer = settings.spread * (oracle.size / kept) ** 0.5  # so many times
+            closer = settings.spread * (oracle.size / kept) ** 0.5  # a factor
             smaller = max(min(settings.least_share, most), closer * state.share)
             first, state.share = inner.w, smaller if closer <= settings.helps else most
         state.build(first, self, context, C)

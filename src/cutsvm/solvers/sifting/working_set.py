@@ -43,7 +43,7 @@ class SomeRows(NamedTuple):
 
 
 def take_rows(matrix: WholeRows, loss: GroupedLoss, which: Ints, mark: Array, times: float = 1.0) -> SomeRows:
-    """Copies rows, with so many times their weight; `mark` has one entry for each of them."""
+    """Copies rows, their weights multiplied by `times`; `mark` has one entry for each of them."""
     count("visits", len(which))
     factors = None if times == 1.0 else np.full(len(which), times)
     return SomeRows(matrix.take(which), loss.take(which, factors), mark)
@@ -79,7 +79,7 @@ class WorkingSet:
         return self.context
 
     def _mean_error(self, terms: int) -> float:
-        """A bound of the rounding errors of the groups' sums of so many rows, subtractions included."""
+        """A bound of the rounding errors of the groups' sums of `terms` rows, subtractions included."""
         return sum_error(terms) * float(self._full.sum())
 
     @property
