@@ -109,7 +109,7 @@ def load(
     n_threads: int | None = None,
     keep_bad: int = 0,
 ) -> RawSamples:
-    """All samples of the files. A bad line raises; with `keep_bad` they are skipped and the first `keep_bad` described."""
+    """All samples of the files. A bad line raises; with `keep_bad` they are skipped and that many described."""
     paths = _as_paths(path_or_paths)
     if n_threads is not None and n_threads < 1:
         raise ValueError(f"n_threads must be 1 or more, got {n_threads}")
