@@ -12,6 +12,7 @@ import pytest
 
 from cutsvm import load_model
 from cutsvm.driver import checkpoint
+from cutsvm.driver.checkpoint import CheckpointSettings
 from tests.support.cli import Run, blobs, write_svmlight
 
 
@@ -71,9 +72,12 @@ def test_unwritable_folder(run: Run, hard: Path, monkeypatch: pytest.MonkeyPatch
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr(checkpoint, "FIRST", 0.0)
     monkeypatch.setattr(checkpoint, "write_atomically", refuse)
-    code, out, err = run("train", "--n-jobs", 1, "-e", "1e-6", "--checkpoint", hard.parent / "file", hard)
+    before = checkpoint.configure(CheckpointSettings(seconds_before_first=0.0))
+    try:
+        code, out, err = run("train", "--n-jobs", 1, "-e", "1e-6", "--checkpoint", hard.parent / "file", hard)
+    finally:
+        checkpoint.configure(before)
     assert code == 0 and "certified" in out
     assert err.count("cannot be written: Permission denied. The fit goes on") == 1
     assert np.isfinite(load_model(f"{hard}.model").estimator.coef_).all()

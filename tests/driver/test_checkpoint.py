@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, convert
 from cutsvm.driver import checkpoint
-from cutsvm.driver.checkpoint import Checkpoint
+from cutsvm.driver.checkpoint import Checkpoint, CheckpointSettings
 from cutsvm.driver.fingerprint import Fingerprint
 from cutsvm.driver.path import run
 from cutsvm.driver.records import Status, Stop
@@ -49,10 +49,9 @@ def every_iteration():
     """Checkpoints are written after every iteration, without fsync."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
-        patch.setattr(checkpoint, "FIRST", 0.0)
-        patch.setattr(checkpoint, "EVERY", 0.0)
-        patch.setattr(checkpoint, "SHARE", np.inf)
+        before = checkpoint.configure(CheckpointSettings(0.0, 0.0, np.inf))
         yield
+        checkpoint.configure(before)
 
 
 def in_pieces(solver, oracle, C, path, *, tol=1e-6, steps=4, most=200):
@@ -462,13 +461,12 @@ def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
         now += 0.5
         return now
 
-    monkeypatch.setattr(checkpoint, "FIRST", 1.0)
-    monkeypatch.setattr(checkpoint, "EVERY", 5.0)
-    monkeypatch.setattr(checkpoint, "SHARE", 0.1)
     monkeypatch.setattr(checkpoint, "write_atomically", slow)
     monkeypatch.setattr(checkpoint, "perf_counter", tick)
     X, y = long_data(n=2000, d=30)
+    before = checkpoint.configure(CheckpointSettings(1.0, 5.0, 0.1))
     LinearSVC(tol=1e-6, solver="cpa", checkpoint=tmp_path / "file").fit(X, y)
+    checkpoint.configure(before)
     assert len(times) > 1 and times[0] < 3.0
     assert np.diff(times).min() >= 20.0
 
@@ -484,11 +482,11 @@ FIT = """
 import sys
 import numpy as np
 from cutsvm import LinearSVC
-from cutsvm.driver import checkpoint
+from cutsvm.driver.checkpoint import CheckpointSettings, configure
 sys.path.insert(0, sys.argv[2])
 from tests.support.problems import long_data
 
-checkpoint.FIRST, checkpoint.EVERY, checkpoint.SHARE = 0.0, 0.02, np.inf
+configure(CheckpointSettings(0.0, 0.02, np.inf))
 model = LinearSVC(10.0, tol=1e-5, solver="cpa", intercept="regularized", checkpoint=sys.argv[1])
 model.fit(*long_data(n=5_000, d=30))
 print(model.history_[0]["iteration"], model.converged_, model.objective_, model.lower_bound_)

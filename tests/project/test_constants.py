@@ -12,7 +12,6 @@ from tests.support.imports import modules, package_of
 ALGORITHMS = {"driver", "estimators", "kernel_machines", "matrix", "problem", "qp", "solvers"}
 # Constants of modules that have not become settings yet. The lists may only shrink.
 CONSTANTS = {
-    "driver.checkpoint": "EVERY FIRST LARGEST SHARE SQUARABLE",
     "matrix.magnitudes": "SLIGHTLY",
     "problem.line_search.approximate": "BETA GAMMA T1 T2",
     "problem.line_search.breakpoints": "FLAT FURTHEST LIGHT _AHEAD _AROUND _BEYOND _FEW _INSIDE _MOST _ROUNDS",
@@ -21,16 +20,12 @@ CONSTANTS = {
     "problem.losses.pairwise": "PAYS SAMPLE TIE _ABOVE_ZERO _EVERY_PAIR _HEAVY _LONG _SUMS",
     "problem.planes": "OVERFLOW",
     "problem.rounding": "TINY UNIT",
-    "qp.problem": "_NO_GRAM _NO_START",
     "solvers.accpm.analytic_center": "FACTOR FLAT NEAR RIDGE STEPS TRIES",
     "solvers.bucketing.bucket_files": "PENDING PIECE SAMPLE",
 }
 # Constants that tests still replace, by file.
 REPLACED = {
-    "cli/test_checkpoint_option.py": "FIRST",
-    "driver/test_checkpoint.py": "EVERY FIRST SHARE",
     "problem/test_pairwise.py": "FLAT",
-    "robust/kills.py": "EVERY FIRST SHARE",
     "robust/test_reproducible.py": "_MOST",
 }
 

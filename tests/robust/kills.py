@@ -34,7 +34,7 @@ from sklearn.svm import LinearSVC as Peer
 
 from cutsvm import DataError, LinearSVC, load_model, open_dataset, save_model
 from cutsvm.cli import main as command
-from cutsvm.driver import checkpoint
+from cutsvm.driver.checkpoint import CheckpointSettings, configure
 
 Counts = Counter[str]
 
@@ -132,7 +132,7 @@ def resumes(kills: int, rng: random.Random, folder: Path) -> Counts:
     counts, target, state = Counts(), folder / "model", folder / "state"
 
     def train() -> int:
-        checkpoint.FIRST, checkpoint.EVERY, checkpoint.SHARE = 0.0, 0.0, 1e9  # at every iteration
+        configure(CheckpointSettings(0.0, 0.0, 1e9))  # written at every iteration
         words = ["train", "-B", "-c", str(C), "-e", str(tol), "--solver", "cpa", "--shards", "1", "--n-jobs", "1"]
         return command([*words, "--checkpoint", str(state), str(file), str(target)])
 

@@ -33,19 +33,33 @@ from cutsvm.solvers.protocol import FitContext, Iterate
 if TYPE_CHECKING:
     from cutsvm.driver.records import Record
 
-__all__ = ["Checkpoint", "Part", "check_path"]
-
-FIRST = 1.0  # seconds until the first write
-EVERY = 5.0  # seconds between two of them, at least,
-SHARE = 0.05  # and so long that writing takes no more than this share of the time
-
-LARGEST = 1e308  # a number beyond it is no objective, bound or count
-SQUARABLE = 1e150  # weights whose squares, and sums of them, are finite
+__all__ = ["Checkpoint", "CheckpointSettings", "Part", "check_path", "configure"]
 
 _RUNNING = ("slopes", "offsets", "errors", "shard", "weights", "bounds", "dual")
 _MAGIC = b"cutsvm-checkpoint "
 _REMEDY = "Delete the file to start over, or give checkpoint another name"
 _logger = logging.getLogger("cutsvm.checkpoint")
+
+
+@dataclass(frozen=True)
+class CheckpointSettings:
+    """When a checkpoint is written, and the numbers that one may hold."""
+
+    seconds_before_first: float = 1.0
+    min_seconds_between: float = 5.0
+    time_share: float = 0.05  # of the time of a fit that writing may take
+    max_number: float = 1e308  # of an objective, a bound or a count
+    max_weight: float = 1e150  # weights below have finite squares, and finite sums of them
+
+
+_settings = CheckpointSettings()
+
+
+def configure(settings: CheckpointSettings) -> CheckpointSettings:
+    """Use these settings in the whole process, and return the previous ones."""
+    global _settings
+    before, _settings = _settings, settings
+    return before
 
 
 def check_path(path: Any) -> None:
@@ -116,7 +130,7 @@ class Checkpoint:
         self._warned = False
         if os.path.exists(self._target) and os.path.getsize(self._target):
             self._read()
-        self._due = perf_counter() + FIRST
+        self._due = perf_counter() + _settings.seconds_before_first
 
     def part(self, label: str, context: FitContext, C: float) -> Part:
         """The problem of this label. What the file has of it goes into the context: w, planes, shards, dual vector."""
@@ -188,7 +202,7 @@ class Checkpoint:
                 "without; after a kill it would begin where the last one ended, or at the start"
             )
         now = perf_counter()
-        self._due = now + max(EVERY, (now - began) / SHARE)
+        self._due = now + max(_settings.min_seconds_between, (now - began) / _settings.time_share)
 
     def _warn(self, text: str) -> None:
         if not self._warned:
@@ -252,7 +266,7 @@ class Checkpoint:
             and all(np.isfinite(arrays[name]).all() for name in ("slopes", "offsets", "errors", "weights"))
             and all(arrays[name].dtype == np.float64 for name in ("slopes", "offsets", "errors", "weights"))
             and C * float(np.abs(arrays["slopes"]).max(initial=0.0)) < OVERFLOW
-            and C * float(np.abs(arrays["offsets"]).max(initial=0.0)) < LARGEST
+            and C * float(np.abs(arrays["offsets"]).max(initial=0.0)) < _settings.max_number
         )
         if not fits:
             raise self._damaged("the planes do not fit the rows")
@@ -277,7 +291,8 @@ def _number(value: Any) -> Any:
 def _states(problems: Any, arrays: Mapping[str, Array]) -> Iterator[tuple[str, State]]:
     for k, problem in enumerate(problems):
         w, record = arrays[f"w{k}"], problem["record"]
-        numbers = {key: value for key, value in record.items() if type(value) in (int, float) and abs(value) < LARGEST}
+        most = _settings.max_number
+        numbers = {key: value for key, value in record.items() if type(value) in (int, float) and abs(value) < most}
         lower = numbers.setdefault("lower", 0.0)  # no objective is below
         for key in ("iteration", "seconds", "primal", "planes"):
             if key not in numbers:
@@ -287,12 +302,12 @@ def _states(problems: Any, arrays: Mapping[str, Array]) -> Iterator[tuple[str, S
         if (
             w.dtype != np.float64
             or w.ndim != 1
-            or not (np.abs(w) < SQUARABLE).all()
+            or not (np.abs(w) < _settings.max_weight).all()
             or not isinstance(problem["label"], str)
         ):
             raise ValueError("w is not a vector of numbers")
         note, risk = record.get("note"), problem["risk"]
-        if type(risk) is not float or not 0.0 <= risk < LARGEST:
+        if type(risk) is not float or not 0.0 <= risk < most:
             raise ValueError("the risk is not a number")
         state = State(
             w, risk, {**numbers, "note": note if isinstance(note, str) else ""}, problem.get("satisfied") is True

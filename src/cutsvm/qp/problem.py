@@ -19,7 +19,7 @@ which tests compare with the compiled one, and which solves problems so large th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,10 +31,6 @@ from cutsvm.qp.settings import InteriorPointSettings, compiled_settings
 from cutsvm.qp.sorted_planes import ReducedSolution, SortedPlanes
 
 __all__ = ["ReducedProblem", "ReducedSolution"]
-
-_DEFAULT = InteriorPointSettings()
-# None, as the compiled function takes it.
-_NO_GRAM, _NO_START = np.empty((0, 0)), np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +46,7 @@ class ReducedProblem:
     n_free: int  # the length of c_k
     gram: Vector | None = None
     intercept_bound: float = np.inf  # used from n_free = 2 on
-    settings: InteriorPointSettings = _DEFAULT
+    settings: InteriorPointSettings = field(default=InteriorPointSettings())
 
     def __post_init__(self) -> None:
         if self.n_free > 1 and not 0.0 < self.intercept_bound < np.inf:
@@ -73,10 +69,10 @@ class ReducedProblem:
             self.shard,
             self.n_free,
             self.intercept_bound,
-            _NO_GRAM if self.gram is None else self.gram,
+            np.empty((0, 0)) if self.gram is None else self.gram,
             C,
             tol,
-            _NO_START if warm_start is None else warm_start,
+            np.empty(0) if warm_start is None else warm_start,
             w,
             weights,
         )
