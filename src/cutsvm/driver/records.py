@@ -10,10 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.timing import PHASES, Clock
 from cutsvm._utils.types import Vector
 from cutsvm.problem.oracle import Oracle
-from cutsvm.solvers.protocol import relative_gap
 
 __all__ = ["Callback", "Observer", "Record", "Recorded", "Result", "Status", "Stop", "record_of"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.timing import clock
 from cutsvm._utils.types import Vector
 from cutsvm.driver.records import Callback, Observer, Record, Recorded, Result, Status, Stop, record_of
@@ -17,7 +18,7 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Objective
 from cutsvm.solvers.path import iterates_at
 from cutsvm.solvers.progress import Progress, resume_from
-from cutsvm.solvers.protocol import FitContext, Iterate, Solver, relative_gap
+from cutsvm.solvers.protocol import FitContext, Iterate, Solver
 
 if TYPE_CHECKING:
     from cutsvm.driver.checkpoint import Part, State

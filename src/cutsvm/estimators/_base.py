@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cutsvm import solvers
 from cutsvm._utils import threads, validation
+from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.types import Array, Vector
 from cutsvm._utils.warn import is_in_loop, warn
 from cutsvm.display.callbacks import Log, ensure_log_handler
@@ -26,7 +27,7 @@ from cutsvm.driver.warm_start import KeptProblem, Slot
 from cutsvm.estimators._ingest import TrainingData, check_matrix
 from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
 from cutsvm.matrix import WholeRows, as_rows
-from cutsvm.solvers.protocol import Solver, relative_gap
+from cutsvm.solvers.protocol import Solver
 
 if TYPE_CHECKING:
     from cutsvm._utils.memory import Plan

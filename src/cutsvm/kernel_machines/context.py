@@ -8,13 +8,13 @@ from typing import Protocol
 
 import numpy as np
 
+from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status
 from cutsvm.kernel_machines.certificate import CertificateSettings, KernelErrors, all_bounds, linear_bounds
 from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
 from cutsvm.kernel_machines.gram import Points, blocks
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems, duals, pair_scores
-from cutsvm.solvers.protocol import relative_gap
 
 __all__ = ["FitOptions", "KernelContext", "KernelSolver", "Solution"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import issparse
 
 from cutsvm._utils.types import Ints
 from cutsvm.matrix.dense import CompressionSettings, DenseRows
-from cutsvm.matrix.protocol import Choices, Descent, Rows, Seen
+from cutsvm.matrix.protocol import Choices, Descent, Rows, RowsInMemory, Seen
 from cutsvm.matrix.sparse import SparseRows
 from cutsvm.matrix.stacked import StackedRows
 from cutsvm.matrix.store import StoreRows
@@ -27,12 +28,11 @@ __all__ = [
     "StoreRows",
     "WholeRows",
     "as_rows",
+    "concatenate",
     "in_order",
-    "stack",
+    "stacked",
 ]
 
-# Rows that can be read one at a time.
-RowsInMemory = DenseRows | SparseRows | StackedRows
 # Rows of one kind, of which some can be taken out.
 WholeRows = DenseRows | SparseRows | StoreRows
 
@@ -42,10 +42,16 @@ def as_rows(X: Any, threads: int = 1) -> DenseRows | SparseRows:
     return SparseRows.checked(X, threads) if issparse(X) else DenseRows(X, threads)
 
 
-def stack(parts: list[DenseRows | SparseRows]) -> DenseRows | SparseRows:
+def concatenate(parts: list[RowsInMemory]) -> RowsInMemory:
     """The rows of all parts, which are of one kind, in one matrix; empties the list."""
-    rows: DenseRows | SparseRows = type(parts[0]).concatenated(parts)  # type: ignore[arg-type]
+    kind: Any = type(parts[0])
+    rows: RowsInMemory = kind.concatenated(parts)
     return rows
+
+
+def stacked(parts: Sequence[Rows]) -> Rows:
+    """The rows of all parts, of any kind, as one matrix, without a copy."""
+    return StackedRows(cast("Sequence[RowsInMemory]", parts))
 
 
 def in_order(numbers: Ints) -> Ints:

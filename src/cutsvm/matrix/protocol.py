@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -44,7 +46,10 @@ class Choices(NamedTuple):
 
 
 class Rows(Protocol):
-    """n rows x_i of d features; `entries` values are read by one pass."""
+    """n rows x_i of d features; `entries` values are read by one pass.
+
+    room: number of rows that a solver may copy; None: any number. held: there is memory for a few numbers of each row.
+    """
 
     @property
     def n(self) -> int: ...
@@ -52,6 +57,10 @@ class Rows(Protocol):
     def d(self) -> int: ...
     @property
     def entries(self) -> int: ...
+    @property
+    def room(self) -> int | None: ...
+    @property
+    def held(self) -> bool: ...
 
     def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
         """Memory for numbers of each row, not initialised."""
@@ -93,3 +102,68 @@ class Rows(Protocol):
 
     def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
         """The hinge loss of each piece of rows and its tangent plane, at several points; see core/tangents.hpp."""
+
+    def take(self, rows: Ints) -> RowsInMemory:
+        """A copy of these rows, given in rising order."""
+
+    def blocks(self) -> Iterator[tuple[slice, RowsInMemory]]:
+        """All rows, some at a time: their places, and the rows."""
+
+    def by_row(self) -> Rows:
+        """The same rows in a form that can be read one row at a time, whose |x_i|^2 is the sum of squared values."""
+
+    def squares(self, out: Vector) -> None:
+        """out[i] = |x_i|^2"""
+
+
+class RowsInMemory(Rows, Protocol):
+    """Rows that can be read one at a time, in any order."""
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of |x_i|^2, estimated."""
+
+    def part(self, begin: int, end: int) -> RowsInMemory:
+        """The rows from begin to end, read where they are."""
+
+    def by_row(self) -> RowsInMemory: ...
+
+    def fast(self) -> RowsInMemory:
+        """The same rows in the form that is read fastest."""
+
+    def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
+        """One epoch of dual coordinate descent over the rows `order`; see core/dcd.hpp."""
+
+
+class RowsOnDisk(Rows, Protocol):
+    """Rows that are read block by block, and can be copied to other places on disk."""
+
+    def run(self, begin: int, end: int) -> Iterator[tuple[slice, RowsInMemory]]:
+        """The rows from begin to end, some at a time: their places, and the rows."""
+
+    def temporary_stores(self) -> TemporaryStores: ...
+
+
+class RowWriter(Protocol):
+    """A temporary store that is being written; `rows`: how many it has so far."""
+
+    rows: int
+
+    def add(self, rows: RowsInMemory, values: Vector, numbers: Ints) -> None:
+        """Rows, a value for each, and its number among all rows."""
+
+    def finish(self) -> tuple[RowsOnDisk, Vector, Ints]:
+        """All rows, values and numbers, on disk."""
+
+
+class TemporaryStores(Protocol):
+    """A folder of temporary stores; `row_bytes` is the mean size of a row."""
+
+    @property
+    def row_bytes(self) -> float: ...
+
+    def create(self, many: int, pending: int) -> AbstractContextManager[Sequence[RowWriter]]:
+        """`many` empty stores, which replace the previous ones; together they buffer `pending` bytes of rows."""
+
+    def close(self) -> None:
+        """Removes the folder."""

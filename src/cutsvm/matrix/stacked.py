@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.matrix.dense import DenseRows
 from cutsvm.matrix.magnitudes import Magnitudes
-from cutsvm.matrix.protocol import Choices, Descent, Seen
-from cutsvm.matrix.sparse import SparseRows
+from cutsvm.matrix.protocol import Choices, Descent, RowsInMemory, Seen
 
 
 class StackedRows:
@@ -21,7 +19,7 @@ class StackedRows:
     room: int | None = None  # rows that a solver may copy; None: any number
     held = True  # there is memory for a few numbers of each row
 
-    def __init__(self, parts: Sequence[DenseRows | SparseRows]) -> None:
+    def __init__(self, parts: Sequence[RowsInMemory]) -> None:
         self.parts = parts
         self.edges = np.cumsum([0, *(part.n for part in parts)])
         self.n, self.d = int(self.edges[-1]), parts[0].d
@@ -30,10 +28,10 @@ class StackedRows:
     def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
         return self.parts[0].vector(shape, dtype)  # in a file, if that is where the first part's would be
 
-    def _each(self) -> list[tuple[DenseRows | SparseRows, slice]]:
+    def _each(self) -> list[tuple[RowsInMemory, slice]]:
         return [(part, slice(*self.edges[k : k + 2])) for k, part in enumerate(self.parts)]
 
-    def blocks(self) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+    def blocks(self) -> Iterator[tuple[slice, RowsInMemory]]:
         """All rows, some at a time: where they are, and the rows."""
         for part, mine in self._each():
             for own, rows in part.blocks():

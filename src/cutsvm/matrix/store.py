@@ -22,6 +22,7 @@ from cutsvm.matrix.dense import DenseRows
 from cutsvm.matrix.magnitudes import Magnitudes
 from cutsvm.matrix.protocol import Choices
 from cutsvm.matrix.sparse import SparseRows, index_type
+from cutsvm.matrix.temporary_stores import TemporaryStores
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,10 @@ class StoreRows:
     def held(self) -> bool:
         """Whether there is memory for a few numbers of each row."""
         return self.temporary is None
+
+    def temporary_stores(self) -> TemporaryStores:
+        """For copies of rows, in a folder beside the store, that are read like these."""
+        return TemporaryStores(self.store, lambda copy: StoreRows(copy, self.threads, temporary=self.temporary))
 
     def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
         return np.empty(shape, dtype=dtype) if self.temporary is None else self.temporary.zeros(shape, dtype)

@@ -120,7 +120,7 @@ class Oracle:
             margin=hinge and (memory or disk),
             working_set=groups and (disk or isinstance(self.matrix, DenseRows | SparseRows)),
             streaming=disk,
-            scores=self.matrix.held if memory or disk else True,  # type: ignore[attr-defined]
+            scores=self.matrix.held,
             pairs=isinstance(self.loss, Pairwise),
             sparse=isinstance(self.matrix, SparseRows),
             batch=core.POINTS if hinge else 1,

@@ -34,7 +34,7 @@ import numpy as np
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix import Descent, RowsInMemory, in_order
-from cutsvm.problem.losses import Hinge
+from cutsvm.problem.losses import MarginLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept, Point
 from cutsvm.solvers._common import PlaneSettings, descend, objective, target_objective
@@ -157,7 +157,7 @@ class Dual:
         if oracle.matrix.n >= 2**31:
             raise ValueError(f"dcd: fewer than 2^31 rows expected, got {oracle.matrix.n:,}")
         self.context, self.oracle, self.C, self.settings = context, oracle, C, solver.settings
-        self.a = cast("Hinge", oracle.loss).signed
+        self.a = cast("MarginLoss", oracle.loss).signed
         facts = context.state(RowFacts)
         if facts is None:
             matrix = cast("RowsInMemory", oracle.matrix).by_row()

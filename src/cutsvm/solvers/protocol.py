@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.types import Vector
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle
@@ -21,13 +22,7 @@ __all__ = [
     "Solver",
     "SolverBase",
     "new_context",
-    "relative_gap",
 ]
-
-
-def relative_gap(primal: float, lower: float) -> float:
-    """(primal - lower) / primal, and 0 where both are 0; NaN if they are not known."""
-    return 0.0 if primal <= 0.0 else (primal - lower) / primal
 
 
 @dataclass(frozen=True, eq=False)

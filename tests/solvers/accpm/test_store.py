@@ -14,8 +14,7 @@ from cutsvm._utils.errors import DataError
 from cutsvm._utils.timing import clock
 from cutsvm.driver.path import run
 from cutsvm.driver.records import Status, Stop
-from cutsvm.io import temporary_stores
-from cutsvm.matrix import StoreRows, as_rows
+from cutsvm.matrix import StoreRows, as_rows, temporary_stores
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept

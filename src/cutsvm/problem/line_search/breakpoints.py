@@ -14,7 +14,7 @@ import numpy as np
 from cutsvm._utils.types import Vector
 
 if TYPE_CHECKING:
-    from cutsvm.problem.losses import BreakpointLine, Hinge
+    from cutsvm.problem.losses import BreakpointLine, MarginLoss
 
 # Where the first sweep evaluates, in units of the guess.
 _AHEAD = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0])
@@ -50,7 +50,7 @@ def lowest(line: BreakpointLine, flat: float) -> float:
     return 0.5 * (left + _cross(line, 0.0, 0.0, flat, left + _AROUND))
 
 
-def best_intercept(loss: Hinge, scores: Vector) -> float:
+def best_intercept(loss: MarginLoss, scores: Vector) -> float:
     """argmin over k of the loss of scores + k, in the middle where that is a plateau.
 
     Slopes within FLAT of the weight that counts there are round-off. Where all rows weigh about the same, that may as

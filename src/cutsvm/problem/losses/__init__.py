@@ -17,6 +17,7 @@ __all__ = [
     "Line",
     "Look",
     "Loss",
+    "MarginLoss",
     "PairLine",
     "Pairwise",
     "RowLoss",
@@ -141,3 +142,20 @@ class GroupedLoss(Loss, Protocol):
 
     def joined(self: Own, parts: list[Own]) -> Own:
         """The loss of all parts' rows, one after the other."""
+
+
+MarginOwn = TypeVar("MarginOwn", bound="MarginLoss")
+
+
+class MarginLoss(GroupedLoss, RowLoss, Protocol):
+    """sum_i s_i max(0, 1 - y_i f_i) of two classes; `signed` is y_i s_i, `lightest` the smallest s_i above 0."""
+
+    signed: Vector
+
+    @property
+    def lightest(self) -> float: ...
+
+    def line(self, scores: Vector, to: Vector | None = None) -> BreakpointLine: ...
+
+    def of_signed(self: MarginOwn, signed: Vector) -> MarginOwn:
+        """The loss of other rows, given their y_i s_i."""

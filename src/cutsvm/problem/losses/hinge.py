@@ -86,6 +86,9 @@ class Hinge:
         excess = float(self.signed.sum())
         return 0.5 * np.array([self.total + excess, self.total - excess])
 
+    def of_signed(self, signed: Vector) -> Hinge:
+        return Hinge(signed, self.threads)
+
     def part(self, rows: slice) -> Hinge:
         return Hinge(self.signed[rows], self.threads)
 

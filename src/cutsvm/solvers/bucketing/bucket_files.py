@@ -21,10 +21,8 @@ import numpy as np
 
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.io.temporary_arrays import TemporaryArrays
-from cutsvm.io.temporary_stores import TemporaryStore, TemporaryStores
-from cutsvm.matrix import DenseRows, SparseRows, StoreRows
-from cutsvm.problem.losses import Hinge
+from cutsvm.matrix.protocol import RowsInMemory, RowsOnDisk, RowWriter, TemporaryStores
+from cutsvm.problem.losses import MarginLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.bucketing.buckets import Buckets, distances, ranges
 from cutsvm.solvers.bucketing.parts import Part, StoredPart
@@ -42,22 +40,21 @@ def buckets_of(oracle: Oracle, **settings: Any) -> Buckets:
 class BucketFiles(Buckets):
     """Buckets that are stores in a temporary folder."""
 
-    matrix: StoreRows
+    matrix: RowsOnDisk
 
     def _run(self, begin: int, end: int) -> Part:
-        loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
-        return StoredPart(self.oracle, self.matrix, loss, range(begin, end), begin=begin, end=end)
+        return StoredPart(self.oracle, self.matrix, self.loss.part(slice(begin, end)), range(begin, end), begin)
 
     @cached_property
     def folder(self) -> TemporaryStores:
-        return TemporaryStores(self.matrix.store)
+        return self.matrix.temporary_stores()
 
     def close(self) -> None:
         self.parts = []
         self.folder.close()
 
     @cached_property
-    def _sample(self) -> tuple[Ints, DenseRows | SparseRows]:
+    def _sample(self) -> tuple[Ints, RowsInMemory]:
         many = int(min(self.matrix.n, SAMPLE, 1 + PIECE // self.folder.row_bytes))
         numbers = np.linspace(0, self.matrix.n - 1, many).astype(np.int64)
         return numbers, self.matrix.take(numbers)
@@ -88,8 +85,7 @@ class BucketFiles(Buckets):
                     rows.group_sums(signed, group, totals)
             for k in range(inside):
                 buckets[k].totals = totals[2 * k : 2 * k + 2]
-            threads, temporary = self.loss.threads, self.matrix.temporary
-            return [bucket.part(self.oracle, threads, temporary) for bucket in buckets if bucket.store.rows]
+            return [bucket.part(self.oracle, self.loss) for bucket in buckets if bucket.store.rows]
 
     def _edges(self, W: Vector, b: float) -> Vector:
         """Where buckets begin, but the first: by the quantiles of the sample, and at 0."""
@@ -101,7 +97,7 @@ class BucketFiles(Buckets):
         begins = [begin for begin, _ in ranges(inside, rows.n, self.count) if begin not in (0, inside)]
         return np.unique(np.append(v[begins], 0.0))
 
-    def _pieces(self) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+    def _pieces(self) -> Iterator[tuple[slice, RowsInMemory]]:
         """All rows, a few MB at a time."""
         many = int(1 + PIECE // self.folder.row_bytes)
         for mine, rows in self.matrix.blocks():
@@ -112,19 +108,18 @@ class BucketFiles(Buckets):
 class _Bucket:
     """A bucket that is being filled."""
 
-    def __init__(self, store: TemporaryStore) -> None:
+    def __init__(self, store: RowWriter) -> None:
         self.store = store
         self.low, self.high = np.inf, -np.inf
         self.totals: Vector | None = None
 
-    def put(self, rows: DenseRows | SparseRows, signed: Vector, numbers: Ints, v: Vector) -> None:
-        self.store.add(rows.X, signed, numbers)
+    def put(self, rows: RowsInMemory, signed: Vector, numbers: Ints, v: Vector) -> None:
+        self.store.add(rows, signed, numbers)
         self.low, self.high = min(self.low, float(v.min())), max(self.high, float(v.max()))
 
-    def part(self, full: Oracle, threads: int, temporary: TemporaryArrays | None) -> Part:
+    def part(self, full: Oracle, loss: MarginLoss) -> Part:
         """The bucket, full and closed, as a part of the rows."""
-        store = self.store.finish()
-        assert store.qid is not None
-        part = StoredPart(full, StoreRows(store, threads, temporary=temporary), Hinge(store.y, threads), store.qid)
+        rows, signed, numbers = self.store.finish()
+        part = StoredPart(full, rows, loss.of_signed(signed), numbers)
         part.low, part.high, part.totals = self.low, self.high, self.totals
         return part

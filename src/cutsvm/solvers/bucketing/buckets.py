@@ -38,15 +38,13 @@ from scipy.linalg import LinAlgError
 from cutsvm._utils.timing import count as tally
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
-from cutsvm.matrix import RowsInMemory, StoreRows
-from cutsvm.problem.losses import Hinge
+from cutsvm.matrix.protocol import Rows, RowsInMemory
+from cutsvm.problem.losses import MarginLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.point import Point
 from cutsvm.solvers.bucketing.parts import Part, Plane, Worst, added, label_sums, no_plane
 from cutsvm.solvers.bucketing.score_bounds import Plain, Whitened
-
-AnyRows = RowsInMemory | StoreRows
 
 
 @dataclass(frozen=True)
@@ -85,12 +83,14 @@ class Sums:
 class Buckets:
     """The rows of an oracle in parts; runs: cut into runs from the start, for a reader that may stop early."""
 
+    matrix: Rows
+
     def __init__(
         self, oracle: Oracle, *, count: int, both_sides: bool = False, whiten: bool = False, runs: bool = False
     ) -> None:
         if not oracle.supports.margin:
             raise TypeError("rows in buckets: a hinge loss expected, of rows in memory or in a store")
-        self.oracle, self.matrix, self.loss = oracle, cast("AnyRows", oracle.matrix), cast("Hinge", oracle.loss)
+        self.oracle, self.matrix, self.loss = oracle, oracle.matrix, cast("MarginLoss", oracle.loss)
         self.count, self.both_sides, self.whiten = count, both_sides, whiten
         self.place: Vector | None = None  # where the last dispatch was
         self.read, self.spared = 0, 0  # rows since then
@@ -103,8 +103,8 @@ class Buckets:
         """Removes files, if there are any."""
 
     def _run(self, begin: int, end: int) -> Part:
-        loss = Hinge(self.loss.signed[begin:end], self.loss.threads)
-        return Part(self.oracle, cast("RowsInMemory", self.matrix).part(begin, end), loss, np.arange(begin, end))
+        rows, loss = cast("RowsInMemory", self.matrix).part(begin, end), self.loss.part(slice(begin, end))
+        return Part(self.oracle, rows, loss, np.arange(begin, end))
 
     @cached_property
     def plain(self) -> Plain:

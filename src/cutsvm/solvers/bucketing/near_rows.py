@@ -25,9 +25,9 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
-from cutsvm.matrix import DenseRows, SparseRows, StackedRows
+from cutsvm.matrix import as_rows, stacked
 from cutsvm.problem.line_search import best_intercept
-from cutsvm.problem.losses import Hinge, Line
+from cutsvm.problem.losses import Line, MarginLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.point import Intercept, Point
@@ -77,14 +77,14 @@ class _Near:
         totals = sum((cast("Vector", part.totals) for part in sure), np.zeros((2, oracle.matrix.d + 1)))
         weights = totals[:, -1]
         means = totals[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None]
-        self.means = DenseRows(means, oracle.threads)
-        rows = cast("list[DenseRows | SparseRows]", [*(part.matrix for part in self.parts), self.means])
+        self.means = as_rows(means, oracle.threads)
+        rows = [*(part.matrix for part in self.parts), self.means]
         of_parts = [*(part.loss.signed for part in self.parts), weights * [1.0, -1.0]]
         signed = np.concatenate(of_parts, out=buckets.matrix.vector(self.n + 2))
         ends = np.cumsum([0, *(part.n for part in self.parts)])
         self.places = {part: slice(ends[k], ends[k + 1]) for k, part in enumerate(self.parts)}
         lost = sum_error(oracle.matrix.n) * float(weights.sum())
-        self.oracle = oracle.restrict(StackedRows(rows), Hinge(signed, oracle.threads), mean_error=lost)
+        self.oracle = oracle.restrict(stacked(rows), buckets.loss.of_signed(signed), mean_error=lost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,7 @@ class NearRowsOracle(Oracle):
         while True:
             near = self._around(point.w, w)
             scores = self._scores(point, near)
-            shift = best_intercept(cast("Hinge", near.oracle.loss), scores)
+            shift = best_intercept(cast("MarginLoss", near.oracle.loss), scores)
             w[-1] = point.w[-1] + shift
             if self.buckets.move(w) <= near.radius:
                 self._state.b = float(w[-1])

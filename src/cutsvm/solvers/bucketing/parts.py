@@ -15,8 +15,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.matrix import RowsInMemory, StoreRows
-from cutsvm.problem.losses import Hinge
+from cutsvm.matrix.protocol import Rows, RowsOnDisk
+from cutsvm.problem.losses import MarginLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.point import Point
@@ -58,7 +58,7 @@ class Worst(NamedTuple):
 class Part:
     """Some of the rows: their numbers among all, and the range of their v_i."""
 
-    def __init__(self, full: Oracle, matrix: RowsInMemory | StoreRows, loss: Hinge, numbers: Numbers) -> None:
+    def __init__(self, full: Oracle, matrix: Rows, loss: MarginLoss, numbers: Numbers) -> None:
         self.full, self.matrix, self.loss, self.numbers = full, matrix, loss, numbers
         self.low, self.high = -np.inf, np.inf
         self.totals: Vector | None = None  # sums of s_i (x_i, 1) of either label, if all are inside the margin
@@ -67,7 +67,7 @@ class Part:
 
     @property
     def n(self) -> int:
-        return self.matrix.n
+        return self.loss.n
 
     def scored(self, w: Vector) -> Iterator[tuple[int, Oracle, Point]]:
         """The rows read once: where each piece begins, its risk, and w with its scores."""
@@ -89,7 +89,7 @@ class Part:
         """The row that is furthest inside the margin at w, if one is."""
         worst = None
         for begin, oracle, point in self.scored(w):
-            loss = cast("Hinge", oracle.loss)
+            loss = cast("MarginLoss", oracle.loss)
             y = np.sign(loss.signed)
             slacks = np.where(y == 0.0, 0.0, 1.0 - y * point.scores)
             i = int(slacks.argmax())
@@ -107,36 +107,29 @@ class Part:
 
 
 class StoredPart(Part):
-    """The same of the rows from `begin` to `end` of a store."""
+    """The same of rows of a store, from `begin` on."""
 
-    matrix: StoreRows
+    matrix: RowsOnDisk
 
-    def __init__(
-        self, full: Oracle, matrix: StoreRows, loss: Hinge, numbers: Numbers, *, begin: int = 0, end: int | None = None
-    ) -> None:
+    def __init__(self, full: Oracle, matrix: RowsOnDisk, loss: MarginLoss, numbers: Numbers, begin: int = 0) -> None:
         super().__init__(full, matrix, loss, numbers)
-        self._begin, self._end = begin, matrix.n if end is None else end
-
-    @property
-    def n(self) -> int:
-        return self._end - self._begin
+        self._begin = begin
 
     def scored(self, w: Vector) -> Iterator[tuple[int, Oracle, Point]]:
-        for mine, rows in self.matrix.run(self._begin, self._end):
+        for mine, rows in self.matrix.run(self._begin, self._begin + self.n):
             at = slice(mine.start - self._begin, mine.stop - self._begin)
-            oracle = self.full.restrict(rows, Hinge(self.loss.signed[at], self.loss.threads))
+            oracle = self.full.restrict(rows, self.loss.part(at))
             yield at.start, oracle, oracle.score(w)
 
 
-def label_sums(rows: RowsInMemory | StoreRows, signed: Vector) -> Vector:
+def label_sums(rows: Rows, signed: Vector) -> Vector:
     """The sums of s_i (x_i, 1) over the positive and over the negative rows."""
     sums = np.zeros((2, rows.d + 1))
     rows.group_sums(signed, (signed < 0.0).astype(np.int32), sums)
     return sums
 
 
-def _of_row(oracle: Oracle, loss: Hinge, i: int) -> Planes:
+def _of_row(oracle: Oracle, loss: MarginLoss, i: int) -> Planes:
     only: Ints = np.array([i])
     own = loss.take(only)
-    matrix = cast("RowsInMemory", oracle.matrix)
-    return oracle.restrict(matrix.take(only), own).dual_planes(-own.signed)
+    return oracle.restrict(oracle.matrix.take(only), own).dual_planes(-own.signed)

@@ -22,7 +22,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
-from cutsvm.matrix import RowsInMemory, StoreRows
+from cutsvm.matrix import Rows
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 
@@ -31,7 +31,7 @@ class Plain:
     """Moves by Cauchy and Schwarz."""
 
     @timed("sift")
-    def __init__(self, oracle: Oracle, rows: RowsInMemory | StoreRows) -> None:
+    def __init__(self, oracle: Oracle, rows: Rows) -> None:
         self.lengths: Vector = rows.vector(rows.n)
         rows.by_row().squares(self.lengths)
         if not oracle.supports.streaming:  # a store has them
@@ -55,7 +55,7 @@ class Whitened:
     widest, ridge, share = 500, 1e-6, 0.1
 
     @timed("sift")
-    def __init__(self, oracle: Oracle, rows: RowsInMemory | StoreRows) -> None:
+    def __init__(self, oracle: Oracle, rows: Rows) -> None:
         n, self.d = rows.n, rows.d
         total, products = np.zeros(self.d), np.zeros((self.d, self.d))
         for block in _blocks(rows, np.eye(self.d), np.zeros(self.d)):
@@ -83,7 +83,7 @@ class Whitened:
             return float(np.hypot(np.linalg.norm(w @ self.L), shift / self.s))
 
 
-def _blocks(rows: RowsInMemory | StoreRows, W: Vector, b: Vector, most: int = 1 << 13) -> Iterator[Vector]:
+def _blocks(rows: Rows, W: Vector, b: Vector, most: int = 1 << 13) -> Iterator[Vector]:
     """X W' + b, at most `most` rows at a time."""
     for _, block in rows.blocks():
         for begin in range(0, block.n, most):

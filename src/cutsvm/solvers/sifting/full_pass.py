@@ -18,8 +18,8 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.matrix import DenseRows, SparseRows, WholeRows, in_order, stack
-from cutsvm.problem.losses import BreakpointLine, GroupedLoss
+from cutsvm.matrix import RowsInMemory, concatenate, in_order
+from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
 from cutsvm.solvers._common import descend, objective
@@ -90,7 +90,7 @@ class HeldPass:
 
     def __init__(self, oracle: Oracle, C: float, settings: PassSettings | None = None) -> None:
         self.oracle, self.C, self.settings = oracle, C, settings or PassSettings()
-        self.matrix, self.loss = cast("WholeRows", oracle.matrix), cast("GroupedLoss", oracle.loss)
+        self.matrix, self.loss = oracle.matrix, cast("GroupedLoss", oracle.loss)
         self.best: Point | None = None
         self.risk = oracle.loss.total
         self.w, self.primal, self.exact = np.zeros(oracle.size), C * self.risk, False
@@ -173,7 +173,7 @@ class StreamedPass:
 
     def __init__(self, oracle: Oracle, C: float, settings: PassSettings | None = None) -> None:
         self.oracle, self.C, self.settings = oracle, C, settings or PassSettings()
-        self.matrix, self.loss = cast("WholeRows", oracle.matrix), cast("GroupedLoss", oracle.loss)
+        self.matrix, self.loss = oracle.matrix, cast("GroupedLoss", oracle.loss)
         self.risk = oracle.loss.total
         self.w, self.primal = np.zeros(oracle.size), C * self.risk
         self.places = np.array(self.settings.places)
@@ -245,7 +245,7 @@ class StreamedPass:
     def _fits(self, many: int, most: int | None = None) -> bool:
         return many <= _least(self.matrix.room, most)
 
-    def _all_rows(self, w: Vector, on_line: Vector) -> Iterator[tuple[slice, WholeRows, GroupedLoss, Vector]]:
+    def _all_rows(self, w: Vector, on_line: Vector) -> Iterator[tuple[slice, RowsInMemory, GroupedLoss, Vector]]:
         """One pass: where rows stand, themselves, their loss and their scores at w.
 
         on_line gets the loss of all rows at `places` between the best point and w.
@@ -255,10 +255,10 @@ class StreamedPass:
         for mine, rows in self._pieces():
             loss, here = self.loss.part(mine), self.oracle.scores_of(rows, w)
             best = self.oracle.scores_of(rows, self.w) if somewhere else np.zeros_like(here)
-            on_line += cast("BreakpointLine", loss.line(best, here)).evaluate(self.places).values
+            on_line += loss.line(best, here).evaluate(self.places).values
             yield mine, rows, loss, here
 
-    def _pieces(self) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+    def _pieces(self) -> Iterator[tuple[slice, RowsInMemory]]:
         """All rows, few enough at a time that `settings.scores` numbers hold their scores of one point."""
         most = max(1, self.settings.scores // self.oracle.outputs)
         for mine, rows in self.matrix.blocks():
@@ -297,4 +297,4 @@ def _stacked(parts: list[SomeRows]) -> list[SomeRows]:
     mark = np.concatenate([part.mark for part in parts])
     rows = [part.matrix for part in parts]
     parts.clear()
-    return [SomeRows(stack(rows), loss, mark)]
+    return [SomeRows(concatenate(rows), loss, mark)]

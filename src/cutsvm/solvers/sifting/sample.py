@@ -9,7 +9,7 @@ import numpy as np
 from cutsvm._utils import validation
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints
-from cutsvm.matrix import WholeRows, in_order
+from cutsvm.matrix import in_order
 from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.sifting.settings import SiftingSettings
@@ -20,7 +20,7 @@ __all__ = ["draw_sample"]
 @timed("sift")
 def draw_sample(oracle: Oracle, size: int, rng: np.random.Generator, settings: SiftingSettings) -> Oracle:
     """The risk of a random sample, in which each class has its weight in all rows; rare classes are kept."""
-    matrix, loss = cast("WholeRows", oracle.matrix), cast("GroupedLoss", oracle.loss)
+    matrix, loss = oracle.matrix, cast("GroupedLoss", oracle.loss)
     chosen = in_order(rng.integers(0, matrix.n, size))
     drawn = loss.take(chosen)
     more = [chosen]

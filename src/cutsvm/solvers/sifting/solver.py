@@ -28,13 +28,12 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
-from cutsvm.matrix import WholeRows
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers._common import target_objective
 from cutsvm.solvers.batched import presolve_batched
@@ -246,7 +245,7 @@ class Sifting(SolverBase):
         return None
 
     def sample_size(self, oracle: Oracle) -> int:
-        n, d, room = oracle.matrix.n, oracle.size, cast("WholeRows", oracle.matrix).room
+        n, d, room = oracle.matrix.n, oracle.size, oracle.matrix.room
         size = int(self.sample * n) if self.sample != "auto" else round((n * d**0.5) ** (2 / 3))
         return max(1, size if room is None else min(size, int(self.settings.sample_room * room)))
 
@@ -258,7 +257,7 @@ class Sifting(SolverBase):
 
     def _room(self, oracle: Oracle) -> tuple[float, float]:
         """The share of the rows that U may have at first, and how many rows that is."""
-        room = cast("WholeRows", oracle.matrix).room
+        room = oracle.matrix.room
         kept = float(oracle.matrix.n) if room is None else self.settings.first_room * room
         return kept / oracle.matrix.n, kept
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from cutsvm._utils.timing import count
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.matrix import DenseRows, SparseRows, StackedRows, WholeRows
+from cutsvm.matrix import Rows, RowsInMemory, as_rows, stacked
 from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle
@@ -37,12 +37,12 @@ __all__ = ["SomeRows", "WorkingSet", "take_rows"]
 class SomeRows(NamedTuple):
     """Some rows, copied, with their loss; and each one's group, or for the first ones whether they are inside."""
 
-    matrix: DenseRows | SparseRows
+    matrix: RowsInMemory
     loss: GroupedLoss
     mark: Array
 
 
-def take_rows(matrix: WholeRows, loss: GroupedLoss, which: Ints, mark: Array, times: float = 1.0) -> SomeRows:
+def take_rows(matrix: Rows, loss: GroupedLoss, which: Ints, mark: Array, times: float = 1.0) -> SomeRows:
     """Copies rows, their weights multiplied by `times`; `mark` has one entry for each of them."""
     count("visits", len(which))
     factors = None if times == 1.0 else np.full(len(which), times)
@@ -87,15 +87,15 @@ class WorkingSet:
         """|U|"""
         return sum(some.matrix.n for some in self._kept)
 
-    def _assemble(self) -> tuple[StackedRows, GroupedLoss]:
+    def _assemble(self) -> tuple[Rows, GroupedLoss]:
         """All rows with their loss: U's first, the means, those that joined."""
         totals = self._totals[self._groups]
         weights = totals[:, -1]
         means = totals[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None]
         first, joined, some = self._kept[: self._n_first], self._kept[self._n_first :], len(self._groups) > 0
-        rows = [*(s.matrix for s in first), *([DenseRows(means, self._threads)] * some), *(s.matrix for s in joined)]
+        rows = [*(s.matrix for s in first), *([as_rows(means, self._threads)] * some), *(s.matrix for s in joined)]
         middle = [self.loss.of_groups(self._groups, weights)] * some
-        return StackedRows(rows), self.loss.joined([*(s.loss for s in first), *middle, *(s.loss for s in joined)])
+        return stacked(rows), self.loss.joined([*(s.loss for s in first), *middle, *(s.loss for s in joined)])
 
     def join(self, violators: list[SomeRows]) -> None:
         """These rows leave their groups and join U."""

@@ -7,24 +7,26 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import cast
 
 from cutsvm._utils.errors import DataError
+from cutsvm._utils.types import Ints, Vector
 from cutsvm.io.store.batches import Batch
 from cutsvm.io.store.manifest import NAME
 from cutsvm.io.store.store import Store
 from cutsvm.io.store.writer import STRIP, StoreWriter
+from cutsvm.matrix.dense import DenseRows
+from cutsvm.matrix.protocol import RowsInMemory, RowsOnDisk
+from cutsvm.matrix.sparse import SparseRows
 
 __all__ = ["TemporaryStore", "TemporaryStores"]
 
-Array = NDArray[Any]
+Read = Callable[[Store], RowsOnDisk]
 
 
 @dataclass
@@ -43,10 +45,10 @@ class _Source:
 
 
 class TemporaryStore:
-    """A store being written: rows, a value for each, and its index among all rows."""
+    """A store being written: rows, a value for each, and its number among all rows; `read` gives its rows then."""
 
-    def __init__(self, path: Path, features: int, block_bytes: int, row_bytes: float) -> None:
-        self.path, self.rows = path, 0
+    def __init__(self, path: Path, read: Read, features: int, block_bytes: int, row_bytes: float) -> None:
+        self.path, self.rows, self._read = path, 0, read
         data = path / f"data-{secrets.token_hex(8)}"
         data.mkdir(parents=True)
         strip = int(min(STRIP, max(1, block_bytes // row_bytes)))
@@ -55,14 +57,16 @@ class TemporaryStore:
             data, source, n_features=features, block_bytes=block_bytes, strip=strip, durable=False
         )
 
-    def add(self, X: Any, values: Array, numbers: Array) -> None:
-        self._writer.add(Batch(X, values, qid=numbers))
+    def add(self, rows: RowsInMemory, values: Vector, numbers: Ints) -> None:
+        self._writer.add(Batch(cast("DenseRows | SparseRows", rows).X, values, qid=numbers))
         self.rows += len(values)
 
-    def finish(self) -> Store:
-        """The store: the values are its y, the indices its qid."""
+    def finish(self) -> tuple[RowsOnDisk, Vector, Ints]:
+        """The values are the store's y, the numbers its qid."""
         (self.path / NAME).write_bytes(self._writer.finish().to_json())
-        return Store(self.path)
+        store = Store(self.path)
+        assert store.qid is not None
+        return self._read(store), store.y, store.qid
 
     def close(self) -> None:
         self._writer.close()
@@ -71,8 +75,8 @@ class TemporaryStore:
 class TemporaryStores:
     """Temporary stores in a folder beside the store that the rows come from, or in the system's temporary folder."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, read: Read) -> None:
+        self._store, self._read = store, read
 
     @cached_property
     def _folder(self) -> tempfile.TemporaryDirectory[str]:
@@ -88,7 +92,8 @@ class TemporaryStores:
         made: list[TemporaryStore] = []
         try:
             for k in range(many):
-                made.append(TemporaryStore(parent / f"{k:04d}", store.shape[1], pending // many, self.row_bytes))
+                path, size = parent / f"{k:04d}", pending // many
+                made.append(TemporaryStore(path, self._read, store.shape[1], size, self.row_bytes))
             yield made
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
