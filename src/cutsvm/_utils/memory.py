@@ -58,7 +58,9 @@ def parse_limit(limit: Any) -> int:
     return size
 
 
-def plan(rows: int, size: int, limit: int | None, outputs: int = 1, settings: MemorySettings | None = None) -> Plan:
+def plan(
+    rows: int, size: int, memory_limit: str | int | None, outputs: int = 1, settings: MemorySettings | None = None
+) -> Plan:
     """How to train from a store of `rows` rows and `size` bytes: from disk if there is a limit, else in memory
     if that suffices.
 
@@ -69,12 +71,13 @@ def plan(rows: int, size: int, limit: int | None, outputs: int = 1, settings: Me
     """
     use = MemorySettings() if settings is None else settings
     vectors = 8 * rows * (use.vectors + use.scores * outputs)
-    if limit is None:
+    if memory_limit is None:
         need, limit = size + vectors, int(use.machine_share * total())
         if limit == 0 or need <= limit:
             return Plan(False, None, f"{format_bytes(need)} in memory")
         why = f"{format_bytes(need)} would be too much for memory"
     else:
+        limit = parse_limit(memory_limit)
         why = f"memory_limit is {format_bytes(limit)}"
     row = use.row_copies * size / rows + use.row_overhead * outputs
     left = limit - in_use(use.step) - use.fixed
@@ -90,16 +93,17 @@ def plan(rows: int, size: int, limit: int | None, outputs: int = 1, settings: Me
     return Plan(True, room, text, in_memory)
 
 
-def plan_pairs(rows: int, size: int, limit: int | None, settings: MemorySettings | None = None) -> Plan:
+def plan_pairs(rows: int, size: int, memory_limit: str | int | None, settings: MemorySettings | None = None) -> Plan:
     """How to train on the pairs of a store's queries: rows in memory or on disk, what is kept of each in memory."""
     use = MemorySettings() if settings is None else settings
     vectors = use.paired_row * rows
-    why = "memory_limit is"
-    if limit is None:
+    if memory_limit is None:
         need, limit = size + vectors, int(use.machine_share * total())
         if limit == 0 or need <= limit:
             return Plan(False, None, f"{format_bytes(need)} in memory")
         why = f"{format_bytes(need)} would be too much for memory: the limit is"
+    else:
+        limit, why = parse_limit(memory_limit), "memory_limit is"
     need = in_use(use.step) + use.fixed + vectors
     if need > limit:
         raise ValueError(f"{why} {format_bytes(limit)}: too little for a fit; expected at least {format_bytes(need)}")

@@ -70,11 +70,9 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
         from cutsvm.cli.validate import cross_validate
 
         return cross_validate(options, estimator, data, y)
-    if isinstance(data, StoredDataset):
+    if isinstance(data, StoredDataset) and estimator._trains_from_disk:
         with as_command_error(data.source):
-            plan = estimator._memory_plan(data.store)
-        if plan is not None:
-            messages.note(f"training {plan.description}")
+            messages.note(f"training {estimator._memory_plan(data.store).description}")
     seconds = fit_with_progress(estimator, messages, data if y is None else data.with_labels(y))
     if task.has_classes:
         estimator.classes_ = as_labels(estimator.classes_)  # a store holds numbers as float64

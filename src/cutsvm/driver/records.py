@@ -14,8 +14,9 @@ from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.timing import PHASES, Clock
 from cutsvm._utils.types import Vector
 from cutsvm.problem.oracle import Oracle
+from cutsvm.solvers.protocol import Iterate
 
-__all__ = ["Callback", "Observer", "Record", "Recorded", "Result", "Status", "Stop", "record_of"]
+__all__ = ["Callback", "Observer", "Record", "Result", "Status", "Stop", "record_of"]
 
 
 class Status(Enum):
@@ -40,27 +41,6 @@ class Status(Enum):
         return self in (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME)
 
 
-class Recorded(Protocol):
-    """What a record and a stopping rule need of an iterate."""
-
-    @property
-    def primal(self) -> float: ...
-    @property
-    def lower(self) -> float: ...
-    @property
-    def gap(self) -> float: ...
-    @property
-    def planes(self) -> int: ...
-    @property
-    def step(self) -> float: ...
-    @property
-    def note(self) -> str: ...
-    @property
-    def satisfied(self) -> bool: ...
-    @property
-    def pending(self) -> bool: ...
-
-
 @dataclass(frozen=True)
 class Record:
     """One line of a fit's history. `passes` counts readings of all the data."""
@@ -70,28 +50,28 @@ class Record:
     primal: float
     lower: float
     gap: float
-    planes: int
-    passes: int
-    visits: int  # rows read in all: for scores, planes, sums of groups, coordinate steps
-    tol: float
-    step: float
-    label: str  # which one-vs-rest problem; "" if there is only one
-    note: str  # which solver was chosen, and why
-    rows_read: int  # rows that planes were made of; visits - rows_read is what the rows' scores took
-    rows_written: int  # rows that were put elsewhere, to be read or skipped in groups
-    seconds_scores: float
-    seconds_planes: float
-    seconds_line_search: float
-    seconds_qp: float
-    seconds_descent: float
-    seconds_sift: float
-    seconds_centre: float
+    planes: int = 0
+    passes: int = 0
+    visits: int = 0  # rows read in all: for scores, planes, sums of groups, coordinate steps
+    tol: float = 0.0
+    step: float = 0.0
+    label: str = ""  # which one-vs-rest problem; "" if there is only one
+    note: str = ""  # which solver was chosen, and why
+    rows_read: int = 0  # rows that planes were made of; visits - rows_read is what the rows' scores took
+    rows_written: int = 0  # rows that were put elsewhere, to be read or skipped in groups
+    seconds_scores: float = 0.0
+    seconds_planes: float = 0.0
+    seconds_line_search: float = 0.0
+    seconds_qp: float = 0.0
+    seconds_descent: float = 0.0
+    seconds_sift: float = 0.0
+    seconds_centre: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         return dict(vars(self))
 
 
-def record_of(iterate: Recorded, iteration: int, time: Clock, tol: float, label: str) -> Record:
+def record_of(iterate: Iterate, iteration: int, time: Clock, tol: float, label: str) -> Record:
     return Record(
         iteration=iteration,
         seconds=time.seconds,

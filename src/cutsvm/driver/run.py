@@ -12,7 +12,7 @@ import numpy as np
 from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.timing import clock
 from cutsvm._utils.types import Vector
-from cutsvm.driver.records import Callback, Observer, Record, Recorded, Result, Status, Stop, record_of
+from cutsvm.driver.records import Callback, Observer, Record, Result, Status, Stop, record_of
 from cutsvm.problem.objective import refined
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Objective
@@ -145,7 +145,7 @@ class Judge:
         self.retries += 1
         return Status.PRECISION if self.retries > self.stop.retries else None
 
-    def __call__(self, iterate: Recorded, record: Record) -> Status | None:
+    def __call__(self, iterate: Iterate, record: Record) -> Status | None:
         stop = self.stop
         stalled = self.progress.stalled(iterate.primal, iterate.lower, counts=not iterate.pending)
         if record.gap <= stop.tol:

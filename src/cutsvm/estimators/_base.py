@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from cutsvm import solvers
-from cutsvm._utils import threads, validation
+from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.types import Array, Vector
 from cutsvm._utils.warn import is_in_loop, warn
@@ -22,35 +22,13 @@ from cutsvm.display.summary import describe_gap
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint, check_path
 from cutsvm.driver.fingerprint import Fingerprint, Scalar
-from cutsvm.driver.records import Callback, Record, Status
+from cutsvm.driver.records import Callback, Record, Result, Status
 from cutsvm.driver.warm_start import KeptProblem, Slot
 from cutsvm.estimators._ingest import TrainingData, check_matrix
 from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
+from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows, as_rows
 from cutsvm.solvers.protocol import Solver
-
-if TYPE_CHECKING:
-    from cutsvm._utils.memory import Plan
-    from cutsvm.io.store.store import Store
-
-
-class Certificate(Protocol):
-    """The result of one problem of a fit."""
-
-    @property
-    def primal(self) -> float: ...
-
-    @property
-    def lower(self) -> float: ...
-
-    @property
-    def status(self) -> Status: ...
-
-    @property
-    def n_iter(self) -> int: ...
-
-    @property
-    def history(self) -> list[dict[str, Any]]: ...
 
 
 class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
@@ -70,10 +48,12 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
 
     coef_: Array
     intercept_: Array
+    classes_: Array
     n_features_in_: int
     feature_names_in_: Array
 
-    # For `ingest`: what y holds, how few rows a fit accepts, and whether `memory_limit` keeps rows on disk.
+    _resolve = staticmethod(solvers.resolve)
+    # For `ingest`: what y holds, how few rows a fit accepts, and whether it may read the rows of a store from disk.
     _targets: ClassVar[Literal["classes", "numbers"]] = "classes"
     _min_rows: ClassVar[int] = 1
     _trains_from_disk: ClassVar[bool] = False
@@ -107,13 +87,15 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         validation.whole("max_iter", self.max_iter, least=1)
         if self.max_time is not None:
             validation.positive("max_time", self.max_time)
+        if self.memory_limit is not None:
+            memory.parse_limit(self.memory_limit)
         if self.checkpoint is not None:
             check_path(self.checkpoint)
-        return solvers.resolve(self.solver)
+        return self._resolve(self.solver)
 
-    def _memory_plan(self, store: Store) -> Plan | None:
-        """How to train from a store; None: its rows are loaded."""
-        return None
+    def _memory_plan(self, store: Store) -> memory.Plan:
+        """How to train from a store."""
+        raise NotImplementedError
 
     def _callbacks(self) -> list[Callback]:
         task: FitTask | None = self.__dict__.get("_fit_task")
@@ -136,7 +118,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         facts |= {"solver": fingerprint.solver_name(solver), **settings, "rows": rows.n, "features": rows.d}
         return Checkpoint(self.checkpoint, Fingerprint(facts, {"X": fingerprint.of_rows(rows), **data}))
 
-    def _certify(self, results: Sequence[Certificate], checkpoint: Checkpoint | None) -> None:
+    def _certify(self, results: Sequence[Result], checkpoint: Checkpoint | None) -> None:
         """Sets the certificate: sums over the problems of a fit. Removes the checkpoint of a fit that has converged."""
         self.objective_ = sum(result.primal for result in results)
         self.lower_bound_ = sum(result.lower for result in results)

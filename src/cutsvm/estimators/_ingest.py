@@ -11,7 +11,7 @@ import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -24,25 +24,7 @@ from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import StoreRows, WholeRows, as_rows
 
 if TYPE_CHECKING:
-    from cutsvm._utils.memory import Plan
-    from cutsvm.io.store.store import Store
-
-__all__ = ["Ingesting", "TrainingData", "check_matrix", "ingest"]
-
-
-class Ingesting(Protocol):
-    """What `ingest` asks of an estimator."""
-
-    n_jobs: int | None
-    memory_limit: str | int | None
-    _targets: ClassVar[Literal["classes", "numbers"]]
-    _min_rows: ClassVar[int]
-    _trains_from_disk: ClassVar[bool]
-    n_features_in_: int
-    feature_names_in_: Array
-
-    def _memory_plan(self, store: Store) -> Plan | None:
-        """Whether to read the rows of a store from disk; None: to load them."""
+    from cutsvm.estimators._base import Certified
 
 
 def _empty() -> Ints:
@@ -91,7 +73,7 @@ class TrainingData:
         return replace(self, rows=as_rows(self.X, count), weights=self.weights.copy())
 
 
-def ingest(estimator: Ingesting, X: Any, y: Any = None, sample_weight: Any = None, *, qid: Any = None) -> TrainingData:
+def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = None, *, qid: Any = None) -> TrainingData:
     """The data of `estimator.fit(X, y, sample_weight)`; sets `n_features_in_` and `feature_names_in_`."""
     with ExitStack() as resources:
         source = _open(estimator, X, y, resources) if isinstance(X, (str, PathLike, Dataset)) else None
@@ -128,7 +110,7 @@ def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
     return checked
 
 
-def _open(estimator: Ingesting, X: Any, y: Any, resources: ExitStack) -> Dataset:
+def _open(estimator: Certified, X: Any, y: Any, resources: ExitStack) -> Dataset:
     """The data set X; under a memory limit a file becomes a temporary store."""
     if estimator.memory_limit is None or not estimator._trains_from_disk or isinstance(X, Dataset):
         return open_data_set(X, y)
@@ -157,13 +139,11 @@ def _matrix(estimator: Any, X: Any, y: Any, source: Dataset | None) -> tuple[Any
     return X, rows, y, texts
 
 
-def _rows_on_disk(estimator: Ingesting, source: Dataset) -> StoreRows | None:
+def _rows_on_disk(estimator: Certified, source: Dataset) -> StoreRows | None:
     """The rows of a store that the estimator reads from disk; None: they are to be loaded."""
-    if not isinstance(source, StoredDataset) or source.loaded:
+    if not estimator._trains_from_disk or not isinstance(source, StoredDataset) or source.loaded:
         return None
     plan = estimator._memory_plan(source.store)
-    if plan is None:
-        return None
     logging.getLogger("cutsvm").info("%s: training %s", source.source, plan.description)
     if not plan.on_disk:
         return None

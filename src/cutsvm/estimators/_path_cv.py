@@ -12,9 +12,10 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import wait
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from threading import Event
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -29,12 +30,6 @@ from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData
 from cutsvm.matrix import as_rows
 from cutsvm.solvers.protocol import Solver
-
-if TYPE_CHECKING:
-    from cutsvm._utils.memory import Plan
-    from cutsvm.io.store.store import Store
-
-__all__ = ["Chooser", "accepted"]
 
 Model = TypeVar("Model", bound=Certified)
 
@@ -163,16 +158,17 @@ def best_of(scores: Vector) -> int:
     return int(np.nanargmax(means)) if not np.isnan(means).all() else 0
 
 
+@dataclass(eq=False, repr=False)
 class Chooser(Certified):
     """Base of the estimators that choose C by cross-validation."""
 
-    Cs: Any
-    cv: Any
-    scoring: Any
-    refit: bool
+    Cs: int | Sequence[float] | Vector = 10
+    _: KW_ONLY
+    cv: Any = 5
+    scoring: str | Callable[..., float] | None = None
+    refit: bool = True
 
-    path_: list[Any]
-    _trains_from_disk = False
+    _trains_from_disk = False  # folds have their rows in memory
 
     @property
     def C(self) -> float:  # type: ignore[override]
@@ -196,9 +192,6 @@ class Chooser(Certified):
             )
         solver: Solver = super()._check_params()
         return solver
-
-    def _memory_plan(self, store: Store) -> Plan | None:
-        return None  # folds have their rows in memory
 
     def _template(self, kind: type[Model], limits: Limits) -> Model:
         """An estimator of class `kind` with the parameters of this one, within the limits."""
@@ -263,7 +256,7 @@ class Chooser(Certified):
         self._best = best_of(self.scores_)
         self.C_ = Cs[self._best]
         if self.refit:
-            self.path_ = folds.refitted or fit_all(self._mean_of_folds(kind, folds))
+            self.path_: list[Any] = folds.refitted or fit_all(self._mean_of_folds(kind, folds))
         self._finish(data)
 
     def _finish(self, data: TrainingData) -> None:

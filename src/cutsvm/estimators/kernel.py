@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -38,9 +39,8 @@ from cutsvm.kernel_machines.gram import (
 from cutsvm.kernel_machines.one_vs_one import decisions, duals, pair_scores
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
 
-__all__ = ["KernelSVC"]
 
-
+@dataclass(eq=False, repr=False)
 class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     """Support vector machine with a kernel: hinge loss by stochastic gradient steps, or squared hinge loss by its dual.
 
@@ -133,49 +133,28 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     True
     """
 
-    checkpoint = None  # not a parameter
-    _default_limit: ClassVar[int] = 1_000_000_000  # bytes of kernel values
+    C: float = 1.0
+    _: KW_ONLY
+    kernel: str = "rbf"
+    gamma: float | Literal["scale", "auto"] = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    solver: str | KernelSolver = "sgd"  # type: ignore[assignment]
+    epochs: int | Literal["auto"] = "auto"
+    average: float = 0.5
+    tol: float = 1e-3
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    certify: bool = True
+    max_iter: int = 10_000
+    max_time: float | None = None
+    memory_limit: str | int | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    callbacks: Sequence[Callable[[Record], object]] | None = None
+    verbose: int = 0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | Literal["scale", "auto"] = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        solver: str | KernelSolver = "sgd",
-        epochs: int | Literal["auto"] = "auto",
-        average: float = 0.5,
-        tol: float = 1e-3,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        certify: bool = True,
-        max_iter: int = 10_000,
-        max_time: float | None = None,
-        memory_limit: str | int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        callbacks: Sequence[Callable[[Record], object]] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.solver = solver  # type: ignore[assignment]
-        self.epochs = epochs
-        self.average = average
-        self.tol = tol
-        self.class_weight = class_weight
-        self.certify = certify
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.memory_limit = memory_limit
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callbacks = callbacks
-        self.verbose = verbose
+    checkpoint = None  # not a parameter
+    _resolve = staticmethod(resolve)  # type: ignore[assignment]
 
     @property
     def _trains_in_epochs(self) -> bool:
@@ -230,7 +209,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             points = self._points(data.X, options.threads, precise=precise).take(by_class)
             points.given_rounding = given_rounding
             results, problems = driver.solve(points, labels, data.weights[by_class], place[order])
-            alpha = np.concatenate([result.alpha for result in results])
+            alpha = np.concatenate([result.w for result in results])
             # For a linear kernel: the very weights whose objective was computed.
             linear = [problems.weights(points.X, p, alpha) for p in range(len(problems)) if self.kernel == "linear"]
         self.classes_ = classes
@@ -252,8 +231,6 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             return np.inf
 
     def _check_params(self) -> KernelSolver:  # type: ignore[override]
-        validation.positive("C", self.C)
-        validation.positive("tol", self.tol)
         validation.one_of("kernel", self.kernel, KERNELS)
         if isinstance(self.gamma, str):
             validation.one_of("gamma", self.gamma, ("scale", "auto"))
@@ -269,12 +246,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if self.epochs != "auto":
             validation.whole("epochs", self.epochs, least=1)
         validation.share("average", self.average)
-        validation.whole("max_iter", self.max_iter, least=1)
-        if self.max_time is not None:
-            validation.positive("max_time", self.max_time)
-        if self.memory_limit is not None:
-            memory.parse_limit(self.memory_limit)
-        return resolve(self.solver)
+        return super()._check_params()  # type: ignore[return-value]
 
     def _gamma(self, X: Any) -> float:
         """gamma as a number."""
@@ -293,7 +265,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
     def _limit(self) -> int:
         """Bytes that kernel values may take."""
-        return self._default_limit if self.memory_limit is None else memory.parse_limit(self.memory_limit)
+        return memory.parse_limit("1 GB" if self.memory_limit is None else self.memory_limit)
 
     def _options(self, n: int, n_threads: int, deadline: Deadline | None = None) -> FitOptions:
         auto = self.epochs == "auto"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -20,6 +20,7 @@ from cutsvm.driver.records import Record, Result, Stop
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators._to_sklearn import as_linear_svc
+from cutsvm.io.store.store import Store
 from cutsvm.matrix import Rows
 from cutsvm.problem.losses import CrammerSinger, Hinge
 from cutsvm.problem.multiclass import MulticlassOracle
@@ -27,10 +28,6 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 from cutsvm.solvers import ACCPM, DCD
 from cutsvm.solvers.protocol import Solver
-
-if TYPE_CHECKING:
-    from cutsvm._utils.memory import Plan
-    from cutsvm.io.store.store import Store
 
 
 class Solved(NamedTuple):
@@ -41,6 +38,7 @@ class Solved(NamedTuple):
     intercept: Array
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     """Linear support vector machine with a certified duality gap.
 
@@ -132,43 +130,24 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     True
     """
 
-    classes_: Array
-    _trains_from_disk = True
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-3
+    solver: str | Solver = "auto"
+    multi_class: Literal["crammer_singer", "ovr"] = "crammer_singer"
+    fit_intercept: bool = True
+    intercept: Literal["free", "regularized"] = "free"
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    max_iter: int = 10_000
+    max_time: float | None = None
+    n_jobs: int | None = None
+    warm_start: bool = False
+    memory_limit: str | int | None = None
+    checkpoint: str | PathLike[str] | None = None
+    callbacks: Sequence[Callable[[Record], object]] | None = None
+    verbose: int = 0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-3,
-        solver: str | Solver = "auto",
-        multi_class: Literal["crammer_singer", "ovr"] = "crammer_singer",
-        fit_intercept: bool = True,
-        intercept: Literal["free", "regularized"] = "free",
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        max_iter: int = 10_000,
-        max_time: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        memory_limit: str | int | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        callbacks: Sequence[Callable[[Record], object]] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.solver = solver
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept = intercept
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.memory_limit = memory_limit
-        self.checkpoint = checkpoint
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _trains_from_disk = True
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`, `fit("train.store")`."""
@@ -199,15 +178,12 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
     def _check_params(self) -> Solver:
         validation.one_of("intercept", self.intercept, ("free", "regularized"))
         validation.one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
-        if self.memory_limit is not None:
-            memory.parse_limit(self.memory_limit)
         return super()._check_params()
 
-    def _memory_plan(self, store: Store) -> Plan | None:
-        limit = None if self.memory_limit is None else memory.parse_limit(self.memory_limit)
+    def _memory_plan(self, store: Store) -> memory.Plan:
         classes = len(store.labels)
         outputs = classes if classes > 2 and self.multi_class == "crammer_singer" else 1
-        return memory.plan(store.shape[0], store.manifest.size, limit, outputs)
+        return memory.plan(store.shape[0], store.manifest.size, self.memory_limit, outputs)
 
     def _checkpoint_of(self, solver: Solver, data: TrainingData) -> Checkpoint | None:
         if self.checkpoint is None:

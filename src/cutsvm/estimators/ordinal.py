@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from os import PathLike
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,15 +11,12 @@ from sklearn.base import ClassifierMixin
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Vector
-from cutsvm.driver.records import Record
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
 from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.estimators.ranking import PairwiseSVM
 from cutsvm.problem.pair_accuracy import pair_accuracy
 from cutsvm.solvers.protocol import Solver
-
-__all__ = ["OrdinalSVC", "ROCAreaSVC"]
 
 
 class ROCAreaSVC(ClassifierMixin, PairwiseSVM):  # type: ignore[misc]
@@ -60,8 +57,6 @@ class ROCAreaSVC(ClassifierMixin, PairwiseSVM):  # type: ignore[misc]
     True
     """
 
-    classes_: Array
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -98,6 +93,7 @@ class ROCAreaSVC(ClassifierMixin, PairwiseSVM):  # type: ignore[misc]
         return as_linear_svc(self, same_problem=False)
 
 
+@dataclass(eq=False, repr=False)
 class OrdinalSVC(PairwiseSVM):
     """Ordinal regression: classes that have an order, as marks and grades do.
 
@@ -143,40 +139,9 @@ class OrdinalSVC(PairwiseSVM):
     True
     """
 
-    classes_: Array
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-3,
-        solver: str | Solver = "auto",
-        threshold_loss: Literal["absolute", "zero_one"] = "absolute",
-        levels: Sequence[Any] | None = None,
-        max_iter: int = 10_000,
-        max_time: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        memory_limit: str | int | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        callbacks: Sequence[Callable[[Record], object]] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            C,
-            tol=tol,
-            solver=solver,
-            max_iter=max_iter,
-            max_time=max_time,
-            n_jobs=n_jobs,
-            warm_start=warm_start,
-            memory_limit=memory_limit,
-            checkpoint=checkpoint,
-            callbacks=callbacks,
-            verbose=verbose,
-        )
-        self.threshold_loss = threshold_loss
-        self.levels = levels
+    _: KW_ONLY
+    threshold_loss: Literal["absolute", "zero_one"] = "absolute"
+    levels: Sequence[Any] | None = None
 
     def _check_params(self) -> Solver:
         validation.one_of("threshold_loss", self.threshold_loss, tuple(COSTS))

@@ -10,8 +10,9 @@ where m is the sum of s_i s_j over these pairs: without weights, their number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from cutsvm.driver.path import Fit, fit_path
 from cutsvm.driver.records import Record, Stop
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
+from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows
 from cutsvm.problem.losses import Pairwise
 from cutsvm.problem.pair_accuracy import pair_accuracy
@@ -30,55 +32,35 @@ from cutsvm.problem.pairs import PairOracle
 from cutsvm.solvers import ACCPM, DCD
 from cutsvm.solvers.protocol import Solver
 
-if TYPE_CHECKING:
-    from cutsvm._utils.memory import Plan
-    from cutsvm.io.store.store import Store
 
-
+@dataclass(eq=False, repr=False)
 class PairwiseSVM(Certified):
     """Parameters of the estimators on pairs of rows, and the fit to rows that are sorted by query."""
+
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-3
+    solver: str | Solver = "auto"
+    max_iter: int = 10_000
+    max_time: float | None = None
+    n_jobs: int | None = None
+    warm_start: bool = False
+    memory_limit: str | int | None = None
+    checkpoint: str | PathLike[str] | None = None
+    callbacks: Sequence[Callable[[Record], object]] | None = None
+    verbose: int = 0
 
     _min_rows = 2
     _trains_from_disk = True
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-3,
-        solver: str | Solver = "auto",
-        max_iter: int = 10_000,
-        max_time: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        memory_limit: str | int | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        callbacks: Sequence[Callable[[Record], object]] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.memory_limit = memory_limit
-        self.checkpoint = checkpoint
-        self.callbacks = callbacks
-        self.verbose = verbose
-
     def _check_params(self) -> Solver:
-        if self.memory_limit is not None:
-            memory.parse_limit(self.memory_limit)
         solver = super()._check_params()
         if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
             raise ValueError(f'{solver!r} has no pairs of rows: use "auto", "ocas" or "cpa"')
         return solver
 
-    def _memory_plan(self, store: Store) -> Plan | None:
-        limit = None if self.memory_limit is None else memory.parse_limit(self.memory_limit)
-        return memory.plan_pairs(store.shape[0], store.manifest.size, limit)
+    def _memory_plan(self, store: Store) -> memory.Plan:
+        return memory.plan_pairs(store.shape[0], store.manifest.size, self.memory_limit)
 
     def _fit_pairs(
         self, models: Sequence[PairwiseSVM], solver: Solver, rows: WholeRows, y: Array, starts: Ints, weights: Vector

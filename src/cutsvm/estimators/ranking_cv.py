@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from os import PathLike
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from cutsvm._utils.types import Ints, Vector
-from cutsvm.driver.records import Record
+from cutsvm._utils.types import Ints
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._path_cv import Chooser, accepted
 from cutsvm.estimators.path import grid
 from cutsvm.estimators.ranking import RankingSVM
-from cutsvm.solvers.protocol import Solver
 
 
+@dataclass(eq=False, repr=False)
 class RankingSVMCV(Chooser, RankingSVM):
     """`RankingSVM` with C chosen by cross-validation; a query is never split.
 
@@ -54,38 +53,7 @@ class RankingSVMCV(Chooser, RankingSVM):
     ((3, 2), True)
     """
 
-    def __init__(
-        self,
-        Cs: int | Sequence[float] | Vector = 10,
-        *,
-        cv: Any = 5,
-        scoring: str | Callable[..., float] | None = None,
-        refit: bool = True,
-        tol: float = 1e-3,
-        solver: str | Solver = "auto",
-        max_iter: int = 10_000,
-        max_time: float | None = None,
-        n_jobs: int | None = None,
-        warm_start: bool = False,
-        memory_limit: str | int | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        callbacks: Sequence[Callable[[Record], object]] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.tol = tol
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.memory_limit = memory_limit
-        self.checkpoint = checkpoint
-        self.callbacks = callbacks
-        self.verbose = verbose
+    C: float = field(init=False)  # not a parameter: a property of Chooser
 
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVMCV:
         """Chooses C and fits the model to rows X with values y to be ordered by, within each query."""

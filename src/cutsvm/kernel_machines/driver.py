@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from cutsvm._utils import memory
-from cutsvm._utils.timing import PHASES
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.driver.records import Record, Status
+from cutsvm.driver.records import Callback, Record, Result, Status
 from cutsvm.kernel_machines.context import FitOptions, KernelContext, KernelSolver, Solution
 from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
 from cutsvm.kernel_machines.gram import Points, identity
 from cutsvm.kernel_machines.one_vs_one import Problems, pairwise
 
-__all__ = ["Driver", "Result", "drive"]
-
-Callback = Callable[[Record], object]
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """The last solution of a solver, how it ended, and one record per certified solution."""
-
-    alpha: Vector
-    primal: float
-    lower: float
-    status: Status
-    n_iter: int
-    history: list[dict[str, Any]] = field(repr=False)
-
 
 def drive(solutions: Iterator[Solution], tol: float, callbacks: Sequence[Callback]) -> Result:
-    """The first solution with a gap of at most tol, or the last one; after Ctrl-C too, if there is one by then."""
+    """The first solution with a gap of at most tol, or the last one; after Ctrl-C too, if there is one by then.
+
+    `w` of the result is alpha.
+    """
     began, history = perf_counter(), list[dict[str, Any]]()
     last: Solution | None = None
     interrupted = False
@@ -48,7 +34,8 @@ def drive(solutions: Iterator[Solution], tol: float, callbacks: Sequence[Callbac
                     continue
                 if not np.isfinite(last.primal):
                     raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
-                record = _record(last, perf_counter() - began, tol)
+                seconds = perf_counter() - began
+                record = Record(last.iteration, seconds, last.primal, last.lower, last.gap, tol=tol)
                 history.append(record.to_dict())
                 if any([bool(callback(record)) for callback in callbacks]):
                     last = replace(last, ended=Status.CALLBACK)
@@ -74,26 +61,6 @@ def _status(last: Solution, tol: float, *, interrupted: bool) -> Status:
     if interrupted:
         return Status.INTERRUPTED
     return Status.PRECISION if last.ended is None or last.ended is Status.CONVERGED else last.ended
-
-
-def _record(solution: Solution, seconds: float, tol: float) -> Record:
-    return Record(
-        iteration=solution.iteration,
-        seconds=seconds,
-        primal=solution.primal,
-        lower=solution.lower,
-        gap=solution.gap,
-        planes=0,
-        passes=0,
-        visits=0,
-        tol=tol,
-        step=0.0,
-        label="",
-        note="",
-        rows_read=0,
-        rows_written=0,
-        **{f"seconds_{phase}": 0.0 for phase in PHASES},
-    )
 
 
 @dataclass(frozen=True, eq=False)
