@@ -220,7 +220,7 @@ def test_out_of_memory(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) 
     def large(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("cutsvm.io.open_dataset", large)
+    monkeypatch.setattr("cutsvm.cli.data.open_dataset", large)
     assert run("train", binary) == (1, "", "cutsvm: not enough memory\n")
 
 

@@ -11,7 +11,7 @@ import pytest
 from cutsvm import LinearSVC, __version__, save_model
 from cutsvm.cli import demo
 from cutsvm.cli.chart import gap_chart
-from cutsvm.cli.messages import certificate
+from cutsvm.cli.messages import CommandError, certificate
 from tests.support.cli import Run, blobs
 
 
@@ -95,7 +95,7 @@ def test_demo(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compare
 
 def test_demo_without_matplotlib_or_write_access(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     history = [{"seconds": 0.1, "primal": 2.0, "lower": 1.0, "gap": 0.5, "tol": 1e-3}]
-    with pytest.raises(demo.CommandError, match="cannot write"):
+    with pytest.raises(CommandError, match="cannot write"):
         demo.draw(history, str(tmp_path / "none" / "x.png"))
     monkeypatch.setattr(demo.importlib.util, "find_spec", lambda _: None)
     assert "pip install" in demo.draw(history, "x.png")

@@ -259,7 +259,7 @@ def test_ctrl_c_while_reading_or_validating_writes_nothing(
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cutsvm.io.open_dataset", stop)
+    monkeypatch.setattr("cutsvm.cli.data.open_dataset", stop)
     assert run("train", binary).code == 1
 
 

@@ -18,7 +18,7 @@ from scipy import sparse
 
 import cutsvm
 from cutsvm._utils.errors import DataError
-from cutsvm.cli import store_info
+from cutsvm.cli.info import store_facts
 from cutsvm.io.dataset import open_dataset
 from cutsvm.io.store import manifest
 from tests.fuzz.mutate import mutate_bytes, mutate_json, mutate_text
@@ -347,7 +347,7 @@ class Store(Target):
             np.asarray(whole.multiply(whole).sum(axis=1)).ravel() if found.store.sparse else (whole**2).sum(axis=1)
         )
         require(np.allclose(found.store.squares, squares, rtol=1e-6, atol=0.0), "the squares of the rows")
-        store_info._facts(os.fspath(self.path))
+        store_facts(os.fspath(self.path))
         if how == "raw":
             whole = self.whole[number]
             same = (found.X != whole.X).nnz == 0 if found.store.sparse else np.array_equal(found.X, whole.X)

@@ -118,9 +118,9 @@ class Models(Container):
         model = load_model(self.path)
         require(self.is_sound(data), "a refusal by the checksum")
         estimator, width = model.estimator, model.estimator.n_features_in_
-        for line in info._table(os.fspath(self.path), len(data), model):
+        for line in info.model_table(os.fspath(self.path), len(data), model):
             require(messages.printable(line) == line, "lines without control characters")
-        json.dumps(messages._finite(info._facts(model)), allow_nan=False)
+        json.dumps(messages._finite(info.model_facts(model)), allow_nan=False)
         require(model.feature_ids is None or len(model.feature_ids) == width, "an id for every feature")
         if width > 1000:
             return

@@ -58,11 +58,11 @@ def _run(argv: list[str]) -> int:
     try:
         _check_address_space()
         from cutsvm.cli.parser import parse  # takes a second, and Ctrl-C may come in it
+        from cutsvm.io.models.tasks import load
 
         options = parse(argv)
         options.words = argv  # as they were typed
-        code: int = options.run(options)
-        return code
+        return int(load(options.run)(options))
     except SystemExit as end:  # argparse: 0 after --help and --version, 2 after bad usage
         return end.code if isinstance(end.code, int) else 2
     except CommandError as error:

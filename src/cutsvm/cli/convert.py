@@ -6,20 +6,19 @@ import argparse
 import os
 import time
 
+import numpy as np
+
 from cutsvm._utils.text import printable
 from cutsvm.cli.data import check_input, zero_based
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
+from cutsvm.display.progress import CopyBar
+from cutsvm.io.store.convert import convert as write_store
 
 __all__ = ["convert"]
 
 
 def convert(options: argparse.Namespace) -> int:
     """Write the store, and print its shape."""
-    import numpy as np
-
-    from cutsvm.display.progress import CopyBar
-    from cutsvm.io.store.convert import convert as write_store
-
     inputs = [options.data, *options.also]
     for source in inputs:
         check_input(source, folder=True)

@@ -1,21 +1,34 @@
-"""Reading data for the commands, and checks of input and output paths."""
+"""The files of the commands: reading data, checks of input and output paths, writing."""
 
 from __future__ import annotations
 
+import importlib.util
+import io
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from cutsvm._utils.types import Array
 from cutsvm.cli.messages import CommandError, as_command_error
+from cutsvm.io import Dataset, open_dataset, read_svmlight
+from cutsvm.io.atomic import write_atomically
+from cutsvm.io.models.model_file import SavedModel
+from cutsvm.io.open import format_of
 
-if TYPE_CHECKING:
-    from cutsvm.io.dataset import Dataset
-    from cutsvm.io.models.model_file import SavedModel
-
-__all__ = ["as_labels", "check_input", "check_output", "read_for_model", "read_rows", "zero_based"]
+__all__ = [
+    "as_labels",
+    "check_input",
+    "check_output",
+    "check_picture",
+    "read_for_model",
+    "read_rows",
+    "write_figure",
+    "write_output",
+    "zero_based",
+]
 
 Base = bool | Literal["auto"]
 
@@ -27,8 +40,6 @@ def zero_based(option: str) -> Base:
 
 def read_rows(paths: list[str], base: Base, label: str | None = None) -> Dataset:
     """The training data in a store, in a file or in several."""
-    from cutsvm.io import open_dataset, read_svmlight
-
     for path in paths:
         check_input(path, folder=len(paths) == 1)
     with as_command_error(paths[0]):
@@ -41,9 +52,6 @@ def read_rows(paths: list[str], base: Base, label: str | None = None) -> Dataset
 
 def read_for_model(path: str, model: SavedModel, base: Base, label: str | None = None) -> Dataset:
     """The data of a file, its columns those of the model, its indices counted as in training."""
-    from cutsvm.io import open_dataset, read_svmlight
-    from cutsvm.io.open import format_of
-
     if base == "auto" and model.zero_based is not None:
         base = model.zero_based
     check_input(path, folder=True)
@@ -52,13 +60,8 @@ def read_for_model(path: str, model: SavedModel, base: Base, label: str | None =
             # Arrays have no names: scikit-learn would warn if the estimator had some.
             names = vars(model.estimator).pop("feature_names_in_", None)
             return open_dataset(path, label=label).in_order_of(names)
-        return read_svmlight(
-            path,
-            zero_based=base,
-            n_features=model.estimator.n_features_in_,
-            feature_ids=model.feature_ids,
-            extra="ignore",
-        )
+        width, ids = model.estimator.n_features_in_, model.feature_ids
+        return read_svmlight(path, zero_based=base, n_features=width, feature_ids=ids, extra="ignore")
 
 
 def check_input(path: str, *, folder: bool = False) -> None:
@@ -69,7 +72,7 @@ def check_input(path: str, *, folder: bool = False) -> None:
         raise CommandError(f"{path}: is a folder, expected a file")
 
 
-def as_labels(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def as_labels(y: Array) -> Array:
     """Labels as integers if all are whole numbers, so that 1 is shown and stored as 1 and not as 1.0."""
     if y.dtype.kind not in "iuf":
         return y
@@ -91,3 +94,31 @@ def check_output(path: str, inputs: list[str]) -> None:
     # A plain file is replaced by a new one in its folder; a pipe or a device is written to.
     if not os.access(target if exists and not target.is_file() else folder, os.W_OK):
         raise CommandError(f"{path}: no permission to write there", 1)
+
+
+def check_picture(option: str, path: str, inputs: list[str], suffixes: tuple[str, ...]) -> None:
+    """Refuse, before the work, a file with plots that cannot be drawn or written."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise CommandError(f"{option} needs matplotlib: pip install 'cutsvm[plot]'")
+    # The suffix keeps a data file from being overwritten.
+    if os.path.splitext(path)[1].lower() not in suffixes:
+        names = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
+        raise CommandError(f"{option} {path}: expected a name that ends in {names}")
+    check_output(path, inputs)
+
+
+def write_output(path: str, pieces: Iterable[bytes], what: str = "") -> None:
+    """Write a file, all of it or nothing; what: is written, for messages."""
+    try:
+        write_atomically(path, pieces)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CommandError(f"cannot write {what}{path}: {error.strerror}", 1) from error
+
+
+def write_figure(path: str, figure: Any) -> None:
+    """Write a figure of matplotlib in the format of the suffix."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=os.path.splitext(path)[1][1:].lower())
+    write_output(path, [buffer.getvalue()])

@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.svm import LinearSVC as Peer
 
 from cutsvm.cli.chart import gap_chart
-from cutsvm.cli.messages import CommandError, Messages, certificate, collected_warnings, print_result
+from cutsvm.cli.data import write_figure
+from cutsvm.cli.messages import Messages, certificate, print_result
 from cutsvm.cli.train import fit_with_progress
 from cutsvm.display.summary import total_passes
+from cutsvm.estimators.linear import LinearSVC
 
 __all__ = ["demo"]
 
@@ -26,8 +29,6 @@ _PICTURE = "cutsvm-demo.png"
 
 def demo(options: argparse.Namespace) -> int:
     """Generate data, train, show the certificate and the gap over time, compare, draw."""
-    from cutsvm.estimators.linear import LinearSVC
-
     X, y = make_data(options.rows)
     print_result(f"Two overlapping classes: {len(X):,} rows, {_FEATURES} features, {X.nbytes / 1e6:.0f} MB.")
     model = LinearSVC(n_jobs=-1)
@@ -69,17 +70,14 @@ def hinge_objective(w: npt.NDArray[Any], b: float, X: npt.NDArray[Any], y: npt.N
 
 def _compare(X: npt.NDArray[np.float32], y: npt.NDArray[np.int64]) -> None:
     """Solve one problem by cutsvm and by scikit-learn's LinearSVC, and compare both with the lower bound."""
-    from sklearn.svm import LinearSVC as Peer
-
-    from cutsvm.estimators.linear import LinearSVC
-
     print_result(f"\nThe same problem on {len(X):,} of the rows (hinge loss, C = 1, intercept regularised):")
     print_result(f"  {'':24}{'seconds':>9}  {'objective':>12}  above the proven bound")
     ours = LinearSVC(intercept="regularized", n_jobs=-1)
     peer = Peer(loss="hinge", dual=True, random_state=0)
     bound = 0.0
     for name, model in (("cutsvm", ours), ("scikit-learn LinearSVC", peer)):
-        with collected_warnings():  # scikit-learn's may warn that it did not converge; the table shows it
+        # scikit-learn's may warn that it did not converge; the table shows it.
+        with Messages(quiet=True).collecting_warnings():
             began = time.perf_counter()
             model.fit(X, y)
             seconds = time.perf_counter() - began
@@ -100,8 +98,5 @@ def draw(history: Sequence[Mapping[str, Any]], path: str) -> str:
     figure = Figure(figsize=(7.2, 5.6), layout="constrained", dpi=150)
     axes = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     plot_convergence(history, axes)
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}", 1) from error
+    write_figure(path, figure)
     return f"Picture: {path}"

@@ -9,39 +9,91 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cutsvm._utils.memory import format_bytes
+from cutsvm._utils.validation import distinct
 from cutsvm.cli.data import check_input
-from cutsvm.cli.kernel_task import machine_facts, machine_rows
 from cutsvm.cli.messages import as_command_error, certificate, first_values, one_line, print_json, print_result
 from cutsvm.display.summary import iteration_unit, requested_tol
+from cutsvm.io.models.model_file import SavedModel, load_model
 from cutsvm.io.models.tasks import TASKS
+from cutsvm.io.store.store import Store
 
 if TYPE_CHECKING:
-    from cutsvm.io.models.model_file import SavedModel
+    from cutsvm.estimators.kernel import KernelSVC
 
-__all__ = ["info"]
+__all__ = ["info", "machine_facts", "model_facts", "model_table", "store_facts"]
+
+_MAX_CLASSES = 8  # whose support vectors are counted
 
 
 def info(options: argparse.Namespace) -> int:
     """Print a table, or JSON."""
-    from cutsvm.io.models.model_file import load_model
-
-    if os.path.isdir(options.model):
-        from cutsvm.cli.store_info import store_info
-
-        return store_info(options.model, json=options.json)
-    check_input(options.model)
-    with as_command_error(options.model):
-        model = load_model(options.model)
-        size = os.path.getsize(options.model)
+    path = options.model
+    store = os.path.isdir(path)
+    if not store:
+        check_input(path)
+    with as_command_error(path):
+        if store:
+            facts = store_facts(path)
+            lines = _store_table(path, facts)
+        else:
+            model, size = load_model(path), os.path.getsize(path)
+            facts = {"file": path, "bytes": size, **model_facts(model)}
+            lines = model_table(path, size, model)
     if options.json:
-        print_json({"file": options.model, "bytes": size, **_facts(model)})
+        print_json(facts)
     else:
-        for line in _table(options.model, size, model):
-            print_result(line)
+        print_result("\n".join(lines))
     return 0
 
 
-def _facts(model: SavedModel) -> dict[str, Any]:
+def _lines(rows: list[tuple[str, str]]) -> list[str]:
+    """Names and values in two columns."""
+    width = max(len(key) for key, _ in rows)
+    return [f"{key:<{width}}  {one_line(value)}" for key, value in rows]
+
+
+def _store_table(path: str, facts: dict[str, Any]) -> list[str]:
+    base = facts["zero_based"]
+    return _lines(
+        [
+            ("store", f"{path} ({facts['bytes']:,} bytes in {facts['blocks']:,} blocks)"),
+            ("format", f"cutsvm store, written by version {facts['version']}"),
+            ("source", facts["source"]),
+            ("rows", f"{facts['rows']:,}"),
+            ("features", f"{facts['features']:,}" + ("" if base is None else f", counted from {0 if base else 1}")),
+            ("values", f"{facts['entries']:,} {facts['dtype']}, {facts['layout']}"),
+            ("labels", first_values(facts["classes"])),
+            ("also", ", ".join(facts["also"]) or "no weights, no queries"),
+            *([("names", first_values(facts["feature_names"]))] if facts["feature_names"] else []),
+            ("checked", "every block has its length and checksum"),
+        ]
+    )
+
+
+def store_facts(path: str) -> dict[str, Any]:
+    """The contents of a store, every file of it read and checked."""
+    store = Store(path)
+    manifest = store.manifest
+    for number in range(len(manifest.blocks)):
+        store.read(number)
+    return {
+        "store": path,
+        "format": "cutsvm-store",
+        "version": manifest.made_by,
+        **{name: getattr(manifest, name) for name in ("source", "rows", "features", "entries", "layout", "zero_based")},
+        "dtype": str(np.dtype(manifest.dtype)),
+        "bytes": manifest.size,
+        "blocks": len(manifest.blocks),
+        "block_bytes": format_bytes(manifest.size / len(manifest.blocks)),
+        "classes": distinct(store.y).tolist(),
+        "also": [name for name in ("weights", "qid") if name in manifest.parts],
+        "largest_norm": float(np.sqrt(store.squares.max())),
+        "feature_names": store.feature_names,
+    }
+
+
+def model_facts(model: SavedModel) -> dict[str, Any]:
     """All facts, as fields of `--json`."""
     estimator = model.estimator
     names = getattr(estimator, "feature_names_in_", None)
@@ -49,13 +101,18 @@ def _facts(model: SavedModel) -> dict[str, Any]:
     status = getattr(estimator, "status_", None)
     settings = ("C", "multi_class", "fit_intercept", "intercept", "class_weight", "threshold_loss")
     fitted = ("classes", "thresholds", "n_pairs", "n_queries", "n_skipped_queries")
+    if TASKS[model.task].has_kernel:
+        own = machine_facts(estimator)
+    else:
+        own = {"nonzero_weights": int(np.count_nonzero(estimator.coef_)), "dtype": str(estimator.coef_.dtype)}
+        own["intercepts"] = estimator.intercept_
     return {
         "format": model.format,
         "version": model.version,
         "task": model.task,
         **{key: getattr(estimator, f"{key}_") for key in fitted if hasattr(estimator, f"{key}_")},
         "features": estimator.n_features_in_,
-        **(machine_facts(estimator) if TASKS[model.task].has_kernel else _weight_facts(estimator)),
+        **own,
         **{key: getattr(estimator, key) for key in settings if hasattr(estimator, key)},
         "tol": requested_tol(estimator),
         "solver": str(estimator.solver),
@@ -68,14 +125,9 @@ def _facts(model: SavedModel) -> dict[str, Any]:
     }
 
 
-def _weight_facts(estimator: Any) -> dict[str, Any]:
-    weights = {"nonzero_weights": int(np.count_nonzero(estimator.coef_)), "dtype": str(estimator.coef_.dtype)}
-    return {**weights, "intercepts": estimator.intercept_}
-
-
-def _table(path: str, size: int, model: SavedModel) -> list[str]:
+def model_table(path: str, size: int, model: SavedModel) -> list[str]:
     """The most important facts, in two columns."""
-    facts, task = _facts(model), TASKS[model.task]
+    facts, task = model_facts(model), TASKS[model.task]
     rows = [
         ("file", f"{path} ({size:,} bytes)"),
         ("format", model.format if model.version is None else f"cutsvm, written by version {model.version}"),
@@ -97,8 +149,7 @@ def _table(path: str, size: int, model: SavedModel) -> list[str]:
         rows.append(("names", first_values(facts["feature_names"])))
     if model.format == "cutsvm":
         rows += _fit_rows(facts, iteration_unit(model.estimator))
-    width = max(len(key) for key, _ in rows)
-    return [f"{key:<{width}}  {one_line(value)}" for key, value in rows]
+    return _lines(rows)
 
 
 def _fit_rows(facts: dict[str, Any], unit: str) -> list[tuple[str, str]]:
@@ -143,3 +194,28 @@ def _intercept(facts: dict[str, Any]) -> str:
         return "none"
     kind = {"free": "not regularised", "regularized": "regularised"}.get(facts["intercept"], "")
     return f"{first_values(_list(facts['intercepts']))} ({kind})"
+
+
+def machine_facts(estimator: KernelSVC) -> dict[str, Any]:
+    """Kernel parameters and support vectors of a fitted machine, as fields of `--json`."""
+    used = {"rbf": ("gamma_",), "poly": ("gamma_", "degree", "coef0")}.get(estimator.kernel, ())
+    sgd = ("average", "random_state") if estimator._trains_in_epochs else ()
+    numbers = {name.rstrip("_"): getattr(estimator, name) for name in (*used, *sgd)}
+    return {"kernel": estimator.kernel, **numbers, "n_support": estimator.n_support_}
+
+
+def machine_rows(estimator: KernelSVC) -> list[tuple[str, str]]:
+    """The same as rows of two columns."""
+    facts = machine_facts(estimator)
+    words = [f"{name} {facts[name]:.6g}" for name in ("gamma", "degree", "coef0") if name in facts]
+    if "gamma" in facts and isinstance(estimator.gamma, str):
+        words[0] += f" ({estimator.gamma})"
+    counts = estimator.n_support_.tolist()
+    of_classes = [f"{n:,} of {label!r}" for label, n in zip(estimator.classes_.tolist(), counts, strict=True)]
+    shown = ", ".join(of_classes[:_MAX_CLASSES]) + (", ..." if len(of_classes) > _MAX_CLASSES else "")
+    vectors = estimator.support_vectors_
+    kind = f"{'sparse' if hasattr(vectors, 'indptr') else 'dense'} {vectors.dtype}"
+    return [
+        ("kernel", ", ".join([estimator.kernel, *words])),
+        ("support", f"{sum(counts):,} vectors, {kind}: {shown}"),
+    ]

@@ -20,7 +20,6 @@ __all__ = [
     "Messages",
     "as_command_error",
     "certificate",
-    "collected_warnings",
     "first_values",
     "is_out_of_memory",
     "one_line",
@@ -54,17 +53,28 @@ class Messages:
         self.note(f"cutsvm: warning: {one_line(text)}")
 
     @contextlib.contextmanager
-    def forwarding(self, logger: str) -> Iterator[None]:
-        """Print what a logger of the package logs as notes."""
-        source, handler = logging.getLogger(logger), _NoteHandler(self)
-        before = source.level
-        source.addHandler(handler)
-        source.setLevel(logging.INFO)
+    def collecting_warnings(self, ignored: tuple[type[Warning], ...] = ()) -> Iterator[None]:
+        """Show the warnings of a block after it, each once."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        for text in dict.fromkeys(str(found.message) for found in caught if not issubclass(found.category, ignored)):
+            self.warn(text)
+
+    @contextlib.contextmanager
+    def forwarded_logs(self) -> Iterator[None]:
+        """Print what checkpoints and kernel machines log as notes."""
+        handler = _NoteHandler(self)
+        before = {logger: logger.level for logger in map(logging.getLogger, ("cutsvm.checkpoint", "cutsvm.kernel"))}
+        for logger in before:
+            logger.addHandler(handler)
+            logger.setLevel(logging.INFO)
         try:
             yield
         finally:
-            source.removeHandler(handler)
-            source.setLevel(before)
+            for logger, level in before.items():
+                logger.removeHandler(handler)
+                logger.setLevel(level)
 
 
 class _NoteHandler(logging.Handler):
@@ -119,14 +129,6 @@ def first_values(values: list[Any]) -> str:
     """The first few values, text in quotes."""
     shown = ", ".join(f"{v:.10g}" if isinstance(v, float) else repr(v) for v in values[:_SHOWN])
     return shown if len(values) <= _SHOWN else f"{shown}, ... ({len(values):,} in all)"
-
-
-@contextlib.contextmanager
-def collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """Record the warnings of a block instead of showing them."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield caught
 
 
 @contextlib.contextmanager

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 import re
-import sys
-from collections.abc import Iterable
-from typing import NoReturn
+from functools import partial
+from importlib.metadata import version
+from itertools import pairwise
+from typing import Any, NoReturn
 
 from cutsvm._utils.text import printable
 from cutsvm.io.models.tasks import TASKS
@@ -56,6 +57,16 @@ order or the ROC area; those of ordinal write levels. Decision values: one per l
 two classes (positive: the larger label), otherwise one per class in ascending order of the labels; those of a kernel
 machine are the votes of the class, and a fraction that breaks ties.
 """
+_PATH_EXAMPLES = """examples:
+  cutsvm path train.svm                            10 values of C chosen from the data
+  cutsvm path train.svm --Cs 1e-4:1e4:9 -v 5       from 1e-4 to 1e4, 9 of them; the best by 5 folds
+  cutsvm path train.svm --Cs 0.1,1,10 -v 5 --model best.model
+  cutsvm path train.svm -v 5 --scoring roc_auc --plot path.png
+  cutsvm path --task rank train.svm -v 5           folds keep queries whole
+
+Each C is fitted until its gap is at most -e, and planes are shared: the path takes little more time than its slowest
+fit. * marks the C with the best mean over the folds.
+"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -68,18 +79,18 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
-    """The options; `run` is the function of the command, `task` a `Task`."""
-    parser = _Parser(
-        prog="cutsvm",
-        description="Support vector machines with a proof of how good the answer is.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    """The options; `run` is the function of the command as "module:name", `task` a `Task`."""
+    settings: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+    about = "Support vector machines with a proof of how good the answer is."
+    parser = _Parser(prog="cutsvm", description=about, epilog=_EXAMPLES, **settings)
+    parser.add_argument(
+        "--version", action="version", version=f"cutsvm {version('cutsvm')}", help="show the version and exit"
     )
-    parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
-    for add in (_add_train, _add_path, _add_predict, _add_convert, _add_check, _add_info, _add_demo):
-        add(commands)
+    for name, (add_options, about, examples) in _COMMANDS.items():
+        command = commands.add_parser(name, help=about, description=about, epilog=examples, **settings)
+        command.set_defaults(run=f"cutsvm.cli.{name}:{name}")
+        add_options(command)
     if not argv or argv[0] not in commands.choices:
         return parser.parse_args(argv)
     command = commands.choices[argv[0]]
@@ -89,19 +100,6 @@ def parse(argv: list[str]) -> argparse.Namespace:
     if "task" in options:
         options.task = TASKS[options.task]
     return options
-
-
-class _Version(argparse.Action):
-    """--version, looked up only when it is given."""
-
-    def __init__(self, option_strings: list[str], dest: str) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from cutsvm.io.models.model_file import package_version
-
-        sys.stdout.write(f"cutsvm {package_version()}\n")
-        parser.exit(0)
 
 
 def _as_long_options(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:
@@ -126,133 +124,151 @@ def _as_long_options(parser: argparse.ArgumentParser, argv: list[str]) -> list[s
     return plain
 
 
-def _command(commands: argparse._SubParsersAction[_Parser], name: str, help: str, epilog: str | None = None) -> _Parser:
-    raw = argparse.RawDescriptionHelpFormatter
-    return commands.add_parser(
-        name, help=help, description=help, epilog=epilog, formatter_class=raw, allow_abbrev=False
-    )
-
-
-def _add_train(commands: argparse._SubParsersAction[_Parser]) -> None:
-    from cutsvm.cli.kernel_task import add_options
-    from cutsvm.cli.train import train
-
-    parser = _command(commands, "train", "train a model", _TRAIN_EXAMPLES)
-    parser.set_defaults(run=train)
-    parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
+def _add_train(parser: _Parser) -> None:
+    _add_data(parser)
     parser.add_argument("model", metavar="MODEL", nargs="?", help="file to write (default: DATA.model)")
-    _add_problem(parser)
+    _add_problem(parser, list(TASKS), cost=True)
     _add_solver(parser)
-    add_options(parser)
-    _add_limits(parser)
-    _add_output(parser)
+    _add_kernel(parser)
+    add = parser.add_argument_group("limits").add_argument
+    add("--max-time", metavar="S", type=_positive, help="stop after S seconds of training")
+    memory = "private memory of the process, as 300MB or 2GB; rows stay on disk. Of --task kernel: for kernel values"
+    add("--memory", metavar="SIZE", help=memory)
+    add("--checkpoint", metavar="FILE", help="written while training; the same command resumes from it")
+    group = parser.add_argument_group("output")
+    add = group.add_argument
+    add("-v", dest="folds", metavar="FOLDS", type=_folds, help="cross-validate and write no model")
+    add("--format", choices=("cutsvm", "liblinear"), default="cutsvm", help="of MODEL (default: cutsvm)")
+    report = "write an HTML page with certificate, plots and measures (needs matplotlib)"
+    add("--report", metavar="FILE.html", help=report)
+    _add_verbosity(group)
 
 
-def _add_path(commands: argparse._SubParsersAction[_Parser]) -> None:
-    from cutsvm.cli.path import path
-    from cutsvm.cli.path_options import EXAMPLES, add_options
-
-    parser = _command(commands, "path", "fit a path over C; with -v find the best C", EXAMPLES)
-    parser.set_defaults(run=path)
-    parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
-    add_options(parser)
-    _add_problem(parser, [task.name for task in TASKS.values() if task.path is not None], cost=False)
+def _add_path(parser: _Parser) -> None:
+    _add_data(parser)
+    add = parser.add_argument_group("path").add_argument
+    grid = "N values from LOW to HIGH in equal ratios; or several as 0.1,1,10; or how many (default: 10)"
+    add("--Cs", metavar="LOW:HIGH:N", type=_cs, default=10, help=grid)
+    add("--scoring", metavar="S", help="the score of -v: a name of scikit-learn's, as roc_auc")
+    add("--plot", metavar="FILE", help="plot the path: .png, .svg or .pdf")
+    add("--model", metavar="FILE", help="with -v: write the model with the best C")
+    add("--format", choices=("cutsvm", "liblinear"), help="of --model (default: cutsvm)")
+    parser.set_defaults(cost=1.0, checkpoint=None, memory=None, report=None)
+    _add_problem(parser, [task.name for task in TASKS.values() if task.path is not None])
     _add_solver(parser)
     group = parser.add_argument_group("limits and output")
-    group.add_argument(
-        "--max-time", metavar="S", type=_positive, help="stop after S seconds, with the best models so far"
-    )
+    limit = "stop after S seconds, with the best models so far"
+    group.add_argument("--max-time", metavar="S", type=_positive, help=limit)
     group.add_argument("-v", dest="folds", metavar="FOLDS", type=_folds, help="score every C by cross-validation")
     _add_verbosity(group)
 
 
-def _add_problem(parser: _Parser, tasks: Iterable[str] = tuple(TASKS), *, cost: bool = True) -> None:
+def _add_predict(parser: _Parser) -> None:
+    _add_data(parser)
+    parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")
+    parser.add_argument("out", metavar="OUT", nargs="?", help="file for the predictions; -: standard output")
+    parser.add_argument("--scores", action="store_true", help="write decision values in place of labels")
+    _add_reading(parser)
+    _add_verbosity(parser)
+
+
+def _add_convert(parser: _Parser) -> None:
+    add = parser.add_argument
+    add("data", metavar="DATA", help="svmlight file, .csv .tsv .parquet .arrow .feather .npy .npz, store")
+    add("store", metavar="STORE", help="folder to write")
+    add("--also", metavar="FILE", action="append", default=[], help="more svmlight rows (repeatable)")
+    formats = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")
+    add("--format", choices=formats, help="of DATA (default: by its name)")
+    _add_reading(parser)
+    add("--weight", metavar="COLUMN", help="of a table the weights (default: sample_weight, if there)")
+    add("--qid", metavar="COLUMN", help="of a table the queries (default: qid, if there)")
+    add("--float32", action="store_true", help="store values as float32")
+    _add_verbosity(parser)
+
+
+def _add_check(parser: _Parser) -> None:
+    parser.add_argument("data", metavar="DATA", help="svmlight file")
+    parser.add_argument("--json", action="store_true", help="the report as one JSON object")
+
+
+def _add_info(parser: _Parser) -> None:
+    parser.add_argument("model", metavar="MODEL|STORE", help="model file, cutsvm's or LIBLINEAR's, or a store")
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+
+
+def _add_demo(parser: _Parser) -> None:
+    least = partial(_whole, least=100)
+    parser.add_argument("--rows", type=least, default=200_000, help="size of the data (default: 200000)")
+    parser.add_argument("--no-compare", action="store_true", help="do not run scikit-learn's LinearSVC")
+
+
+_COMMANDS = {
+    "train": (_add_train, "train a model", _TRAIN_EXAMPLES),
+    "path": (_add_path, "fit a path over C; with -v find the best C", _PATH_EXAMPLES),
+    "predict": (_add_predict, "predict with a model, and measure its quality", _PREDICT_EXAMPLES),
+    "convert": (_add_convert, "convert data to a store, for data larger than memory", _CONVERT_EXAMPLES),
+    "check": (_add_check, "report on a data file and its bad lines", None),
+    "info": (_add_info, "show what is in a model file or a store", None),
+    "demo": (_add_demo, "train on synthetic data, show the certificate, draw a plot", None),
+}
+
+
+def _add_data(parser: _Parser) -> None:
+    parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
+
+
+def _add_problem(parser: _Parser, tasks: list[str], *, cost: bool = False) -> None:
     group = parser.add_argument_group("problem")
-    group.add_argument(
-        "--task",
-        choices=list(tasks),
-        default="classify",
-        help="what to learn (default: classify); rank uses qid:",
-    )
+    add = group.add_argument
+    task = "what to learn (default: classify); rank uses qid:"
+    add("--task", choices=tasks, default="classify", help=task)
     if cost:
-        group.add_argument("-c", dest="cost", metavar="C", type=_positive, default=1.0, help="cost (default: 1)")
-    group.add_argument(
-        "-e", dest="tol", metavar="TOL", type=_positive, help="relative gap at which to stop (default: 1e-3)"
-    )
+        add("-c", dest="cost", metavar="C", type=_positive, default=1.0, help="cost (default: 1)")
+    add("-e", dest="tol", metavar="TOL", type=_positive, help="relative gap at which to stop (default: 1e-3)")
     bias = "intercept: 1 or no number: regularised as in LIBLINEAR, -1: none (default: not regularised)"
-    group.add_argument("-B", metavar="[B]", dest="bias", help=bias)
+    add("-B", metavar="[B]", dest="bias", help=bias)
     weight = "multiply C by W for the rows of class LABEL (repeatable)"
-    group.add_argument("-wLABEL", metavar="W", dest="weights", action="append", default=[], help=weight)
+    add("-wLABEL", metavar="W", dest="weights", action="append", default=[], help=weight)
     # The two options above are for the help text only: before parsing they are rewritten to these.
-    group.add_argument("--bias", type=_bias, help=argparse.SUPPRESS)
-    group.add_argument("--class-weight", dest="weights", action="append", type=_class_weight, help=argparse.SUPPRESS)
-    group.add_argument("--also", metavar="FILE", action="append", default=[], help="more rows (repeatable)")
-    _add_label(group)
-    _add_base(group)
+    add("--bias", type=_bias, help=argparse.SUPPRESS)
+    add("--class-weight", dest="weights", action="append", type=_class_weight, help=argparse.SUPPRESS)
+    add("--also", metavar="FILE", action="append", default=[], help="more rows (repeatable)")
+    _add_reading(group)
 
 
-def _add_label(group: argparse._ActionsContainer) -> None:
-    group.add_argument(
-        "--label",
-        metavar="COLUMN",
-        help="of a table the labels: a name or a number, -1 is the last (default: label, y, target or class)",
-    )
-
-
-def _add_base(group: argparse._ActionsContainer) -> None:
-    group.add_argument(
-        "--zero-based",
-        choices=("auto", "0", "1"),
-        default="auto",
-        help="do features count from 0? 1: yes, 0: no, from 1 (default: auto)",
-    )
+def _add_reading(group: argparse._ActionsContainer) -> None:
+    label = "of a table the labels: a name or a number, -1 is the last (default: label, y, target or class)"
+    group.add_argument("--label", metavar="COLUMN", help=label)
+    base = "do features count from 0? 1: yes, 0: no, from 1 (default: auto)"
+    group.add_argument("--zero-based", choices=("auto", "0", "1"), default="auto", help=base)
 
 
 def _add_solver(parser: _Parser) -> None:
-    group = parser.add_argument_group("solver")
-    group.add_argument(
-        "--solver",
-        metavar="S",
-        choices=("auto", "ocas", "sifting", "dcd", "cpa", "accpm", "sgd", "isda", "min_norm"),
-        default="auto",
-        help="auto, ocas, sifting, dcd, cpa or accpm; of --task kernel sgd, isda or min_norm (default: auto)",
-    )
-    group.add_argument(
-        "--line-search",
-        choices=("exact", "gca", "gca2", "tca"),
-        help="of ocas and sifting (default: exact)",
-    )
-    group.add_argument("--shards", metavar="P", type=_shards, help="planes per pass: auto or a number")
-    group.add_argument(
-        "--multi-class",
-        metavar="M",
-        choices=("crammer_singer", "ovr"),
-        help="more than two classes: crammer_singer (all in one problem, the default) or ovr (each against the rest)",
-    )
-    group.add_argument("--n-jobs", metavar="N", type=_jobs, default=-1, help="threads; -1: all cores (default: -1)")
+    add = parser.add_argument_group("solver").add_argument
+    solvers = list(dict.fromkeys(name for task in TASKS.values() for name in task.solvers))
+    solver = "auto, ocas, sifting, dcd, cpa or accpm; of --task kernel sgd, isda or min_norm (default: auto)"
+    add("--solver", metavar="S", choices=solvers, default="auto", help=solver)
+    add("--line-search", choices=("exact", "gca", "gca2", "tca"), help="of ocas and sifting (default: exact)")
+    add("--shards", metavar="P", type=_shards, help="planes per pass: auto or a number")
+    joint = "more than two classes: crammer_singer (all in one problem, the default) or ovr (each against the rest)"
+    add("--multi-class", metavar="M", choices=("crammer_singer", "ovr"), help=joint)
+    add("--n-jobs", metavar="N", type=_jobs, default=-1, help="threads; -1: all cores (default: -1)")
 
 
-def _add_limits(parser: _Parser) -> None:
-    group = parser.add_argument_group("limits")
-    group.add_argument("--max-time", metavar="S", type=_positive, help="stop after S seconds of training")
-    group.add_argument(
-        "--memory",
-        metavar="SIZE",
-        help="private memory of the process, as 300MB or 2GB; rows stay on disk. Of --task kernel: for kernel values",
-    )
-    group.add_argument("--checkpoint", metavar="FILE", help="written while training; the same command resumes from it")
-
-
-def _add_output(parser: _Parser) -> None:
-    group = parser.add_argument_group("output")
-    group.add_argument("-v", dest="folds", metavar="FOLDS", type=_folds, help="cross-validate and write no model")
-    group.add_argument("--format", choices=("cutsvm", "liblinear"), default="cutsvm", help="of MODEL (default: cutsvm)")
-    group.add_argument(
-        "--report",
-        metavar="FILE.html",
-        help="write an HTML page with certificate, plots and measures (needs matplotlib)",
-    )
-    _add_verbosity(group)
+def _add_kernel(parser: _Parser) -> None:
+    """The options that only `--task kernel` has; the estimator checks their values."""
+    add = parser.add_argument_group("kernel machines (--task kernel)").add_argument
+    # A precomputed kernel has no rows that a file could hold.
+    add("--kernel", choices=("rbf", "poly", "linear"), help="(default: rbf)")
+    scale = "of rbf and poly: a number, scale or auto (default: scale, 1 / (features * variance))"
+    add("--gamma", metavar="G", type=_value, help=scale)
+    add("--degree", metavar="D", type=_value, help="of poly (default: 3)")
+    add("--coef0", metavar="A", type=_value, help="of poly (default: 0)")
+    cycles = "of sgd: cycles over the rows, and no more (default: auto, until the gap is -e)"
+    add("--epochs", metavar="N", type=_value, help=cycles)
+    mean = "of sgd: the share of its last steps whose mean is the model (default: 0.5)"
+    add("--average", metavar="S", type=_value, help=mean)
+    add("--seed", metavar="N", type=_value, help="of sgd: for the order of the rows (default: 0)")
 
 
 def _add_verbosity(group: argparse._ActionsContainer) -> None:
@@ -260,74 +276,17 @@ def _add_verbosity(group: argparse._ActionsContainer) -> None:
     group.add_argument("-q", dest="quiet", action="store_true", help="quiet: print errors and results only")
 
 
-def _add_predict(commands: argparse._SubParsersAction[_Parser]) -> None:
-    from cutsvm.cli.predict import predict
-
-    parser = _command(commands, "predict", "predict with a model, and measure its quality", _PREDICT_EXAMPLES)
-    parser.set_defaults(run=predict)
-    parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
-    parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")
-    parser.add_argument("out", metavar="OUT", nargs="?", help="file for the predictions; -: standard output")
-    parser.add_argument("--scores", action="store_true", help="write decision values in place of labels")
-    _add_label(parser)
-    _add_base(parser)
-    _add_verbosity(parser)
-
-
-def _add_convert(commands: argparse._SubParsersAction[_Parser]) -> None:
-    from cutsvm.cli.convert import convert
-
-    parser = _command(commands, "convert", "convert data to a store, for data larger than memory", _CONVERT_EXAMPLES)
-    parser.set_defaults(run=convert)
-    parser.add_argument(
-        "data", metavar="DATA", help="svmlight file, .csv .tsv .parquet .arrow .feather .npy .npz, store"
-    )
-    parser.add_argument("store", metavar="STORE", help="folder to write")
-    parser.add_argument("--also", metavar="FILE", action="append", default=[], help="more svmlight rows (repeatable)")
-    formats = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")
-    parser.add_argument("--format", choices=formats, help="of DATA (default: by its name)")
-    _add_label(parser)
-    parser.add_argument("--weight", metavar="COLUMN", help="of a table the weights (default: sample_weight, if there)")
-    parser.add_argument("--qid", metavar="COLUMN", help="of a table the queries (default: qid, if there)")
-    parser.add_argument("--float32", action="store_true", help="store values as float32")
-    _add_base(parser)
-    _add_verbosity(parser)
-
-
-def _add_check(commands: argparse._SubParsersAction[_Parser]) -> None:
-    from cutsvm.cli.check import check
-
-    parser = _command(commands, "check", "report on a data file and its bad lines")
-    parser.set_defaults(run=check)
-    parser.add_argument("data", metavar="DATA", help="svmlight file")
-    parser.add_argument("--json", action="store_true", help="the report as one JSON object")
-
-
-def _add_info(commands: argparse._SubParsersAction[_Parser]) -> None:
-    from cutsvm.cli.info import info
-
-    parser = _command(commands, "info", "show what is in a model file or a store")
-    parser.set_defaults(run=info)
-    parser.add_argument("model", metavar="MODEL|STORE", help="model file, cutsvm's or LIBLINEAR's, or a store")
-    parser.add_argument("--json", action="store_true", help="as one JSON object")
-
-
-def _add_demo(commands: argparse._SubParsersAction[_Parser]) -> None:
-    from cutsvm.cli.demo import demo
-
-    parser = _command(commands, "demo", "train on synthetic data, show the certificate, draw a plot")
-    parser.set_defaults(run=demo)
-    parser.add_argument("--rows", type=_rows, default=200_000, help="size of the data (default: 200000)")
-    parser.add_argument("--no-compare", action="store_true", help="do not run scikit-learn's LinearSVC")
-
-
-def _positive(text: str) -> float:
+def _float(text: str) -> float:
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = math.nan
+        return math.nan
+
+
+def _positive(text: str, expected: str = "a positive number,") -> float:
+    value = _float(text)
     if not (math.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"expected a positive number, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected {expected} got {text!r}")
     return value
 
 
@@ -337,12 +296,7 @@ def _whole(text: str, least: int) -> int:
     return int(text)
 
 
-def _folds(text: str) -> int:
-    return _whole(text, 2)
-
-
-def _rows(text: str) -> int:
-    return _whole(text, 100)
+_folds = partial(_whole, least=2)
 
 
 def _shards(text: str) -> int | str:
@@ -355,12 +309,19 @@ def _jobs(text: str) -> int:
     return _whole(text, -1)
 
 
+def _value(text: str) -> int | float | str:
+    """A whole number, another number, or the word itself."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
 def _bias(text: str) -> int:
     """1: regularised intercept, -1: none."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = _float(text)
     if value == 1 or value < 0:
         return 1 if value == 1 else -1
     raise argparse.ArgumentTypeError(f"expected 1 (regularised intercept) or -1 (none), got {text!r}")
@@ -369,10 +330,28 @@ def _bias(text: str) -> int:
 def _class_weight(text: str) -> tuple[float, float]:
     """LABEL=W"""
     label, _, weight = text.rpartition("=")
-    try:
-        number = float(label)
-    except ValueError:
-        number = math.nan
+    number = _float(label)
     if not math.isfinite(number):
         raise argparse.ArgumentTypeError(f"expected a number as label, got {label!r}")
     return number, _positive(weight)
+
+
+def _cs(text: str) -> int | list[float]:
+    """LOW:HIGH:N, some values of C, or their number."""
+    if re.fullmatch(r"\d{1,4}", text) and int(text) > 0:
+        return int(text)
+    number = partial(_positive, expected="LOW:HIGH:N, numbers above 0 as 0.1,1,10, or how many;")
+    if text.count(":") == 2:
+        low, high, many = text.split(":")
+        ends = [number(low), number(high)]
+        if not re.fullmatch(r"\d{1,4}", many) or int(many) < 2:
+            raise argparse.ArgumentTypeError(f"expected LOW:HIGH:N with N at least 2, got {text!r}")
+        if not ends[0] < ends[1]:
+            raise argparse.ArgumentTypeError(f"expected LOW below HIGH, got {text!r}")
+        steps = int(many) - 1
+        ratio = math.log(ends[1] / ends[0]) / steps
+        return [float(f"{ends[0] * math.exp(k * ratio):.12g}") for k in range(steps + 1)]
+    values = [number(word) for word in text.split(",")]
+    if not all(before < after for before, after in pairwise(values)):
+        raise argparse.ArgumentTypeError(f"expected each C once, in rising order, got {text!r}")
+    return values

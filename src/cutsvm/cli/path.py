@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import io
-import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from sklearn.model_selection import StratifiedKFold
 
 from cutsvm._utils.types import Array
 from cutsvm.cli.chart import bar_chart
-from cutsvm.cli.data import as_labels, check_output, read_rows, zero_based
-from cutsvm.cli.messages import CommandError, Messages, as_command_error, collected_warnings, print_json, print_result
+from cutsvm.cli.data import as_labels, check_picture, read_rows, write_figure, zero_based
+from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 from cutsvm.cli.tasks import build_estimator, class_weight, validate_options
 from cutsvm.cli.train import check_format, check_model_output, describe_data, write_model
 from cutsvm.display.summary import total_passes
+from cutsvm.estimators._path_cv import Chooser
+from cutsvm.io.dataset import Dataset
 from cutsvm.io.models.tasks import load
-
-if TYPE_CHECKING:
-    from cutsvm.estimators._path_cv import Chooser
-    from cutsvm.io.dataset import Dataset
 
 __all__ = ["path"]
 
@@ -34,7 +30,7 @@ def path(options: argparse.Namespace) -> int:
     validate_options(options)
     inputs = [options.data, *options.also]
     if options.plot is not None:
-        _check_plot(options.plot, inputs)
+        check_picture("--plot", options.plot, inputs, (".png", ".svg", ".pdf"))
     if options.model is not None:
         if options.folds is None:
             raise CommandError("--model writes the model with the best C, which -v FOLDS finds: add -v")
@@ -51,10 +47,8 @@ def path(options: argparse.Namespace) -> int:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two or more of them")
     check_format(options, data, classes)
     messages.note(f"{data.source}: {describe_data(options.task, data, classes)}")
-    with as_command_error(options.data), collected_warnings() as caught:
+    with as_command_error(options.data), messages.collecting_warnings():
         models, chooser, seconds = _fit(options, data, y, classes)
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
-        messages.warn(text)
     if options.model is not None and chooser is not None:
         best = models[_place(models, chooser)]
         messages.note(f"model: {write_model(best, options.model, data, options)}")
@@ -81,18 +75,13 @@ def _fit(
     if options.folds is None:
         models = load(options.task.path)(data.X, y, Cs=options.Cs, **extra, **params)
         return list(models), None, time.perf_counter() - began
-    chooser = load(options.task.cv_estimator)(options.Cs, cv=_folds(options, data), scoring=options.scoring, **params)
+    # The folds of `train -v`: shuffled with a fixed seed; queries stay whole.
+    cv: Any = options.folds
+    if not options.task.has_queries:
+        cv = StratifiedKFold(n_splits=options.folds, shuffle=True, random_state=0)
+    chooser = load(options.task.cv_estimator)(options.Cs, cv=cv, scoring=options.scoring, **params)
     chooser.fit(data.X, y, **extra)
     return chooser.path_, chooser, time.perf_counter() - began
-
-
-def _folds(options: argparse.Namespace, data: Dataset) -> Any:
-    """The folds of `train -v`: shuffled with a fixed seed; queries stay whole."""
-    from sklearn.model_selection import StratifiedKFold
-
-    if options.task.has_queries:
-        return options.folds
-    return StratifiedKFold(n_splits=options.folds, shuffle=True, random_state=0)
 
 
 def _norm(model: Any) -> float:
@@ -112,18 +101,13 @@ def _show(options: argparse.Namespace, models: list[Any], chooser: Chooser | Non
         numbers = f"{model.gap_:8.1e}  {_norm(model):10.4g}  {model.objective_:12.6g}  {total_passes(model):6g}"
         print_result(f"{'*' if chosen else ' '} {model.C:10.4g}{mean}  {numbers}")
     print_result("")
-    for line in _chart(models, chooser):
-        print_result(line)
+    print_result("\n".join(_chart(models, chooser)))
     worst = max(model.gap_ for model in models)
     what = f"{len(models)} C" + ("" if chooser is None else f" in {len(chooser.scores_)} folds and on all rows")
     print_result(f"{what}: every gap at most {worst:.1e}, {seconds:.2f} s")
     if chooser is not None:
-        edge = " (at the end of the range: try a wider one)" if chooser.C_ in _ends(models) else ""
+        edge = " (at the end of the range: try a wider one)" if chooser.C_ in (models[0].C, models[-1].C) else ""
         print_result(f"best: C = {chooser.C_:.6g}{edge}")
-
-
-def _ends(models: list[Any]) -> tuple[float, float]:
-    return models[0].C, models[-1].C
 
 
 def _place(models: list[Any], chooser: Chooser) -> int:
@@ -161,28 +145,13 @@ def _json_fields(
     return {**facts, "Cs": [model.C for model in models], **chosen, **numbers, **more, "seconds": seconds}
 
 
-def _check_plot(target: str, inputs: list[str]) -> None:
-    """Refuse, before the work, a picture that cannot be drawn or written."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise CommandError("--plot needs matplotlib: pip install 'cutsvm[plot]'")
-    if os.path.splitext(target)[1].lower() not in (".png", ".svg", ".pdf"):
-        raise CommandError(f"--plot {target}: expected a name that ends in .png, .svg or .pdf")
-    check_output(target, inputs)
-
-
 def _draw(options: argparse.Namespace, models: list[Any], chooser: Chooser | None) -> None:
     from matplotlib.figure import Figure
 
-    from cutsvm.io.atomic import write_atomically
     from cutsvm.plotting import PathDisplay
 
     figure = Figure(figsize=(7.2, 6.4), layout="constrained", dpi=150)  # without pyplot: it needs no window system
     axes = figure.subplots(2 if chooser is None else 3, 1, sharex=True)
     PathDisplay.from_estimator(models if chooser is None else chooser, ax=axes, score_name=_score_name(options))
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=os.path.splitext(options.plot)[1][1:].lower())
-    try:
-        write_atomically(options.plot, [buffer.getvalue()])
-    except OSError as error:
-        raise CommandError(f"cannot write {options.plot}: {error.strerror}", 1) from error
+    write_figure(options.plot, figure)
     Messages(quiet=options.quiet).note(f"picture: {options.plot}")

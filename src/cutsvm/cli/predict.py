@@ -5,17 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
-from cutsvm.cli.data import check_input, check_output, read_for_model, zero_based
+from cutsvm.cli.data import check_input, check_output, read_for_model, write_output, zero_based
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
-
-if TYPE_CHECKING:
-    from cutsvm.io.models.tasks import Evaluation
+from cutsvm.io.models.model_file import load_model
+from cutsvm.io.models.tasks import TASKS
 
 __all__ = ["predict"]
 
@@ -24,9 +23,6 @@ _LINES_PER_PIECE = 8192
 
 def predict(options: argparse.Namespace) -> int:
     """Read the model and the rows, predict, and compare with the labels."""
-    from cutsvm.io.models.model_file import load_model
-    from cutsvm.io.models.tasks import TASKS
-
     messages = Messages(quiet=options.quiet)
     _check_output(options)
     check_input(options.model)
@@ -42,9 +38,17 @@ def predict(options: argparse.Namespace) -> int:
         quality = task.measure.evaluate(model.estimator, data, None if as_scores else predicted)
     for text in quality.warnings:
         messages.warn(text)
-    if options.out is not None:
-        _write(options.out, _score_lines(predicted) if as_scores else _label_lines(predicted))
-    _print_quality(options, quality, len(data.y), data.ignored)
+    lines = _lines(predicted, as_scores)
+    if options.out == "-":
+        for piece in lines:
+            sys.stdout.write(piece.decode("utf-8"))
+    elif options.out is not None:
+        write_output(options.out, lines, "the predictions to ")
+    if options.json:
+        files = {"data": options.data, "model": options.model, "out": options.out}
+        print_json({**quality.fields, "rows": len(data.y), "ignored": data.ignored, **files})
+    elif quality.text is not None and not options.quiet:
+        (messages.note if options.out == "-" else print_result)(quality.text)
     return 0
 
 
@@ -57,47 +61,15 @@ def _check_output(options: argparse.Namespace) -> None:
         check_output(options.out, [options.data, options.model])
 
 
-def _label_lines(predicted: Array) -> Iterator[bytes]:
-    """One label a line, whole numbers as 1 and not as 1.0."""
-    for start in range(0, len(predicted), _LINES_PER_PIECE):
-        part = predicted[start : start + _LINES_PER_PIECE].tolist()
-        yield "".join(f"{_label(value)}\n" for value in part).encode("utf-8", "backslashreplace")
+def _lines(predicted: Array, as_scores: bool) -> Iterator[bytes]:
+    """One label a line, whole numbers as 1 and not as 1.0; or one line of scores a row, exact to the last bit."""
+    rows = predicted.reshape(len(predicted), -1) if as_scores else predicted
+    for start in range(0, len(rows), _LINES_PER_PIECE):
+        part = rows[start : start + _LINES_PER_PIECE].tolist()
+        lines = (" ".join(map(repr, row)) if as_scores else _label(row) for row in part)
+        yield "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
 
 
 def _label(value: Any) -> str:
     # A text may hold a line break or an escape sequence for the terminal.
     return str(int(value)) if isinstance(value, float) and value.is_integer() else printable(str(value))
-
-
-def _score_lines(scores: Array) -> Iterator[bytes]:
-    """One line of decision values a row, exact to the last bit."""
-    rows = scores.reshape(len(scores), -1)
-    for start in range(0, len(rows), _LINES_PER_PIECE):
-        part = rows[start : start + _LINES_PER_PIECE].tolist()
-        yield "".join(" ".join(map(repr, row)) + "\n" for row in part).encode("ascii")
-
-
-def _write(out: str, lines: Iterator[bytes]) -> None:
-    from cutsvm.io.atomic import write_atomically
-
-    if out == "-":
-        for piece in lines:
-            sys.stdout.write(piece.decode("utf-8"))
-        return
-    try:
-        write_atomically(out, lines)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise CommandError(f"cannot write the predictions to {out}: {error.strerror}", 1) from error
-
-
-def _print_quality(options: argparse.Namespace, quality: Evaluation, rows: int, ignored: int) -> None:
-    if options.json:
-        files = {"data": options.data, "model": options.model, "out": options.out}
-        print_json({**quality.fields, "rows": rows, "ignored": ignored, **files})
-    elif quality.text is not None and not options.quiet:
-        if options.out == "-":
-            Messages(quiet=False).note(quality.text)
-        else:
-            print_result(quality.text)

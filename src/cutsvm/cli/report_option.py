@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from cutsvm.cli.data import as_labels, check_output
+from cutsvm.cli.data import as_labels, check_picture
 from cutsvm.cli.messages import CommandError, Messages, as_command_error
-from cutsvm.io.dataset import StoredDataset
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cutsvm.estimators._base import Certified
-    from cutsvm.io.dataset import Dataset
+from cutsvm.display.report import write_report as write
+from cutsvm.display.report.context import Origin
+from cutsvm.estimators._base import Certified
+from cutsvm.io.dataset import Dataset, StoredDataset
 
 __all__ = ["check_report", "write_report"]
 
@@ -31,22 +28,14 @@ def check_report(options: argparse.Namespace, target: str, inputs: list[str]) ->
     """Refuse, before the work, a report that cannot be drawn or written."""
     if options.folds is not None:
         raise CommandError("--report is of one model, -v writes none: leave one of them out")
-    if importlib.util.find_spec("matplotlib") is None:
-        raise CommandError("--report needs matplotlib: pip install 'cutsvm[plot]'")
-    # The suffix keeps a data file from being overwritten.
-    if os.path.splitext(options.report)[1].lower() not in (".html", ".htm"):
-        raise CommandError(f"--report {options.report}: expected a name that ends in .html")
+    check_picture("--report", options.report, inputs, (".html", ".htm"))
     for name, other in (("MODEL", target), ("--checkpoint", options.checkpoint)):
         if other is not None and os.path.realpath(options.report) == os.path.realpath(other):
             raise CommandError(f"{options.report}: {name} and --report are one file, expected two")
-    check_output(options.report, inputs)
 
 
 def write_report(options: argparse.Namespace, estimator: Certified, data: Dataset, model: str, seconds: float) -> bool:
     """Write the page and return whether that succeeded. A failure is only reported: the model is already written."""
-    from cutsvm.display.report import write_report as write
-    from cutsvm.display.report.context import Origin
-
     on_disk = isinstance(data, StoredDataset) and not data.loaded
     origin = Origin(
         command=shlex.join(["cutsvm", *options.words]),

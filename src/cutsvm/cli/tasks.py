@@ -1,4 +1,4 @@
-"""Options of the command line against the task: which of them apply, and the estimator that they make."""
+"""The options that apply to a task, and the estimator that they make."""
 
 from __future__ import annotations
 
@@ -6,24 +6,16 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cutsvm._utils import validation
 from cutsvm._utils.types import Array
-from cutsvm.cli import kernel_task
 from cutsvm.cli.messages import CommandError, as_command_error
 from cutsvm.io.models.tasks import TASKS
 
 __all__ = ["build_estimator", "class_weight", "validate_options"]
 
-# Options that not every task has: their names in the namespace, and on the command line.
-_FLAGS = {
-    "bias": "-B",
-    "weights": "-wLABEL",
-    "multi_class": "--multi-class",
-    "line_search": "--line-search",
-    "shards": "--shards",
-    "checkpoint": "--checkpoint",
-    "memory": "--memory",
-    **{name: f"--{name}" for name in kernel_task.OPTIONS},
-}
+# Options of kernels and of their solver, and those that have them.
+_KERNEL_OPTIONS = {"gamma": ("rbf", "poly"), "degree": ("poly",), "coef0": ("poly",)}
+_KERNEL_OPTIONS |= dict.fromkeys(("epochs", "average", "seed"), ("sgd",))
 # Options of solvers, and the solvers that have them.
 _SOLVER_OPTIONS = {"line_search": ("auto", "ocas", "sifting"), "shards": ("auto", "ocas", "sifting", "cpa")}
 
@@ -31,22 +23,43 @@ _SOLVER_OPTIONS = {"line_search": ("auto", "ocas", "sifting"), "shards": ("auto"
 def validate_options(options: argparse.Namespace) -> None:
     """Refuse, before any data are read, options that the task or the solver does not have."""
     task = options.task
-    for name, flag in _FLAGS.items():
-        if _given(options, name) and name not in task.options:
+    for name in sorted(frozenset().union(*(other.options for other in TASKS.values())) - task.options):
+        if _given(options, name):
             takers = [other.name for other in TASKS.values() if name in other.options]
-            raise CommandError(f"{flag} applies to --task {_listed(takers)}, not to {task}")
+            raise CommandError(f"{_flag(name)} applies to --task {_listed(takers)}, not to {task}")
     if options.solver not in task.solvers:
         raise CommandError(
             f"--solver {options.solver} is not available for --task {task}: expected {_listed(task.solvers, 'or')}"
         )
     if task.has_kernel:
-        kernel_task.check_options(options)
+        _check_kernel_options(options)
         with as_command_error():
             build_estimator(options)._check_params()
         return
     for name, solvers in _SOLVER_OPTIONS.items():
         if _given(options, name) and options.solver not in solvers:
-            raise CommandError(f"{_FLAGS[name]} applies to --solver {_listed(solvers[1:])}, not to {options.solver}")
+            raise CommandError(f"{_flag(name)} applies to --solver {_listed(solvers[1:])}, not to {options.solver}")
+
+
+def _check_kernel_options(options: argparse.Namespace) -> None:
+    """Refuse options that the kernel or the solver does not have, and a seed out of range."""
+    kernel, solver = options.kernel or "rbf", "sgd" if options.solver == "auto" else options.solver
+    for name, takers in _KERNEL_OPTIONS.items():
+        if getattr(options, name) is not None and not {kernel, solver} & set(takers):
+            kind, own = ("--solver", solver) if "sgd" in takers else ("--kernel", kernel)
+            raise CommandError(f"--{name} applies to {kind} {' and '.join(takers)}, not to {own}")
+    if options.tol is not None and solver == "sgd" and options.epochs not in (None, "auto"):
+        raise CommandError(f"-e and --epochs {options.epochs}: sgd ends after its epochs at any gap, leave one out")
+    if options.seed is not None:
+        with as_command_error():
+            validation.whole("seed", options.seed, least=0)
+        if options.seed >= 2**32:
+            raise CommandError(f"seed={options.seed}: expected a whole number below 2^32")
+
+
+def _flag(name: str) -> str:
+    """The option of this name in the namespace, as it is typed."""
+    return {"bias": "-B", "weights": "-wLABEL"}.get(name, f"--{name.replace('_', '-')}")
 
 
 def _given(options: argparse.Namespace, name: str) -> bool:
@@ -68,8 +81,9 @@ def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, floa
         "n_jobs": options.n_jobs,
         "memory_limit": options.memory,
         "checkpoint": options.checkpoint,
-        **kernel_task.parameters(options),
+        **{name: getattr(options, name, None) for name in ("kernel", *_KERNEL_OPTIONS)},
     }
+    params["random_state"] = params.pop("seed")
     if options.bias is not None:
         params |= {"fit_intercept": options.bias != -1, "intercept": "regularized"}
     given = {name: value for name, value in params.items() if value is not None}

@@ -7,34 +7,30 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from cutsvm._utils.memory import parse_limit
 from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
 from cutsvm.cli.data import as_labels, check_input, check_output, read_rows, zero_based
-from cutsvm.cli.kernel_task import machine_facts
-from cutsvm.cli.messages import (
-    CommandError,
-    Messages,
-    as_command_error,
-    certificate,
-    collected_warnings,
-    print_json,
-    print_result,
-)
+from cutsvm.cli.info import machine_facts
+from cutsvm.cli.messages import CommandError, Messages, as_command_error, certificate, print_json, print_result
 from cutsvm.cli.report_option import check_report, write_report
 from cutsvm.cli.tasks import build_estimator, class_weight, validate_options
+from cutsvm.cli.validate import cross_validate
+from cutsvm.display.callbacks import ProgressBar
 from cutsvm.display.summary import iteration_unit, requested_tol, seconds_before_resume, total_passes
-from cutsvm.io.dataset import StoredDataset
+from cutsvm.driver.checkpoint import check_path
+from cutsvm.estimators._base import Certified
+from cutsvm.io.dataset import Dataset, StoredDataset
+from cutsvm.io.models.liblinear import check_writable
+from cutsvm.io.models.model_file import check_liblinear, is_model_file, save_model
 from cutsvm.io.models.tasks import Task, task_of
-
-if TYPE_CHECKING:
-    from cutsvm.estimators._base import Certified
-    from cutsvm.io.dataset import Dataset
+from cutsvm.io.store.convert import as_store
 
 __all__ = ["check_format", "check_model_output", "describe_data", "fit_with_progress", "train", "write_model"]
 
@@ -67,8 +63,6 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
     messages.note(f"{data.source}: {describe_data(task, data, classes)}, read in {reading:.2f} s")
     estimator = build_estimator(options, class_weight(options, classes))
     if options.folds is not None and y is not None:
-        from cutsvm.cli.validate import cross_validate
-
         return cross_validate(options, estimator, data, y)
     if isinstance(data, StoredDataset) and estimator._trains_from_disk:
         with as_command_error(data.source):
@@ -99,9 +93,6 @@ def _read(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> D
         raise CommandError("--memory is for training, -v has all rows in memory: leave one of them out")
     if len(inputs) > 1:
         raise CommandError("--memory takes one file or store: make a store of several with cutsvm convert --also")
-    from cutsvm._utils.memory import parse_limit
-    from cutsvm.io.store.convert import as_store
-
     check_input(inputs[0], folder=True)
     with as_command_error(inputs[0]):
         parse_limit(options.memory)
@@ -133,8 +124,6 @@ def _check_classes(options: argparse.Namespace, data: Dataset, classes: Array) -
 
 def check_model_output(target: str, inputs: list[str]) -> None:
     """Refuse to overwrite a file that is not a model: it may be data."""
-    from cutsvm.io.models.model_file import is_model_file
-
     check_output(target, inputs)
     with as_command_error(target):
         if os.path.isfile(target) and os.path.getsize(target) > 0 and not is_model_file(target):
@@ -145,8 +134,6 @@ def check_model_output(target: str, inputs: list[str]) -> None:
 
 def _check_checkpoint(options: argparse.Namespace, target: str) -> None:
     """Refuse, before the data are read, a file that cannot be a checkpoint."""
-    from cutsvm.driver.checkpoint import check_path
-
     if options.folds is not None:
         raise CommandError("--checkpoint is for training, -v trains many times: leave one of them out")
     if os.path.realpath(options.checkpoint) == os.path.realpath(target):
@@ -157,9 +144,6 @@ def _check_checkpoint(options: argparse.Namespace, target: str) -> None:
 
 def check_format(options: argparse.Namespace, data: Dataset, classes: Array) -> None:
     """Refuse, before the training, a model that its format cannot hold."""
-    from cutsvm.io.models.liblinear import check_writable
-    from cutsvm.io.models.model_file import check_liblinear
-
     if options.format == "liblinear":
         with as_command_error():
             check_liblinear(options.task)
@@ -179,33 +163,18 @@ def describe_data(task: Task, data: Dataset, classes: Array) -> str:
 
 def fit_with_progress(estimator: Certified, messages: Messages, X: Any, y: Array | None = None) -> float:
     """Fit with a progress bar of the gap, and return the seconds it took."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    from cutsvm.display.callbacks import ProgressBar
-
     began = time.perf_counter()
-    with as_command_error(), collected_warnings() as caught, _forwarded_logs(messages), ProgressBar() as bar:
+    # The certificate says that it did not converge.
+    with messages.collecting_warnings((ConvergenceWarning,)), as_command_error(), messages.forwarded_logs():
         # The bar counts decades of the gap down to the tolerance; a fixed number of epochs has none.
         shown = not messages.quiet and requested_tol(estimator) is not None
-        estimator.set_params(callbacks=[bar] if shown else None).fit(X, y)
-    for warning in caught:
-        # The certificate says that it did not converge.
-        if not issubclass(warning.category, ConvergenceWarning):
-            messages.warn(str(warning.message))
+        with ProgressBar() as bar:
+            estimator.set_params(callbacks=[bar] if shown else None).fit(X, y)
     return time.perf_counter() - began
-
-
-@contextmanager
-def _forwarded_logs(messages: Messages) -> Iterator[None]:
-    """What checkpoints and kernel machines log, as notes."""
-    with messages.forwarding("cutsvm.checkpoint"), messages.forwarding("cutsvm.kernel"):
-        yield
 
 
 def write_model(estimator: Certified, target: str, data: Dataset, options: argparse.Namespace) -> str:
     """Write the model and return its path: `target`, or if that fails a private folder among the temporary files."""
-    from cutsvm.io.models.model_file import save_model
-
     where: dict[str, Any] = {"zero_based": data.zero_based, "feature_ids": data.feature_ids}
     try:
         save_model(estimator, target, format=options.format, **where)

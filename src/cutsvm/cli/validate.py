@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from cutsvm._utils.types import Array
-from cutsvm.cli.messages import (
-    CommandError,
-    Messages,
-    as_command_error,
-    collected_warnings,
-    print_json,
-    print_result,
-)
+from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
+from cutsvm.estimators._base import Certified
 from cutsvm.io.dataset import Dataset
-
-if TYPE_CHECKING:
-    from cutsvm.estimators._base import Certified
 
 __all__ = ["cross_validate"]
 
@@ -29,11 +22,9 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
 
     Prints the accuracy over all rows as LIBLINEAR does; for ranking and ROC area the mean over the folds.
     """
-    from sklearn.base import clone
-
     messages, task = Messages(quiet=options.quiet), options.task
     predicted, gaps, folds = np.empty_like(y), [], []
-    with as_command_error(options.data), collected_warnings() as caught:
+    with as_command_error(options.data), messages.collecting_warnings():
         for number, (train, test) in enumerate(_folds(options, data, y), start=1):
             model = clone(estimator).fit(_subset(data, train).with_labels(y[train]))
             if model.status_.name == "INTERRUPTED":
@@ -49,8 +40,6 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
                 predicted[test] = labels
             messages.note(f"fold {number} of {options.folds}: {folds[-1].text}, gap {gaps[-1]:.1e}")
         result = task.measure.cross_validated(folds, predicted, y)
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
-        messages.warn(text)
     if options.json:
         settings = {"rows": len(y), "folds": options.folds, "gaps": gaps, "C": options.cost, "data": options.data}
         print_json({**result.fields, **settings})
@@ -68,8 +57,6 @@ def _subset(data: Dataset, rows: Array) -> Dataset:
 
 def _folds(options: argparse.Namespace, data: Dataset, y: Array) -> Any:
     """Pairs of training and test rows: queries stay whole, otherwise the folds are stratified by class."""
-    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
-
     if not options.task.has_queries:
         return StratifiedKFold(n_splits=options.folds, shuffle=True, random_state=0).split(data.X, y)
     if data.qid is None:
