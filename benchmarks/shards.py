@@ -15,8 +15,8 @@ from typing import Any
 
 import data
 from cutsvm._utils.threads import count, one_blas_thread
-from cutsvm.driver.path import run
 from cutsvm.driver.records import Stop
+from cutsvm.driver.run import run
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Oracle

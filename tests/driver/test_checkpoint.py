@@ -19,8 +19,8 @@ from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, convert
 from cutsvm.driver import checkpoint
 from cutsvm.driver.checkpoint import Checkpoint, CheckpointSettings
 from cutsvm.driver.fingerprint import Fingerprint
-from cutsvm.driver.path import run
 from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import run
 from cutsvm.io.atomic import temp_path
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Pairwise

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, linear_path
 from cutsvm.driver.records import Status
 from cutsvm.matrix import as_rows
+from cutsvm.problem.certificate import Magnitudes, RowScale, dual_bound, gamma, objective
 from cutsvm.problem.losses import CrammerSinger, Hinge, Pairwise
 from cutsvm.problem.multiclass import MulticlassOracle
-from cutsvm.problem.objective import objective
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.pairs import PairOracle
 from cutsvm.problem.point import Intercept
-from cutsvm.problem.rounding import Magnitudes, RowScale, dual_bound, gamma
-from cutsvm.solvers.progress import Progress
+from cutsvm.solvers.protocol import Progress
 from tests.support.strategies import rng_of, seeds
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

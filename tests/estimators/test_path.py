@@ -12,8 +12,9 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from cutsvm import LinearSVC, RankingSVM, Status, linear_path, ranking_path
-from cutsvm.driver.path import Fit, SplitSettings, fit_path
+from cutsvm.driver.parallel_path import SplitSettings
 from cutsvm.driver.records import Stop
+from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators.path import grid
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from cutsvm._utils import memory
 from cutsvm.matrix import DenseRows, Descent, SparseRows, StackedRows, as_rows
-from cutsvm.matrix.dense import COMPRESSION
+from cutsvm.matrix.arrays import COMPRESSION
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import dcd
 from tests.support.strategies import rng_of, seeds, some_labels, some_rows

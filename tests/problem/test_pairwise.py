@@ -14,7 +14,8 @@ from cutsvm._native import core
 from cutsvm._utils import queries
 from cutsvm.estimators._thresholds import best_thresholds, level_of
 from cutsvm.matrix import as_rows
-from cutsvm.problem.line_search import Exact, by_tangents, tangents
+from cutsvm.problem.line_search import Exact, by_tangents
+from cutsvm.problem.line_search.tangents import TangentSettings
 from cutsvm.problem.losses import Pairwise
 from cutsvm.problem.pairs import PairOracle
 from tests.support.reference import pairwise
@@ -208,9 +209,8 @@ def test_line_and_its_search(seed, n, levels, n_queries, tilt, curvature):
     found = by_tangents(line, tilt, curvature, 1.0)
     best = min(map(h, np.concatenate([np.linspace(0, 4, 81), np.linspace(0, 100, 101)])))
     assert 0.0 <= found <= 100.0 and h(found) <= h(0.0) + 1e-9
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tangents, "FLAT", 0.0)  # it would end at half the slope
-        assert h(by_tangents(line, tilt, curvature, 1.0)) - best <= 0.02 * (h(0.0) - best) + 1e-9
+    nearer = by_tangents(line, tilt, curvature, 1.0, TangentSettings(flat=0.0))  # else it ends at half the slope
+    assert h(nearer) - best <= 0.02 * (h(0.0) - best) + 1e-9
 
 
 def test_line_with_one_score_for_all():

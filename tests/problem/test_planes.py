@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cutsvm.problem.certificate import Magnitudes, RowScale
 from cutsvm.problem.planes import Bundle, Planes
-from cutsvm.problem.rounding import Magnitudes, RowScale
 from tests.support.reduced_problems import class_planes, problem_of
 from tests.support.strategies import rng_of
 

@@ -19,7 +19,6 @@ import numpy as np
 from cutsvm import LinearSVC
 from cutsvm._utils import memory
 from cutsvm._utils.memory import MemorySettings
-from cutsvm.problem.line_search import breakpoints
 from cutsvm.solvers import ACCPM, OCAS
 from cutsvm.solvers.bucketing import bucket_files
 warnings.simplefilter("ignore")
@@ -27,7 +26,7 @@ store, classes, spare = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 fits = [("ocas", "free"), ("cpa", "regularized"), ("auto", "free")]
 if classes == 2:
     fits += [(ACCPM(buckets=2), "free"), (OCAS(buckets=2), "free")]
-breakpoints._MOST, bucket_files.PENDING, bucket_files.PIECE = 1 << 16, 1 << 20, 1 << 20
+bucket_files.PENDING, bucket_files.PIECE = 1 << 20, 1 << 20
 settings = MemorySettings(fixed=spare)
 
 class Limited(LinearSVC):

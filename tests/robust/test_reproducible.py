@@ -53,7 +53,7 @@ def _with_free(free):
 
 
 def test_the_layout_of_rows_does_not_depend_on_free_memory(monkeypatch):
-    rows = cutsvm.matrix.DenseRows(np.eye(cutsvm.matrix.dense.COMPRESSION.min_features))
+    rows = cutsvm.matrix.DenseRows(np.eye(cutsvm.matrix.arrays.COMPRESSION.min_features))
     kinds = []
     for free in (0, 10**12):
         monkeypatch.setattr("os.sysconf", _with_free(free))
@@ -147,10 +147,9 @@ def test_equal_breakpoints_are_not_extracted(monkeypatch):
     for scores in (np.zeros(20_000), np.full(20_000, 1.0), np.full(20_000, -1.0), np.repeat([0.3, 5.0], 10_000)):
         line = Hinge(signed).line(scores.copy())
         expected = breakpoints.lowest(line, 1e-12)
-        with monkeypatch.context() as patch:
-            patch.setattr(breakpoints, "_MOST", 100)
-            patch.setattr(line, "_crossing", counted)
-            assert breakpoints.lowest(line, 1e-12) == pytest.approx(expected, rel=1e-12)
+        monkeypatch.setattr(line, "_crossing", counted)
+        few = breakpoints.LineSearchSettings(most=100)
+        assert breakpoints.lowest(line, 1e-12, few) == pytest.approx(expected, rel=1e-12)
     assert not taken
 
 

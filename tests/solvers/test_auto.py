@@ -59,8 +59,8 @@ def test_mostly_zero_dense_data_become_sparse():
     X[:, 10:] = 0.0
     oracle = oracle_of(X, a)
     context = new_context(Auto(), oracle, [0.001])
-    iterate = next(Auto()(context, 0.001))
-    assert iterate.note.startswith("dcd")
+    next(Auto()(context, 0.001))
+    assert context.note.startswith("dcd")
     assert isinstance(context.oracle.matrix, SparseRows)
     assert context.oracle.matrix.entries == 60_000
 

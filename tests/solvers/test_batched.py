@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutsvm._utils.timing import clock
-from cutsvm.driver.path import Fit, fit_path
 from cutsvm.driver.records import Stop
+from cutsvm.driver.run import Fit, fit_path
 from cutsvm.solvers import OCAS, Sifting
 from cutsvm.solvers.batched import BatchSettings, presolve_batched
 from cutsvm.solvers.protocol import FitContext

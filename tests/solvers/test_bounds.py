@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutsvm.driver.path import run
 from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import run
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Oracle

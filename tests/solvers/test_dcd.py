@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cutsvm.driver.path import run
 from cutsvm.driver.records import Status, Stop
-from cutsvm.driver.run import run_at
+from cutsvm.driver.run import run, run_at
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge, Pairwise
 from cutsvm.problem.oracle import Oracle

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import LinearSVC as SklearnLinearSVC
 
 from cutsvm import LinearSVC
-from cutsvm.driver.path import run
 from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import run
 from cutsvm.problem.losses import CrammerSinger
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
 from cutsvm.solvers.sifting.full_pass import HeldPass

@@ -5,11 +5,11 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from cutsvm.driver.path import run
 from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import run
 from cutsvm.problem.line_search import SEARCHES, Exact
 from cutsvm.solvers import OCAS
-from cutsvm.solvers._common import best_step, objective
+from cutsvm.solvers.cutting_planes import best_step, objective
 from tests.support.problems import iterates, long_data, oracle_of, some_problem
 from tests.support.reference import svm
 from tests.support.strategies import rng_of

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutsvm.driver.path import run
 from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import run
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Pairwise
 from cutsvm.problem.pairs import PairOracle

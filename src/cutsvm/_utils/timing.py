@@ -49,26 +49,35 @@ def clock(before: Mapping[str, float] | None = None) -> Iterator[Clock]:
         _current.reset(token)
 
 
-def timed(phase: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorator: the seconds of each call go to `phase` of the clock that is running, if one is."""
+class timed:  # noqa: N801  # used like a function
+    """`with timed(phase):` the seconds of the block go to `phase` of the clock that is running, if one is.
 
-    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+    `@timed(phase)` does so for a function. A timed block within another counts for its own phase only.
+    """
+
+    def __init__(self, phase: str) -> None:
+        self.phase = phase
+
+    def __enter__(self) -> None:
+        self.running = running = _current.get()
+        if running is not None:
+            self.before, running.inner = running.inner, 0.0
+            self.began = perf_counter()
+
+    def __exit__(self, *error: object) -> None:
+        running = self.running
+        if running is not None:
+            seconds = perf_counter() - self.began
+            running.spent[self.phase] += seconds - running.inner
+            running.inner = self.before + seconds
+
+    def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            running = _current.get()
-            if running is None:
+            with timed(self.phase):
                 return function(*args, **kwargs)
-            began, before, running.inner = perf_counter(), running.inner, 0.0
-            try:
-                return function(*args, **kwargs)
-            finally:
-                seconds = perf_counter() - began
-                running.spent[phase] += seconds - running.inner  # each second counts once
-                running.inner = before + seconds
 
         return call
-
-    return decorate
 
 
 def count(what: str, by: int = 1) -> None:

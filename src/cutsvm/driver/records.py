@@ -10,13 +10,13 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.timing import PHASES, Clock
 from cutsvm._utils.types import Vector
+from cutsvm.problem.certificate import relative_gap
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.protocol import Iterate
 
-__all__ = ["Callback", "Observer", "Record", "Result", "Status", "Stop", "record_of"]
+__all__ = ["Callback", "Observer", "Record", "Result", "Status", "Stop", "record_of", "relative_gap"]
 
 
 class Status(Enum):
@@ -71,7 +71,7 @@ class Record:
         return dict(vars(self))
 
 
-def record_of(iterate: Iterate, iteration: int, time: Clock, tol: float, label: str) -> Record:
+def record_of(iterate: Iterate, iteration: int, time: Clock, tol: float, label: str, note: str) -> Record:
     return Record(
         iteration=iteration,
         seconds=time.seconds,
@@ -84,7 +84,7 @@ def record_of(iterate: Iterate, iteration: int, time: Clock, tol: float, label: 
         tol=tol,
         step=iterate.step,
         label=label,
-        note=iterate.note,
+        note=note,
         rows_read=time.counts["rows_read"],
         rows_written=time.counts["rows_written"],
         **{f"seconds_{phase}": time.spent[phase] for phase in PHASES},

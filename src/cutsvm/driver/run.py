@@ -1,29 +1,109 @@
-"""Runs a solver under a stopping rule and callbacks, and returns a result. It knows nothing of algorithms."""
+"""Runs a solver at one C or at several, under a stopping rule and callbacks. It knows nothing of algorithms.
+
+One C is a path of length one; what a path keeps from one C for the next is in `cutsvm.solvers.path`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.timing import clock
 from cutsvm._utils.types import Vector
+from cutsvm.driver.parallel_path import SplitSettings, fit_in_two_parts
 from cutsvm.driver.records import Callback, Observer, Record, Result, Status, Stop, record_of
-from cutsvm.problem.objective import refined
+from cutsvm.matrix import CompressionSettings
+from cutsvm.problem.certificate import Objective, refined, relative_gap
 from cutsvm.problem.oracle import Oracle
-from cutsvm.problem.point import Objective
 from cutsvm.solvers.path import iterates_at
-from cutsvm.solvers.progress import Progress, resume_from
-from cutsvm.solvers.protocol import FitContext, Iterate, Solver
+from cutsvm.solvers.protocol import FitContext, Iterate, Progress, Solver, new_context, resume_from
 
 if TYPE_CHECKING:
-    from cutsvm.driver.checkpoint import Part, State
+    from cutsvm.driver.checkpoint import Checkpoint, Part, State
+    from cutsvm.driver.warm_start import Slot
 
-__all__ = ["Judge", "run_at"]
+__all__ = ["Fit", "Judge", "fit_path", "run", "run_at"]
+
+SPLIT = SplitSettings()
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a fit is run with, besides its data: stopping rule, callbacks, and what it goes on from.
+
+    label: of the problem, among those of one estimator. start: a w to begin at. warm_start: what an earlier fit has
+    left is used, and what this one knows is left for the next.
+    """
+
+    stop: Stop
+    callbacks: Sequence[Callback] = ()
+    label: str = ""
+    start: Vector | None = None
+    checkpoint: Checkpoint | None = None
+    warm_start: Slot | None = None
+
+
+def run(
+    solver: Solver,
+    oracle: Oracle,
+    C: float,
+    stop: Stop,
+    callbacks: Sequence[Callback] = (),
+    *,
+    start: Vector | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Result:
+    """The fit at one C."""
+    return fit_path(solver, oracle, [C], Fit(stop, callbacks, "", start, checkpoint))[0][0]
+
+
+def fit_path(
+    solver: Solver, oracle: Oracle, Cs: Sequence[float], fit: Fit, split: SplitSettings | None = SPLIT
+) -> tuple[list[Result], Oracle]:
+    """One result for each C, in their order; and the oracle as a solver has left it, maybe with a faster matrix.
+
+    The limit on time is for all C together. If the path is cut short, the C that are left have the best that is known
+    for them, with its gap. split: where a path is fitted in two parts; None: nowhere.
+    """
+    if split and len(Cs) >= split.many_values and oracle.matrix.entries >= split.entries:
+        if oracle.supports.dual and oracle.whole and fit.warm_start is None:
+            oracle = oracle.with_fast_matrix(CompressionSettings(min_features=split.min_features))
+
+            def fit_part(part: Oracle, Cs: Sequence[float], callback: Callback) -> list[Result]:
+                return fit_path(solver, part, Cs, replace(fit, callbacks=[callback]), split=None)[0]
+
+            return fit_in_two_parts(fit_part, oracle, Cs, fit.callbacks, split), oracle
+    if fit.checkpoint is not None and len(Cs) > 1:
+        raise ValueError("checkpoint: it is for a fit with one C")
+    context = new_context(solver, oracle, Cs, fit.stop.tol)
+    part = None
+    if fit.checkpoint is not None:
+        context.start = fit.start
+        part = fit.checkpoint.part(fit.label, context, Cs[0])
+    elif fit.warm_start is not None:
+        fit.warm_start.restore(context)
+        if fit.start is not None:
+            context.evaluate(fit.start)
+    elif fit.start is not None:
+        if len(Cs) > 1:
+            context.evaluate(fit.start)
+        context.start = fit.start
+    results: dict[float, Result] = {}
+    stop = fit.stop
+    for C in context.Cs:
+        result = run_at(solver, context, C, stop, fit.callbacks, label=fit.label, part=part)
+        if result.status.ends_all:
+            stop = replace(stop, max_time=0.0)
+        results[C] = result
+        if len(Cs) > 1:
+            context.know(result.w, result.loss)
+    if fit.warm_start is not None and fit.checkpoint is None:
+        fit.warm_start.keep(context)
+    return [results[C] for C in Cs], context.oracle
 
 
 def run_at(
@@ -49,7 +129,7 @@ def run_at(
     status: Status | None = None
     # Overflow is seen in the objective, and then it is an error.
     with clock(None if saved is None else saved.record) as time, np.errstate(over="ignore", invalid="ignore"):
-        iterates = iterates_at(solver, context, C)
+        iterates = iterates_at(solver, context, C) if context.is_path else solver(context, C)
         if saved is not None:
             iterates = _resumed(iterates, saved, context.oracle, C)
         while True:
@@ -57,7 +137,8 @@ def run_at(
                 for last in iterates:
                     if not np.isfinite(last.primal):
                         raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
-                    history.append(record_of(last, before + len(history), time, stop.tol, label))
+                    note = last.note or context.note
+                    history.append(record_of(last, before + len(history), time, stop.tol, label, note))
                     if part is not None and len(history) > 1:  # the first is where it began
                         part.keep(last, history[-1])
                     status = judge(last, history[-1])

@@ -20,10 +20,10 @@ import numpy as np
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.fingerprint import row_hashes
 from cutsvm.matrix import DenseRows, SparseRows
+from cutsvm.problem.certificate import UNIT
 from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Pairwise
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
-from cutsvm.problem.rounding import UNIT
 from cutsvm.solvers.protocol import FitContext
 
 __all__ = ["KeptProblem", "Slot"]

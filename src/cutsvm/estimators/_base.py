@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from cutsvm import solvers
 from cutsvm._utils import memory, threads, validation
-from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.types import Array, Vector
 from cutsvm._utils.warn import is_in_loop, warn
 from cutsvm.display.callbacks import Log, ensure_log_handler
@@ -28,6 +27,7 @@ from cutsvm.estimators._ingest import TrainingData, check_matrix
 from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows, as_rows
+from cutsvm.problem.certificate import relative_gap
 from cutsvm.solvers.protocol import Solver
 
 

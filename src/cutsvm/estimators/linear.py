@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -15,27 +15,18 @@ from cutsvm._utils.types import Array, Vector
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint
 from cutsvm.driver.fingerprint import Scalar
-from cutsvm.driver.path import Fit, fit_path
 from cutsvm.driver.records import Record, Result, Stop
+from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.io.store.store import Store
-from cutsvm.matrix import Rows
 from cutsvm.problem.losses import CrammerSinger, Hinge
 from cutsvm.problem.multiclass import MulticlassOracle
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 from cutsvm.solvers import ACCPM, DCD
 from cutsvm.solvers.protocol import Solver
-
-
-class Solved(NamedTuple):
-    """The results of a fit's problems, the weights and the intercepts."""
-
-    results: list[Result]
-    coef: Array
-    intercept: Array
 
 
 @dataclass(eq=False, repr=False)
@@ -163,16 +154,29 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             raise ValueError(
                 f"{solver!r} needs its rows in memory: use ocas, cpa, sifting, accpm or auto for rows on disk"
             )
+        if self._is_joint(data) and isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
+            raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
         validation.apply_class_weights(data.weights, self.class_weight, data.classes, data.y, data.class_names)
         checkpoint = self._checkpoint_of(solver, data)
         if (task := self.__dict__.get("_fit_task")) is not None:
             task.fitted = {"classes_": data.class_names}
         Cs = [float(model.C) for model in models]
-        joint = len(data.classes) > 2 and self.multi_class == "crammer_singer"
+        stop = Stop(self.tol, self.max_iter, self.max_time)
+        found: list[list[Result]] = []
+        form, positives = self._form(data), self._positives(data)
         with threads.one_blas_thread():
-            solved = (self._solve_jointly if joint else self._solve)(solver, data.rows, data, Cs, checkpoint)
-        for model, (results, coef, intercept) in zip(models, solved, strict=True):
-            model.classes_, model.coef_, model.intercept_ = data.class_names, coef, intercept
+            for k, (name, positive) in enumerate(positives.items()):
+                oracle = self._oracle(data, positive, len(positives), form)
+                start = self._start(oracle, None if positive is None else k, len(positives))
+                fit = Fit(stop, self._callbacks(), name, start, checkpoint, self._slot(name))
+                results, oracle = fit_path(solver, oracle, Cs, fit)
+                found.append(results)
+                form["matrix"] = oracle.matrix  # a solver may have found a form that is read faster
+                if any(result.status.ends_all for result in results):  # the problems not begun keep w = 0, with its gap
+                    stop = replace(stop, max_time=0.0)
+        for model, results in zip(models, map(list, zip(*found, strict=True)), strict=True):
+            W, b = zip(*(oracle.model(result.w) for result in results), strict=True)
+            model.classes_, model.coef_, model.intercept_ = data.class_names, np.vstack(W), np.hstack(b)
             model._certify(results, checkpoint)
 
     def _check_params(self) -> Solver:
@@ -195,70 +199,50 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         classes = " ".join(map(str, data.classes.tolist()))
         return self._open_checkpoint(solver, data.rows, hashes, **settings, classes=classes)
 
-    def _solve(
-        self, solver: Solver, rows: Rows, data: TrainingData, Cs: Sequence[float], checkpoint: Checkpoint | None
-    ) -> list[Solved]:
-        """For each C one result per positive class: of two the second, of more each; their weights and intercepts."""
-        y, weights, classes, named = data.y, data.weights, data.classes, data.class_names
-        n_threads = threads.count(self.n_jobs, rows.entries)
-        two = len(classes) == 2
-        positives, names = classes[int(two) :], [""] if two else [str(name) for name in named]
-        stop = Stop(self.tol, self.max_iter, self.max_time)
-        given, (rows, shift) = rows, self._centred(rows)
-        form: dict[str, Any] = {
-            "intercept": self._intercept(),
-            "threads": n_threads,
-            "given": given,
-            "shift": shift,
-        }
-        found: list[list[Result]] = []
-        for positive, name, model in zip(positives, names, self._starts(len(positives), rows.d), strict=True):
-            # With one problem the weights themselves take the sign: n numbers less to hold.
-            signed = weights if len(positives) == 1 else rows.vector(rows.n)
-            np.copyto(signed, weights)
-            validation.negate(signed, y, positive)
-            oracle = Oracle(rows, Hinge(signed, n_threads), **form)
-            start = None if model is None else oracle.coordinates(*model)
-            fit = Fit(stop, self._callbacks(), name, start, checkpoint, self._slot(name))
-            results, oracle = fit_path(solver, oracle, Cs, fit)
-            found.append(results)
-            rows = oracle.matrix  # a solver may have found a form that is read faster
-            if any(result.status.ends_all for result in results):  # the problems not begun keep w = 0, with its gap
-                stop = replace(stop, max_time=0.0)
-        solved = []
-        for results in map(list, zip(*found, strict=True)):
-            parts = [oracle.model(result.w) for result in results]
-            solved.append(Solved(results, np.array([W for W, _ in parts]), np.array([b for _, b in parts])))
-        return solved
+    def _is_joint(self, data: TrainingData) -> bool:
+        """Whether more than two classes are one problem."""
+        return len(data.classes) > 2 and self.multi_class == "crammer_singer"
 
-    def _solve_jointly(
-        self, solver: Solver, rows: Rows, data: TrainingData, Cs: Sequence[float], checkpoint: Checkpoint | None
-    ) -> list[Solved]:
-        """For each C the result for all classes in one problem, as a list of one; weights and intercepts."""
-        y, weights, classes = data.y, data.weights, data.classes
-        if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
-            raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
+    def _positives(self, data: TrainingData) -> dict[str, Any]:
+        """The problems of a fit by name, and the positive class of each: of two classes the second, of more each."""
+        if self._is_joint(data):
+            return {"": None}
+        if len(data.classes) == 2:
+            return {"": data.classes[1]}
+        return dict(zip(map(str, data.class_names), data.classes, strict=True))
+
+    def _form(self, data: TrainingData) -> dict[str, Any]:
+        """What the oracles of all problems share.
+
+        Rows are less one of them where a feature is far from 0, as times are; a free intercept makes up for it.
+        """
+        rows, intercept = data.rows, self._intercept()
+        centred, shift = rows.centred() if intercept is Intercept.FREE else (rows, None)
         n_threads = threads.count(self.n_jobs, rows.entries)
-        # Rows of a class without weight have no weight either, and may have any label.
-        labels = rows.vector(len(y), np.int32)
-        for part in validation.parts(len(y)):
-            labels[part] = np.minimum(np.searchsorted(classes, y[part]), len(classes) - 1)
-        loss = CrammerSinger(labels, weights, len(classes), n_threads)
-        given, (rows, shift) = rows, self._centred(rows)
-        form: dict[str, Any] = {
-            "intercept": self._intercept(),
-            "threads": n_threads,
-            "given": given,
-            "shift": shift,
-        }
-        oracle: Oracle = MulticlassOracle(rows, loss, **form)
-        start = None
-        if self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), rows.d):
-            start = oracle.coordinates(self.coef_, self.intercept_)
-        stop = Stop(self.tol, self.max_iter, self.max_time)
-        fit = Fit(stop, self._callbacks(), "", start, checkpoint, self._slot())
-        results, oracle = fit_path(solver, oracle, Cs, fit)
-        return [Solved([result], *oracle.model(result.w)) for result in results]
+        return {"matrix": centred, "intercept": intercept, "threads": n_threads, "given": rows, "shift": shift}
+
+    def _oracle(self, data: TrainingData, positive: Any, problems: int, form: dict[str, Any]) -> Oracle:
+        """The oracle of one class against the rest, or of all classes in one problem."""
+        rows, y, weights = form["matrix"], data.y, data.weights
+        if positive is None:
+            # Rows of a class without weight have no weight either, and may have any label.
+            labels = rows.vector(len(y), np.int32)
+            for part in validation.parts(len(y)):
+                labels[part] = np.minimum(np.searchsorted(data.classes, y[part]), len(data.classes) - 1)
+            return MulticlassOracle(loss=CrammerSinger(labels, weights, len(data.classes), form["threads"]), **form)
+        # With one problem the weights themselves take the sign: n numbers less to hold.
+        signed = weights if problems == 1 else rows.vector(rows.n)
+        np.copyto(signed, weights)
+        validation.negate(signed, y, positive)
+        return Oracle(loss=Hinge(signed, form["threads"]), **form)
+
+    def _start(self, oracle: Oracle, problem: int | None, problems: int) -> Vector | None:
+        """With warm_start, the w of the last fit's model, if it has the right shape; problem: its number, if any."""
+        outputs = problems if problem is not None else oracle.outputs
+        if not (self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (outputs, oracle.matrix.d)):
+            return None
+        mine = slice(None) if problem is None else problem
+        return oracle.coordinates(self.coef_[mine], self.intercept_[mine])
 
     def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
         if record.label:  # one class against the rest, and the others have weights of their own
@@ -268,16 +252,6 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
     def _intercept(self) -> Intercept:
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
-
-    def _centred(self, rows: Rows) -> tuple[Rows, Vector | None]:
-        """Rows less one of them where a feature is far from 0, as times are; a free intercept makes up for it."""
-        return rows.centred() if self._intercept() is Intercept.FREE else (rows, None)
-
-    def _starts(self, problems: int, features: int) -> Sequence[tuple[Vector, Vector] | None]:
-        """With warm_start, the last fit's weights and intercepts, if they have the right shape."""
-        if not (self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (problems, features)):
-            return [None] * problems
-        return list(zip(self.coef_, self.intercept_, strict=True))
 
     def decision_function(self, X: Any) -> Vector:
         """X coef_' + intercept_: shape (n,) for two classes (positive means classes_[1]), else (n, n_classes)."""

@@ -1,4 +1,4 @@
-"""Paths over C: fits at several values of C that share planes and solutions (`cutsvm.driver.path`)."""
+"""Paths over C: fits at several values of C that share planes and solutions (`cutsvm.solvers.path`)."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from cutsvm._utils import memory, queries, threads
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint
-from cutsvm.driver.path import Fit, fit_path
 from cutsvm.driver.records import Record, Stop
+from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.io.store.store import Store

@@ -8,9 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.driver.records import Status
+from cutsvm.driver.records import Status, relative_gap
 from cutsvm.kernel_machines.certificate import CertificateSettings, KernelErrors, all_bounds, linear_bounds
 from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
 from cutsvm.kernel_machines.gram import Points, blocks

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-from scipy.sparse import issparse
 
 from cutsvm._utils.types import Ints
-from cutsvm.matrix.dense import CompressionSettings, DenseRows
+from cutsvm.matrix.arrays import CompressionSettings, DenseRows, SparseRows, as_rows
 from cutsvm.matrix.protocol import Choices, Descent, Rows, RowsInMemory, Seen
-from cutsvm.matrix.sparse import SparseRows
 from cutsvm.matrix.stacked import StackedRows
 from cutsvm.matrix.store import StoreRows
 
@@ -35,11 +33,6 @@ __all__ = [
 
 # Rows of one kind, of which some can be taken out.
 WholeRows = DenseRows | SparseRows | StoreRows
-
-
-def as_rows(X: Any, threads: int = 1) -> DenseRows | SparseRows:
-    """The rows of a dense or CSR matrix of float32 or float64."""
-    return SparseRows.checked(X, threads) if issparse(X) else DenseRows(X, threads)
 
 
 def concatenate(parts: list[RowsInMemory]) -> RowsInMemory:

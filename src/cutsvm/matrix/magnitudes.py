@@ -1,4 +1,4 @@
-"""Bounds on the values of a matrix, for bounds on rounding errors (`cutsvm.problem.rounding`)."""
+"""Bounds on the values of a matrix, for bounds on rounding errors (`cutsvm.problem.certificate`)."""
 
 from __future__ import annotations
 

@@ -18,10 +18,9 @@ from cutsvm._utils.threads import ThreadPool
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.io.store.store import Store
 from cutsvm.io.temporary_arrays import TemporaryArrays
-from cutsvm.matrix.dense import DenseRows
+from cutsvm.matrix.arrays import DenseRows, SparseRows, index_type
 from cutsvm.matrix.magnitudes import Magnitudes
 from cutsvm.matrix.protocol import Choices
-from cutsvm.matrix.sparse import SparseRows, index_type
 from cutsvm.matrix.temporary_stores import TemporaryStores
 
 

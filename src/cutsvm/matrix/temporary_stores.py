@@ -20,9 +20,8 @@ from cutsvm.io.store.batches import Batch
 from cutsvm.io.store.manifest import NAME
 from cutsvm.io.store.store import Store
 from cutsvm.io.store.writer import STRIP, StoreWriter
-from cutsvm.matrix.dense import DenseRows
+from cutsvm.matrix.arrays import DenseRows, SparseRows
 from cutsvm.matrix.protocol import RowsInMemory, RowsOnDisk
-from cutsvm.matrix.sparse import SparseRows
 
 __all__ = ["TemporaryStore", "TemporaryStores"]
 

@@ -16,12 +16,11 @@ import numpy as np
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
 from cutsvm.matrix import Rows
+from cutsvm.problem.certificate import sum_error
 from cutsvm.problem.losses import CrammerSinger
 from cutsvm.problem.oracle import Oracle
-from cutsvm.problem.plane_sums import ChoiceSums
-from cutsvm.problem.planes import Planes
+from cutsvm.problem.planes import ChoiceSums, Planes
 from cutsvm.problem.point import Intercept, Point
-from cutsvm.problem.rounding import sum_error
 
 __all__ = ["MulticlassOracle"]
 
@@ -112,12 +111,12 @@ class MulticlassOracle(Oracle):
     def _choice_sums(self) -> ChoiceSums:
         return ChoiceSums(self.matrix, self.bounds, self.outputs, self.loss.y, self.settings.stale)
 
-    @timed("planes")
     def planes(self, point: Point) -> Planes:
-        sums = self._choice_sums
-        choice, offsets, pulls = self.loss.choices(point.scores, self.bounds, sums.workspace)
-        self._count_planes(sums.update(choice, self.loss.weights, offsets))
-        return self._with_errors(self._flat(sums.sums, pulls), offsets, sums.moved, sums.added)
+        with timed("planes"):
+            sums = self._choice_sums
+            choice, offsets, pulls = self.loss.choices(point.scores, self.bounds, sums.workspace)
+            self._count_planes(sums.update(choice, self.loss.weights, offsets))
+            return self._with_errors(self._flat(sums.sums, pulls), offsets, sums.moved, sums.added)
 
     def _with_errors(self, slopes: Vector, offsets: Vector, added: Vector, calls: int = 0) -> Planes:
         """Planes with bounds of their rounding errors; added: the weight of the rows ever added up, `calls` of them.
@@ -166,12 +165,12 @@ class MulticlassOracle(Oracle):
     def _multiply(self, matrix: Rows, W: Vector, b: Vector, out: Vector) -> None:
         matrix.scores_many(W, b, out)
 
-    @timed("scores")
     def compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
-        self.count_rows()
-        scores, rest = self._workspace(None), self._workspace(None)
-        column, more = self.matrix.vector(self.matrix.n), self.matrix.vector(self.matrix.n)
-        for k in range(self.outputs):
-            self.model_matrix.compensated_scores(W[k].copy(), float(b[k]), column, more)
-            scores[:, k], rest[:, k] = column, more
-        return scores, rest
+        with timed("scores"):
+            self.count_rows()
+            scores, rest = self._workspace(None), self._workspace(None)
+            column, more = self.matrix.vector(self.matrix.n), self.matrix.vector(self.matrix.n)
+            for k in range(self.outputs):
+                self.model_matrix.compensated_scores(W[k].copy(), float(b[k]), column, more)
+                scores[:, k], rest[:, k] = column, more
+            return scores, rest

@@ -24,12 +24,11 @@ from cutsvm._native import core
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix import CompressionSettings, DenseRows, Rows, SparseRows, StackedRows, StoreRows
+from cutsvm.problem.certificate import Magnitudes, RowScale, sum_error
 from cutsvm.problem.line_search import best_intercept
 from cutsvm.problem.losses import CrammerSinger, Hinge, Line, Loss, Pairwise, RowLoss
-from cutsvm.problem.plane_sums import RowSums
-from cutsvm.problem.planes import Bundle, Planes
+from cutsvm.problem.planes import Bundle, Planes, RowSums
 from cutsvm.problem.point import Intercept, Point, Supports, Tangent
-from cutsvm.problem.rounding import Magnitudes, RowScale, sum_error
 
 __all__ = ["Oracle", "OracleSettings"]
 
@@ -38,7 +37,7 @@ __all__ = ["Oracle", "OracleSettings"]
 class OracleSettings:
     """Constants of the arithmetic.
 
-    stale: see `cutsvm.problem.plane_sums`.
+    stale: see `cutsvm.problem.planes`.
     pieces: number of pieces in which a shard is summed (core/sweep.hpp).
     round_off: slopes in b that have to sum to 0 may be off by this multiple of the rounding error of one of them.
     precise: an objective whose rounding error is below this share of it is not recomputed in twice the precision.
@@ -66,7 +65,7 @@ class Oracle:
 
     given, shift: X is `given` less the row `shift`, m; the intercept of the model is then b - w.m.
     origin, mean_error: R is a lower bound of the risk of `origin`, made of some of its rows and of means of others;
-        mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.rounding`.
+        mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`.
     n_last: number of last rows that are a shard of their own.
     whole: these are all the rows of the problem.
     """
@@ -214,19 +213,19 @@ class Oracle:
     def at(self, w: Vector, *, out: Point | None = None) -> Point:
         """The point w, with the best b if that is free. out: a point that is not used any more; its memory is."""
         point = self.score(self._with_near_intercept(w), out=out)
-        return self._with_best_intercept(point)
+        return self.optimize_intercept(point, out=point)
 
-    @timed("scores")
     def score(self, w: Vector, *, out: Point | None = None) -> Point:
         """The point w with b as it is: one pass over the data (none at w = 0)."""
-        scores = self._workspace(out)
-        W, b = self.parts(w)
-        if np.any(W):
-            self.count_rows()
-            self._multiply(self.matrix, W, b, scores)
-        else:
-            scores[:] = b
-        return Point(w, scores, exact=True)
+        with timed("scores"):
+            scores = self._workspace(out)
+            W, b = self.parts(w)
+            if np.any(W):
+                self.count_rows()
+                self._multiply(self.matrix, W, b, scores)
+            else:
+                scores[:] = b
+            return Point(w, scores, exact=True)
 
     def _with_near_intercept(self, w: Vector) -> Vector:
         """w, with b = 0 where a free b is far off."""
@@ -234,31 +233,29 @@ class Oracle:
             return w
         return np.append(w[:-1], 0.0)
 
-    @timed("line_search")
     def between(self, start: Point, end: Point, k: float, *, out: Point | None = None) -> Point:
         """The point start + k (end - start), with the best b if that is free. No pass over the data."""
-        scores = self._workspace(out)
-        core.blend(start.scores.reshape(-1), end.scores.reshape(-1), k, scores.reshape(-1), self.threads)
-        return self._with_best_intercept(Point(start.w + k * (end.w - start.w), scores))
+        with timed("line_search"):
+            scores = self._workspace(out)
+            core.blend(start.scores.reshape(-1), end.scores.reshape(-1), k, scores.reshape(-1), self.threads)
+            point = Point(start.w + k * (end.w - start.w), scores)
+            return self.optimize_intercept(point, out=point)
 
-    @timed("line_search")
     def optimize_intercept(self, point: Point, *, out: Point | None = None) -> Point:
         """The point with b moved to where the loss is lowest; `out` may be the point itself."""
-        if self.intercept is not Intercept.FREE:
-            return point
-        shift = best_intercept(cast("Hinge", self.loss), point.scores)
-        w = point.w.copy()
-        w[-1] += shift
-        scores = np.add(point.scores, shift, out=self._workspace(out))
-        return Point(w, scores, exact=point.exact and not shift)
+        with timed("line_search"):
+            if self.intercept is not Intercept.FREE:
+                return point
+            shift = best_intercept(cast("Hinge", self.loss), point.scores)
+            w = point.w.copy()
+            w[-1] += shift
+            scores = np.add(point.scores, shift, out=self._workspace(out))
+            return Point(w, scores, exact=point.exact and not shift)
 
-    def _with_best_intercept(self, point: Point) -> Point:
-        return self.optimize_intercept(point, out=point)
-
-    @timed("scores")
     def value(self, point: Point) -> float:
         """R at the point."""
-        return self.loss.value(point.scores)
+        with timed("scores"):
+            return self.loss.value(point.scores)
 
     def along(self, start: Point, end: Point) -> Line:
         """R on the line from start (k = 0) to end (k = 1) and beyond."""
@@ -299,20 +296,20 @@ class Oracle:
     def _row_sums(self) -> RowSums:
         return RowSums(self.matrix, self.bounds, self.size, self.settings.stale)
 
-    @timed("planes")
     def planes(self, point: Point) -> Planes:
         """One plane per shard that touches R_p at the point: R_p(w) >= slope . w + offset for all w.
 
         Only rows whose slope differs from the last call's are read.
         """
-        g, free = self._row_sums.workspace, self.intercept is Intercept.FREE
-        offsets = cast("RowLoss", self.loss).slopes(point.scores, self.bounds, g, balanced=free)
-        return self._planes(g, offsets)
+        with timed("planes"):
+            g, free = self._row_sums.workspace, self.intercept is Intercept.FREE
+            offsets = cast("RowLoss", self.loss).slopes(point.scores, self.bounds, g, balanced=free)
+            return self._planes(g, offsets)
 
-    @timed("planes")
     def dual_planes(self, g: Vector) -> Planes:
         """The planes of a dual vector alpha, given as g_i = -alpha_i y_i / C with 0 <= alpha_i <= C s_i."""
-        return self._planes(g, np.add.reduceat(np.abs(g), self.bounds[:-1]))
+        with timed("planes"):
+            return self._planes(g, np.add.reduceat(np.abs(g), self.bounds[:-1]))
 
     def _planes(self, g: Vector, offsets: Vector) -> Planes:
         sums = self._row_sums
@@ -360,14 +357,14 @@ class Oracle:
             return [Tangent(point.w, self.value(point), self.planes(point)) for point in points]
         return self._tangents(ws)
 
-    @timed("planes")
     def _tangents(self, ws: Sequence[Vector]) -> list[Tangent]:
         loss, d, many = cast("Hinge", self.loss), self.matrix.d, len(ws)
-        features, b = zip(*map(self.parts, ws), strict=True)
-        edges = core.cut_shards(self.bounds)
+        features, intercepts = zip(*map(self.parts, ws), strict=True)
+        W, b, edges = np.stack(features), np.array(intercepts, dtype=np.float64), core.cut_shards(self.bounds)
         partial, heights = np.zeros(((len(edges) - 1) * many, d + 1)), np.zeros(((len(edges) - 1) * many, 2))
-        self.count_rows()
-        self.matrix.tangents(loss.signed, np.stack(features), np.array(b, dtype=np.float64), edges, partial, heights)
+        with timed("planes"):
+            self.count_rows()
+            self.matrix.tangents(loss.signed, W, b, edges, partial, heights)
         # Of all pieces of a shard: shard, piece, point.
         slopes = partial.reshape(self.shards, -1, many, d + 1).sum(axis=1)[:, :, : self.size]
         values, offsets = np.moveaxis(heights.reshape(self.shards, -1, many, 2).sum(axis=1), 2, 0)
@@ -391,10 +388,10 @@ class Oracle:
         """The rows that the model is applied to."""
         return self.given
 
-    @timed("scores")
     def compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
         """The scores in twice the precision, as sums of two numbers."""
-        self.count_rows()
-        scores, rest = self._workspace(None), self._workspace(None)
-        self.model_matrix.compensated_scores(W, float(b), scores, rest)
-        return scores, rest
+        with timed("scores"):
+            self.count_rows()
+            scores, rest = self._workspace(None), self._workspace(None)
+            self.model_matrix.compensated_scores(W, float(b), scores, rest)
+            return scores, rest

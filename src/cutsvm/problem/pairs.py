@@ -7,7 +7,7 @@ import numpy as np
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix import Rows
 from cutsvm.problem.losses import Pairwise
-from cutsvm.problem.losses.pairwise import TIE
+from cutsvm.problem.losses.pairwise import PairSettings
 from cutsvm.problem.oracle import Oracle
 
 __all__ = ["PairOracle"]
@@ -18,8 +18,8 @@ class PairOracle(Oracle):
 
     loss: Pairwise
     steepness = 2.0
-    terms = 8192  # slopes times scores, added up in blocks of 4,096
-    tie = TIE
+    terms = PairSettings.terms  # slopes times scores, added up in blocks of 4,096
+    tie = PairSettings.tie
 
     @property
     def model_matrix(self) -> Rows:

@@ -1,16 +1,17 @@
-"""Planes under the risk, and the bundle of all planes so far: a lower bound of the objective."""
+"""Planes under the risk, the sums over rows that they are made of, and the bundle of all planes so far."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from cutsvm._utils.timing import timed
-from cutsvm._utils.types import Ints, Vector
-from cutsvm.problem.rounding import RowScale, dual_bound
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.matrix import Choices, Rows
+from cutsvm.problem.certificate import RowScale, dual_bound
 from cutsvm.qp.problem import ReducedProblem, ReducedSolution
 
 OVERFLOW = 1e120  # C times a slope; its square is what counts
@@ -21,7 +22,7 @@ class Planes:
     """R_p(w) >= slopes[p] . w + offsets[p], one row per shard p, up to rounding.
 
     errors: what rounding may have cost slope and offset of each plane, and what the slopes in the free coordinates: the
-    number e of `cutsvm.problem.rounding`, twice.
+    number e of `cutsvm.problem.certificate`, twice.
     """
 
     slopes: Vector
@@ -128,29 +129,34 @@ class Bundle:
         np.maximum.at(tops, self.shard, self.slopes @ w + self.offsets)
         return float(tops.sum())
 
-    @timed("qp")
     def minimise(self, C: float, tol: float) -> ReducedSolution:
         """min over w of |w|^2/2 + C R_B(w), to an absolute tolerance; its bound holds whatever the tolerance."""
-        if not C * self._largest < OVERFLOW:
-            raise FloatingPointError("the objective would overflow: scale the features, or lower C")
-        m = self._used
-        if m == 0:
-            return ReducedSolution(np.zeros(self._slopes.shape[1]), 0.0, 0.0, 0.0, np.empty(0), 0)
-        problem = ReducedProblem(
-            self._slopes[:m], self._offsets[:m], self._shard[:m], self.n_free, self._gram_matrix(), self.intercept_box
-        )
-        solution = problem.solve(C, self._care * tol, self._weights[:m])
-        self._weights[:m] = solution.weights
-        highest = self._highest[0] if self._highest[1] == C else 0.0
-        self._rising = solution.lower > highest
-        self._highest = max(highest, solution.lower), C
-        self._care = 1.0 if self._rising else max(1e-6, 0.25 * self._care)
-        shard = self._shard[:m]
-        adds = solution.weights * self._offsets[:m]
-        mean = np.bincount(shard, weights=adds) / np.maximum(1, np.bincount(shard))
-        busy = adds > (self.IDLE if self.n_free < 2 else self.BALANCING) * mean[shard]
-        self._idle[:m] = np.where(busy, 0, self._idle[:m] + 1)
-        return replace(solution, lower=self.bound(C, solution.weights))
+        with timed("qp"):
+            if not C * self._largest < OVERFLOW:
+                raise FloatingPointError("the objective would overflow: scale the features, or lower C")
+            m = self._used
+            if m == 0:
+                return ReducedSolution(np.zeros(self._slopes.shape[1]), 0.0, 0.0, 0.0, np.empty(0), 0)
+            problem = ReducedProblem(
+                self._slopes[:m],
+                self._offsets[:m],
+                self._shard[:m],
+                self.n_free,
+                self._gram_matrix(),
+                self.intercept_box,
+            )
+            solution = problem.solve(C, self._care * tol, self._weights[:m])
+            self._weights[:m] = solution.weights
+            highest = self._highest[0] if self._highest[1] == C else 0.0
+            self._rising = solution.lower > highest
+            self._highest = max(highest, solution.lower), C
+            self._care = 1.0 if self._rising else max(1e-6, 0.25 * self._care)
+            shard = self._shard[:m]
+            adds = solution.weights * self._offsets[:m]
+            mean = np.bincount(shard, weights=adds) / np.maximum(1, np.bincount(shard))
+            busy = adds > (self.IDLE if self.n_free < 2 else self.BALANCING) * mean[shard]
+            self._idle[:m] = np.where(busy, 0, self._idle[:m] + 1)
+            return replace(solution, lower=self.bound(C, solution.weights))
 
     @cached_property
     def scale(self) -> RowScale:
@@ -196,3 +202,91 @@ class Bundle:
         self._known, self._used = len(known), len(keep)
         for array in (self._slopes, self._offsets, self._errors, self._shard, self._weights, self._idle):
             array[: len(keep)] = array[keep]
+
+
+@dataclass(eq=False)
+class RowSums:
+    """sums[p] = sum over the rows i of shard p of g_i (x_i, 1), for coefficients g that change from call to call.
+
+    An update adds and subtracts the rows whose coefficient has changed, so its rounding error grows with all the weight
+    ever moved: a sum is recomputed once that is `stale` times the weight that the plane has itself.
+    """
+
+    matrix: Rows
+    bounds: Ints
+    size: int
+    stale: float
+    calls: int = 0  # updates since all sums were last recomputed
+    sums: Vector = field(init=False)
+    moved: Vector = field(init=False)  # by shard, the sum of |coefficients| ever added
+
+    def __post_init__(self) -> None:
+        shards = len(self.bounds) - 1
+        self.sums, self.moved = np.zeros((shards, self.size)), np.zeros(shards)
+
+    @cached_property
+    def _coefficients(self) -> Vector:
+        """g of the last call, 0 at first."""
+        last: Vector = self.matrix.vector(self.matrix.n)
+        last.fill(0.0)
+        return last
+
+    @cached_property
+    def workspace(self) -> Vector:
+        """Memory for the next g."""
+        return self.matrix.vector(self.matrix.n)
+
+    def update(self, g: Vector, offsets: Vector) -> int:
+        """The sums for g; returns how many rows were read. offsets: the weight that each plane has itself."""
+        stale = np.flatnonzero(self.moved > self.stale * offsets)
+        self.calls = 1 if len(stale) == len(offsets) else self.calls + 1
+        for p in stale:
+            self.sums[p], self.moved[p] = 0.0, 0.0
+            self._coefficients[self.bounds[p] : self.bounds[p + 1]] = 0.0
+        return self.matrix.accumulate(self._coefficients, g, self.bounds, self.sums, self.moved)
+
+
+@dataclass(eq=False)
+class ChoiceSums:
+    """The same for several classes: a row that chooses class k adds s_i x_i to class k and subtracts it from its own.
+
+    sums[p] has the features of all classes side by side.
+    """
+
+    matrix: Rows
+    bounds: Ints
+    classes: int
+    y: Array
+    stale: float
+    added: int = 0  # rows added or subtracted since all sums were last recomputed
+    sums: Vector = field(init=False)
+    moved: Vector = field(init=False)
+
+    def __post_init__(self) -> None:
+        shards = len(self.bounds) - 1
+        self.sums, self.moved = np.zeros((shards, self.classes * self.matrix.d)), np.zeros(shards)
+
+    @cached_property
+    def _choices(self) -> Array:
+        """The classes chosen in the last call; at first each row's own, which makes all sums 0."""
+        last = self.matrix.vector(self.matrix.n, np.int32)
+        np.copyto(last, self.y)
+        return last
+
+    @cached_property
+    def workspace(self) -> Array:
+        """Memory for the next choices."""
+        return self.matrix.vector(self.matrix.n, np.int32)
+
+    def update(self, choices: Array, weights: Vector, offsets: Vector) -> int:
+        """The sums for these choices; returns how many rows were read."""
+        stale = np.flatnonzero(self.moved > self.stale * offsets)
+        if len(stale) == len(offsets):
+            self.added = 0
+        for p in stale:
+            mine = slice(self.bounds[p], self.bounds[p + 1])
+            self.sums[p], self.moved[p], self._choices[mine] = 0.0, 0.0, self.y[mine]
+        change = Choices(self.y, weights, self._choices, choices, self.classes)
+        read = self.matrix.accumulate_choices(change, self.bounds, self.sums, self.moved)
+        self.added += 2 * read
+        return read

@@ -1,4 +1,4 @@
-"""What solvers and oracles exchange: points, tangents, objectives, and what an oracle can do."""
+"""What solvers and oracles exchange: points, tangents, and what an oracle can do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cutsvm._utils.types import Vector
 from cutsvm.problem.planes import Planes
 
-__all__ = ["Intercept", "Objective", "Point", "Supports", "Tangent"]
+__all__ = ["Intercept", "Point", "Supports", "Tangent"]
 
 
 class Intercept(Enum):
@@ -30,22 +30,6 @@ class Point:
     w: Vector
     scores: Vector
     exact: bool = False
-
-
-class Objective(NamedTuple):
-    """F at the model that is returned, R there, and a bound on the rounding error of F.
-
-    last_digits: how much F may change if the scores change by a few units in the last place.
-    """
-
-    primal: float
-    loss: float
-    error: float
-    last_digits: float = 0.0
-
-    @property
-    def upper(self) -> float:
-        return self.primal + self.error
 
 
 class Tangent(NamedTuple):

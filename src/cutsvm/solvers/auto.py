@@ -25,16 +25,18 @@ Dense data that are mostly zeros are stored as sparse by 2 and 4, which read the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from cutsvm.problem.oracle import Oracle
+from cutsvm.solvers.accpm.solver import ACCPM
+from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver
 from cutsvm.solvers.sifting.solver import Sifting
 
-__all__ = ["Auto", "AutoSettings"]
+__all__ = ["Auto", "AutoSettings", "resolve"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Auto:
     """Chooses among OCAS with and without sifting and DCD."""
 
     settings: AutoSettings = field(default=AutoSettings(), repr=False)
-    sifting: Sifting = field(default_factory=Sifting, repr=False)
+    sifting: Sifting = field(default=Sifting(), repr=False)
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """The order of the solver for the hardest C."""
@@ -81,8 +83,8 @@ class Auto:
             fast = context.oracle.with_fast_matrix()
             if fast is not context.oracle:
                 context.replace_oracle(fast)
-        for iterate in solver(context, C):
-            yield replace(iterate, note=note)
+        context.note = note
+        return solver(context, C)
 
     def choose(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         """The solver, and the reason in a few words."""
@@ -129,6 +131,22 @@ class Auto:
         if n >= max(rules.sifting_rows, rules.sifting_ratio * size):
             return self.sifting, f"sifting: {n:,} rows, {size:,} coordinates of {classes} classes, so few rows decide"
         return OCAS(), f"ocas: {n:,} rows are too few for sifting with {size:,} coordinates of {classes} classes"
+
+
+REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting, "accpm": ACCPM}
+
+
+def resolve(solver: str | Solver) -> Solver:
+    """The solver of that name with its default settings; a configured solver is what it is."""
+    if not isinstance(solver, str):
+        if isinstance(solver, Solver) and not isinstance(solver, type):
+            return solver
+        raise TypeError(f"solver: a name or a solver object expected, got {solver!r}")
+    if solver in REGISTRY:
+        fresh: Solver = REGISTRY[solver]()
+        return fresh
+    names = ", ".join(map(repr, REGISTRY))
+    raise ValueError(f"solver={solver!r}: expected one of {names}, or a solver object")
 
 
 class _Measured(Protocol):

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.types import Vector
+from cutsvm.problem.certificate import relative_gap
 from cutsvm.solvers.protocol import FitContext
 
 __all__ = ["BatchSettings", "presolve_batched"]

@@ -15,15 +15,15 @@ rows. `epsilon=None` leaves the end to the certified gap. The best w so far is w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
 from cutsvm._utils import validation
 from cutsvm.problem.oracle import Oracle
-from cutsvm.solvers._common import PlaneSettings, begin, check_shards
 from cutsvm.solvers.bucketing.near_rows import near_rows
+from cutsvm.solvers.cutting_planes import PlaneSettings, begin, check_shards, choose_shards
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, SolverBase
-from cutsvm.solvers.shards import choose_shards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,20 +51,17 @@ class CPA(SolverBase):
         return PathOrder(sorted(Cs), choose_shards(oracle, max(Cs), self.shards, self.buckets))
 
     def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:
-        with near_rows(context, self):
-            yield from self._iterate(context, C)
-
-    def _iterate(self, context: FitContext, C: float) -> Iterator[Iterate]:
-        oracle, bundle, settings = context.oracle, context.bundle, self.planes
-        best = context.iterate(begin(context), C, bundle.proven(C))
-        yield best
-        while True:
-            reduced = bundle.minimise(C, tol=settings.qp_share * (best.primal - best.lower))  # 1
-            w = oracle.at(reduced.w)
-            excess = (oracle.value(w) - reduced.risk) / oracle.loss.total
-            bundle.add(oracle.planes(w))  # 2, 3
-            bundle.drop_idle(settings.patience)
-            satisfied = self.epsilon is not None and excess <= self.epsilon
-            lower = max(best.lower, reduced.lower)
-            best = context.iterate(w, C, lower, step=1.0, satisfied=satisfied).or_better(best)
+        with near_rows(context, self) if self.buckets > 1 else nullcontext():
+            oracle, bundle, settings = context.oracle, context.bundle, self.planes
+            best = context.iterate(begin(context), C, bundle.proven(C))
             yield best
+            while True:
+                reduced = bundle.minimise(C, tol=settings.qp_share * (best.primal - best.lower))  # 1
+                w = oracle.at(reduced.w)
+                excess = (oracle.value(w) - reduced.risk) / oracle.loss.total
+                bundle.add(oracle.planes(w))  # 2, 3
+                bundle.drop_idle(settings.patience)
+                satisfied = self.epsilon is not None and excess <= self.epsilon
+                lower = max(best.lower, reduced.lower)
+                best = context.iterate(w, C, lower, step=1.0, satisfied=satisfied).or_better(best)
+                yield best

@@ -37,7 +37,7 @@ from cutsvm.matrix import Descent, RowsInMemory, in_order
 from cutsvm.problem.losses import MarginLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept, Point
-from cutsvm.solvers._common import PlaneSettings, descend, objective, target_objective
+from cutsvm.solvers.cutting_planes import PlaneSettings, descend, objective, target_objective
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, SolverBase
 
 __all__ = ["DCD", "DCDSettings"]
@@ -95,7 +95,7 @@ class DCD(SolverBase):
         oracle, bundle, planes = context.oracle, context.bundle, self.settings.planes
         dual = Dual(context, C, self)
         resumes = context.start is not None and context.dual is not None
-        w_b, out = context.first_point(), None
+        w_b, out = context.evaluated_first() or oracle.at(context.first), None
         if resumes and oracle.n_free:
             dual.wb[-1] = w_b.w[-1]  # alpha determines w, and not this
         best = context.iterate(w_b, C, bundle.proven(C))

@@ -24,6 +24,7 @@ never rises. `docs/solvers.md` has the measurements.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -31,10 +32,9 @@ from cutsvm._utils import validation
 from cutsvm.problem.line_search import SEARCHES, Search
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
-from cutsvm.solvers._common import PlaneSettings, begin, best_step, check_shards, search
 from cutsvm.solvers.bucketing.near_rows import near_rows
+from cutsvm.solvers.cutting_planes import PlaneSettings, begin, best_step, check_shards, choose_shards, search
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, SolverBase
-from cutsvm.solvers.shards import choose_shards
 
 
 @dataclass(frozen=True)
@@ -83,29 +83,26 @@ class OCAS(SolverBase):
         return PathOrder(sorted(Cs), choose_shards(oracle, max(Cs), self.shards, self.buckets))
 
     def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:
-        with near_rows(context, self):
-            yield from self._iterate(context, C)
-
-    def _iterate(self, context: FitContext, C: float) -> Iterator[Iterate]:
-        oracle, bundle = context.oracle, context.bundle
-        w_b, unused, lines = begin(context), None, _LineSearches(self, oracle, C)
-        best = context.iterate(w_b, C, bundle.proven(C))
-        yield best
-        while True:
-            reduced = bundle.minimise(C, tol=self.planes.qp_share * (best.primal - best.lower))  # 1
-            lower = max(best.lower, reduced.lower)
-            w_t = oracle.at(reduced.w, out=unused)
-            w_b, k = lines.step(w_b, w_t, rise=best.primal - lower)  # 2
-            now = context.iterate(w_b, C, lower, step=k)
-            cut_at = self.cut_at or (self.stall.aside if k <= lines.tiny else 0.0)
-            w_c = oracle.between(w_b, w_t, cut_at, out=w_t) if cut_at else w_b  # 3
-            bundle.add(oracle.planes(w_c))  # 4
-            bundle.drop_idle(self.planes.patience)
-            if oracle.n_free and context.iterate(w_c, C, lower).primal < now.primal:
-                w_b = lines.towards(w_b, w_c)
-                now = context.iterate(w_b, C, lower, step=k)
-            best, unused = now.or_better(best), w_t
+        with near_rows(context, self) if self.buckets > 1 else nullcontext():
+            oracle, bundle = context.oracle, context.bundle
+            w_b, unused, lines = begin(context), None, _LineSearches(self, oracle, C)
+            best = context.iterate(w_b, C, bundle.proven(C))
             yield best
+            while True:
+                reduced = bundle.minimise(C, tol=self.planes.qp_share * (best.primal - best.lower))  # 1
+                lower = max(best.lower, reduced.lower)
+                w_t = oracle.at(reduced.w, out=unused)
+                w_b, k = lines.step(w_b, w_t, rise=best.primal - lower)  # 2
+                now = context.iterate(w_b, C, lower, step=k)
+                cut_at = self.cut_at or (self.stall.aside if k <= lines.tiny else 0.0)
+                w_c = oracle.between(w_b, w_t, cut_at, out=w_t) if cut_at else w_b  # 3
+                bundle.add(oracle.planes(w_c))  # 4
+                bundle.drop_idle(self.planes.patience)
+                if oracle.n_free and context.iterate(w_c, C, lower).primal < now.primal:
+                    w_b = lines.towards(w_b, w_c)
+                    now = context.iterate(w_b, C, lower, step=k)
+                best, unused = now.or_better(best), w_t
+                yield best
 
 
 class _LineSearches:

@@ -18,17 +18,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cutsvm.problem.oracle import Oracle
-from cutsvm.solvers.progress import resume_from
-from cutsvm.solvers.protocol import FitContext, Iterate, Solver
+from cutsvm.solvers.protocol import FitContext, Iterate, Solver, resume_from
 
 __all__ = ["iterates_at", "iterates_on_path"]
 
 
 def iterates_at(solver: Solver, context: FitContext, C: float, *, qp_share: float = 0.1) -> Iterator[Iterate]:
-    """The iterates at C, beginning with what is known; qp_share: of the gap, to which reduced problems are solved."""
-    if not context.is_path:
-        yield from solver(context, C)
-        return
+    """The iterates at one C of a path, beginning with what is known.
+
+    qp_share: the share of the gap to which reduced problems are solved.
+    """
     w_t, _ = context.bound(C, qp_share * context.tol * context.best(C).objective(C))  # 1, 2
     yield context.known(C)
     if not context.presolved:
@@ -54,7 +53,8 @@ def iterates_on_path(
     """Every iterate of a path with its C, in the order of Cs, each to a gap of `tol` or for `max_iter` iterations."""
     context = FitContext(oracle, Cs, tol)
     for C in Cs:
-        for number, iterate in enumerate(iterates_at(solver, context, C)):
+        iterates = iterates_at(solver, context, C) if context.is_path else solver(context, C)
+        for number, iterate in enumerate(iterates):
             yield C, iterate
             if iterate.gap <= tol or number >= max_iter:
                 break

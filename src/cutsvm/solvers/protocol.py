@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from cutsvm._utils.gap import relative_gap
 from cutsvm._utils.types import Vector
+from cutsvm.problem.certificate import relative_gap
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle
 from cutsvm.problem.point import Point
@@ -19,9 +19,11 @@ __all__ = [
     "Iterate",
     "KnownPoint",
     "PathOrder",
+    "Progress",
     "Solver",
     "SolverBase",
     "new_context",
+    "resume_from",
 ]
 
 
@@ -39,7 +41,7 @@ class Iterate:
     satisfied: bool = False  # the solver's own stopping rule holds
     pending: bool = False  # work is going on that does not show in the bounds yet
     exact: bool = False  # risk was computed in a pass over the data at this very w
-    note: str = ""  # which solver runs, and why, where one was chosen
+    note: str = ""  # where the point comes from, if not from the solver that runs
 
     @property
     def primal(self) -> float:
@@ -92,6 +94,7 @@ class FitContext:
     working_bundle: planes of a working set, which a solver goes on with at the next C.
     starts: where to begin at each C, once `presolve` has found out.
     trial: the last point that was evaluated: its pass is not repeated.
+    note: which solver runs, and why, where one was chosen.
     """
 
     oracle: Oracle
@@ -106,6 +109,7 @@ class FitContext:
     working_bundle: Bundle | None = None
     starts: dict[float, Vector] | None = None
     trial: Point | None = None
+    note: str = ""
     presolved: bool = False
     _states: dict[type, Any] = field(default_factory=dict)  # what solvers keep from one C to the next, by its type
 
@@ -157,13 +161,16 @@ class FitContext:
         self.know(self.trial.w, self.oracle.value(self.trial))
         return self.trial
 
-    def first_point(self) -> Point:
-        """The point to begin at: `start`, or 0, which costs no pass; one that was evaluated last is not again."""
+    @property
+    def first(self) -> Vector:
+        """Where to begin: `start`, or 0, which costs no pass."""
+        return np.zeros(self.oracle.size) if self.start is None else self.start
+
+    def evaluated_first(self) -> Point | None:
+        """The point to begin at, if that is the one that was evaluated last."""
         trial, self.trial = self.trial, None
-        if self.start is None:
-            return self.oracle.at(np.zeros(self.oracle.size))
-        known = trial is not None and np.array_equal(trial.w, self.start)
-        return trial if known and trial is not None else self.oracle.at(self.start)
+        known = trial is not None and self.start is not None and np.array_equal(trial.w, self.start)
+        return trial if known else None
 
     def bound(self, C: float, tol: float) -> tuple[Vector | None, float]:
         """A lower bound of F, and the minimiser of the planes of all rows unless a working set has better ones."""
@@ -215,3 +222,36 @@ def new_context(solver: Solver, oracle: Oracle, Cs: Sequence[float], tol: float 
     """A context for this solver: the values of C in its order, the rows in its shards."""
     order = solver.order_path(oracle, Cs)
     return FitContext(oracle.with_shards(order.shards), order.Cs, tol, **more)
+
+
+class Progress:
+    """Counts iterations in which the gap hardly shrinks: at that pace a run would end at its limit.
+
+    share: of the gap, by which it has to shrink to count as progress.
+    """
+
+    def __init__(self, share: float = 1e-3) -> None:
+        self._share, self._primal, self._lower, self._count = share, np.inf, -np.inf, 0
+
+    def stalled(self, primal: float, lower: float, *, counts: bool = True) -> int:
+        """Iterations since the bounds last came closer by `share` of the gap, this one included."""
+        gained = (self._primal - primal) + (lower - self._lower)
+        if gained > self._share * (primal - lower):
+            self._primal, self._lower, self._count = primal, lower, 0
+        elif counts:
+            self._count += 1
+        return self._count
+
+
+def resume_from(iterates: Iterator[Iterate], known: Iterate) -> Iterator[Iterate]:
+    """The iterates of a solver that began where something is known: no bound is ever worse than the known one."""
+    first = next(iterates)  # where it began
+    progress = Progress()  # of the solver's own bounds
+    progress.stalled(first.primal, first.lower)
+    for iterate in iterates:
+        # It may have to find again what was known; as long as it makes progress it has not stalled.
+        moved = progress.stalled(iterate.primal, iterate.lower) == 0
+        best = iterate
+        if iterate.primal > known.primal:
+            best = replace(iterate, w=known.w, penalty=known.penalty, risk=known.risk, exact=known.exact)
+        yield replace(best, lower=max(iterate.lower, known.lower), pending=iterate.pending or moved)

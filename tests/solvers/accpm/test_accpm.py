@@ -11,8 +11,8 @@ from scipy.optimize import minimize_scalar
 
 from cutsvm import LinearSVC
 from cutsvm._utils.timing import clock
-from cutsvm.driver.path import run
 from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import run
 from cutsvm.solvers import ACCPM, CPA, OCAS, Sifting
 from cutsvm.solvers.accpm.analytic_center import Centre, lowest
 from cutsvm.solvers.accpm.oracles import ORACLES
@@ -385,7 +385,7 @@ def test_separation_starts_without_planes():
 
 def _filled(oracle):
     """A bundle with the plane at 0."""
-    from cutsvm.solvers._common import begin
+    from cutsvm.solvers.cutting_planes import begin
 
     context = new_context(OCAS(shards=1), oracle, [1.0])
     begin(context)

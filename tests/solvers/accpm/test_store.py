@@ -12,8 +12,8 @@ import cutsvm
 from cutsvm import LinearSVC
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.timing import clock
-from cutsvm.driver.path import run
 from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import run
 from cutsvm.matrix import StoreRows, as_rows, temporary_stores
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Oracle

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import cutsvm
-from cutsvm.driver.path import Fit, fit_path, run
 from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import Fit, fit_path, run
 from cutsvm.matrix import StoreRows
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 from cutsvm.solvers import CPA, OCAS, Sifting
-from cutsvm.solvers._common import Exact, search
 from cutsvm.solvers.bucketing.near_rows import NearRowsOracle, near_rows
+from cutsvm.solvers.cutting_planes import Exact, search
 from cutsvm.solvers.protocol import new_context
 from tests.support.problems import (
     SIFT_ANYTHING,

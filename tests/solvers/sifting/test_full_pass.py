@@ -11,8 +11,8 @@ import cutsvm
 from cutsvm import LinearSVC
 from cutsvm._utils import memory
 from cutsvm._utils.errors import DataError
-from cutsvm.driver.path import run
 from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import run
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import StoreRows
 from cutsvm.solvers import OCAS, Sifting

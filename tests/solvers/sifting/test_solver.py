@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from cutsvm.driver.path import Fit, fit_path, run
 from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import Fit, fit_path, run
 from cutsvm.solvers import OCAS, Sifting
 from cutsvm.solvers.sifting.full_pass import HeldPass
 from cutsvm.solvers.sifting.sample import draw_sample

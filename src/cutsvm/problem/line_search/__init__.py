@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from cutsvm.problem.line_search.approximate import GCA, GCA2, TCA, Curve
-from cutsvm.problem.line_search.breakpoints import best_intercept, exact, lowest
+from cutsvm.problem.line_search.breakpoints import Exact, best_intercept, exact, lowest
 from cutsvm.problem.line_search.tangents import by_tangents
 
 if TYPE_CHECKING:
@@ -34,18 +34,6 @@ class Search(Protocol):
 
         With base = |w|^2 / (2 C) at k = 0, f is F / C.
         """
-
-
-class Exact:
-    """The exact search, or a nearly exact one where breakpoints are too many; each begins where the last one ended."""
-
-    def __init__(self) -> None:
-        self.last = 1.0
-
-    def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
-        k = line.minimise(tilt, curvature, self.last)
-        self.last = k if line.exact else k or self.last
-        return k
 
 
 SEARCHES: dict[str, type[Search]] = {"exact": Exact, "gca": GCA, "gca2": GCA2, "tca": TCA}

@@ -22,19 +22,36 @@ them, so each search evaluates those that it may need next, too. What the paper 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm.problem.line_search.breakpoints import FURTHEST
+from cutsvm.problem.line_search.breakpoints import LineSearchSettings
 
 if TYPE_CHECKING:
     from cutsvm.problem.losses import Line
 
-BETA = 0.2
-GAMMA = 0.02
-T1, T2 = BETA**2 / 2, BETA / 2
+
+@dataclass(frozen=True)
+class ArnostiSettings:
+    """The paper's constants: beta, the step of the first grid, and gamma, the window at which TCA ends."""
+
+    beta: float = 0.2
+    gamma: float = 0.02
+    furthest: float = LineSearchSettings.furthest
+
+    @property
+    def t1(self) -> float:
+        return self.beta**2 / 2
+
+    @property
+    def t2(self) -> float:
+        return self.beta / 2
+
+
+SETTINGS = ArnostiSettings()
 
 
 class Curve:
@@ -57,26 +74,29 @@ class Curve:
 class GCA:
     """Algorithm 1: a grid on [0, 2), then a finer one around its best point, then once more."""
 
+    def __init__(self, settings: ArnostiSettings = SETTINGS) -> None:
+        self.settings = settings
+
     def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
-        f = Curve(line, tilt, curvature, base)
-        mu1 = _pass(f, 0.0, 0.0, 2.0, BETA)
-        mu2 = _pass(f, mu1, mu1 - BETA / 2, mu1 + BETA / 2, BETA**2)
-        mu3 = _pass(f, mu2, mu2 - BETA**2 / 2, mu2 + BETA**2 / 2, BETA**3)
-        return _safe(f, mu3)
+        f, beta = Curve(line, tilt, curvature, base), self.settings.beta
+        mu1 = _pass(f, 0.0, 0.0, 2.0, beta)
+        mu2 = _pass(f, mu1, mu1 - beta / 2, mu1 + beta / 2, beta**2)
+        mu3 = _pass(f, mu2, mu2 - beta**2 / 2, mu2 + beta**2 / 2, beta**3)
+        return _safe(f, mu3, self.settings)
 
 
 class GCA2:
     """Algorithm 2: follows such grids until f rises; coarse grids are skipped while mu changes little."""
 
-    def __init__(self) -> None:
-        self.last, self.uncertainty = 1.0, 1.0
+    def __init__(self, settings: ArnostiSettings = SETTINGS) -> None:
+        self.settings, self.last, self.uncertainty = settings, 1.0, 1.0
 
     def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
-        f = Curve(line, tilt, curvature, base)
-        mu1 = _follow(f, self.last - 1.0, BETA) if self.uncertainty >= T2 else self.last
-        mu2 = _follow(f, mu1 - BETA / 2, BETA**2) if self.uncertainty >= T1 else self.last
-        mu3 = _safe(f, _follow(f, mu2 - BETA**2 / 2, BETA**3))
-        self.uncertainty = _adjusted(self.uncertainty, abs(mu3 - self.last), least=BETA**3)
+        f, settings, beta = Curve(line, tilt, curvature, base), self.settings, self.settings.beta
+        mu1 = _follow(f, self.last - 1.0, beta, settings) if self.uncertainty >= settings.t2 else self.last
+        mu2 = _follow(f, mu1 - beta / 2, beta**2, settings) if self.uncertainty >= settings.t1 else self.last
+        mu3 = _safe(f, _follow(f, mu2 - beta**2 / 2, beta**3, settings), settings)
+        self.uncertainty = _adjusted(self.uncertainty, abs(mu3 - self.last), least=beta**3)
         self.last = mu3
         return mu3
 
@@ -84,14 +104,14 @@ class GCA2:
 class TCA:
     """Algorithm 3: a window of three points that moves to where f is lower, and contracts if its middle is lowest."""
 
-    def __init__(self) -> None:
-        self.last, self.uncertainty = 1.0, 1.0
+    def __init__(self, settings: ArnostiSettings = SETTINGS) -> None:
+        self.settings, self.last, self.uncertainty = settings, 1.0, 1.0
 
     def __call__(self, line: Line, tilt: float, curvature: float, base: float = 0.0) -> float:
-        f = Curve(line, tilt, curvature, base)
+        f, gamma = Curve(line, tilt, curvature, base), self.settings.gamma
         low, mid, high = self.last - self.uncertainty, self.last, self.last + self.uncertainty
         # A window that has left [0, 100] tells all that matters.
-        while high - low > GAMMA and high > 0.0 and low < FURTHEST:
+        while high - low > gamma and high > 0.0 and low < self.settings.furthest:
             left, right = 2.0 * low - mid, 2.0 * high - mid
             soon = (low, mid, high, 0.0, left, right, 2.0 * left - low, 2.0 * right - high)
             if f(low, *soon) < f(mid, *soon):
@@ -101,8 +121,8 @@ class TCA:
             else:
                 at_low, at_high = _weight(f(mid), f(low)), _weight(f(mid), f(high))
                 low, high = (mid + at_low * low) / (1.0 + at_low), (mid + at_high * high) / (1.0 + at_high)
-        mid = _safe(f, mid)
-        self.uncertainty = _adjusted(self.uncertainty, abs(mid - self.last), least=GAMMA)
+        mid = _safe(f, mid, self.settings)
+        self.uncertainty = _adjusted(self.uncertainty, abs(mid - self.last), least=gamma)
         self.last = mid
         return mid
 
@@ -116,14 +136,14 @@ def _pass(f: Curve, best: float, init: float, end: float, inc: float) -> float:
     return best
 
 
-def _follow(f: Curve, init: float, inc: float) -> float:
+def _follow(f: Curve, init: float, inc: float, settings: ArnostiSettings) -> float:
     """The first of init, init + inc, ... after which f does not fall: makepass2."""
 
     def at(m: int) -> float:
         return init + m * inc
 
     m = 0
-    while at(m + 1) <= FURTHEST and f(at(m + 1), 0.0, *map(at, range(m, m + 1 + core.LINE_POINTS))) < f(at(m)):
+    while at(m + 1) <= settings.furthest and f(at(m + 1), 0.0, *map(at, range(m, m + 1 + core.LINE_POINTS))) < f(at(m)):
         m += 1
     return at(m)
 
@@ -138,7 +158,7 @@ def _adjusted(uncertainty: float, moved: float, least: float) -> float:
     return max(least, 0.5 * uncertainty) if moved <= 0.5 * uncertainty else min(1.0, 2.0 * uncertainty)
 
 
-def _safe(f: Curve, mu: float) -> float:
+def _safe(f: Curve, mu: float, settings: ArnostiSettings) -> float:
     """mu brought back to [0, 100], or 0 if f is lower there."""
-    mu = min(max(mu, 0.0), FURTHEST)
+    mu = min(max(mu, 0.0), settings.furthest)
     return mu if f(mu, 0.0) <= f(0.0) else 0.0

@@ -10,42 +10,61 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cutsvm.problem.line_search.breakpoints import FURTHEST
+from cutsvm.problem.line_search.breakpoints import LineSearchSettings
 
 if TYPE_CHECKING:
     from cutsvm.problem.losses import Line
 
-FLAT = 0.5  # of the slope at 0. With 0.05 as many iterations take a third more evaluations; with 0.9 more of both
-SHARE = 1e-3  # of what the search has gained so far
-MOST = 20  # evaluations
-INSIDE = 0.05  # of the bracket: a cubic's minimum is not believed nearer than this to its ends
+
+@dataclass(frozen=True)
+class TangentSettings:
+    """When a search ends.
+
+    flat: at this share of the slope at 0. With 0.05 as many iterations take a third more evaluations; with 0.9 more of
+        both.
+    share: of what the search has gained so far, if no more can be gained.
+    most: evaluations.
+    inside: of the bracket: the minimum of a cubic is not believed nearer than this to its ends.
+    """
+
+    flat: float = 0.5
+    share: float = 1e-3
+    most: int = 20
+    inside: float = 0.05
+    furthest: float = LineSearchSettings.furthest
 
 
-def by_tangents(line: Line, tilt: float, curvature: float, guess: float = 1.0) -> float:
+SETTINGS = TangentSettings()
+
+
+def by_tangents(
+    line: Line, tilt: float, curvature: float, guess: float = 1.0, settings: TangentSettings = SETTINGS
+) -> float:
     """A k in [0, 100] where h(k) is nearly at its minimum; never worse than k = 0."""
-    at = _Evaluations(line, tilt, curvature)
+    at, furthest = _Evaluations(line, tilt, curvature), settings.furthest
     start = left = at(0.0)
     if start.rise >= 0.0:
         return 0.0
-    best = right = at(min(max(guess, 1e-6), FURTHEST))
+    best = right = at(min(max(guess, 1e-6), furthest))
     width, narrowed = math.inf, True
-    for _ in range(MOST):
-        if best.height < start.height and abs(best.rise) <= -FLAT * start.rise:
+    for _ in range(settings.most):
+        if best.height < start.height and abs(best.rise) <= -settings.flat * start.rise:
             break
         if right.rise < 0.0:
-            if right.k >= FURTHEST:
+            if right.k >= furthest:
                 break
-            left, k = right, min(FURTHEST, max(2.0 * right.k, min(10.0 * right.k, right.bottom)))
+            left, k = right, min(furthest, max(2.0 * right.k, min(10.0 * right.k, right.bottom)))
         else:
             k, low = _meeting(left, right)
-            if best.height - low <= SHARE * (start.height - best.height) or not left.k < k < right.k:
+            if best.height - low <= settings.share * (start.height - best.height) or not left.k < k < right.k:
                 break
             if narrowed:
-                k = _cubic(left, right)
+                k = _cubic(left, right, settings.inside)
             narrowed, width = right.k - left.k <= 0.5 * width or not narrowed, right.k - left.k
         here = at(k)
         best = min((best, here), key=lambda point: point.height)
@@ -99,10 +118,10 @@ def _meeting(left: _Tangent, right: _Tangent) -> tuple[float, float]:
     return k, max(left.below(k), right.below(k))
 
 
-def _cubic(left: _Tangent, right: _Tangent) -> float:
+def _cubic(left: _Tangent, right: _Tangent, inside: float) -> float:
     """The minimum of the cubic that has both points' heights and rises, within the bracket."""
     width = right.k - left.k
     bend = left.rise + right.rise - 3.0 * (right.height - left.height) / width
     root = math.sqrt(max(0.0, bend * bend - left.rise * right.rise))
     share = (right.rise + root - bend) / max(right.rise - left.rise + 2.0 * root, sys.float_info.min)
-    return right.k - width * min(max(share, INSIDE), 1.0 - INSIDE)
+    return right.k - width * min(max(share, inside), 1.0 - inside)

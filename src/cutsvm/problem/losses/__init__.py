@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.losses.hinge import Hinge
 from cutsvm.problem.losses.multiclass import CrammerSinger
 from cutsvm.problem.losses.pairwise import PairLine, Pairwise
@@ -15,33 +16,13 @@ __all__ = [
     "GroupedLoss",
     "Hinge",
     "Line",
-    "Look",
+    "LineValues",
     "Loss",
     "MarginLoss",
     "PairLine",
     "Pairwise",
     "RowLoss",
 ]
-
-
-class LineValues(Protocol):
-    """The loss at several points k of a line of scores, from one sweep."""
-
-    @property
-    def values(self) -> Vector:
-        """The loss at each k."""
-
-    @property
-    def slopes(self) -> Vector:
-        """A slope at each k; just right of it, where breakpoints are counted."""
-
-
-class BreakpointLineValues(LineValues, Protocol):
-    """One that counts breakpoints, too."""
-
-    @property
-    def breakpoints(self) -> Vector:
-        """How many breakpoints lie at or left of each k; those of one row between two k may count as one."""
 
 
 class Line(Protocol):
@@ -51,7 +32,7 @@ class Line(Protocol):
     exact: bool  # whether `minimise` is
 
     def evaluate(self, ks: Vector) -> LineValues:
-        """The loss at up to `core.LINE_POINTS` points, in increasing order."""
+        """The loss at up to `core.LINE_POINTS` points, in increasing order, from one sweep."""
 
     def minimise(self, tilt: float, curvature: float, guess: float) -> float:
         """A k in [0, 100] that minimises loss + tilt k + curvature k^2 / 2, exactly or nearly."""
@@ -59,9 +40,6 @@ class Line(Protocol):
 
 class BreakpointLine(Line, Protocol):
     """One whose breakpoints are few enough, a few for each row, to find the one at the minimum."""
-
-    def evaluate(self, ks: Vector) -> BreakpointLineValues:
-        """The loss at up to `core.LINE_POINTS` points, in increasing order, in one sweep."""
 
     def crossing(self, low: float, high: float, slope: float, curvature: float, level: float) -> float:
         """The smallest k in (low, high] where slope + curvature k + (slope gained since low) reaches level."""

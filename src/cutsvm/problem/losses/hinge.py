@@ -10,10 +10,8 @@ from scipy.linalg.blas import dasum
 from cutsvm._native import core
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.problem.losses.line import LossLine
-from cutsvm.problem.rounding import widened
-
-_NOWHERE = np.empty(0)
+from cutsvm.problem.certificate import widened
+from cutsvm.problem.line_search.breakpoints import LossLine
 
 
 class Hinge:
@@ -27,8 +25,11 @@ class Hinge:
     @cached_property
     def lightest(self) -> float:
         """The smallest s_i above 0; infinite if there is none."""
-        some = (np.abs(self.signed[part]) for part in validation.parts(self.n))
-        return min((float(s[s > 0.0].min(initial=np.inf)) for s in some), default=np.inf)
+        lightest = np.inf
+        for part in validation.parts(self.n):
+            s = np.abs(self.signed[part])
+            lightest = min(lightest, float(s[s > 0.0].min(initial=np.inf)))
+        return lightest
 
     def value(self, scores: Vector) -> float:
         return core.hinge_value(scores, self.signed, self.threads)
@@ -58,7 +59,7 @@ class Hinge:
         return 0.0, 0.0
 
     def line(self, scores: Vector, to: Vector | None = None) -> LossLine:
-        arrays = (scores, _NOWHERE if to is None else to, self.signed)
+        arrays = (scores, np.empty(0) if to is None else to, self.signed)
         return LossLine(self.n, core.hinge_evaluate, core.hinge_crossing, arrays, self.threads)
 
     # For sifting: see `cutsvm.problem.losses.Siftable`. Groups are the rows inside the margin, positive and

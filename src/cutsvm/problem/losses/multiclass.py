@@ -7,8 +7,8 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.problem.losses.line import LossLine
-from cutsvm.problem.rounding import exact_difference, widened
+from cutsvm.problem.certificate import exact_difference, widened
+from cutsvm.problem.line_search.breakpoints import LossLine
 
 
 class CrammerSinger:

@@ -12,18 +12,29 @@ import numpy as np
 
 from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.problem.certificate import UNIT, exact_difference, gamma, widened
+from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.line_search.tangents import by_tangents
-from cutsvm.problem.rounding import UNIT, exact_difference, gamma, widened
 
-# A pair as close as this to the margin is on it, and does not count: round-off must not choose among slopes.
-TIE = 1e-12
-_EVERY_PAIR = 1024  # rows up to which every pair is evaluated
-_LONG = 8192  # terms of slopes times scores that are added up, by blocks
-_SUMS = 64  # additions of sums of levels, and of the numbers themselves
-_ABOVE_ZERO = 5e-324  # the smallest margin: a difference below it is 0 or less
-_HEAVY = 1e70  # products of weights up to here, and sums of many of them, have room for slopes and scores
-# Rows of a sample, and how many times as many there have to be for it to pay.
-SAMPLE, PAYS = 2000, 8
+
+@dataclass(frozen=True)
+class PairSettings:
+    """How pairs are counted.
+
+    tie: a pair as close as this to the margin is on it, and does not count: round-off must not choose among slopes.
+    every_pair: rows up to which every pair is evaluated for the precise loss.
+    terms, sums: terms of slopes times scores that are added up, by blocks; additions of sums of levels.
+    heavy: products of weights up to here, and sums of many of them, have room for slopes and scores.
+    sample, pays: rows of a sample, and how many times as many there have to be for it to pay.
+    """
+
+    tie: float = 1e-12
+    every_pair: int = 1024
+    terms: int = 8192
+    sums: int = 64
+    heavy: float = 1e70
+    sample: int = 2000
+    pays: int = 8
 
 
 class Evaluation(NamedTuple):
@@ -32,14 +43,6 @@ class Evaluation(NamedTuple):
     slopes: Vector
     weights: Vector
     losses: Vector
-
-
-@dataclass(frozen=True)
-class PairLineValues:
-    """See `cutsvm.problem.losses.Look`."""
-
-    values: Vector
-    slopes: Vector
 
 
 class PairLine:
@@ -52,13 +55,13 @@ class PairLine:
         self.n, self._times = loss.n, times
         self._loss, self._scores, self._to, self._direction = loss, scores, to, to - scores
 
-    def evaluate(self, ks: Vector) -> PairLineValues:
+    def evaluate(self, ks: Vector) -> LineValues:
         slopes, values, scores = np.empty(len(ks)), np.empty(len(ks)), np.empty(self.n)
         for m, k in enumerate(ks):
             core.blend(self._scores, self._to, k, scores, self._loss.threads)  # as the solver's next point will be
             here = self._loss.evaluate(scores)
             values[m], slopes[m] = self._times * here.losses.sum(), self._times * (here.slopes @ self._direction)
-        return PairLineValues(values, slopes)
+        return LineValues(values, slopes)
 
     def minimise(self, tilt: float, curvature: float, guess: float) -> float:
         few = self.sample()
@@ -86,13 +89,15 @@ class Pairwise:
     heaviest pair weigh about 1; `total` is the weight of all pairs in these units.
     """
 
+    settings = PairSettings()
+
     def __init__(self, y: Array, weights: Vector, starts: Ints, threads: int = 1) -> None:
         self.n, self.threads = len(y), threads
         self.starts: Ints = np.ascontiguousarray(starts, dtype=np.int64)
         self.ranks, self.levels = _levels(y, self.starts)
         self._memory = core.PairMemory()
         self._last: list[tuple[Vector, Evaluation]] = []
-        self.unit = _unit(self.ranks, weights, self.starts, self.levels)
+        self.unit = _unit(self.ranks, weights, self.starts, self.levels, self.settings.heavy)
         self.weights = weights if self.unit == 1.0 else weights / self.unit
         # At equal scores every pair counts. Sums are of each query alone: one that makes no pair adds nothing.
         self.total = float(self.count(np.zeros(self.n), 1.0).weights.sum())
@@ -116,8 +121,9 @@ class Pairwise:
             if known[0] == scores[0] and np.array_equal(known, scores):  # the first tells most of them apart
                 self._last.insert(0, self._last.pop(k))
                 return found
-        slopes, weights, losses = self.count(scores, 1.0 - TIE)
-        self._last = [(scores.copy(), Evaluation(slopes, weights, losses + TIE * weights)), *self._last[:1]]
+        tie = self.settings.tie
+        slopes, weights, losses = self.count(scores, 1.0 - tie)
+        self._last = [(scores.copy(), Evaluation(slopes, weights, losses + tie * weights)), *self._last[:1]]
         return self._last[0][1]
 
     def value(self, scores: Vector) -> float:
@@ -126,7 +132,7 @@ class Pairwise:
     def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
         """See `cutsvm.problem.losses.Loss`: of few rows from every pair, of many to the precision of the
         sweeps."""
-        if self.n <= _EVERY_PAIR:
+        if self.n <= self.settings.every_pair:
             total = sum(self._every_pair(scores, rest, error, *ends) for ends in pairwise(self.starts.tolist()))
             return widened(total, self.n, error)
         if not error:
@@ -135,7 +141,8 @@ class Pairwise:
         # By a wider margin: no difference of two scores is off by more than twice the error of one.
         largest = max(float(scores.max()), -float(scores.min()))
         found = self.count(scores, 1.0 + 2.0 * error + 8.0 * UNIT * (1.0 + largest))
-        return float(found.losses.sum()) + gamma(_LONG) * (1.0 + 2.0 * largest) * float(found.weights.sum())
+        rounding = gamma(self.settings.terms) * (1.0 + 2.0 * largest) * float(found.weights.sum())
+        return float(found.losses.sum()) + rounding
 
     def _every_pair(self, scores: Vector, rest: Vector, error: float, first: int, last: int) -> float:
         """The loss of the pairs of one query."""
@@ -161,7 +168,7 @@ class Pairwise:
         """
         if self._exact:
             return np.zeros(len(offsets))
-        return 4.0 * gamma(int(np.diff(self.starts).max()) + _SUMS) * offsets
+        return 4.0 * gamma(int(np.diff(self.starts).max()) + self.settings.sums) * offsets
 
     @cached_property
     def _exact(self) -> bool:
@@ -174,10 +181,11 @@ class Pairwise:
     @cached_property
     def sample(self) -> Sample | None:
         """Whole queries, or rows of all queries if those are large; always the same ones."""
-        if self.n < PAYS * SAMPLE:
+        few = self.settings.sample
+        if self.n < self.settings.pays * few:
             return None
-        sizes, draw, share = np.diff(self.starts), np.random.default_rng(0).random, SAMPLE / self.n
-        whole = len(sizes) >= SAMPLE // 10  # queries are many enough to take some as they are
+        sizes, draw, share = np.diff(self.starts), np.random.default_rng(0).random, few / self.n
+        whole = len(sizes) >= few // 10  # queries are many enough to take some as they are
         rows = np.flatnonzero(np.repeat(draw(len(sizes)) < share, sizes) if whole else draw(self.n) < share)
         starts = np.searchsorted(rows, self.starts)
         loss = Pairwise(self.ranks[rows], self.weights[rows], starts)
@@ -185,7 +193,7 @@ class Pairwise:
 
     def misordered(self, scores: Vector) -> Vector:
         """By query: the weight of the pairs in the wrong order, those with equal scores at one half."""
-        wrong, ties = self.count(scores, 0.0).weights, self.count(scores, _ABOVE_ZERO).weights
+        wrong, ties = self.count(scores, 0.0).weights, self.count(scores, math.ulp(0.0)).weights
         return 0.5 * (wrong + ties)
 
 
@@ -208,10 +216,10 @@ def _levels(y: Array, starts: Ints) -> tuple[Array, Ints]:
     return ranks, levels
 
 
-def _unit(ranks: Array, weights: Vector, starts: Ints, levels: Ints) -> float:
+def _unit(ranks: Array, weights: Vector, starts: Ints, levels: Ints, heavy: float) -> float:
     """The power of 2 whose square is about the weight of the heaviest pair; 1 if no product can leave the range."""
     some = weights[weights > 0.0]
-    if not len(some) or (some.max() < _HEAVY and some.min() > 1.0 / _HEAVY):
+    if not len(some) or (some.max() < heavy and some.min() > 1.0 / heavy):
         return 1.0
     # The heaviest row of each level of each query; of the levels of a query the two heaviest make the heaviest pair.
     begins = np.concatenate([[0], np.cumsum(levels)])

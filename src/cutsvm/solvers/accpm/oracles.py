@@ -27,9 +27,9 @@ import numpy as np
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
+from cutsvm.problem.certificate import dual_bound
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
-from cutsvm.problem.rounding import dual_bound
 from cutsvm.qp.problem import ReducedProblem
 from cutsvm.solvers.bucketing.buckets import Buckets, Sums
 from cutsvm.solvers.bucketing.parts import Worst

@@ -40,10 +40,10 @@ from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
 from cutsvm.problem.planes import Bundle
 from cutsvm.qp.problem import ReducedSolution
-from cutsvm.solvers._common import PlaneSettings, descend
 from cutsvm.solvers.accpm.analytic_center import Centre
 from cutsvm.solvers.accpm.oracles import ORACLES, Answer, CutOracle, Separating
 from cutsvm.solvers.bucketing.bucket_files import buckets_of
+from cutsvm.solvers.cutting_planes import PlaneSettings, descend
 from cutsvm.solvers.protocol import FitContext, Iterate, SolverBase
 
 

@@ -26,12 +26,12 @@ from cutsvm._native import core
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
 from cutsvm.matrix import as_rows, stacked
+from cutsvm.problem.certificate import sum_error
 from cutsvm.problem.line_search import best_intercept
 from cutsvm.problem.losses import Line, MarginLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.point import Intercept, Point
-from cutsvm.problem.rounding import sum_error
 from cutsvm.solvers.bucketing.bucket_files import buckets_of
 from cutsvm.solvers.bucketing.buckets import Buckets
 from cutsvm.solvers.bucketing.parts import Part

@@ -16,11 +16,11 @@ import numpy as np
 
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix.protocol import Rows, RowsOnDisk
+from cutsvm.problem.certificate import UNIT, sum_error
 from cutsvm.problem.losses import MarginLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.point import Point
-from cutsvm.problem.rounding import UNIT, sum_error
 
 Numbers = Sequence[int] | Array  # of rows among all
 

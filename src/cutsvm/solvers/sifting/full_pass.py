@@ -22,7 +22,7 @@ from cutsvm.matrix import RowsInMemory, concatenate, in_order
 from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
-from cutsvm.solvers._common import descend, objective
+from cutsvm.solvers.cutting_planes import descend, objective
 from cutsvm.solvers.sifting.working_set import SomeRows, WorkingSet, take_rows
 
 __all__ = ["FullPass", "HeldPass", "StreamedPass", "full_pass"]

@@ -35,13 +35,11 @@ import numpy as np
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
 from cutsvm.problem.oracle import Oracle
-from cutsvm.solvers._common import target_objective
 from cutsvm.solvers.batched import presolve_batched
+from cutsvm.solvers.cutting_planes import choose_shards, target_objective
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.path import iterates_on_path
-from cutsvm.solvers.progress import Progress
-from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver, SolverBase, new_context
-from cutsvm.solvers.shards import choose_shards
+from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Progress, Solver, SolverBase, new_context
 from cutsvm.solvers.sifting.full_pass import FullPass, full_pass
 from cutsvm.solvers.sifting.sample import draw_sample
 from cutsvm.solvers.sifting.settings import SiftingSettings

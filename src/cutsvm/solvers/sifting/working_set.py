@@ -25,10 +25,10 @@ import numpy as np
 from cutsvm._utils.timing import count
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import Rows, RowsInMemory, as_rows, stacked
+from cutsvm.problem.certificate import sum_error
 from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle
-from cutsvm.problem.rounding import sum_error
 from cutsvm.solvers.protocol import FitContext, Solver, new_context
 
 __all__ = ["SomeRows", "WorkingSet", "take_rows"]

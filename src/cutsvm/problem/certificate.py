@@ -1,4 +1,7 @@
-"""Bounds on rounding errors, so that a lower bound that is computed in float64 is one in exact arithmetic.
+"""Both sides of the certificate, computed in float64, with what rounding may have cost them.
+
+The lower bound is one in exact arithmetic, and the objective of the model that is returned comes with a bound of its
+error.
 
 Notation: u = 2^-53 is the unit roundoff. A sum of m products, in any order, is off by at most gamma(m) sum |a_i b_i|,
 gamma(m) = m u / (1 - m u) (N. Higham: Accuracy and stability of numerical algorithms, 2nd ed., section 3.1).
@@ -23,16 +26,25 @@ That moves beta m from the last term to v, and so E' = 2 E + |beta|.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix.magnitudes import SLIGHTLY, Magnitudes
 
-__all__ = ["UNIT", "Magnitudes", "RowScale", "dual_bound", "gamma"]
+if TYPE_CHECKING:
+    from cutsvm.problem.oracle import Oracle
+
+__all__ = ["UNIT", "Magnitudes", "Objective", "RowScale", "dual_bound", "gamma", "objective", "refined", "relative_gap"]
 
 UNIT = 2.0**-53
 TINY = 2.0**-1060  # what products that underflow may lose, with room for as many of them as there can be
+
+
+def relative_gap(primal: float, lower: float) -> float:
+    """(primal - lower) / primal, and 0 where both are 0; NaN if they are not known."""
+    return 0.0 if primal <= 0.0 else (primal - lower) / primal
 
 
 def gamma(terms: float) -> float:
@@ -106,3 +118,61 @@ def dual_bound(
         cost += C * scale.intercept_bound * (beta * (1.0 + gamma(8)) + error_free)
     lower = C * gain * (1.0 - gamma(m + 8)) - SLIGHTLY * (C * error + cost)
     return lower if lower > 0.0 else 0.0  # also if it is not a number
+
+
+class Objective(NamedTuple):
+    """F at the model that is returned, R there, and a bound on the rounding error of F.
+
+    last_digits: how much F may change if the scores change by a few units in the last place.
+    """
+
+    primal: float
+    loss: float
+    error: float
+    last_digits: float = 0.0
+
+    @property
+    def upper(self) -> float:
+        return self.primal + self.error
+
+
+def objective(
+    oracle: Oracle, w: Vector, C: float, loss: float | None = None, *, precise: float | None = None
+) -> Objective:
+    """F at the model of w, from the data; loss: R there, if it is known from a pass at this very w.
+
+    Where the scores are small differences of large numbers they are recomputed in twice the precision, unless the
+    rounding error is at most `precise` of F; None: as `OracleSettings` says.
+    """
+    if loss is None:
+        loss = oracle.value(oracle.score(w))
+    primal = oracle.penalty(w) + C * loss
+    W, b = oracle.model(w)
+    rows = oracle.model_matrix.magnitudes
+    size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
+    weight = C * oracle.steepness * oracle.loss.total
+    error = weight * (gamma(2 * rows.terms + oracle.terms + 16) * size + oracle.tie)
+    if error <= (oracle.settings.precise if precise is None else precise) * primal:
+        return Objective(primal, loss, error)
+    scores = oracle.compensated_scores(W, b)
+    loss, penalty = oracle.loss.precise(*scores), oracle.penalty(w)
+    highest = oracle.loss.precise(*scores, gamma(2 * rows.terms + 16) ** 2 * size)
+    error = C * max(0.0, highest - loss) + gamma(len(w)) * penalty
+    return Objective(penalty + C * loss, loss, error, weight * gamma(rows.terms + 4) * size)
+
+
+def refined(
+    oracle: Oracle, w: Vector, C: float, loss: float | None = None, *, precise: float | None = None
+) -> tuple[Vector, Objective]:
+    """w, or w times 1 + 2^-k, whichever has the lowest F that rounding errors allow to prove.
+
+    A row on the margin up to rounding has a loss of some last digits. If C is so large that F consists of these, a
+    w that is longer by as much has none.
+    """
+    best, found = w, objective(oracle, w, C, loss, precise=precise)
+    if found.error + found.last_digits > oracle.settings.imprecise * found.primal:
+        for longer in (w * (1.0 + 2.0**-digits) for digits in oracle.settings.last_digits):
+            other = objective(oracle, longer, C)
+            if other.upper < found.upper:
+                best, found = longer, other
+    return best, found

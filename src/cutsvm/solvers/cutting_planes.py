@@ -1,0 +1,160 @@
+"""What the cutting-plane solvers share: the number of shards, how they begin, and their line search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log2, log10
+
+import numpy as np
+
+from cutsvm._utils import validation
+from cutsvm._utils.timing import timed
+from cutsvm.problem.line_search import Curve, Exact, Search
+from cutsvm.problem.losses import Line
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Point
+from cutsvm.solvers.protocol import FitContext
+
+__all__ = [
+    "PlaneSettings",
+    "ShardCosts",
+    "begin",
+    "best_step",
+    "check_shards",
+    "choose_shards",
+    "descend",
+    "objective",
+    "search",
+    "target_objective",
+]
+
+
+@dataclass(frozen=True)
+class PlaneSettings:
+    """How a bundle is used.
+
+    qp_share: the reduced problem is solved to this share of the gap that is left: a better answer would not be used.
+    patience: number of reduced problems without weight after which a plane is dropped.
+    """
+
+    qp_share: float = 0.1
+    patience: int = 6
+
+
+def check_shards(shards: int | str, buckets: int = 1) -> None:
+    """Shards are "auto" or a whole number, at least 1; and 1 with buckets."""
+    if shards != "auto":
+        validation.whole("shards", shards, least=1)
+    validation.whole("buckets", buckets, least=1)
+    if buckets > 1 and shards not in (1, "auto"):
+        raise ValueError(f"shards={shards!r}, buckets={buckets!r}: with buckets there is one shard")
+
+
+@dataclass(frozen=True)
+class ShardCosts:
+    """Costs in seconds, and limits."""
+
+    entry: float = 0.5e-9  # per stored value of X and iteration: scores, and the rows that planes are made of
+    row: float = 20e-9  # per row and iteration: line search, slopes
+    call: float = 1e-3  # per iteration, whatever its size: Python between the kernels, threads that wake up
+    step: float = 3e-6  # per step of the interior-point method, whatever its size
+    plane: float = 8e-8  # per plane in such a step
+    flop: float = 3.5e-11  # per multiplication in its factorisations
+    steps: int = 8  # of them per reduced problem
+    few_rows: int = 4000  # up to which one shard is enough: a weight is then the same as repetition to the last digits
+    rows_per_shard: int = 250  # at least
+    most: int = 128
+    memory: float = 1 / 4  # of the memory of X, which planes may take
+
+    def reduced(self, planes: float, size: int) -> float:
+        """Seconds of one reduced problem."""
+        flops = planes * min(float(size) ** 2, planes**2 / 6.0)
+        return self.steps * (self.step + self.plane * planes + self.flop * flops)
+
+
+def choose_shards(oracle: Oracle, C: float, shards: int | str = "auto", buckets: int = 1) -> int:
+    """The number asked for, or the power of two with the lowest estimate of passes x (sweeps + reduced problem).
+
+    More shards make a tighter model of the risk and so fewer passes: roughly as P^-0.1 where C is small, P^-0.28 at
+    C n = 1e4 and P^-0.44 at C n = 1e6. They also make a larger reduced problem. The costs were measured on one machine,
+    and `benchmarks/shards.py` shows how near to the best number this comes; they do not depend on n_jobs, so that the
+    answer does not.
+    """
+    if buckets > 1 or shards != "auto":
+        return 1 if buckets > 1 else int(shards)
+    costs, matrix, size = ShardCosts(), oracle.matrix, oracle.size
+    sweeps = costs.call + oracle.outputs * (costs.entry * matrix.entries + costs.row * matrix.n)
+    decades = log10(max(C * oracle.loss.total, 1e-300)) - 4.0  # of C n above 1e4
+    power = min(0.5, max(0.1, 0.28 + 0.08 * decades))
+    hard = min(1.0, max(0.0, (1.0 + decades) / 3.0))
+    best, lowest = 1, sweeps + costs.reduced(_planes(1, size, hard), size)
+    number = 2
+    while matrix.n >= costs.few_rows and number <= min(costs.most, matrix.n // costs.rows_per_shard):
+        planes = _planes(number, size, hard)
+        if planes * size > costs.memory * matrix.entries:
+            break
+        cost = number**-power * (sweeps + costs.reduced(planes, size))
+        if cost < lowest:
+            best, lowest = number, cost
+        number *= 2
+    return best
+
+
+def _planes(shards: int, size: int, hard: float) -> float:
+    """Planes that stay in the bundle: some per shard, and for a hard problem enough to determine w."""
+    return 12.0 * shards + 0.2 * hard * size * (1.0 + log2(shards))
+
+
+def begin(context: FitContext) -> Point:
+    """The first point; its planes, and those that the oracle begins with, are in the bundle."""
+    if not len(context.bundle):
+        for planes in context.oracle.initial_planes():
+            context.bundle.add(planes)
+    first = context.evaluated_first() or context.oracle.at(context.first)
+    context.bundle.add(context.oracle.planes(first))
+    return first
+
+
+def objective(oracle: Oracle, point: Point, C: float) -> float:
+    """F = |w|^2/2 + C R(w) at the point."""
+    return oracle.penalty(point.w) + C * oracle.value(point)
+
+
+def target_objective(lower: float, tol: float) -> float:
+    """The largest F whose relative gap to the bound is `tol`."""
+    return lower / (1.0 - tol) if tol < 1.0 else np.inf
+
+
+def search(oracle: Oracle, start: Point, trial: Point, C: float, find: Search) -> float:
+    """argmin over k >= 0 of F(start + k (trial - start)), as well as `find` finds it."""
+    with timed("line_search"):
+        k = find(*_towards(oracle, start, trial, C))
+        while not oracle.covers(start, trial, k):
+            k = find(*_towards(oracle, start, trial, C))
+        return k
+
+
+def best_step(oracle: Oracle, start: Point, trial: Point, C: float, k: float, rise: float) -> float:
+    """The largest of k, k/4, ..., k/4^6 that raises F by no more than `rise`, or the last of them; one sweep."""
+    with timed("line_search"):
+        f = Curve(*_towards(oracle, start, trial, C))
+        steps = [k * 0.25**m for m in range(7)]
+        highest = f(0.0, *steps) + rise / C
+        return next((step for step in steps if f(step) <= highest), steps[-1])
+
+
+def _towards(oracle: Oracle, start: Point, trial: Point, C: float) -> tuple[Line, float, float, float]:
+    """F / C on the line from start to trial, as loss, tilt, curvature and base: `cutsvm.problem.line_search.Search`."""
+    d = oracle.size - oracle.n_free
+    step = trial.w[:d] - start.w[:d]
+    tilt, curvature = float(start.w[:d] @ step) / C, float(step @ step) / C
+    return oracle.along(start, trial), tilt, curvature, oracle.penalty(start.w) / C
+
+
+def descend(oracle: Oracle, best: Point, trial: Point, C: float, target: float) -> tuple[Point, Point, float]:
+    """The trial if its F is at most the target, else the best point on the half-line through it; the point not needed
+    any more; and the step."""
+    if objective(oracle, trial, C) <= target:
+        return trial, best, 1.0
+    k = search(oracle, best, trial, C, Exact())
+    return oracle.between(best, trial, k, out=best), trial, k
