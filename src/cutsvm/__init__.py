@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from cutsvm.estimators.path import linear_path, ranking_path
     from cutsvm.estimators.ranking import RankingSVM
     from cutsvm.estimators.ranking_cv import RankingSVMCV
-    from cutsvm.io.dataset import Dataset, open_dataset
+    from cutsvm.io.dataset import Dataset
     from cutsvm.io.models.model_file import load_model, save_model
+    from cutsvm.io.open import open_dataset
     from cutsvm.io.store.convert import convert
     from cutsvm.problem.pair_accuracy import pair_accuracy
 
@@ -71,7 +72,7 @@ _HOMES = {
     "linear_path": "cutsvm.estimators.path",
     "load_model": "cutsvm.io.models.model_file",
     "nested_cross_validate": "cutsvm.estimators.model_selection",
-    "open_dataset": "cutsvm.io.dataset",
+    "open_dataset": "cutsvm.io.open",
     "pair_accuracy": "cutsvm.problem.pair_accuracy",
     "ranking_path": "cutsvm.estimators.path",
     "report": "cutsvm.display.report",

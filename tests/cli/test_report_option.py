@@ -65,14 +65,14 @@ def test_old_report_is_overwritten(run: Run, binary: Path) -> None:
 
 
 def test_unwritable_report(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import cutsvm.io.atomic
+    import cutsvm.io.files
     import cutsvm.io.models.model_file  # it has the real one
 
     def full(path: object, pieces: object) -> None:
         raise OSError(28, "No space left on device", str(path))
 
     target = binary.parent / "r.html"
-    monkeypatch.setattr(cutsvm.io.atomic, "write_atomically", full)
+    monkeypatch.setattr(cutsvm.io.files, "write_atomically", full)
     code, _, err = run("train", "--report", target, binary)
     assert code == 1 and f"no report was written: {target}: No space left on device" in err
     assert (binary.parent / "binary.svm.model").exists() and not target.exists()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cutsvm import LinearSVC, load_model
-from cutsvm.io import atomic
+from cutsvm.io import files
 from cutsvm.solvers import CPA, OCAS, Sifting
 from tests.support.cli import Run, blobs, write_svmlight
 
@@ -276,7 +276,7 @@ def test_full_disk_saves_the_model_elsewhere(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         replace(source, target)
 
-    monkeypatch.setattr(atomic.os, "replace", full)
+    monkeypatch.setattr(files.os, "replace", full)
     code, out, err = run("train", "--n-jobs", 1, binary)
     (folder,) = spare.iterdir()
     (kept,) = folder.iterdir()
@@ -297,7 +297,7 @@ def test_full_disk_everywhere(run: Run, binary: Path, tmp_path: Path, monkeypatc
     spare = tmp_path / "spare"
     spare.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(spare))
-    monkeypatch.setattr(atomic.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     code, out, err = run("train", "-q", "--n-jobs", 1, binary)
     assert (code, out, os.listdir(spare)) == (1, "", [])
     assert err == f"cutsvm: cannot write the model to {binary}.model: No space left on device\n"

@@ -21,7 +21,7 @@ from cutsvm.driver.checkpoint import Checkpoint, CheckpointSettings
 from cutsvm.driver.fingerprint import Fingerprint
 from cutsvm.driver.records import Status, Stop
 from cutsvm.driver.run import run
-from cutsvm.io.atomic import temp_path
+from cutsvm.io.files import temp_path
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Pairwise
 from cutsvm.problem.pairs import PairOracle

@@ -19,7 +19,7 @@ from scipy import sparse
 import cutsvm
 from cutsvm._utils.errors import DataError
 from cutsvm.cli.info import store_facts
-from cutsvm.io.dataset import open_dataset
+from cutsvm.io.open import open_dataset
 from cutsvm.io.store import manifest
 from tests.fuzz.mutate import mutate_bytes, mutate_json, mutate_text
 from tests.fuzz.target import Target, check_dataset, require, same_matrix

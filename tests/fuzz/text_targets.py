@@ -15,11 +15,11 @@ import numpy as np
 import zstandard
 
 from cutsvm._utils.errors import DataError
-from cutsvm.io.dataset import Dataset, open_dataset
+from cutsvm.io.dataset import Dataset
 from cutsvm.io.formats.svmlight import read_svmlight
 from cutsvm.io.models.model_file import load_model
 from cutsvm.io.models.model_format import ModelFileError
-from cutsvm.io.open import SvmlightSource
+from cutsvm.io.open import SvmlightSource, open_dataset
 from tests.fuzz.mutate import mutate_bytes, mutate_text
 from tests.fuzz.target import Target, check_dataset, require
 from tests.support.reference import svmlight as reference

@@ -22,12 +22,12 @@ from cutsvm.cli import main
 from cutsvm.display.callbacks import ProgressBar
 from cutsvm.io import open_dataset
 from cutsvm.io.columns import ColumnSpec
+from cutsvm.io.files import _MAX_DEPTH, parse_json
 from cutsvm.io.formats.npy import NpySource
 from cutsvm.io.formats.text import text_blocks
 from cutsvm.io.models import model_format
 from cutsvm.io.store import manifest
 from cutsvm.io.store.store import Store
-from cutsvm.io.strict_json import _MAX_DEPTH, parse_json
 from cutsvm.matrix import StoreRows
 
 N, D = 40, 4

@@ -249,6 +249,11 @@ def scale_spread(X: Any) -> float:
         np.maximum.at(size, X.indices, np.abs(X.data))
     else:
         size = np.maximum(X.max(axis=0), -X.min(axis=0))
-    size = size[size > 0.0]
+    return spread_of_sizes(size)
+
+
+def spread_of_sizes(sizes: Array) -> float:
+    """The largest of the sizes over the smallest above 0; 1 if there is none."""
+    sizes = sizes[sizes > 0.0]
     # In float64: the ratio of two float32 may overflow float32, and that of two float64 float64.
-    return min(float(size.max()) / float(size.min()), sys.float_info.max) if len(size) else 1.0
+    return min(float(sizes.max()) / float(sizes.min()), sys.float_info.max) if len(sizes) else 1.0

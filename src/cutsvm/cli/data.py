@@ -14,7 +14,7 @@ import numpy as np
 from cutsvm._utils.types import Array
 from cutsvm.cli.messages import CommandError, as_command_error
 from cutsvm.io import Dataset, open_dataset, read_svmlight
-from cutsvm.io.atomic import write_atomically
+from cutsvm.io.files import write_atomically
 from cutsvm.io.models.model_file import SavedModel
 from cutsvm.io.open import format_of
 

@@ -22,9 +22,8 @@ import numpy as np
 from cutsvm._utils.types import Array, Vector
 from cutsvm._utils.warn import warn
 from cutsvm.driver.fingerprint import Fingerprint
-from cutsvm.io.atomic import temp_path, write_atomically
-from cutsvm.io.models.model_file import package_version
-from cutsvm.io.models.model_format import ModelFileError, pack, unpack
+from cutsvm.io.files import temp_path, write_atomically
+from cutsvm.io.models.model_format import ModelFileError, pack, package_version, unpack
 from cutsvm.io.store.manifest import NAME, is_store
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import OVERFLOW, Planes

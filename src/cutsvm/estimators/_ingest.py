@@ -19,7 +19,8 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.io.dataset import Dataset, StoredDataset, open_data_set
+from cutsvm.io.dataset import Dataset, StoredDataset
+from cutsvm.io.open import open_data_set
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import StoreRows, WholeRows, as_rows
 

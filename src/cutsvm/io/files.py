@@ -1,15 +1,83 @@
-"""Files that other processes may write to while they are read: a change is detected and raises."""
+"""Files: atomic writes, checked reads of files that may be damaged or change meanwhile, JSON from untrusted files."""
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import os
+import secrets
 import stat
-from typing import Any
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
 
 from cutsvm._utils.errors import DataError
 
-__all__ = ["SourceFile", "Version"]
+__all__ = ["SourceFile", "Version", "parse_json", "sync", "temp_path", "write_atomically"]
+
+_MAX_DEPTH = 32  # levels of lists and objects in JSON; files of cutsvm have five
+
+
+def write_atomically(
+    path: str | os.PathLike[str], pieces: Iterable[bytes | memoryview], *, repeated: bool = False
+) -> None:
+    """Write the pieces to a temporary file in the folder of `path`, sync it, and rename it to `path`.
+
+    repeated: the program writes this file many times. The temporary file then always has the same name (`temp_path`),
+    so that kills leave at most one of them behind, which the next write replaces.
+
+    If anything fails (disk full, folder read-only), the old file stays as it was and the temporary one is removed. A
+    pipe or a device is written to directly: replacing `/dev/null` would remove it.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = None
+    # Under /dev a plain file may be an open stream, as `/dev/stdout` with `> file`.
+    if mode is not None and (not stat.S_ISREG(mode) or os.fspath(path).startswith("/dev/")):
+        with open(path, "wb") as stream:
+            stream.writelines(pieces)
+        return
+    target = Path(os.path.realpath(path))
+    temporary = temp_path(target) if repeated else target.parent / f".cutsvm-{secrets.token_hex(8)}.tmp"
+    try:
+        if repeated:
+            temporary.unlink(missing_ok=True)
+        # Not tempfile: its files are private, and a model should have the permissions of any new file.
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as stream:
+            stream.writelines(pieces)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if mode is not None:
+            os.chmod(temporary, stat.S_IMODE(mode))
+        os.replace(temporary, target)
+    except OSError as error:
+        # The user knows the name of the target, not of the temporary file.
+        error.filename, error.filename2 = os.fspath(path), None
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+    # So that the new name survives a power failure. Some network file systems cannot: the file itself is safe.
+    with suppress(OSError):
+        sync(target.parent)
+
+
+def temp_path(path: str | os.PathLike[str]) -> Path:
+    """The name of the temporary file of repeated writes."""
+    # A short name: the target's may already be as long as the file system allows.
+    target = Path(os.path.realpath(path))
+    return target.parent / f".cutsvm-{hashlib.sha256(os.fsencode(target)).hexdigest()[:16]}.tmp"
+
+
+def sync(path: Path) -> None:
+    """Write what the system holds of a file or folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class Version:
@@ -63,3 +131,31 @@ class SourceFile(io.FileIO):
             return super().read()
         left = os.fstat(self.fileno()).st_size - self.tell() if self.version.size is not None else size
         return super().read(max(0, min(size, left)))
+
+
+def parse_json(text: bytes) -> Any:
+    """The value of an ASCII text; any defect is a ValueError.
+
+    NaN and infinities, which are not JSON, and values nested in more than 32 levels are refused: printing, comparing or
+    hashing them later would exhaust the stack.
+    """
+    try:
+        value = json.loads(text.decode("ascii"), parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [item for parent in level for item in _children(parent)]
+        if not level:
+            return value
+    raise ValueError("nested too deeply")
+
+
+def _children(value: Any) -> list[Any]:
+    """The lists and objects directly inside a value."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [item for item in inside if isinstance(item, list | dict)]
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not allowed")

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cutsvm._utils.text import printable
+from cutsvm._utils.types import Array
+from cutsvm._utils.validation import spread_of_sizes
 from cutsvm.io.formats.svmlight import Paths, RawSamples, ZeroBased, load
 from cutsvm.io.settings import read_settings
 
@@ -87,8 +89,11 @@ def inspect_file(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_thre
     raw = load(path_or_paths, zero_based=zero_based, n_threads=n_threads, keep_bad=_MAX_BAD_LINES)
     first = 0 if raw.zero_based else 1
     sizes = _column_sizes(raw)
-    queries = _query_numbers(raw)
-    entries = _entry_facts(raw, queries)
+    queries = raw.qid  # as numbers
+    if queries is not None and queries.dtype != np.int64:
+        queries = np.unique(queries, return_inverse=True)[1].astype(np.int64, copy=False)
+    nonzeros, zero_rows, hashes = _scan_rows(raw, queries)
+    reason = "index 0 occurs" if raw.has_zero else "index 0 does not occur"
     labels, counts = np.unique(raw.y, return_counts=True)
     facts: dict[str, Any] = {
         "source": raw.source,
@@ -97,48 +102,30 @@ def inspect_file(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_thre
         "features_seen": sizes.size,
         "largest_index": raw.max_index if raw.max_index >= 0 else None,
         "zero_based": raw.zero_based,
-        "base_reason": _base_reason(raw, zero_based),
-        "nonzeros": entries.nonzeros,
-        "density": entries.nonzeros / max(raw.y.size * sizes.size, 1),
+        "base_reason": reason if zero_based == "auto" else "as given",
+        "nonzeros": nonzeros,
+        "density": nonzeros / max(raw.y.size * sizes.size, 1),
         "value_range": (float(raw.values.min()), float(raw.values.max())) if raw.values.size else None,
         "n_classes": labels.size,
         "classes": tuple(zip(labels.tolist()[:_MAX_CLASSES], counts.tolist()[:_MAX_CLASSES], strict=True)),
         "continuous_labels": _are_continuous(labels, raw.y.size),
         "queries": None if queries is None else np.unique(queries).size,
-        "zero_rows": entries.zero_rows,
-        "duplicate_rows": raw.y.size - np.unique(entries.hashes).size,
-        "scale_ratio": _scale_ratio(sizes),
+        "zero_rows": zero_rows,
+        "duplicate_rows": raw.y.size - np.unique(hashes).size,
+        "scale_ratio": spread_of_sizes(sizes) if (sizes > 0).any() else None,
         "n_bad_lines": raw.n_bad,
         "bad_lines": tuple(raw.bad_lines),
     }
     return FileReport(**facts, hints=tuple(_hints(facts)))
 
 
-@dataclass(frozen=True)
-class _EntryFacts:
-    nonzeros: int
-    zero_rows: int
-    hashes: NDArray[np.uint64]
-
-
-def _row_blocks(rows: int) -> Iterator[slice]:
-    step = read_settings().slice_rows
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
-
-
-def _query_numbers(raw: RawSamples) -> NDArray[Any] | None:
-    """A 64-bit integer for the query of each row; None if there are no queries."""
-    if raw.qid is None or raw.qid.dtype == np.int64:
-        return raw.qid
-    return np.unique(raw.qid, return_inverse=True)[1].astype(np.int64, copy=False)
-
-
-def _entry_facts(raw: RawSamples, queries: NDArray[Any] | None) -> _EntryFacts:
-    """Counts of nonzeros, and a hash of each row, computed in blocks."""
+def _scan_rows(raw: RawSamples, queries: Array | None) -> tuple[int, int, NDArray[np.uint64]]:
+    """The number of nonzeros, of rows without any, and a hash of each row, computed in blocks."""
     hashes = np.empty(raw.y.size, dtype=np.uint64)
     nonzeros = zero_rows = 0
-    for block in _row_blocks(raw.y.size):
+    step = read_settings().slice_rows
+    for start in range(0, raw.y.size, step):
+        block = slice(start, min(start + step, raw.y.size))
         bounds = raw.indptr[block.start : block.stop + 1]
         entries = slice(bounds[0], bounds[-1])
         bounds = bounds - bounds[0]
@@ -154,7 +141,7 @@ def _entry_facts(raw: RawSamples, queries: NDArray[Any] | None) -> _EntryFacts:
         hashes[block] += _mix((raw.y[block] + 0.0).view(np.uint64))
         if queries is not None:
             hashes[block] ^= _mix(queries[block].view(np.uint64))
-    return _EntryFacts(nonzeros, zero_rows, hashes)
+    return nonzeros, zero_rows, hashes
 
 
 def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -181,24 +168,10 @@ def _column_sizes(raw: RawSamples) -> NDArray[np.float64]:
     return sizes[sizes >= 0]
 
 
-def _scale_ratio(sizes: NDArray[np.float64]) -> float | None:
-    filled = sizes[sizes > 0]
-    if not filled.size:
-        return None
-    with np.errstate(over="ignore"):
-        return float(filled.max() / filled.min())
-
-
 def _are_continuous(labels: NDArray[np.float64], rows: int) -> bool:
     """Whether there are more than 20 labels, and fractions among them or one for every two rows."""
     fractions = bool(np.any(labels != np.floor(labels)))
     return labels.size > 20 and (fractions or labels.size > rows / 2)
-
-
-def _base_reason(raw: RawSamples, zero_based: ZeroBased) -> str:
-    if zero_based != "auto":
-        return "as given"
-    return "index 0 occurs" if raw.has_zero else "index 0 does not occur"
 
 
 def _many(count: int, noun: str) -> str:

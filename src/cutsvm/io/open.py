@@ -1,4 +1,4 @@
-"""Opens what the user names (files, arrays, an iterator, a store) as a source of batches of rows."""
+"""Opens what the user names (files, arrays, an iterator, a store): as a data set, or as a source of batches of rows."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from cutsvm._native import core
 from cutsvm._utils import threads
 from cutsvm._utils.errors import DataError
 from cutsvm.io.columns import ColumnSpec
+from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.arrays import ArraySource, BlockSource
 from cutsvm.io.formats.npy import NpySource, NpzSource
-from cutsvm.io.formats.svmlight import ZeroBased, query_ids
+from cutsvm.io.formats.svmlight import ZeroBased, query_ids, read_svmlight
 from cutsvm.io.formats.tables import TableSource
 from cutsvm.io.formats.text import text_blocks
 from cutsvm.io.settings import read_settings
-from cutsvm.io.store.batches import INT32_MAX, Batch, Source, too_wide
+from cutsvm.io.store.batches import INT32_MAX, Batch, Source, checked, is_sparse, too_wide, value_type
 from cutsvm.io.store.store import Store
 
-__all__ = ["FORMATS", "as_source", "file_source", "format_of"]
+__all__ = ["FORMATS", "as_source", "file_source", "format_of", "open_data_set", "open_dataset"]
 
 # Formats by the suffix of the file; files with other suffixes are read as svmlight text.
 _SUFFIXES = {
@@ -39,6 +40,69 @@ _SUFFIXES = {
 }
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 FORMATS = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")
+
+
+def open_dataset(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    label: str | int | None = None,
+    zero_based: ZeroBased = "auto",
+    n_features: int | None = None,
+) -> Dataset:
+    """Read a data file, or open a store.
+
+    Parameters
+    ----------
+    path
+        A file: svmlight, plain or compressed (gzip, bzip2, xz, zstd), .npy, .npz, or with pyarrow CSV, TSV, Parquet,
+        Arrow, Feather; or a store written by `cutsvm.convert`.
+    format
+        "svmlight", "npy", "npz", "csv", "parquet", "arrow" or "store"; None: by the name of the file.
+    label
+        Of a table the column of labels: its name or its number (-1 is the last); by default the one called label, y,
+        target or class. Columns called sample_weight and qid are weights and queries. Of an .npy file the number of the
+        column, or another .npy file; of an .npz file the name of the array, by default y.
+    zero_based
+        Whether indices in svmlight files count from 0. "auto": they do if index 0 occurs.
+    n_features
+        Number of columns, if it is more than an svmlight file shows.
+    """
+    source = file_source(os.fspath(path), format, ColumnSpec(label), zero_based)
+    if isinstance(source, SvmlightSource):
+        return read_svmlight(path, zero_based=zero_based, n_features=n_features)
+    data = StoredDataset(source.store) if isinstance(source, StoreSource) else _gather(source)
+    if n_features not in (None, data.shape[1]):
+        raise DataError(f"{os.fspath(path)}: {data.shape[1]} features, expected n_features={n_features}")
+    return data
+
+
+def open_data_set(X: Any, y: Any) -> Dataset:
+    """The data set X, or the one in the file X."""
+    if y is not None:
+        raise ValueError("a data set has its own labels: leave y out")
+    return X if isinstance(X, Dataset) else open_dataset(X)
+
+
+def _gather(source: Source) -> Dataset:
+    """All rows of a source, in memory."""
+    parts, first = [], 0
+    for batch in source:
+        part = checked(batch, value_type(None, batch.X.dtype), source, first)
+        first += part.X.shape[0]
+        parts.append(part)
+    if not first:
+        raise DataError(f"{source.name}: no samples")
+    matrices = [part.X for part in parts]
+    X = matrices[0]
+    if len(parts) > 1:
+        X = sparse.vstack(matrices, format="csr") if is_sparse(X) else np.vstack(matrices)
+    y = np.concatenate([part.y for part in parts])
+    weights, qid = (
+        None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
+        for name in ("weights", "qid")
+    )
+    return Dataset(X, y, qid, source.zero_based, None, source.name, 0, weights, source.feature_names)
 
 
 def as_source(source: Any, format: str | None, columns: ColumnSpec, zero_based: ZeroBased) -> Source:

@@ -15,9 +15,9 @@ from sklearn.linear_model import LinearRegression
 
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.ordinal import OrdinalSVC
-from cutsvm.io import atomic
-from cutsvm.io.atomic import write_atomically
-from cutsvm.io.models import model_file
+from cutsvm.io import files
+from cutsvm.io.files import write_atomically
+from cutsvm.io.models import model_format
 from cutsvm.io.models.model_file import ModelFileError, is_model_file, load_model, save_model
 from cutsvm.io.models.model_format import pack
 from cutsvm.solvers import OCAS
@@ -336,7 +336,7 @@ def test_full_disk_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.Monkey
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(atomic.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(OSError, match="No space") as caught:
         save_model(fitted([0, 1], 50), path)
     assert caught.value.filename == str(path)
@@ -529,7 +529,7 @@ def test_predictions_equal_liblinear(tmp_path: Path, n_classes: int, options: st
 
 def test_version_is_stated_or_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: str) -> str:
-        raise model_file.PackageNotFoundError
+        raise model_format.PackageNotFoundError
 
-    monkeypatch.setattr(model_file, "version", missing)
-    assert model_file.package_version() == "unknown"
+    monkeypatch.setattr(model_format, "version", missing)
+    assert model_format.package_version() == "unknown"

@@ -59,7 +59,7 @@ def write_report(estimator: Any, X: Any, y: Any, *, file: str | os.PathLike[str]
     from cutsvm.display.report.context import build_context
     from cutsvm.display.report.markup import text
     from cutsvm.display.report.sections import certificate, sections
-    from cutsvm.io.atomic import write_atomically
+    from cutsvm.io.files import write_atomically
 
     context = build_context(estimator, X, y, **given)
     name = type(estimator).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cutsvm._utils.types import Array, Vector
-from cutsvm.io.dataset import is_data_set, open_data_set
+from cutsvm.io.dataset import Dataset
 from cutsvm.io.models.model_format import ModelFileError
 from cutsvm.io.models.tasks import Task, task_of
+from cutsvm.io.open import open_data_set
 
 __all__ = ["Origin", "ReportContext", "build_context"]
 
@@ -90,7 +92,7 @@ def build_context(
         plain: dict[str, Any] = {"source": source, "shape": origin.shape, "entries": origin.entries}
         return ReportContext(estimator, task, origin, **plain, feature_names=feature_names)
     scorer = estimator
-    if is_data_set(X):
+    if isinstance(X, str | os.PathLike | Dataset):
         data = open_data_set(X, y).in_order_of(getattr(estimator, "feature_names_in_", None))
         source = data.source if source is None else source
         X, y, qid = data.X, data.y, data.qid if qid is None else qid

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -18,6 +18,7 @@ from scipy.sparse import csr_matrix
 from cutsvm._native import core
 from cutsvm._utils import threads
 from cutsvm._utils.errors import DataError
+from cutsvm._utils.types import Array
 from cutsvm.io.dataset import Dataset
 from cutsvm.io.formats.text import text_blocks
 from cutsvm.io.settings import read_settings
@@ -38,7 +39,7 @@ def read_svmlight(
     n_features: int | None = None,
     dtype: DTypeLike = np.float64,
     n_threads: int | None = None,
-    feature_ids: NDArray[Any] | None = None,
+    feature_ids: Array | None = None,
     extra: Literal["error", "ignore"] = "error",
 ) -> Dataset:
     """Read one or more svmlight files as one data set.
@@ -77,11 +78,10 @@ def read_svmlight(
     raw = load(path_or_paths, zero_based=zero_based, dtype=dtype, n_threads=n_threads)
     if raw.y.size == 0:
         raise DataError(f"{raw.source}: no samples")
-    columns = _choose_columns(raw, n_features, feature_ids, extra)
-    X = csr_matrix((raw.values, raw.indices, raw.indptr), shape=(raw.y.size, columns.count))
-    X.has_sorted_indices = True
-    X.has_canonical_format = True
-    return Dataset(X, raw.y, raw.qid, raw.zero_based, columns.feature_ids, raw.source, columns.ignored)
+    width, ids, ignored = _choose_columns(raw, n_features, feature_ids, extra)
+    X = csr_matrix((raw.values, raw.indices, raw.indptr), shape=(raw.y.size, width))
+    X.has_sorted_indices = X.has_canonical_format = True
+    return Dataset(X, raw.y, raw.qid, raw.zero_based, ids, raw.source, ignored)
 
 
 @dataclass
@@ -91,8 +91,8 @@ class RawSamples:
     y: NDArray[np.float64]
     qid: NDArray[np.int64] | NDArray[np.str_] | None
     indptr: NDArray[np.int64]
-    indices: NDArray[Any]
-    values: NDArray[Any]
+    indices: Array
+    values: Array
     zero_based: bool
     has_zero: bool
     max_index: int
@@ -115,7 +115,10 @@ def load(
         raise ValueError(f"n_threads must be 1 or more, got {n_threads}")
     n_threads = threads.count(-1 if n_threads is None else n_threads)
     min_index = 0 if zero_based else 1  # "auto" is true: index 0 is allowed
-    reader = _make_reader(np.dtype(dtype), min_index=min_index, keep_bad=keep_bad)
+    if np.dtype(dtype) not in (np.float64, np.float32):
+        raise ValueError(f"dtype must be float64 or float32, got {np.dtype(dtype)}")
+    kind = core.SvmlightReader64 if np.dtype(dtype) == np.float64 else core.SvmlightReader32
+    reader = kind(min_index=min_index, keep_bad=keep_bad)
     bad_lines: list[str] = []
     for path in paths:
         reader.start_file()
@@ -151,16 +154,6 @@ def query_ids(
     return np.array(names, dtype=np.str_)[ids]
 
 
-def _make_reader(
-    dtype: np.dtype[Any], *, min_index: int, keep_bad: int
-) -> core.SvmlightReader32 | core.SvmlightReader64:
-    if dtype == np.float64:
-        return core.SvmlightReader64(min_index=min_index, keep_bad=keep_bad)
-    if dtype == np.float32:
-        return core.SvmlightReader32(min_index=min_index, keep_bad=keep_bad)
-    raise ValueError(f"dtype must be float64 or float32, got {dtype}")
-
-
 def _as_paths(path_or_paths: Paths) -> list[str]:
     if isinstance(path_or_paths, str | os.PathLike):
         return [os.fspath(path_or_paths)]
@@ -170,7 +163,7 @@ def _as_paths(path_or_paths: Paths) -> list[str]:
     return paths
 
 
-def _check_options(zero_based: ZeroBased, n_features: int | None, feature_ids: NDArray[Any] | None, extra: str) -> None:
+def _check_options(zero_based: ZeroBased, n_features: int | None, feature_ids: Array | None, extra: str) -> None:
     if zero_based not in (True, False, "auto"):
         raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
     if extra not in ("error", "ignore"):
@@ -186,39 +179,27 @@ def _check_options(zero_based: ZeroBased, n_features: int | None, feature_ids: N
         raise ValueError(f"n_features is {n_features} but there are {ids.size} feature_ids")
 
 
-@dataclass(frozen=True)
-class _Columns:
-    count: int
-    feature_ids: NDArray[Any] | None = None
-    ignored: int = 0
-
-
-def _choose_columns(raw: RawSamples, n_features: int | None, feature_ids: NDArray[Any] | None, extra: str) -> _Columns:
-    """Turn the indices of `raw` into columns, in place if possible."""
+def _choose_columns(
+    raw: RawSamples, n_features: int | None, feature_ids: Array | None, extra: str
+) -> tuple[int, Array | None, int]:
+    """Turn the indices of `raw` into columns, in place if possible: their number, their ids, how many were dropped."""
     if feature_ids is not None:
         ids = np.asarray(feature_ids, dtype=np.int64)
         ignored = _drop_extra(raw, lambda part: _is_in(part, ids), extra, f"the {ids.size} known features")
         raw.indices = _positions(raw.indices, ids)
-        return _Columns(ids.size, ids, ignored)
-    first = 0 if raw.zero_based else 1
-    if n_features is not None:
-        limit = n_features + first
-        ignored = 0
-        if raw.max_index >= limit:
-            ignored = _drop_extra(raw, lambda part: part < limit, extra, f"the {n_features} features")
-        _shift_to_int32(raw, first)
-        return _Columns(n_features, None, ignored)
-    if raw.max_index > _INT32_MAX:
+        return ids.size, ids, ignored
+    if n_features is None and raw.max_index > _INT32_MAX:
         ids = _distinct(raw.indices)
         raw.indices = _positions(raw.indices, ids)
-        return _Columns(ids.size, ids)
-    _shift_to_int32(raw, first)
-    return _Columns(max(raw.max_index + 1 - first, 0))
-
-
-def _shift_to_int32(raw: RawSamples, first: int) -> None:
+        return ids.size, ids, 0
+    first = 0 if raw.zero_based else 1
+    width = max(raw.max_index + 1 - first, 0) if n_features is None else n_features
+    ignored = 0
+    if raw.max_index >= width + first:
+        ignored = _drop_extra(raw, lambda part: part < width + first, extra, f"the {width} features")
     raw.indices -= first
     raw.indices = raw.indices.astype(np.int32, copy=False)
+    return width, None, ignored
 
 
 def _slices(size: int) -> Iterator[slice]:
@@ -227,7 +208,7 @@ def _slices(size: int) -> Iterator[slice]:
         yield slice(start, min(start + step, size))
 
 
-def _distinct(indices: NDArray[Any]) -> NDArray[np.int64]:
+def _distinct(indices: Array) -> NDArray[np.int64]:
     """The sorted distinct indices, computed by slices to avoid a sorted copy of all of them."""
     distinct = np.empty(0, dtype=np.int64)
     for part in _slices(indices.size):
@@ -235,7 +216,7 @@ def _distinct(indices: NDArray[Any]) -> NDArray[np.int64]:
     return distinct
 
 
-def _positions(indices: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.int32]:
+def _positions(indices: Array, ids: NDArray[np.int64]) -> NDArray[np.int32]:
     """The position of each index in `ids`, which contains all of them."""
     positions = np.empty(indices.size, dtype=np.int32)
     for part in _slices(indices.size):
@@ -243,14 +224,14 @@ def _positions(indices: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.int3
     return positions
 
 
-def _is_in(indices: NDArray[Any], ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _is_in(indices: Array, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
     if ids.size == 0:
         return np.zeros(indices.size, dtype=np.bool_)
     positions = np.minimum(np.searchsorted(ids, indices), ids.size - 1)
     return np.asarray(ids[positions] == indices)
 
 
-def _drop_extra(raw: RawSamples, known: Callable[[NDArray[Any]], NDArray[np.bool_]], extra: str, name: str) -> int:
+def _drop_extra(raw: RawSamples, known: Callable[[Array], NDArray[np.bool_]], extra: str, name: str) -> int:
     """Remove the entries whose index is unknown, and return the number of distinct indices removed."""
     keep = np.empty(raw.indices.size, dtype=np.bool_)
     for part in _slices(raw.indices.size):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cutsvm._utils.errors import DataError
+from cutsvm._utils.types import Array
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.files import SourceFile
 from cutsvm.io.settings import read_settings
@@ -24,8 +25,6 @@ _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _BAD_VALUE = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+: invalid value '(.*)'", re.S
 )
-
-Array = NDArray[Any]
 
 
 class TableSource:
@@ -44,9 +43,8 @@ class TableSource:
         self._file = SourceFile(path)
         self._done: Any = lambda: None
         with self._arrow_errors_as_data_error():
-            self._columns, self._batches = {"csv": self._csv, "parquet": self._parquet, "arrow": self._ipc}[kind](
-                columns
-            )
+            read = {"csv": self._csv, "parquet": self._parquet, "arrow": self._ipc}[kind]
+            self._columns, self._batches = read(columns)
         self.feature_names: list[str] | None = [self._columns[place] for place in self._indices.features]
 
     def __iter__(self) -> Iterator[Batch]:
@@ -144,8 +142,8 @@ class TableSource:
 
     def _is_numeric(self, kind: Any) -> bool:
         types = self._arrow.types
-        known = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
-        return bool(known)
+        known = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+        return any(of_kind(kind) for of_kind in known)
 
     def _check_label(self, kind: Any, name: str) -> None:
         """Refuse labels and queries that are neither numbers nor text, nor codes of them."""
@@ -199,39 +197,28 @@ class TableSource:
         values: Array = column.to_numpy(zero_copy_only=False)
         return values.astype(str) if values.dtype == object else values
 
-    def _arrow_errors_as_data_error(self) -> Any:
-        return _ArrowErrors(self)
+    @contextmanager
+    def _arrow_errors_as_data_error(self) -> Iterator[None]:
+        try:
+            yield
+        # UnicodeDecodeError: text that is not UTF-8. OverflowError: lengths that do not fit the types of C.
+        except (self._arrow.ArrowException, UnicodeDecodeError, OverflowError) as error:
+            raise DataError(self._describe(error)) from None
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) or error.errno is not None:
+                raise
+            raise DataError(f"{self.name}: {error}") from None
 
-    def describe(self, error: Exception) -> str:
+    def _describe(self, error: Exception) -> str:
         """The message of Arrow, with the row and the name of the column."""
         text = str(error)
         found = _BAD_VALUE.search(text)
         if found is None:
             return f"{self.name}: {text}"
         names = self._columns if hasattr(self, "_columns") else self._csv_head()[0]
-        row = f"row {int(found[2]) - 1 - self._header_rows()}, " if found[2] else ""
+        row = f"row {int(found[2]) - 1 - self._csv_head()[2]}, " if found[2] else ""
         counted = " (counted from 0)" if row else ""
         return f"{self.name}: {row}column {names[int(found[1])]!r}: expected a number, found {found[3]!r}{counted}"
-
-    def _header_rows(self) -> int:
-        return int(self._csv_head()[2])
-
-
-class _ArrowErrors:
-    """Turns errors of Arrow into `DataError`."""
-
-    def __init__(self, table: TableSource) -> None:
-        self._table = table
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        # UnicodeDecodeError: text that is not UTF-8. OverflowError: lengths that do not fit the types of C.
-        if isinstance(error, (self._table._arrow.ArrowException, UnicodeDecodeError, OverflowError)):
-            raise DataError(self._table.describe(error)) from None
-        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError) and error.errno is None:
-            raise DataError(f"{self._table.name}: {error}") from None
 
 
 def _is_number(text: str) -> bool:

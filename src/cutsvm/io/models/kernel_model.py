@@ -15,10 +15,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from cutsvm._utils import validation
+from cutsvm._utils.types import Array
 from cutsvm.io.models.model_format import Expect, ModelFileError
 from cutsvm.io.store.batches import is_sparse
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from cutsvm.io.models.tasks import Task
 
 __all__ = ["pack", "restore"]
-
-Array = npt.NDArray[Any]
 
 _KERNELS = ("rbf", "poly", "linear")
 _CSR = ("support_data", "support_indices", "support_indptr")

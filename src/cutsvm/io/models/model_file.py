@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from cutsvm._utils.types import Array
-from cutsvm.io.atomic import write_atomically
+from cutsvm.io.files import write_atomically
 from cutsvm.io.models import kernel_model, linear_model
 from cutsvm.io.models.liblinear import HEADER_WORDS, check_writable, read_text, text_pieces
 from cutsvm.io.models.model_classes import pack_classes, unpack_classes
-from cutsvm.io.models.model_format import MAGIC, Expect, ModelFileError, pack, read_bytes, unpack
+from cutsvm.io.models.model_format import MAGIC, Expect, ModelFileError, pack, package_version, read_bytes, unpack
 from cutsvm.io.models.model_params import as_json, pack_params, restore_estimator
 from cutsvm.io.models.tasks import TASKS, Task, task_of
 
-__all__ = ["ModelFileError", "SavedModel", "is_model_file", "load_model", "package_version", "save_model"]
+__all__ = ["ModelFileError", "SavedModel", "is_model_file", "load_model", "save_model"]
 
 _RESULTS = ("objective", "lower_bound", "gap", "n_iter")
 _COUNTS = ("n_pairs", "n_queries", "n_skipped_queries")  # of models of pairs
@@ -138,14 +137,6 @@ def _pack(estimator: Any, task: Task, ids: npt.NDArray[np.int64] | None) -> tupl
         **own,
     }
     return header, arrays
-
-
-def package_version() -> str:
-    """The installed version of cutsvm, "unknown" when run from a source tree."""
-    try:
-        return version("cutsvm")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _from_liblinear(name: str, text: bytes) -> SavedModel:

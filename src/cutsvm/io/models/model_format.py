@@ -16,14 +16,15 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from cutsvm.io.strict_json import parse_json
+from cutsvm._utils.types import Array
+from cutsvm.io.files import parse_json
 
-__all__ = ["MAGIC", "Expect", "ModelFileError", "pack", "read_bytes", "unpack"]
+__all__ = ["MAGIC", "Expect", "ModelFileError", "pack", "package_version", "read_bytes", "unpack"]
 
 MAGIC = b"cutsvm-model"
 VERSION = 1  # of either kind
@@ -34,7 +35,6 @@ _DTYPES = {"<f8": np.float64, "<f4": np.float32, "<i8": np.int64, "<i4": np.int3
 _CHUNK = 1 << 20
 _MAX_LENGTH = 1 << 48  # of a dimension: an empty array could state any
 
-Array = npt.NDArray[Any]
 Kind = Literal["model", "checkpoint"]
 
 
@@ -84,6 +84,14 @@ def _first_line(kind: Kind, header: int, after: int, digest: str) -> bytes:
         if len(line) + after == total:
             return line
         total = len(line) + after
+
+
+def package_version() -> str:
+    """The installed version of cutsvm, "unknown" when run from a source tree."""
+    try:
+        return version("cutsvm")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def read_bytes(stream: BinaryIO, limit: int | None = None) -> bytes:

@@ -21,9 +21,9 @@ from typing import Any
 from numpy.typing import DTypeLike
 
 from cutsvm._utils.errors import DataError
-from cutsvm.io.atomic import write_atomically
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.dataset import Dataset, StoredDataset
+from cutsvm.io.files import write_atomically
 from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.open import as_source
 from cutsvm.io.store.batches import Source

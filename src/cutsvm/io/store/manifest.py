@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cutsvm._utils.errors import DataError
-from cutsvm.io.strict_json import parse_json
+from cutsvm.io.files import parse_json
 
 __all__ = [
     "ALIGN",

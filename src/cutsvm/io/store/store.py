@@ -17,13 +17,13 @@ from scipy.sparse import csr_matrix
 
 from cutsvm._native import core
 from cutsvm._utils.errors import DataError
+from cutsvm._utils.types import Array
 from cutsvm._utils.validation import csr_is_sorted, distinct, non_finite_places
+from cutsvm.io.files import parse_json
 from cutsvm.io.store.manifest import read_manifest
-from cutsvm.io.strict_json import parse_json
 
 __all__ = ["Store"]
 
-Array = NDArray[Any]
 _Signature = tuple[int, int, int, int]  # of a file: its inode, size, and times of change
 _SQUARES_RTOL = 1e-9  # other instruction sets add in another order
 _CHUNK = 1 << 17  # numbers that are checked at a time

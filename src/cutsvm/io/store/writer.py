@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from cutsvm._native import matrix_of
 from cutsvm._utils.errors import DataError
+from cutsvm._utils.types import Array
+from cutsvm._utils.validation import spread_of_sizes
+from cutsvm.io.files import sync
+from cutsvm.io.models.model_format import package_version
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import INT32_MAX, Batch, Codes, Source, checked, is_sparse, too_wide, value_type
 from cutsvm.io.store.manifest import ALIGN, Block, Manifest, Part
@@ -24,8 +27,6 @@ __all__ = ["BLOCK_BYTES", "StoreWriter"]
 BLOCK_BYTES = 32 << 20
 STRIP = 4096  # rows that the kernels process at a time: blocks are multiples of it
 _WIDE = 4  # a strip of more than this number of blocks is split
-
-Array = NDArray[Any]
 
 
 class StoreWriter:
@@ -95,9 +96,8 @@ class StoreWriter:
         parts.update({name: self._write_texts(name, list(words)) for name, words in texts.items()})
         if self._durable:
             for file in (*self._folder.iterdir(), self._folder):
-                _sync(file)
+                sync(file)
         features = self._width if self._n_features is None else self._n_features
-        sizes = self._largest[self._largest > 0.0]
         return Manifest(
             data=self._folder.name,
             layout="csr" if self._sparse else "dense",
@@ -106,9 +106,9 @@ class StoreWriter:
             features=features,
             entries=sum(block.entries for block in self._blocks),
             zero_based=self._source.zero_based,
-            spread=_spread(sizes),
+            spread=spread_of_sizes(self._largest),
             source=self._source.name,
-            made_by=_version(),
+            made_by=package_version(),
             blocks=self._blocks,
             parts=parts,
         )
@@ -329,25 +329,3 @@ class _Column:
     def close(self) -> Part:
         self.file.close()
         return Part(self.dtype.str, self._size, self._crc)
-
-
-def _spread(sizes: Array) -> float:
-    """max / min of the sizes, at most the largest float64."""
-    if not len(sizes):
-        return 1.0
-    with np.errstate(over="ignore"):
-        return float(min(sizes.max() / sizes.min(), np.finfo(np.float64).max))
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _version() -> str:
-    from cutsvm.io.models.model_file import package_version
-
-    return package_version()
