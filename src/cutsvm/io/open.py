@@ -29,15 +29,8 @@ from cutsvm.io.store.store import Store
 __all__ = ["FORMATS", "as_source", "file_source", "format_of", "open_data_set", "open_dataset"]
 
 # Formats by the suffix of the file; files with other suffixes are read as svmlight text.
-_SUFFIXES = {
-    ".npy": "npy",
-    ".npz": "npz",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
+_SUFFIXES = {f".{kind}": kind for kind in ("npy", "npz", "csv", "parquet", "arrow")}
+_SUFFIXES |= {".tsv": "csv", ".feather": "arrow"}
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 FORMATS = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")
 
@@ -158,27 +151,27 @@ def format_of(path: str | os.PathLike[str]) -> str:
     return _SUFFIXES.get(suffix, "svmlight")
 
 
-class SvmlightSource:
+class SvmlightSource(Source):
     """svmlight files, read some lines at a time; columns are indices as written."""
-
-    feature_names: list[str] | None = None
 
     def __init__(self, paths: list[str], zero_based: ZeroBased) -> None:
         if zero_based not in (True, False, "auto"):
             raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
         self.name = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
         self._paths, self._given = paths, zero_based
-        self.zero_based: bool | None = zero_based is True
+        self.zero_based = zero_based is True
         self._sizes = [os.path.getsize(path) for path in paths]
-        self._file, self._text = 0, 0
 
     def __iter__(self) -> Iterator[Batch]:
         has_qid: bool | None = None
         for file, path in enumerate(self._paths):
-            self._file, self._text, line = file, 0, 0
+            read = line = 0
             for text in _split(text_blocks(path)):
                 batch, lines = self._parse(path, text, line)
-                self._text += len(text)
+                read += len(text)
+                # The size of compressed text is unknown; the size of the file is a lower bound of it.
+                before = sum(self._sizes[:file]) + min(read, self._sizes[file])
+                self.share = min(1.0, before / max(1, sum(self._sizes)))
                 if batch is not None and batch.X.shape[0]:
                     if has_qid is not None and (batch.qid is not None) != has_qid:
                         have = "have" if has_qid else "have not"
@@ -211,11 +204,6 @@ class SvmlightSource:
         X.has_sorted_indices = X.has_canonical_format = True
         return Batch(X, y, None, qid, base), lines
 
-    def done(self) -> float:
-        # The size of compressed text is unknown; the size of the file is a lower bound of it.
-        before = sum(self._sizes[: self._file])
-        return min(1.0, (before + min(self._text, self._sizes[self._file])) / max(1, sum(self._sizes)))
-
 
 def _split(blocks: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
     """Blocks of whole lines of at most `parsed_bytes`, unless a line is longer."""
@@ -232,11 +220,11 @@ def _split(blocks: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
         yield block[start:]
 
 
-class StoreSource:
+class StoreSource(Source):
     """The rows of a store."""
 
     def __init__(self, store: Store) -> None:
-        self.store, self._done = store, 0
+        self.store = store
         self.name, self.feature_names = os.fspath(store.path), store.feature_names
         self.zero_based = store.manifest.zero_based
 
@@ -249,8 +237,5 @@ class StoreSource:
             if store.sparse:
                 X = sparse.csr_matrix(arrays, shape=(mine.stop - mine.start, store.shape[1]))
             weights, qid = (None if part is None else part[mine] for part in (store.weights, store.qid))
-            self._done = k + 1
+            self.share = (k + 1) / len(store.manifest.blocks)
             yield Batch(X, store.y[mine], weights, qid)
-
-    def done(self) -> float:
-        return self._done / max(1, len(self.store.manifest.blocks))

@@ -9,14 +9,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import cast
 
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.io.store.batches import Batch
+from cutsvm.io.store.batches import Batch, Source
 from cutsvm.io.store.manifest import NAME
 from cutsvm.io.store.store import Store
 from cutsvm.io.store.writer import STRIP, StoreWriter
@@ -28,21 +27,6 @@ __all__ = ["TemporaryStore", "TemporaryStores"]
 Read = Callable[[Store], RowsOnDisk]
 
 
-@dataclass
-class _Source:
-    """The name of a temporary store, for messages; its rows are added one batch at a time."""
-
-    name: str
-    feature_names: list[str] | None = None
-    zero_based: bool | None = None
-
-    def __iter__(self) -> Iterator[Batch]:
-        return iter(())
-
-    def done(self) -> float | None:
-        return None
-
-
 class TemporaryStore:
     """A store being written: rows, a value for each, and its number among all rows; `read` gives its rows then."""
 
@@ -51,7 +35,8 @@ class TemporaryStore:
         data = path / f"data-{secrets.token_hex(8)}"
         data.mkdir(parents=True)
         strip = int(min(STRIP, max(1, block_bytes // row_bytes)))
-        source = _Source(os.fspath(path))
+        source = Source()  # its rows are added one batch at a time
+        source.name = os.fspath(path)
         self._writer = StoreWriter(
             data, source, n_features=features, block_bytes=block_bytes, strip=strip, durable=False
         )

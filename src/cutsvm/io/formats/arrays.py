@@ -9,15 +9,13 @@ import numpy as np
 
 from cutsvm._utils.errors import DataError
 from cutsvm.io.settings import read_settings
-from cutsvm.io.store.batches import Batch, as_csr, is_sparse
+from cutsvm.io.store.batches import Batch, Source, as_csr, is_sparse
 
 __all__ = ["ArraySource", "BlockSource"]
 
 
-class ArraySource:
+class ArraySource(Source):
     """A dense or sparse matrix or a data frame, and one label (weight, query) per row."""
-
-    zero_based: bool | None = None
 
     def __init__(self, name: str, X: Any, y: Any, *, weights: Any = None, qid: Any = None) -> None:
         self.name = name
@@ -30,7 +28,6 @@ class ArraySource:
         for what, part in zip(("labels", "weights", "queries"), self._columns, strict=True):
             if part is not None and part.shape != (self._X.shape[0],):
                 raise DataError(f"{name}: {self._X.shape[0]} rows, but {what} of shape {part.shape}")
-        self._done = 0
 
     def __iter__(self) -> Iterator[Batch]:
         n, d = self._X.shape
@@ -41,18 +38,12 @@ class ArraySource:
             X = self._X.iloc[mine].to_numpy() if self._frame else self._X[mine]
             y, weights, qid = (None if part is None else part[mine] for part in self._columns)
             assert y is not None
-            self._done = mine.stop
+            self.share = mine.stop / n
             yield Batch(X, y, weights, qid)
 
-    def done(self) -> float:
-        return float(self._done / max(1, self._X.shape[0]))
 
-
-class BlockSource:
+class BlockSource(Source):
     """An iterator of (X, y), (X, y, weights) or (X, y, weights, qid)."""
-
-    zero_based: bool | None = None
-    feature_names: list[str] | None = None
 
     def __init__(self, blocks: Iterable[Any]) -> None:
         self.name, self._blocks = "blocks", blocks
@@ -65,6 +56,3 @@ class BlockSource:
             if hasattr(X, "iloc") and self.feature_names is None and number == 0:
                 self.feature_names = [str(column) for column in X.columns]
             yield Batch(X if is_sparse(X) else np.asarray(X), np.asarray(y), *more)
-
-    def done(self) -> None:
-        return None

@@ -23,33 +23,20 @@ from cutsvm._utils.validation import csr_is_sorted
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.files import SourceFile
 from cutsvm.io.settings import read_settings
-from cutsvm.io.store.batches import Batch
+from cutsvm.io.store.batches import Batch, Source
 
 __all__ = ["NpySource", "NpzSource"]
 
 # What reading an archive raises if it is damaged, truncated, encrypted, or compressed in an unknown way.
-_ZIP_ERRORS = (
-    zipfile.BadZipFile,
-    EOFError,
-    ValueError,
-    OSError,
-    OverflowError,
-    NotImplementedError,
-    RuntimeError,
-    struct.error,
-    zlib.error,
-    lzma.LZMAError,
-)
+_DECODING_ERRORS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error)
+_ZIP_ERRORS = (*_DECODING_ERRORS, EOFError, ValueError, OSError, OverflowError, RuntimeError)
 # What parsing the header of an array raises: in its literal, its tokens, its dtype.
 _HEADER_ERRORS = (ValueError, EOFError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError)
 _MAX_LENGTH = 1 << 48  # of a dimension: an empty array could state any
 
 
-class NpySource:
+class NpySource(Source):
     """A .npy file; the labels are one of its columns, or another such file."""
-
-    zero_based: bool | None = None
-    feature_names: list[str] | None = None
 
     def __init__(self, path: str, columns: ColumnSpec) -> None:
         self.name = path
@@ -62,7 +49,6 @@ class NpySource:
         ]
         used = {column for column in self._columns if isinstance(column, int)}
         self._features = [column for column in range(self._X.shape[1]) if column not in used] if used else None
-        self._done = 0
 
     def _column(self, what: str, column: str | int | None) -> _NpyFile | int | None:
         """The file or the number of the column that holds the labels (weights, queries)."""
@@ -93,10 +79,9 @@ class NpySource:
         for start in range(0, n, step):
             stop = min(n, start + step)
             X = self._X.rows(start, stop)
-            parts = (self._part(column, X, start, stop) for column in self._columns)
-            y, weights, qid = parts
+            y, weights, qid = (self._part(column, X, start, stop) for column in self._columns)
             assert y is not None
-            self._done = stop
+            self.share = stop / n
             yield Batch(X if self._features is None else X[:, self._features], y, weights, qid)
         for file in (self._X, *self._columns):
             if isinstance(file, _NpyFile):
@@ -107,9 +92,6 @@ class NpySource:
         if isinstance(column, _NpyFile):
             return column.rows(start, stop)
         return None if column is None else X[:, column].copy()
-
-    def done(self) -> float:
-        return float(self._done / max(1, self._X.shape[0]))
 
 
 class _NpyFile:
@@ -180,14 +162,11 @@ def _number(column: str | int) -> int | None:
         return None
 
 
-class NpzSource:
+class NpzSource(Source):
     """A .npz file with y and X, or y and the arrays of a CSR matrix (data, indices, indptr, shape).
 
     Weights and queries are called sample_weight and qid.
     """
-
-    zero_based: bool | None = None
-    feature_names: list[str] | None = None
 
     def __init__(self, path: str, columns: ColumnSpec) -> None:
         self.name = path
@@ -208,7 +187,6 @@ class NpzSource:
             raise DataError(f"{path}: no array 'X'; there are {', '.join(sorted(members))}")
         self._weight = str(columns.weight or ("sample_weight" if "sample_weight" in members else "")) or None
         self._qid = str(columns.qid or ("qid" if "qid" in members else "")) or None
-        self._done = 0.0
 
     def __iter__(self) -> Iterator[Batch]:
         try:
@@ -222,7 +200,7 @@ class NpzSource:
                 start = mine.stop
                 if start > len(y):
                     break
-                self._done = start / max(1, len(y))
+                self.share = start / max(1, len(y))
                 yield Batch(X, y[mine], own[0], own[1])
         except DataError:
             raise
@@ -304,9 +282,6 @@ class NpzSource:
         if member.dtype.kind not in "iu" or len(member.shape) != 1:
             raise DataError(f"{self.name}: {name} holds {member.dtype} of shape {member.shape}, expected whole numbers")
         return member
-
-    def done(self) -> float:
-        return self._done
 
 
 class _Member:

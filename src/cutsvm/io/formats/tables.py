@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -16,7 +16,7 @@ from cutsvm._utils.types import Array
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.files import SourceFile
 from cutsvm.io.settings import read_settings
-from cutsvm.io.store.batches import Batch
+from cutsvm.io.store.batches import Batch, Source
 
 __all__ = ["TableSource"]
 
@@ -27,10 +27,8 @@ _BAD_VALUE = re.compile(
 )
 
 
-class TableSource:
+class TableSource(Source):
     """A table of numbers, whose labels and queries may be text."""
-
-    zero_based: bool | None = None
 
     def __init__(self, path: str, kind: str, columns: ColumnSpec) -> None:
         try:
@@ -41,11 +39,11 @@ class TableSource:
             ) from None
         self.name, self._path = path, path
         self._file = SourceFile(path)
-        self._done: Any = lambda: None
+        self._share_read: Callable[[], float | None] = lambda: None
         with self._arrow_errors_as_data_error():
             read = {"csv": self._csv, "parquet": self._parquet, "arrow": self._ipc}[kind]
             self._columns, self._batches = read(columns)
-        self.feature_names: list[str] | None = [self._columns[place] for place in self._indices.features]
+        self.feature_names = [self._columns[place] for place in self._indices.features]
 
     def __iter__(self) -> Iterator[Batch]:
         rows, use = 0, read_settings()
@@ -55,13 +53,10 @@ class TableSource:
                 step = max(1, min(use.table_rows, use.table_values // max(1, len(self._columns))))
                 for start in range(0, batch.num_rows, step):
                     part = batch.slice(start, step)
+                    self.share = self._share_read()
                     yield self._batch(part, rows)
                     rows += part.num_rows
         self._file.version.check()
-
-    def done(self) -> float | None:
-        done: float | None = self._done()
-        return done
 
     # Readers of the formats return the names of the columns and an iterator of Arrow batches.
 
@@ -95,7 +90,7 @@ class TableSource:
         numeric = [*self._indices.features, *([] if self._indices.weight is None else [self._indices.weight])]
         stream, raw = self._stream()
         size = max(1, raw.size())
-        self._done = lambda: min(1.0, raw.tell() / size)
+        self._share_read = lambda: min(1.0, raw.tell() / size)
         reader = arrow_csv.open_csv(
             stream,
             read_options=arrow_csv.ReadOptions(
@@ -135,7 +130,7 @@ class TableSource:
 
     def _counted(self, batches: Iterator[Any], total: int, *, rows: bool = True) -> Iterator[Any]:
         read = 0
-        self._done = lambda: read / max(1, total)
+        self._share_read = lambda: read / max(1, total)
         for batch in batches:
             read += batch.num_rows if rows else 1
             yield batch

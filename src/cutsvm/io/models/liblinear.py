@@ -31,18 +31,8 @@ __all__ = ["HEADER_WORDS", "LinearWeights", "check_writable", "read_text", "text
 
 HEADER_WORDS = (b"solver_type", b"nr_class", b"label", b"nr_feature", b"bias")
 _CRAMMER_SINGER = "MCSVM_CS"
-_CLASSIFIERS = frozenset(
-    {
-        "L2R_LR",
-        "L2R_L2LOSS_SVC_DUAL",
-        "L2R_L2LOSS_SVC",
-        "L2R_L1LOSS_SVC_DUAL",
-        _CRAMMER_SINGER,
-        "L1R_L2LOSS_SVC",
-        "L1R_LR",
-        "L2R_LR_DUAL",
-    }
-)
+_CLASSIFIERS = {_CRAMMER_SINGER, "L1R_LR", "L2R_LR", "L2R_LR_DUAL", "L1R_L2LOSS_SVC", "L2R_L2LOSS_SVC"}
+_CLASSIFIERS |= {"L2R_L1LOSS_SVC_DUAL", "L2R_L2LOSS_SVC_DUAL"}
 # LIBLINEAR counts features in an int, and every unused id costs a line of text.
 _MAX_FEATURES = 50_000_000
 # Words with an underscore: of the header, and names of solvers.

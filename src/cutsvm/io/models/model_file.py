@@ -14,9 +14,8 @@ from cutsvm._utils.types import Array
 from cutsvm.io.files import write_atomically
 from cutsvm.io.models import kernel_model, linear_model
 from cutsvm.io.models.liblinear import HEADER_WORDS, check_writable, read_text, text_pieces
-from cutsvm.io.models.model_classes import pack_classes, unpack_classes
 from cutsvm.io.models.model_format import MAGIC, Expect, ModelFileError, pack, package_version, read_bytes, unpack
-from cutsvm.io.models.model_params import as_json, pack_params, restore_estimator
+from cutsvm.io.models.model_header import as_json, pack_classes, pack_params, restore_estimator, unpack_classes
 from cutsvm.io.models.tasks import TASKS, Task, task_of
 
 __all__ = ["ModelFileError", "SavedModel", "is_model_file", "load_model", "save_model"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -32,17 +32,16 @@ class Batch:
     base: int = 0  # the index of the first column as known so far; it may change from 1 to 0
 
 
-class Source(Protocol):
+class Source:
     """Yields batches of rows. Its attributes are final after the last batch."""
 
     name: str
-    feature_names: list[str] | None
-    zero_based: bool | None  # None: the source has columns and no indices
+    feature_names: list[str] | None = None
+    zero_based: bool | None = None  # None: the source has columns and no indices
+    share: float | None = None  # that has been read, the last batch included; None: the total is unknown
 
-    def __iter__(self) -> Iterator[Batch]: ...
-
-    def done(self) -> float | None:
-        """The share that has been read, the last batch included; None if the total is unknown."""
+    def __iter__(self) -> Iterator[Batch]:
+        raise NotImplementedError
 
 
 def is_sparse(X: Any) -> bool:
@@ -72,13 +71,12 @@ def checked(batch: Batch, dtype: np.dtype[Any], source: Source, first: int) -> B
             X = X.copy()
             X.sum_duplicates()
     else:
-        X = _as_matrix(X, dtype, source, first)
+        X = _numbers(X, dtype, "numbers", source, first)
+        if X.ndim != 2:
+            raise DataError(f"{source.name}: expected a matrix, rows x features, found the shape {X.shape}")
     rows = X.shape[0]
     _refuse_non_finite(X, source, first, batch.base)
-    y = np.asarray(batch.y)
-    if y.shape != (rows,):
-        raise DataError(f"{source.name}: from row {first} on, {rows} rows but labels of shape {y.shape}")
-    y = _numbers_or_text(y, "labels", source, first)
+    y = _numbers_or_text(_column(batch.y, rows, "labels", source, first), "labels", source, first)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         raise DataError(f"{source.name}: row {first + row}: expected a label, found {y[row]}")
@@ -106,18 +104,25 @@ def as_csr(X: Any, name: str) -> Any:
     return X
 
 
-def _as_matrix(X: Any, dtype: np.dtype[Any], source: Source, first: int) -> Array:
+def _numbers(values: Any, dtype: DTypeLike, what: str, source: Source, first: int) -> Array:
+    """An array of numbers of this dtype; what: is expected, for messages."""
     try:
-        X = np.asarray(X)
-        if X.dtype.kind not in "iufbO":
-            raise ValueError(f"values of type {X.dtype}")
+        values = np.asarray(values)
+        if values.dtype.kind not in "iufbO":
+            raise ValueError(f"values of type {values.dtype}")
         with np.errstate(over="ignore"):  # infinities are refused later, with row and column
-            matrix: Array = X.astype(dtype, copy=False)
+            numbers: Array = values.astype(dtype, copy=False)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{source.name}: from row {first} on: expected numbers, found {error}") from None
-    if matrix.ndim != 2:
-        raise DataError(f"{source.name}: expected a matrix, rows x features, found the shape {matrix.shape}")
-    return matrix
+        raise DataError(f"{source.name}: from row {first} on: expected {what}, found {error}") from None
+    return numbers
+
+
+def _column(values: Any, rows: int, what: str, source: Source, first: int) -> Array:
+    """An array of one value per row."""
+    column = np.asarray(values)
+    if column.shape != (rows,):
+        raise DataError(f"{source.name}: from row {first} on, {rows} rows but {what} of shape {column.shape}")
+    return column
 
 
 def _refuse_non_finite(X: Any, source: Source, first: int, base: int) -> None:
@@ -136,15 +141,7 @@ def _refuse_non_finite(X: Any, source: Source, first: int, base: int) -> None:
 def _weights(weights: Array | None, rows: int, source: Source, first: int) -> Array | None:
     if weights is None:
         return None
-    try:
-        values = np.asarray(weights)
-        if values.dtype.kind not in "iufbO":
-            raise ValueError(f"values of type {values.dtype}")
-        values = values.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{source.name}: from row {first} on: expected weights, found {error}") from None
-    if values.shape != (rows,):
-        raise DataError(f"{source.name}: from row {first} on, {rows} rows but weights of shape {values.shape}")
+    values = _column(_numbers(weights, np.float64, "weights", source, first), rows, "weights", source, first)
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))
     if len(wrong):
         raise DataError(
@@ -179,10 +176,7 @@ def checked_queries(qid: Array | None, rows: int, source: Source, first: int) ->
     """Queries as whole numbers or as text."""
     if qid is None:
         return None
-    values = np.asarray(qid)
-    if values.shape != (rows,):
-        raise DataError(f"{source.name}: from row {first} on, {rows} rows but queries of shape {values.shape}")
-    values = _numbers_or_text(values, "queries", source, first)
+    values = _numbers_or_text(_column(qid, rows, "queries", source, first), "queries", source, first)
     if values.dtype.kind == "f":
         wrong = np.flatnonzero(~(np.abs(values) < 2.0**63) | (values != np.rint(values)))
         if len(wrong):

@@ -128,7 +128,7 @@ def _write(writer: StoreWriter, rows: Source, target: Path, folder: Path, progre
             for batch in rows:
                 writer.add(batch)
                 if progress is not None:
-                    progress(writer.rows, writer.written, rows.done())
+                    progress(writer.rows, writer.written, rows.share)
             manifest = writer.finish()
             write_atomically(target / NAME, [manifest.to_json()])
     finally:

@@ -19,6 +19,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,24 +28,13 @@ import numpy as np
 from cutsvm._utils.errors import DataError
 from cutsvm.io.files import parse_json
 
-__all__ = [
-    "ALIGN",
-    "NAME",
-    "Block",
-    "Manifest",
-    "Part",
-    "is_data_folder",
-    "is_store",
-    "is_store_entry",
-    "read_manifest",
-]
+__all__ = ["ALIGN", "NAME", "Block", "Manifest", "Part", "is_store", "is_store_entry", "read_manifest"]
 
 NAME = "manifest.json"
 FORMAT, VERSION = "cutsvm-store", 1
 ALIGN = 64
 _MAX_COUNT = 1 << 48  # rows, features, entries: sums of such numbers still fit 64 bits
 _MAX_BYTES = 1 << 30  # bytes of a manifest
-_LARGEST_FLOAT = sys.float_info.max
 _VALUES = ("<f4", "<f8")
 _COLUMNS = {"y": ("<f8", "<i8"), "weights": ("<f8",), "qid": ("<i8",), "squares": ("<f8",)}
 _TEXTS = ("feature_names", "label_names", "qid_names")
@@ -62,8 +52,9 @@ class Block:
         """(offset, dtype, count) of each array in the file: values, or row pointers, columns and values."""
         if layout == "dense":
             return [(0, dtype, self.rows * features)]
-        columns = _padded(4 * (self.rows + 1))
-        values = columns + _padded(4 * self.entries)
+        columns = 4 * (self.rows + 1)
+        columns += -columns % ALIGN
+        values = columns + 4 * self.entries + -4 * self.entries % ALIGN
         return [(0, "<i4", self.rows + 1), (columns, "<i4", self.entries), (values, dtype, self.entries)]
 
     def size(self, layout: str, dtype: str, features: int) -> int:
@@ -146,7 +137,12 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
         raise DataError(f"{os.fspath(path)}: not a store: it has no {NAME}")
     with open(file, "rb") as stream:
         text = stream.read(_MAX_BYTES)
-    fields = _parse(file, text)
+    try:
+        fields = parse_json(text)
+    except ValueError as error:
+        raise DataError(f"{file}: not valid JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise DataError(f"{file}: expected a JSON object")
     if fields.get("format") != FORMAT:
         raise DataError(f"{file}: not the manifest of a store: its format is {fields.get('format')!r}")
     version = fields.get("version")
@@ -163,53 +159,36 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
         raise DataError(f"{file}: damaged: {error}; run convert again") from None
 
 
-def _parse(file: Path, text: bytes) -> dict[str, Any]:
-    try:
-        fields = parse_json(text)
-    except ValueError as error:
-        raise DataError(f"{file}: not valid JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise DataError(f"{file}: expected a JSON object")
-    return fields
-
-
 def _digest(fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode("ascii")).hexdigest()
 
 
 def _checked(fields: dict[str, Any]) -> Manifest:
     """The manifest; ValueError names the field that is wrong."""
-    rows, features, entries = (_whole(fields, name) for name in ("rows", "features", "entries"))
-    blocks = [_block(numbers) for numbers in _of_type(fields, "blocks", list)]
-    layout = _one_of("layout", fields["layout"], ("dense", "csr"))
+    known = {own.name: fields[own.name] for own in dataclass_fields(Manifest)}
+    for name, kind in {"data": str, "source": str, "made_by": str, "blocks": list, "parts": dict}.items():
+        if type(known[name]) is not kind:
+            raise ValueError(f"{name} is of another type than {kind.__name__}")
+    if known["zero_based"] is not None and type(known["zero_based"]) is not bool:
+        raise ValueError("zero_based is of another type than bool")
+    rows, features, entries = (_whole(known, name) for name in ("rows", "features", "entries"))
+    layout, spread = _one_of("layout", known["layout"], ("dense", "csr")), known["spread"]
+    _one_of("dtype", known["dtype"], _VALUES)
+    if type(spread) not in (int, float) or not 1.0 <= spread <= sys.float_info.max:
+        raise ValueError(f"spread is {spread!r}, expected a finite number, 1 or more")
+    blocks = [_block(numbers) for numbers in known["blocks"]]
     if sum(block.rows for block in blocks) != rows or sum(block.entries for block in blocks) != entries:
         raise ValueError("rows or entries are not the sums over the blocks")
     if layout == "dense" and any(block.entries != block.rows * features for block in blocks):
         raise ValueError("a dense block has not rows x features entries")
     if layout == "csr" and (features >= 2**31 or any(block.entries >= 2**31 for block in blocks)):
         raise ValueError("a CSR block is larger than 32 bits can count")
-    parts = {str(name): _part(name, part, rows) for name, part in _of_type(fields, "parts", dict).items()}
+    parts = {name: _part(name, part, rows) for name, part in known["parts"].items()}
     if "y" not in parts or "squares" not in parts:
         raise ValueError("labels or squares are missing")
-    if not is_data_folder(_of_type(fields, "data", str)):
+    if not is_data_folder(known["data"]):
         raise ValueError("data is not the name of a data folder")
-    zero_based = fields["zero_based"]
-    if zero_based is not None:
-        _of_type(fields, "zero_based", bool)
-    return Manifest(
-        fields["data"],
-        "dense" if layout == "dense" else "csr",
-        _one_of("dtype", fields["dtype"], _VALUES),
-        rows,
-        features,
-        entries,
-        zero_based,
-        _ratio(fields, "spread"),
-        _of_type(fields, "source", str),
-        _of_type(fields, "made_by", str),
-        blocks,
-        parts,
-    )
+    return Manifest(**{**known, "spread": float(spread), "blocks": blocks, "parts": parts})
 
 
 def _part(name: str, given: Any, rows: int) -> Part:
@@ -240,24 +219,7 @@ def _whole(fields: Mapping[str, Any], name: str) -> int:
     return int(value)
 
 
-def _ratio(fields: Mapping[str, Any], name: str) -> float:
-    value = fields[name]
-    if type(value) not in (int, float) or not 1.0 <= value <= _LARGEST_FLOAT:
-        raise ValueError(f"{name} is {value!r}, expected a finite number, 1 or more")
-    return float(value)
-
-
-def _of_type(fields: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
-    if type(fields[name]) is not kind:
-        raise ValueError(f"{name} is of another type than {kind.__name__}")
-    return fields[name]
-
-
 def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ValueError(f"{name} is {value!r}, expected one of {', '.join(choices)}")
     return str(value)
-
-
-def _padded(size: int) -> int:
-    return size + -size % ALIGN

@@ -151,12 +151,9 @@ class Store:
     def _files(self) -> core.MappedFiles:
         return core.MappedFiles()
 
-    def column(self, name: str) -> Array | None:
-        """One number per row, mapped: y, weights, qid or squares; None if the store has none."""
-        data = self._part(name)
-        if data is None:
-            return None
-        numbers: Array = data.view(self.manifest.parts[name].dtype)
+    def column(self, name: str) -> Array:
+        """One number per row, mapped: y, weights, qid or squares."""
+        numbers: Array = self._part(name).view(self.manifest.parts[name].dtype)
         if numbers.dtype.kind == "f":
             self._check_column(name, numbers)
         return numbers
@@ -165,7 +162,9 @@ class Store:
         """Labels are finite, weights and squares are 0 or more; |x|^2 may be beyond the largest number."""
         for start in range(0, len(numbers), _CHUNK):
             part = numbers[start : start + _CHUNK]
-            legal = np.isfinite(part) if name == "y" else part >= 0.0 if name == "squares" else _are_weights(part)
+            legal = np.ones(len(part), dtype=np.bool_) if name == "squares" else np.isfinite(part)
+            if name != "y":
+                legal &= part >= 0.0
             if not legal.all():
                 row = start + int(np.argmin(legal))
                 raise DataError(
@@ -174,24 +173,21 @@ class Store:
                 )
 
     def texts(self, name: str) -> list[str] | None:
-        """A list of texts: feature_names, label_names or qid_names."""
-        content = self._part(name)
-        if content is None:
+        """A list of texts: feature_names, label_names or qid_names; None if the store has none."""
+        if name not in self.manifest.parts:
             return None
         file = self.path / self.manifest.part_name(name)
         try:
-            words = parse_json(content.tobytes())
+            words = parse_json(self._part(name).tobytes())
         except ValueError as error:
             raise DataError(f"{file}: not valid JSON: {error}") from None
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise DataError(f"{file}: expected a list of texts")
         return words
 
-    def _part(self, name: str) -> NDArray[np.uint8] | None:
-        """The bytes of a part, mapped, their checksum verified; None if the store has none."""
-        part = self.manifest.parts.get(name)
-        if part is None:
-            return None
+    def _part(self, name: str) -> NDArray[np.uint8]:
+        """The bytes of a part, mapped, their checksum verified."""
+        part = self.manifest.parts[name]
         file = self.path / self.manifest.part_name(name)
         data, _ = self._map(file, part.size)
         _check(file, data, part.crc32)
@@ -232,26 +228,23 @@ class Store:
     def labels(self) -> Array:
         """The distinct labels, ascending."""
         names, numbers = self.texts("label_names"), self.column("y")
-        assert numbers is not None
         found = distinct(numbers) if names is None else np.unique(names)
         self.check_intact()
         return found
 
     @cached_property
     def weights(self) -> Array | None:
-        return self.column("weights")
+        return self.column("weights") if "weights" in self.manifest.parts else None
 
     @cached_property
     def qid(self) -> Array | None:
         """The queries, as numbers or texts; None if there are none."""
-        return None if "qid" not in self.manifest.parts else self._named("qid", "qid_names")
+        return self._named("qid", "qid_names") if "qid" in self.manifest.parts else None
 
     @cached_property
     def squares(self) -> Array:
         """|x_i|^2 of every row."""
-        found = self.column("squares")
-        assert found is not None  # every manifest has them
-        return found
+        return self.column("squares")
 
     @cached_property
     def feature_names(self) -> list[str] | None:
@@ -262,16 +255,11 @@ class Store:
 
     def _named(self, column: str, texts: str) -> Array:
         names = self.texts(texts)
-        if names is not None:
-            return np.asarray(names)[self.codes(column, names)]
-        numbers = self.column(column)
-        assert numbers is not None
-        return numbers
+        return self.column(column) if names is None else np.asarray(names)[self.codes(column, names)]
 
     def codes(self, column: str, names: list[str]) -> Array:
         """The index in `names` of each row's text."""
         codes = self.column(column)
-        assert codes is not None
         if len(codes) and not 0 <= codes.min() <= codes.max() < len(names):
             raise DataError(f"{self.path}: {column} has a code without a text; run convert again")
         return codes
@@ -305,7 +293,3 @@ class Store:
 def _check(file: Path, data: NDArray[np.uint8], crc32: int) -> None:
     if zlib.crc32(data.data) != crc32:
         raise DataError(f"{file}: damaged: the checksum does not match; run convert again")
-
-
-def _are_weights(numbers: Array) -> NDArray[np.bool_]:
-    return np.asarray(np.isfinite(numbers) & (numbers >= 0.0))

@@ -1,4 +1,4 @@
-"""The constructor parameters of a model's estimator, in the header of its file and back."""
+"""The classes and the parameters of a model, to the header of its file and back."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cutsvm._utils.types import Array
 from cutsvm.io.models.model_format import Expect, ModelFileError
 
 if TYPE_CHECKING:
     from cutsvm.io.models.tasks import Task
 
-__all__ = ["as_json", "pack_params", "restore_estimator"]
+__all__ = ["as_json", "pack_classes", "pack_params", "restore_estimator", "unpack_classes"]
 
+_CLASS_KINDS = "biufU"
+# An array of texts is as wide as its longest one: a short file could state a very large array.
+_MAX_TEXT = 1 << 26
 # Parameters of the fit itself; callbacks, files and threads belong to the machine that trained.
 _PARAMETERS = (
     "C tol solver multi_class fit_intercept intercept class_weight max_iter max_time threshold_loss "
@@ -105,3 +109,35 @@ def _solver(task: Task, packed: Mapping[str, Any]) -> Any:
         return kind(**options)
     except (TypeError, ValueError):
         return None
+
+
+def pack_classes(classes: Array) -> dict[str, Any]:
+    values = classes.tolist()
+    if classes.dtype.kind in _CLASS_KINDS:
+        return {"dtype": classes.dtype.newbyteorder("<").str, "values": values}
+    if classes.dtype.kind in "OT" and all(isinstance(value, str) for value in values):
+        return {"dtype": "O", "values": values}
+    raise ModelFileError(f"labels of dtype {classes.dtype} cannot be written; expected numbers or strings")
+
+
+def unpack_classes(expect: Expect, packed: Any, *, ordered: bool) -> Array:
+    """The classes with their dtype, checked to be ascending if `ordered`, otherwise distinct."""
+    expect.that(isinstance(packed, dict) and isinstance(packed.get("values"), list), "a list of classes")
+    values, kind = packed["values"], packed.get("dtype")
+    letter = kind.lstrip("<|")[:1] if isinstance(kind, str) else ""
+    expect.that(letter != "" and letter in _CLASS_KINDS + "O", "a dtype of the classes")
+    of_kind = {"b": bool, "i": int, "u": int, "f": float}.get(letter, str)
+    expect.that(all(type(value) is of_kind for value in values), f"classes of dtype {kind[:20]!r}")
+    if of_kind is str:
+        longest = max(map(len, values), default=0)
+        expect.that(longest * len(values) <= _MAX_TEXT, "shorter class names")
+    try:
+        # The stated width of a string dtype is ignored: NumPy determines it from the values.
+        dtype = np.dtype(object if kind == "O" else str if of_kind is str else kind)
+        classes = np.array(values, dtype=dtype.newbyteorder("="))
+    except (TypeError, ValueError, OverflowError):
+        classes = np.empty(0)
+    line = classes if ordered or not len(classes) else np.sort(classes)
+    ascending = len(classes) >= 2 and bool(np.all(line[:-1] < line[1:]))
+    expect.that(ascending, "two or more classes in ascending order" if ordered else "two or more different classes")
+    return classes
