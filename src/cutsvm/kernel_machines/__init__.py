@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cutsvm.kernel_machines.context import KernelSolver
-from cutsvm.kernel_machines.isda import ISDA
-from cutsvm.kernel_machines.min_norm import MinNorm
+from cutsvm.kernel_machines.l2 import ISDA, MinNorm
 from cutsvm.kernel_machines.sgd import SGD
 
 __all__ = ["ISDA", "SGD", "SOLVERS", "KernelSolver", "MinNorm", "resolve"]

@@ -17,14 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cutsvm._native import core, matrix_of
+from cutsvm._native import matrix_of
 from cutsvm._utils.types import Vector
 from cutsvm.driver.records import Status
 from cutsvm.kernel_machines.certificate import KernelErrors, all_bounds
 from cutsvm.kernel_machines.context import KernelContext
 from cutsvm.kernel_machines.deadline import log
-
-__all__ = ["AscentIterate", "AscentSettings", "ascend"]
 
 
 @dataclass(frozen=True)
@@ -38,22 +36,12 @@ class AscentSettings:
     min_steps_per_round: int = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class AscentIterate:
-    """alpha after this number of epochs; done: a certificate is wanted, and the ascent ends if it is within tol."""
-
-    alpha: Vector
-    epochs: int
-    ended: Status
-    done: bool
-
-
 def ascend(
     context: KernelContext, alpha: Vector, C: float, epochs: int, settings: AscentSettings
-) -> Iterator[AscentIterate]:
-    """Coordinate ascent from alpha, the result of `epochs` cycles over the rows.
+) -> Iterator[tuple[Vector, int, Status | None]]:
+    """Coordinate ascent from alpha, the result of `epochs` cycles over the rows: (alpha, epochs, why it ended).
 
-    The caller ends it when the certificate of an iterate that is `done` is within tol.
+    With a status a certificate is wanted; the caller ends the ascent if that is within tol.
     """
     alpha = np.minimum(alpha, C * np.abs(context.problems.a))
     steps = (_without_kernel if context.kernel_free else _with_kernel)(context, alpha, C, settings)
@@ -67,7 +55,7 @@ def ascend(
             ended = Status.MAX_TIME
         elif not enough and total >= context.options.max_iter:
             ended = Status.MAX_ITER
-        yield AscentIterate(alpha, total, ended or Status.CONVERGED, ended is not None)
+        yield alpha, total, ended
         if ended in (Status.MAX_TIME, Status.MAX_ITER):
             return
         if deadline.verbose and deadline.spent - shown >= deadline.log_every:
@@ -80,33 +68,19 @@ Progress = tuple[Vector, float, float, bool]
 
 
 def _with_kernel(context: KernelContext, alpha: Vector, C: float, settings: AscentSettings) -> Iterator[Progress]:
-    assert context.gram is not None
     problems, places = context.problems.by_row()
     own = np.ascontiguousarray(alpha[places, None])
     for share in settings.gap_shares:
         left = np.arange(len(problems))
         while len(left):
             some, where = problems.some(left)
-            part, seen = own[where], np.empty((len(left), 1, 3))
-            core.kernel_l2(
-                context.gram,
-                some.rows,
-                some.a,
-                some.first,
-                np.array([C]),
-                "hinge",
-                share * context.options.tol,
-                max(settings.min_steps_per_round, int(settings.values_per_round / some.first[-1])),
-                max(0.0, context.options.deadline.left - context.reserve),
-                part,
-                seen,
-                context.options.threads,
-            )
+            part, most = own[where], int(settings.values_per_round / some.first[-1])
+            tol, most = share * context.options.tol, max(settings.min_steps_per_round, most)
+            primal, dual, steps = context.dual_steps(some, C, "hinge", tol, most, part)
             own[where] = part
-            primal, dual, steps = seen[:, 0].T
             gaps = np.where(np.isfinite(primal), primal - dual, np.inf)
             worst = float(np.max(gaps / np.maximum(primal, 1e-300)))
-            unfinished = gaps > share * context.options.tol * primal
+            unfinished = gaps > tol * primal
             # A problem without a step is at its precision.
             unfinished &= (steps > 0) | ~np.isfinite(primal)
             left = left[unfinished]
@@ -117,7 +91,7 @@ def _with_kernel(context: KernelContext, alpha: Vector, C: float, settings: Asce
 
 def _without_kernel(context: KernelContext, alpha: Vector, C: float, settings: AscentSettings) -> Iterator[Progress]:
     problems, X = context.problems, context.points.X
-    sizes = problems.sizes
+    sizes, parts = problems.sizes, problems.parts
     weights = [problems.weights(X, p, alpha) for p in range(len(problems))]
     done = np.zeros(len(problems), dtype=np.int64)
     left = list(range(len(problems)))
@@ -126,14 +100,14 @@ def _without_kernel(context: KernelContext, alpha: Vector, C: float, settings: A
     while left:
         unfinished, worst = [], 0.0
         for p in left:
-            part = problems.of(p)
+            part = parts[p]
             own = alpha[part].copy()
             begin, end = int(done[p]), int(done[p] + settings.cycles_per_round * sizes[p])
             rows, a = problems.rows[part], problems.a[part]
             matrix.linear_ascent(rows, a, C, begin, end, weights[p], own)
             done[p] += settings.cycles_per_round * sizes[p]
             alpha[part] = own
-            alone = problems.alone(p)
+            alone, _ = problems.some(np.array([p]))
             scores = np.asarray(X[alone.rows] @ weights[p])
             found = all_bounds(alone, own, scores, C, "hinge", errors)
             primal, lower = float(found[0][0]), float(found[1][0])

@@ -30,8 +30,6 @@ from cutsvm._utils.types import Array, Vector
 from cutsvm.kernel_machines.gram import EPS, blocks, is_sparse
 from cutsvm.kernel_machines.one_vs_one import Problems
 
-__all__ = ["CertificateSettings", "KernelErrors", "all_bounds", "linear_bounds"]
-
 
 @dataclass(frozen=True)
 class CertificateSettings:
@@ -75,13 +73,13 @@ def all_bounds(
     values_off = 0.0 if given else rounding * eps / EPS
     kernel_off = rounding if given else values_off
     answer = np.empty((3, len(problems)))
-    for p, m in enumerate(problems.sizes):
-        part = problems.of(p)
+    for p, part in enumerate(problems.parts):
+        m = part.stop - part.start
         own, cap = alpha[part].astype(scores.dtype), C * np.abs(problems.a[part]).astype(scores.dtype)
         margins = np.copysign(1.0, problems.a[part]) * scores[part]
         norm, miss = own @ margins, np.maximum(0.0, 1.0 - margins)
         lengths = np.abs(margins) if diagonal is None else np.sqrt(np.maximum(0.0, diagonal[problems.rows[part]]))
-        sums = (2 * int(m) + 20) * eps  # relative error of a sum over the rows of sums over the support
+        sums = (2 * m + 20) * eps  # relative error of a sum over the rows of sums over the support
         total = own @ lengths.astype(scores.dtype)
         magnitude = total * total if diagonal is not None else own @ np.abs(margins)
         tiny = float(np.finfo(np.float64).tiny) * (1.0 + own.sum()) ** 2  # what underflow may take
@@ -111,8 +109,8 @@ def linear_bounds(
     F is that of w = sum_i alpha_i y_i x_i as stored in float64. The error of w_j is at most m eps sum_i alpha_i |x_ij|.
     """
     primal, lower = np.empty(len(problems)), np.empty(len(problems))
-    for p, m in enumerate(problems.sizes):
-        part = problems.of(p)
+    for p, part in enumerate(problems.parts):
+        m = part.stop - part.start
         rows = X[problems.rows[part]]
         w, cap = problems.weights(X, p, alpha), C * np.abs(problems.a[part])
         terms = int(np.diff(rows.indptr).max(initial=0)) if is_sparse(rows) else int(rows.shape[1])
@@ -125,10 +123,10 @@ def linear_bounds(
         miss = np.maximum(0.0, 1.0 - np.copysign(1.0, problems.a[part]) * scores)
         away = (terms + 4) * eps * size * lengths
         value, lost = _objective(norm, miss, cap, away, loss)
-        error = lost + (int(m) + len(w) + 20) * eps * value
+        error = lost + (m + len(w) + 20) * eps * value
         own, tiny = alpha[part].astype(scores.dtype), float(np.finfo(np.float64).tiny)
-        length = size + (int(m) + 20) * EPS * (own @ lengths) + tiny * (1.0 + own.sum())
-        bound = _dual_bound(own, cap, length * length, loss, sum_error=(int(m) + 4) * eps, square_error=int(m) * EPS)
+        length = size + (m + 20) * EPS * (own @ lengths) + tiny * (1.0 + own.sum())
+        bound = _dual_bound(own, cap, length * length, loss, sum_error=(m + 4) * eps, square_error=m * EPS)
         primal[p], lower[p] = (value + error) / (C * m), min(max(0.0, bound), value) / (C * m)
     return primal, lower
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
+from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status, relative_gap
 from cutsvm.kernel_machines.certificate import CertificateSettings, KernelErrors, all_bounds, linear_bounds
 from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
 from cutsvm.kernel_machines.gram import Points, blocks
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems, duals, pair_scores
-
-__all__ = ["FitOptions", "KernelContext", "KernelSolver", "Solution"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,28 @@ class KernelContext:
         """Whether f(x) = w.x, so that no kernel value is needed."""
         return self.points.kernel.name == "linear" and self.gram is None
 
+    def dual_steps(
+        self, problems: Problems, C: float, method: str, tol: float, n_steps: int, alpha: Vector
+    ) -> tuple[Vector, Vector, Vector]:
+        """Steps on alpha, in place; (F, its dual, number of steps) of each problem, by values in float32."""
+        assert self.gram is not None
+        seen = np.empty((len(problems), 1, 3))
+        core.kernel_l2(
+            self.gram,
+            problems.rows,
+            problems.a,
+            problems.first,
+            np.array([C]),
+            method,
+            tol,
+            n_steps,
+            max(0.0, self.options.deadline.left - self.reserve),
+            alpha,
+            seen,
+            self.options.threads,
+        )
+        return seen[:, 0, 0], seen[:, 0, 1], seen[:, 0, 2]
+
     def certified(self, alpha: Vector, C: float, loss: str, iteration: int) -> Solution:
         """A solution with its objective and bound; OutOfTimeError if there is no time for them."""
         return Solution(alpha, *self.bounds(alpha, C, loss, self.options.deadline), iteration)
@@ -109,8 +130,8 @@ class KernelContext:
             return float(primals.sum()), float(lowers.sum())
         errors = KernelErrors(points.rounding, points.diagonal(), points.given)
         width = 1 if points.given else int(points.X.shape[1])
-        parts = [self.problems.of(p) for p in range(len(self.problems))]
-        work = width * sum((part.stop - part.start) * int(np.count_nonzero(alpha[part])) for part in parts)
+        values = [(part.stop - part.start) * int(np.count_nonzero(alpha[part])) for part in self.problems.parts]
+        work = width * sum(values)
         if work > self.certificate.extended_below:
             found = all_bounds(self.problems, alpha, self.scores(alpha, deadline), C, loss, errors)
             primal, lower, error = (float(np.sum(values)) for values in found)
@@ -126,7 +147,7 @@ class KernelContext:
         scores = np.zeros(len(signed), dtype=np.longdouble)
         pieces = [
             (part, slice(part.start + piece.start, part.start + piece.stop))
-            for part in map(problems.of, range(len(problems)))
+            for part in problems.parts
             for piece in blocks(part.stop - part.start, points.settings.block_rows)
         ]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -144,8 +165,7 @@ class KernelContext:
         support = np.flatnonzero(dual.any(axis=0))
         # The support in the order of its classes, which every problem of a row shows.
         classes = np.empty(len(points), dtype=np.int64)
-        for p in range(len(problems)):
-            part = problems.of(p)
+        for p, part in enumerate(problems.parts):
             classes[problems.rows[part]] = np.where(np.signbit(problems.a[part]), problems.low[p], problems.high[p])
         support = support[np.argsort(classes[support], kind="stable")]
         edges = np.searchsorted(classes[support], np.arange(labels + 1))
@@ -157,26 +177,17 @@ class KernelContext:
             kernel = np.empty((rows.stop - rows.start, len(support)))
             points.values(rows, points, support, kernel)
             scores[rows] = pair_scores(kernel, dual[:, support], edges)
-        return np.concatenate([scores[problems.rows[problems.of(p)], p] for p in range(len(problems))])
+        return np.concatenate([scores[problems.rows[part], p] for p, part in enumerate(problems.parts)])
 
 
 class KernelSolver(Protocol):
     """A small frozen object."""
 
-    @property
-    def name(self) -> str:
-        """Its name as a parameter of the estimator."""
-        ...
-
-    @property
-    def loss(self) -> str:
-        """ "hinge" or "l2": see `cutsvm.kernel_machines.certificate`."""
-        ...
+    name: ClassVar[str]  # as a parameter of the estimator
+    loss: ClassVar[str]  # "hinge" or "l2": see `cutsvm.kernel_machines.certificate`
 
     def __call__(self, context: KernelContext, C: float) -> Iterator[Solution]:
         """Solutions until the caller has enough, or until the solver can do no more."""
-        ...
 
     def batched(self, gram: Array, problems: Problems, Cs: Vector, options: FitOptions) -> Machines:
         """The machines for up to `core.VERSIONS` rising values of C, from the whole matrix of kernel values."""
-        ...

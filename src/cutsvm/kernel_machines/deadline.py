@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TypeVar
 
-__all__ = ["Deadline", "OutOfTimeError"]
-
 T = TypeVar("T")
 LOGGER = logging.getLogger("cutsvm.kernel")
 

@@ -112,8 +112,7 @@ class Driver:
                 "part of them"
             )
         results, ended = list[Result](), False
-        for p in range(len(problems)):
-            part = problems.of(p)
+        for part in problems.parts:
             own = points.take(problems.rows[part])
             rows = identity(len(own))
             alone = Problems(rows, problems.a[part], np.array([0, len(own)]), *np.array([[0], [1]], dtype=np.int32))

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -26,21 +27,6 @@ from scipy import sparse
 from cutsvm._native import matrix_of
 from cutsvm._utils.threads import ThreadPool
 from cutsvm._utils.types import Array, Ints, Vector
-
-__all__ = [
-    "KERNELS",
-    "GramSettings",
-    "Kernel",
-    "Points",
-    "alike",
-    "blocks",
-    "from_sparse_parts",
-    "identity",
-    "in_blocks",
-    "is_sparse",
-    "sparse_parts",
-    "variance_of",
-]
 
 KERNELS = ("rbf", "poly", "linear", "precomputed")
 EPS = float(np.finfo(np.float64).eps)
@@ -187,7 +173,7 @@ class Points:
     def take(self, rows: Ints) -> Points:
         """Some rows, in this order."""
         some = copy(self)
-        some.__dict__.pop("_exact", None)
+        some.__dict__.pop("exact", None)
         if self.given:
             some.X = self.X[np.ix_(rows, rows)]
         else:
@@ -233,21 +219,18 @@ class Points:
         i, j = np.nonzero(lost)
         if len(i):
             found = np.empty(len(i))
-            exact, own, theirs = matrix_of(self.exact()), _places(rows)[i], _places(columns)[j]
-            exact.pair_distances(own, matrix_of(others.exact()), theirs, found)
+            own, theirs = _places(rows)[i], _places(columns)[j]
+            matrix_of(self.exact).pair_distances(own, matrix_of(others.exact), theirs, found)
             values[i, j] = found
 
+    @cached_property
     def exact(self) -> Any:
         """The rows as they were given, in float64: row-major, or CSR with rising columns."""
-        known = self.__dict__.get("_exact")
-        if known is None:
-            known = self.original.astype(np.float64) if is_sparse(self.original) else None
-            if known is None:
-                known = np.ascontiguousarray(self.original, dtype=np.float64)
-            else:
-                known.sum_duplicates()
-            self._exact = known
-        return known
+        if not is_sparse(self.original):
+            return np.ascontiguousarray(self.original, dtype=np.float64)
+        rows = self.original.astype(np.float64)
+        rows.sum_duplicates()
+        return rows
 
     def matrix(self, out: Array, *, base: bool = False, track: Track | None = None) -> None:
         """out = the values for all pairs of rows; track: sees the blocks of rows, and may end the work."""

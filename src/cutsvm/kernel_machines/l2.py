@@ -1,6 +1,8 @@
-"""What the two solvers of the L2 kernel machine share: rounds of steps until each problem is within tol.
+"""NN-ISDA and MN-SVM, two solvers of the L2 kernel machine: rounds of steps until each problem is within tol.
 
-The problem, its dual and both methods are in core/l2_dual.hpp.
+Melki and Kecman (2016) compare NL-SGD with them. The problem, its dual and all steps are in core/l2_dual.hpp. Both
+methods take, now and then, some steps of conjugate gradients among the alphas above 0. These are ours: single steps
+are slow where C is large.
 """
 
 from __future__ import annotations
@@ -19,8 +21,6 @@ from cutsvm.driver.records import Status
 from cutsvm.kernel_machines.context import FitOptions, KernelContext, Solution
 from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
-
-__all__ = ["L2", "L2Settings"]
 
 
 @dataclass(frozen=True)
@@ -83,28 +83,13 @@ class L2:
             return Status.MAX_ITER
         return Status.MAX_TIME if context.options.deadline.left <= 0.0 else None
 
-    def _round(self, context: KernelContext, C: float, tol: float, which: Ints, alpha: Vector) -> Array:
-        """Steps on some problems, in alpha; (F, its dual) by values in float32, each an array over these problems."""
-        assert context.gram is not None
+    def _round(self, context: KernelContext, C: float, tol: float, which: Ints, alpha: Vector) -> tuple[Vector, Vector]:
+        """Steps on some problems, in alpha; (F, its dual) of each of them, by values in float32."""
         some, places = context.problems.some(which)
-        own, seen = alpha[places], np.empty((len(which), 1, 3))
-        core.kernel_l2(
-            context.gram,
-            some.rows,
-            some.a,
-            some.first,
-            np.array([C]),
-            self.name,
-            tol,
-            self.settings.steps_per_round,
-            max(0.0, context.options.deadline.left - context.reserve),
-            own,
-            seen,
-            context.options.threads,
-        )
+        own = alpha[places]
+        primal, dual, _ = context.dual_steps(some, C, self.name, tol, self.settings.steps_per_round, own)
         alpha[places] = np.maximum(0.0, own)  # where only rounding errors are left, min_norm may end below 0
-        bounds: Array = seen[:, 0, :2].T
-        return bounds
+        return primal, dual
 
     def batched(self, gram: Array, problems: Problems, Cs: Vector, options: FitOptions) -> Machines:
         """The machines for rising C, each the start for the next."""
@@ -125,3 +110,42 @@ class L2:
             options.threads,
         )
         return Machines.of_alpha(problems, np.maximum(0.0, alpha))
+
+
+@dataclass(frozen=True)
+class ISDA(L2):
+    """NN-ISDA: coordinate ascent on the dual of the L2 machine, by the non-negative iterative single data algorithm.
+
+    Lj. Zigic, R. Strack and V. Kecman, "L2 Support Vector Machines Revisited", 2013; V. Kecman and Lj. Zigic,
+    "Algorithms for Direct L2 Support Vector Machines", 2014.
+
+        max over alpha >= 0 of  sum_i alpha_i - alpha'(Q + diag r) alpha / 2,    Q_ij = y_i y_j K_ij,  r_i = 1 / (C s_i)
+
+        alpha = 0
+        repeat  i = the row that violates its condition most:  g_i = 1 - ((Q + diag r) alpha)_i = 0, <= 0 if alpha_i = 0
+                alpha_i = max(0, alpha_i + g_i / (Q_ii + r_i))
+        until   primal - dual <= tol primal
+
+    There is no intercept, so a single alpha can move on its own, and clipping at 0 is all that a step needs.
+    """
+
+    name: ClassVar[str] = "isda"
+
+
+@dataclass(frozen=True)
+class MinNorm(L2):
+    """MN-SVM: the L2 machine as the point of least norm in a polytope.
+
+    R. Strack, "Geometric Approach to Support Vector Machines Learning for Large Datasets", 2013. The rows y_i phi(x_i),
+    each with a coordinate of its own of length sqrt(r_i), r_i = 1 / (C s_i), span a polytope; up to its length the L2
+    machine is its point nearest to 0:
+
+        min over alpha >= 0, sum_i alpha_i = 1, of  alpha'(Q + diag r) alpha
+
+        alpha = the vertex nearest to 0
+        repeat  i = argmin h,   j = argmax of h where alpha_j > 0,     h = (Q + diag r) alpha
+                move the weight from j to i that brings the point nearest to 0   (Mitchell, Demyanov, Malozemov 1974)
+        until   primal - dual <= tol primal   for the best multiple of alpha
+    """
+
+    name: ClassVar[str] = "min_norm"

@@ -11,8 +11,6 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
 
-__all__ = ["Machines", "Problems", "decisions", "duals", "joined", "pair_scores", "pairwise"]
-
 
 @dataclass(frozen=True, eq=False)
 class Problems:
@@ -35,9 +33,11 @@ class Problems:
     def sizes(self) -> Ints:
         return np.diff(self.first)
 
-    def of(self, p: int) -> slice:
-        """Where problem p's rows are."""
-        return slice(int(self.first[p]), int(self.first[p + 1]))
+    @property
+    def parts(self) -> list[slice]:
+        """Where the rows of each problem are."""
+        edges = self.first.tolist()
+        return [slice(edges[p], edges[p + 1]) for p in range(len(self))]
 
     def part(self, which: slice) -> Problems:
         """A run of problems, with the places of their rows unchanged."""
@@ -50,22 +50,14 @@ class Problems:
         first = np.concatenate([[0], np.cumsum(self.sizes[which])])
         return Problems(self.rows[places], self.a[places], first, self.low[which], self.high[which]), places
 
-    def alone(self, p: int) -> Problems:
-        """Problem p by itself."""
-        part, one = self.of(p), slice(p, p + 1)
-        return Problems(
-            self.rows[part], self.a[part], np.array([0, part.stop - part.start]), self.low[one], self.high[one]
-        )
-
     def weights(self, X: Any, p: int, alpha: Vector) -> Vector:
         """w = sum_i alpha_i y_i x_i of problem p; alpha: of the rows of all problems."""
-        part = self.of(p)
+        part = self.parts[p]
         return np.asarray(X[self.rows[part]].T @ np.copysign(alpha[part], self.a[part]), dtype=np.float64)
 
     def by_row(self) -> tuple[Problems, Ints]:
         """The same with the rows of each problem in rising order, and where they were: two runs of kernel values."""
-        parts = [self.of(p) for p in range(len(self))]
-        places = np.concatenate([part.start + np.argsort(self.rows[part], kind="stable") for part in parts])
+        places = np.concatenate([part.start + np.argsort(self.rows[part], kind="stable") for part in self.parts])
         return Problems(self.rows[places], self.a[places], self.first, self.low, self.high), places
 
 
@@ -119,8 +111,7 @@ class Machines:
         columns, coef = np.zeros_like(problems.rows), np.zeros_like(alpha)
         used = np.zeros(len(problems), dtype=np.int64)
         signs = np.copysign(1.0, problems.a)
-        for p in range(len(problems)):
-            part = problems.of(p)
+        for p, part in enumerate(problems.parts):
             kept = part.start + np.flatnonzero(alpha[part].any(axis=1))
             used[p] = len(kept)
             into = slice(part.start, part.start + len(kept))
@@ -179,8 +170,7 @@ def decisions(scores: Vector, low: Array, high: Array, classes: int) -> Vector:
 def duals(problems: Problems, alpha: Vector, classes: int, n: int) -> Vector:
     """(classes - 1, n) signed coefficients from those >= 0 of all problems' rows: for each row one per other class."""
     dual = np.zeros((max(1, classes - 1), n))
-    for p in range(len(problems)):
-        part = problems.of(p)
+    for p, part in enumerate(problems.parts):
         negative = np.signbit(problems.a[part])  # rows of the lower class: the other one is the higher
         other = np.where(negative, problems.high[p] - 1, problems.low[p])
         dual[other, problems.rows[part]] = np.where(negative, -alpha[part], alpha[part])

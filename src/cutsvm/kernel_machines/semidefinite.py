@@ -15,8 +15,6 @@ from scipy import linalg
 from cutsvm._utils.types import Array, Vector
 from cutsvm.kernel_machines.gram import EPS, blocks, is_sparse
 
-__all__ = ["IndefiniteKernelError", "SpectrumSettings", "check_kernel_matrix"]
-
 EPS32 = float(np.finfo(np.float32).eps)
 
 

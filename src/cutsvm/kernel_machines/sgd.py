@@ -39,8 +39,6 @@ from cutsvm.kernel_machines.deadline import log
 from cutsvm.kernel_machines.gram import blocks, identity
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
 
-__all__ = ["SGD", "SGDSettings"]
-
 
 @dataclass(frozen=True)
 class SGDSettings:
@@ -79,13 +77,13 @@ class SGD:
             alpha, epochs = steps.alpha(early=early), steps.epochs_done
             certifiable = context.kernel_free or context.gram is not None
             if options.finish and self.step == "1/t" and not early and certifiable:
-                for found in ascend(context, alpha, C, epochs, self.settings.ascent):
-                    alpha, epochs = found.alpha, found.epochs
-                    if found.done:
-                        yield context.solution(alpha, C, self.loss, epochs, found.ended)
+                iterates = ascend(context, alpha, C, epochs, self.settings.ascent)
+                for alpha, epochs, ended in iterates:
+                    if ended is not None:
+                        yield context.solution(alpha, C, self.loss, epochs, ended)
                 return
-            ended = Status.MAX_TIME if early else options.after_epochs
-            yield context.solution(alpha, C, self.loss, epochs, ended)
+            last = Status.MAX_TIME if early else options.after_epochs
+            yield context.solution(alpha, C, self.loss, epochs, last)
         except KeyboardInterrupt:
             if alpha is None:
                 alpha, epochs = steps.alpha(early=True), steps.epochs_done
@@ -112,7 +110,7 @@ class SGD:
         problems, n = context.problems, len(context.points)
         position = np.empty(n, dtype=np.int64)  # of rows in the order that all problems share
         position[context.order] = np.arange(n)
-        positions = [position[problems.rows[problems.of(p)]] for p in range(len(problems))]
+        positions = [position[problems.rows[part]] for part in problems.parts]
         for epoch in range(context.options.epochs):
             for block in blocks(n, self.settings.block_rows):
                 until = np.array([np.searchsorted(own, block.stop) for own in positions], dtype=np.int64)
@@ -151,8 +149,7 @@ class SGD:
         """All steps of Algorithm A, problem by problem."""
         problems, matrix, epochs = context.problems, matrix_of(context.points.X), context.options.epochs
         steps.slot[:] = np.concatenate([identity(m) for m in problems.sizes])
-        for p, m in enumerate(problems.sizes):
-            part = problems.of(p)
+        for p, (m, part) in enumerate(zip(problems.sizes, problems.parts, strict=True)):
             plan = slice(epochs * part.start, epochs * part.stop)
             theta = np.zeros(matrix.d)
             beta, mean = np.zeros(m), np.zeros(m)
