@@ -8,7 +8,7 @@ where E says which plane belongs to which shard, and box_curvature is that of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -27,36 +27,6 @@ class Direction(NamedTuple):
 
 
 Newton = Callable[[Vector, Vector], Direction]  # the direction for right sides r, s
-
-
-class Form(Protocol):
-    """A representation of w, with its way to solve Newton's equations."""
-
-    w: Any
-
-    def quadratic(self, x: Vector) -> float:
-        """|C A'x|^2"""
-
-    def start(self, x: Vector) -> Any:
-        """w = -C A'x"""
-
-    def move(self, x: Vector, step_length: float, combined: Vector | None) -> Any:
-        """w after a step that led to x."""
-
-    def plane_values(self) -> Vector:
-        """A w + o"""
-
-    def penalty(self) -> float:
-        """|w|^2 / 2"""
-
-    def coefficients(self, w: Any) -> Vector:
-        """w as a vector of features."""
-
-    def exact_quadratic(self, x: Vector, w: Any, coefficients: Vector) -> float:
-        """|C A'x|^2 to the last digit, as the bound needs it."""
-
-    def newton(self, x: Vector, t: Vector, z: Vector, u: Vector, box_curvature: Vector) -> Newton | None:
-        """Newton's equations, factorised; None where rounding makes their matrix indefinite."""
 
 
 class Cholesky:
@@ -105,31 +75,39 @@ class ByPlanes:
         self.w: tuple[Vector, Vector]
 
     def quadratic(self, x: Vector) -> float:
+        """|C A'x|^2"""
         return self.C * self.C * float(x @ (self.gram @ x))
 
-    def start(self, x: Vector) -> tuple[Vector, Vector]:
-        return x, -self.C * (self.gram @ x)
+    def start(self, x: Vector) -> None:
+        """w = -C A'x"""
+        self.w = x, -self.C * (self.gram @ x)
 
-    def move(self, x: Vector, step_length: float, combined: Vector | None) -> tuple[Vector, Vector]:
-        return self.start(x)
+    def move(self, x: Vector, step_length: float, combined: Vector | None) -> None:
+        """w after a step that led to x."""
+        self.start(x)
 
     def plane_values(self) -> Vector:
+        """A w + o"""
         return self.w[1] + self.planes.o
 
     def penalty(self) -> float:
+        """|w|^2 / 2"""
         x, products = self.w
         return -0.5 * self.C * float(x @ products)
 
     def coefficients(self, w: tuple[Vector, Vector]) -> Vector:
+        """w as a vector of features."""
         p = self.planes
         coefficients: Vector = -self.C * (p.in_given_order(w[0]) @ p.slopes[:, : p.features])
         return coefficients
 
     def exact_quadratic(self, x: Vector, w: tuple[Vector, Vector], coefficients: Vector) -> float:
+        """|C A'x|^2 to the last digit, as the bound needs it."""
         combined = coefficients if x is w[0] else self.coefficients((x, x))
         return float(combined @ combined)
 
     def newton(self, x: Vector, t: Vector, z: Vector, u: Vector, box_curvature: Vector) -> Newton | None:
+        """Newton's equations, factorised; None where rounding makes their matrix indefinite."""
         p = self.planes
         M = self.C * self.gram
         M[np.diag_indices_from(M)] += z / x
@@ -192,12 +170,12 @@ class ByFeatures:
         combined = self.C * (x @ self.A)
         return float(combined @ combined)
 
-    def start(self, x: Vector) -> Vector:
-        return -self.C * (x @ self.A)
+    def start(self, x: Vector) -> None:
+        self.w = -self.C * (x @ self.A)
 
-    def move(self, x: Vector, step_length: float, combined: Vector | None) -> Vector:
+    def move(self, x: Vector, step_length: float, combined: Vector | None) -> None:
         assert combined is not None
-        return self.w - step_length * self.C * combined
+        self.w = self.w - step_length * self.C * combined
 
     def plane_values(self) -> Vector:
         return self.A @ self.w + self.planes.o
@@ -255,3 +233,6 @@ class ByFeatures:
             H[np.arange(d, len(H)), np.arange(d, len(H))] += box_curvature
             added = regularize_diagonal(H, d, self.regularization)
         return cholesky(H), added
+
+
+Form = ByPlanes | ByFeatures  # a representation of w, with its way to solve Newton's equations

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from cutsvm.qp.balance import balanced, compensated_sums, projected
+from cutsvm.qp.interior_point import balanced, compensated_sums, projected
 from cutsvm.qp.settings import InteriorPointSettings
 from cutsvm.qp.sorted_planes import SortedPlanes
 from tests.support.reduced_problems import some_planes
