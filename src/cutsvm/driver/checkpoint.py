@@ -179,9 +179,10 @@ class Checkpoint:
     def _write(self) -> None:
         began = perf_counter()
         labels = list(self._states)
+        records = [{key: _plain(value) for key, value in state.record.items()} for state in self._states.values()]
         problems = [
-            {"label": label, "record": _plain(state.record), "satisfied": state.satisfied, "risk": float(state.risk)}
-            for label, state in self._states.items()
+            {"label": label, "record": record, "satisfied": state.satisfied, "risk": float(state.risk)}
+            for (label, state), record in zip(self._states.items(), records, strict=True)
         ]
         arrays: dict[str, Array] = {f"w{k}": self._states[label].w for k, label in enumerate(labels)}
         running = self._running
@@ -274,12 +275,8 @@ class Checkpoint:
         return ValueError(f"{self.name}: damaged: {what}. {_REMEDY}")
 
 
-def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as JSON holds it."""
-    return {key: _number(value) for key, value in record.items()}
-
-
-def _number(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """A field of a record as JSON holds it."""
     if isinstance(value, str):
         return value
     if isinstance(value, int | np.integer):

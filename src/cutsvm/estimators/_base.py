@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -189,3 +189,18 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
             scores = np.empty((rows.n, len(W)))
             rows.scores_many(W, b, scores)
         return scores
+
+
+class CertifiedClassifier(ClassifierMixin, Certified):  # type: ignore[misc]
+    """A classifier with one score per row for two classes, positive for the second, or one per class."""
+
+    def decision_function(self, X: Any) -> Vector:
+        """X coef_' + intercept_: shape (n,) for two classes (positive means classes_[1]), else (n, n_classes)."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Array:
+        """The class with the largest score."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: Array = self.classes_[chosen]
+        return labels

@@ -50,11 +50,7 @@ class Limits(NamedTuple):
     stopped: Callable[[Record], bool]
 
 
-class FoldResult(NamedTuple):
-    """The models of one fold, one for each C, and their scores."""
-
-    models: Sequence[Certified]
-    scores: Vector
+FoldResult = tuple[Sequence[Certified], Vector]  # the models of one fold, one for each C, and their scores
 
 
 class Folds:
@@ -115,7 +111,7 @@ class Folds:
         rounds = math.ceil((len(self.folds) - place) / self.n_parallel) + self.n_refits
         seconds = None if left is None else max(left / rounds, 1e-9)
         result = fit_fold(self.folds[place], Limits(max(1, self.threads // self.n_parallel), seconds, self._stopped))
-        if any(model.status_ in (Status.INTERRUPTED, Status.CALLBACK) for model in result.models):
+        if any(model.status_ in (Status.INTERRUPTED, Status.CALLBACK) for model in result[0]):
             self._stop.set()
         return result
 
@@ -207,7 +203,7 @@ class Chooser(Certified):
     def _mean_of_folds(self, kind: type[Model], folds: Folds) -> Model:
         """After Ctrl-C: a template whose fit starts, and ends, at the mean of the folds' models."""
         template = self._template(kind, folds.refit_limits())
-        done = [result.models[self._best] for result in folds.results if result is not None]
+        done = [result[0][self._best] for result in folds.results if result is not None]
         if done:
             template.set_params(warm_start=True)
             alike = [model for model in done if model.coef_.shape == done[0].coef_.shape]
@@ -239,7 +235,7 @@ class Chooser(Certified):
                 scores = score_all(models, held_out, limits.threads, lambda model, X: score(model, X, fold.test))
             except ValueError as error:
                 raise ValueError(f"fold {fold.number}: {error}") from None
-            return FoldResult(models, scores)
+            return models, scores
 
         def fit_all(template: Any) -> list[Any]:
             models = path.copies(template, Cs)
@@ -251,8 +247,8 @@ class Chooser(Certified):
         folds.run(fit_fold, (lambda limits: fit_all(self._template(kind, limits))) if self.refit else None)
         missing = np.full(len(Cs), np.nan)
         self.Cs_: Vector = np.array(Cs)
-        self.scores_ = np.array([missing if done is None else done.scores for done in folds.results])
-        self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done.models] for done in folds.results])
+        self.scores_ = np.array([missing if done is None else done[1] for done in folds.results])
+        self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done[0]] for done in folds.results])
         self._best = best_of(self.scores_)
         self.C_ = Cs[self._best]
         if self.refit:

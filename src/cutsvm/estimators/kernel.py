@@ -9,16 +9,15 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cutsvm._utils import memory, threads, validation
-from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm._utils.types import Ints, Vector
 from cutsvm.display.callbacks import ensure_log_handler
 from cutsvm.display.summary import describe_gap
 from cutsvm.driver.records import Record, Status
-from cutsvm.estimators._base import Certified
+from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData, check_matrix, ingest
 from cutsvm.kernel_machines import SGD, KernelSolver, resolve
 from cutsvm.kernel_machines.context import FitOptions
@@ -41,7 +40,7 @@ from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_ker
 
 
 @dataclass(eq=False, repr=False)
-class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
+class KernelSVC(CertifiedClassifier):
     """Support vector machine with a kernel: hinge loss by stochastic gradient steps, or squared hinge loss by its dual.
 
     For two classes it minimises, over w in the kernel's feature space,
@@ -290,9 +289,8 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         if self._indefinite:
             return f"{self._indefinite}. There is no best objective then, and nothing is proven of the model."
         if np.isnan(self.gap_):
-            why = (
-                "as certify=False says" if not self.certify else "for lack of time: raise max_time, or take fewer rows"
-            )
+            lack = "for lack of time: raise max_time, or take fewer rows"
+            why = lack if self.certify else "as certify=False says"
             return f"Stopped: {self.status_.value}. How good the model is was not computed, {why}."
         if self.status_ is not Status.EPOCHS:
             other = self.kernel == "linear" and self.status_ is Status.MAX_ITER
@@ -315,14 +313,7 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
         self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))
         for stale in ("coef_", "intercept_"):
             self.__dict__.pop(stale, None)
-        if self.kernel == "precomputed":
-            self.support_vectors_: Any = np.empty((0, 0))
-            return
-        self.support_vectors_ = X[self.support_]
-
-    def _edges(self) -> Ints:
-        """Where each class's support begins, and the end."""
-        return np.concatenate([[0], np.cumsum(self.n_support_)])
+        self.support_vectors_: Any = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
 
     def _pair_scores(self, X: Any) -> Vector:
         """One column per pair of classes."""
@@ -342,10 +333,11 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             support = self._points(vectors, n_threads, precise=X.dtype == np.float64)
             points = support if given else support.like(X)
             columns = self.support_ if given else slice(0, len(self.support_))
+            edges = np.concatenate([[0], np.cumsum(self.n_support_)])  # where each class's support begins, and the end
             for rows in blocks(X.shape[0], points.settings.block_rows):
                 kernel = np.empty((rows.stop - rows.start, len(self.support_)), dtype=X.dtype)
                 points.values(rows, support, columns, kernel)
-                scores[rows] = pair_scores(kernel, self.dual_coef_, self._edges())
+                scores[rows] = pair_scores(kernel, self.dual_coef_, edges)
         return scores
 
     def decision_function(self, X: Any) -> Vector:
@@ -358,10 +350,3 @@ class KernelSVC(ClassifierMixin, Certified):  # type: ignore[misc]
             return scores[:, 0]
         low, high = np.array(list(combinations(range(len(self.classes_)), 2)), dtype=np.int32).T.copy()
         return decisions(scores, low, high, len(self.classes_))
-
-    def predict(self, X: Any) -> Array:
-        """The class with most votes."""
-        scores = self.decision_function(X)
-        chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: Array = self.classes_[chosen]
-        return labels

@@ -8,7 +8,6 @@ from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Vector
@@ -17,7 +16,7 @@ from cutsvm.driver.checkpoint import Checkpoint
 from cutsvm.driver.fingerprint import Scalar
 from cutsvm.driver.records import Record, Result, Stop
 from cutsvm.driver.run import Fit, fit_path
-from cutsvm.estimators._base import Certified
+from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.io.store.store import Store
@@ -30,7 +29,7 @@ from cutsvm.solvers.protocol import Solver
 
 
 @dataclass(eq=False, repr=False)
-class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
+class LinearSVC(CertifiedClassifier):
     """Linear support vector machine with a certified duality gap.
 
     For two classes it minimises, over w and b,
@@ -252,17 +251,6 @@ class LinearSVC(ClassifierMixin, Certified):  # type: ignore[misc]
 
     def _intercept(self) -> Intercept:
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
-
-    def decision_function(self, X: Any) -> Vector:
-        """X coef_' + intercept_: shape (n,) for two classes (positive means classes_[1]), else (n, n_classes)."""
-        return self._scores(X)
-
-    def predict(self, X: Any) -> Array:
-        """The class with the largest score."""
-        scores = self.decision_function(X)
-        chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: Array = self.classes_[chosen]
-        return labels
 
     def to_sklearn(self) -> Any:
         """A fitted `sklearn.svm.LinearSVC` that predicts the same, for tools that know scikit-learn's classes only."""

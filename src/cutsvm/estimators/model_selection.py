@@ -42,10 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["PAPER_GRID", "NestedResult", "nested_cross_validate"]
 
 # The grid of Melki and Kecman (2016), their (8.1) and (8.2).
-PAPER_GRID: dict[str, list[float]] = {
-    "C": [4.0**k for k in range(-2, 6)],
-    "gamma": [4.0**k for k in range(-5, 3)],
-}
+PAPER_GRID: dict[str, list[float]] = {"C": [4.0**k for k in range(-2, 6)], "gamma": [4.0**k for k in range(-5, 3)]}
 OF_KERNEL = ("kernel", "gamma", "degree", "coef0")
 
 

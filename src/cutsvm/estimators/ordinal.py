@@ -7,10 +7,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Vector
+from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
 from cutsvm.estimators._to_sklearn import as_linear_svc
@@ -19,7 +19,7 @@ from cutsvm.problem.pair_accuracy import pair_accuracy
 from cutsvm.solvers.protocol import Solver
 
 
-class ROCAreaSVC(ClassifierMixin, PairwiseSVM):  # type: ignore[misc]
+class ROCAreaSVC(CertifiedClassifier, PairwiseSVM):
     """Two classes, trained for the area under the ROC curve.
 
     It minimises, over w,
@@ -77,16 +77,6 @@ class ROCAreaSVC(ClassifierMixin, PairwiseSVM):  # type: ignore[misc]
             self.intercept_ = -best_thresholds(self._scores_of_rows(data.rows), levels, data.weights, 2, "zero_one")
             self._warn_unless_converged(data)
         return self
-
-    def decision_function(self, X: Any) -> Vector:
-        """X coef_' + intercept_; positive means classes_[1]."""
-        return self._scores(X)
-
-    def predict(self, X: Any) -> Array:
-        """classes_[1] where the score is above 0."""
-        positive = self.decision_function(X) > 0.0
-        labels: Array = self.classes_[positive.astype(int)]
-        return labels
 
     def to_sklearn(self) -> Any:
         """A fitted `sklearn.svm.LinearSVC` that predicts the same; its parameters are its defaults."""

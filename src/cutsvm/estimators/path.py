@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
-from cutsvm._utils.validation import parts
 from cutsvm._utils.warn import is_in_loop, warn
 from cutsvm.driver.records import Status
 from cutsvm.estimators._base import Certified
@@ -23,6 +22,7 @@ from cutsvm.matrix import WholeRows
 __all__ = ["grid", "linear_path", "ranking_path"]
 
 Model = TypeVar("Model", bound=Certified)
+Linear = TypeVar("Linear", LinearSVC, RankingSVM)
 
 
 def linear_path(X: Any, y: Any = None, *, Cs: Any, sample_weight: Any = None, **params: Any) -> list[LinearSVC]:
@@ -51,14 +51,7 @@ def linear_path(X: Any, y: Any = None, *, Cs: Any, sample_weight: Any = None, **
     >>> [model.C for model in models], all(model.gap_ <= 1e-3 for model in models)
     ([0.01, 0.1, 1.0], True)
     """
-    template = _template(LinearSVC, params)
-    check(Cs)
-    solver = template._check_params()
-    with ingest(template, X, y, sample_weight) as data:
-        models = copies(template, grid(Cs, data.rows, data.weights))
-        template._fit_path(models, solver, data)
-        warn_of(models, data)
-    return models
+    return _fit_path(LinearSVC, params, Cs, (X, y, sample_weight))
 
 
 def ranking_path(
@@ -68,22 +61,27 @@ def ranking_path(
 
     An int for Cs: C (mean of |x|^2) goes from 1 to 1e6, since here C is the weight of a mean.
     """
-    template = _template(RankingSVM, params)
-    check(Cs)
-    solver = template._check_params()
-    with ingest(template, X, y, sample_weight, qid=qid) as data:
-        models = copies(template, grid(Cs, data.rows, data.weights / data.weights.sum()))
-        template._fit_path(models, solver, data)
-        warn_of(models, data)
-    return models
+    return _fit_path(RankingSVM, params, Cs, (X, y, sample_weight), qid)
 
 
-def _template(kind: type[Model], params: dict[str, Any]) -> Model:
+def _fit_path(
+    kind: type[Linear], params: dict[str, Any], Cs: Any, given: tuple[Any, Any, Any], qid: Any = None
+) -> list[Linear]:
+    """Models of class `kind`, one for each C; given: X, y, sample_weight."""
     if "C" in params:
         raise TypeError("C: a path has several of them, give Cs")
     if params.get("checkpoint") is not None:
         raise ValueError(f"checkpoint={os.fspath(params['checkpoint'])!r}: a checkpoint is of one fit, not of a path")
-    return kind(**params)
+    template = kind(**params)
+    check(Cs)
+    solver = template._check_params()
+    with ingest(template, *given, qid=qid) as data:
+        # Where C is the weight of a mean, so are the squares.
+        weights = data.weights / data.weights.sum() if kind is RankingSVM else data.weights
+        models = copies(template, grid(Cs, data.rows, weights))
+        template._fit_path(models, solver, data)
+        warn_of(models, data)
+    return models
 
 
 def check(Cs: Any) -> None:
@@ -111,13 +109,9 @@ def grid(Cs: Any, rows: WholeRows, weights: Vector, lowest: float = 1.0, highest
     if not isinstance(Cs, (int, np.integer)):
         return [float(value) for value in Cs]
     # To 6 digits, so that weights and repeated rows give the same C.
-    unit = float(f"{weighted_squares(rows, weights):.6g}") or 1.0
+    squares = [weights[part] @ rows.squares_of(part.start, min(part.stop, rows.n)) for part in validation.parts(rows.n)]
+    unit = float(f"{sum(map(float, squares)):.6g}") or 1.0
     return [float(f"{C:.6g}") for C in np.geomspace(lowest / unit, highest / unit, int(Cs))]
-
-
-def weighted_squares(rows: WholeRows, weights: Vector) -> float:
-    """The sum of weights_i |x_i|^2."""
-    return sum(float(weights[part] @ rows.squares_of(part.start, min(part.stop, rows.n))) for part in parts(rows.n))
 
 
 def copies(template: Model, Cs: Sequence[float]) -> list[Model]:

@@ -57,12 +57,7 @@ class KernelErrors:
 
 
 def all_bounds(
-    problems: Problems,
-    alpha: Vector,
-    scores: Array,
-    C: float,
-    loss: str,
-    errors: KernelErrors,
+    problems: Problems, alpha: Vector, scores: Array, C: float, loss: str, errors: KernelErrors
 ) -> tuple[Vector, Vector, Vector]:
     """(F, a lower bound of F, the rounding error of F) for each problem; scores: f of each problem's own rows.
 
@@ -97,12 +92,7 @@ def all_bounds(
 
 
 def linear_bounds(
-    problems: Problems,
-    alpha: Vector,
-    X: Any,
-    C: float,
-    loss: str,
-    settings: CertificateSettings,
+    problems: Problems, alpha: Vector, X: Any, C: float, loss: str, settings: CertificateSettings
 ) -> tuple[Vector, Vector]:
     """(F, a lower bound of F) for each problem with a linear kernel.
 
