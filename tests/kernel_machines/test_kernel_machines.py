@@ -64,11 +64,11 @@ class Data:
 
     def K(self, p, values=None):
         """Kernel values of problem p's rows, in its order."""
-        rows = self.problems.rows[self.problems.parts[p]]
+        rows = self.problems.rows[self.problems.of(p)]
         return (self.gram if values is None else values)[np.ix_(rows, rows)].astype(np.float64)
 
     def a(self, p):
-        return self.problems.a[self.problems.parts[p]]
+        return self.problems.a[self.problems.of(p)]
 
     def context(self, gram, **options):
         options = FitOptions(**{"epochs": 2, "average": 0.5, "tol": 1e-7, "threads": 1} | options)
@@ -109,14 +109,14 @@ def test_sgd_step_by_step(seed, n, K, epochs, average, rule, many, threads):
         beta = beta_by_row(steps)
         for p, row in enumerate(expected):
             for c, (betas, _, _) in enumerate(row):
-                assert_array_equal(beta[data.problems.parts[p], c], betas[min(t, len(betas)) - 1])
+                assert_array_equal(beta[data.problems.of(p), c], betas[min(t, len(betas)) - 1])
     whole = SGD(rule).batched(data.gram, data.problems, Cs, options)
     for p, row in enumerate(expected):
         part = slice(whole.first[p], whole.first[p] + whole.used[p])
         for c, (_, alpha, _) in enumerate(row):
             found = np.zeros(n)
             found[whole.columns[part]] = whole.coef[part, c]
-            assert_allclose(found[data.problems.rows[data.problems.parts[p]]], alpha, rtol=1e-11, atol=1e-13)
+            assert_allclose(found[data.problems.rows[data.problems.of(p)]], alpha, rtol=1e-11, atol=1e-13)
             assert_array_equal(alpha[data.a(p) == 0.0], 0.0)
     assert_array_equal(whole.coef[:, len(Cs) :], 0.0)
 
@@ -155,7 +155,7 @@ def test_linear_steps_need_no_kernel(layout, seed, n, K, epochs, average, rule, 
     assert context.kernel_free
     (solution,) = SGD(rule, settings=SGDSettings(linear_steps=steps))(context, C)
     for p in range(len(data.problems)):
-        part = data.problems.parts[p]
+        part = data.problems.of(p)
         X = data.X[data.problems.rows[part]]
         alpha, edge = twin.sgd(X @ X.T, data.a(p), C, epochs, average, rule)[1:]
         w, other = twin.linear_sgd(X, data.a(p), C, epochs, average, rule)
@@ -231,7 +231,7 @@ def test_dual_methods_reach_the_optimum(method, kernel, seed, n, K, threads):
     alpha, seen = data.dual(Cs, method, threads=threads)
     apart = np.column_stack([data.dual([C], method)[0] for C in Cs])
     for p in range(len(data.problems)):
-        part = data.problems.parts[p]
+        part = data.problems.of(p)
         for c, C in enumerate(Cs):
             low, high = twin.optimum(data.K(p), data.a(p), C, "l2")
             assert high - low <= 1e-6 * high
@@ -343,7 +343,7 @@ def test_scores_and_hits(versions, seed, n, K, threads):
     expected = twin.machine_scores(data.gram, rows, *support)
     assert_allclose(out, expected, rtol=1e-10, atol=1e-12)
     for p in range(len(problems)):
-        part = problems.parts[p]
+        part = problems.of(p)
         plain = data.gram[np.ix_(rows, problems.rows[part])] @ np.copysign(alpha[part], data.a(p)[:, None])
         assert_allclose(out[:, p], plain, rtol=1e-10, atol=1e-10)
     votes = [[twin.votes(expected[i, :, c], problems.low, problems.high, K) for c in range(versions)]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import wait
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from threading import Event
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
@@ -50,70 +51,49 @@ class Limits(NamedTuple):
     stopped: Callable[[Record], bool]
 
 
-FoldResult = tuple[Sequence[Certified], Vector]  # the models of one fold, one for each C, and their scores
+FoldResult = tuple[list[Any], Vector]  # the models of one fold, one for each C, and their scores
 
 
-class Folds:
-    """Runs folds in parallel; `seconds` is for all of them and for `n_refits` fits to all rows."""
+class Fits:
+    """Runs fits in parallel: one of each fold, then `n_refits` to all rows; `seconds` is for all together."""
 
-    def __init__(
-        self, folds: Sequence[Fold], *, n_jobs: int | None, size: int, seconds: float | None, n_refits: int
-    ) -> None:
-        self.folds, self.seconds, self.n_refits = folds, seconds, n_refits
+    def __init__(self, n_folds: int, n_refits: int, *, n_jobs: int | None, size: int, seconds: float | None) -> None:
+        self.n_folds, self.n_refits, self.seconds = n_folds, n_refits, seconds
         self.threads = threads.count(n_jobs, size)
-        self.n_parallel = min(self.threads, len(folds) + n_refits)
+        self.n_parallel = min(self.threads, n_folds + n_refits)
         self.began, self._stop = perf_counter(), Event()
-        self.results: list[FoldResult | None] = []
-        self.refitted: Any = None
 
-    def refit_limits(self) -> Limits:
-        """What the fit to all rows may use after the folds."""
-        return Limits(max(1, self.threads // self.n_parallel), self.seconds_left(), self._stopped)
+    def limits(self, rounds: int = 1) -> Limits:
+        """What a fit may use if this number of rounds is left, its own included."""
+        seconds = self.seconds
+        if seconds is not None:
+            seconds = max((seconds - (perf_counter() - self.began)) / rounds, 1e-9)
+        return Limits(max(1, self.threads // self.n_parallel), seconds, lambda record: self._stop.is_set())
 
-    def _stopped(self, record: Record) -> bool:
-        return self._stop.is_set()
-
-    def seconds_left(self) -> float | None:
-        return None if self.seconds is None else max(0.0, self.seconds - (perf_counter() - self.began))
-
-    def run(self, fit_fold: Callable[[Fold, Limits], FoldResult], refit: Callable[[Limits], Any] | None = None) -> None:
-        """Sets `results`, one of each fold: None for folds that had not begun when Ctrl-C came.
-
-        refit: the fit to all rows, which does not wait for all folds to end. Its result is in `refitted`.
-        """
-
-        def last() -> Any:
-            return None if refit is None or self._stop.is_set() else refit(self.refit_limits())
-
-        places = range(len(self.folds))
+    def run(self, fits: Sequence[Callable[[Limits], FoldResult]]) -> list[FoldResult | None]:
+        """The results; None of fits that had not begun when Ctrl-C came."""
         with threads.one_blas_thread():
             if self.n_parallel == 1:
-                self.results = [self._run_fold(fit_fold, place) for place in places]
-                self.refitted = last()
-                return
+                return [self._run(fit, place) for place, fit in enumerate(fits)]
             with threads.ThreadPool(self.n_parallel) as pool:
-                waiting = [pool.submit(self._run_fold, fit_fold, place) for place in places]
-                final = pool.submit(last)
+                waiting = [pool.submit(self._run, fit, place) for place, fit in enumerate(fits)]
                 try:
-                    wait([*waiting, final])
+                    wait(waiting)
                 except KeyboardInterrupt:  # raised in the main thread only: the event stops the others
                     self._stop.set()
                 except BaseException:
                     self._stop.set()
                     raise
-                self.results = [future.result() for future in waiting]
-                self.refitted = final.result()
+                return [future.result() for future in waiting]
 
-    def _run_fold(self, fit_fold: Callable[[Fold, Limits], FoldResult], place: int) -> FoldResult | None:
+    def _run(self, fit: Callable[[Limits], FoldResult], place: int) -> FoldResult | None:
         if self._stop.is_set():
             return None
-        left = self.seconds_left()
-        rounds = math.ceil((len(self.folds) - place) / self.n_parallel) + self.n_refits
-        seconds = None if left is None else max(left / rounds, 1e-9)
-        result = fit_fold(self.folds[place], Limits(max(1, self.threads // self.n_parallel), seconds, self._stopped))
-        if any(model.status_ in (Status.INTERRUPTED, Status.CALLBACK) for model in result[0]):
+        models, scores = fit(self.limits(math.ceil((self.n_folds - place) / self.n_parallel) + self.n_refits))
+        ended = any(model.status_ in (Status.INTERRUPTED, Status.CALLBACK) for model in models)
+        if ended and place < self.n_folds:
             self._stop.set()
-        return result
+        return models, scores
 
 
 def score_all(models: Sequence[Model], X: Any, n_threads: int, score: Callable[[Model, Any], float]) -> Vector:
@@ -200,10 +180,10 @@ class Chooser(Certified):
                 setattr(template, name, getattr(self, name))
         return template
 
-    def _mean_of_folds(self, kind: type[Model], folds: Folds) -> Model:
+    def _mean_of_folds(self, kind: type[Model], limits: Limits, results: list[FoldResult | None]) -> Model:
         """After Ctrl-C: a template whose fit starts, and ends, at the mean of the folds' models."""
-        template = self._template(kind, folds.refit_limits())
-        done = [result[0][self._best] for result in folds.results if result is not None]
+        template = self._template(kind, limits)
+        done = [result[0][self._best] for result in results if result is not None]
         if done:
             template.set_params(warm_start=True)
             alike = [model for model in done if model.coef_.shape == done[0].coef_.shape]
@@ -225,6 +205,7 @@ class Chooser(Certified):
         score(model, held_out, test): the score of the rows `test`, which are the rows of `held_out`.
         """
         on_one_thread = data.on_threads(1)
+        missing = np.full(len(Cs), np.nan)
 
         def fit_fold(fold: Fold, limits: Limits) -> FoldResult:
             template = self._template(kind, limits)
@@ -237,22 +218,26 @@ class Chooser(Certified):
                 raise ValueError(f"fold {fold.number}: {error}") from None
             return models, scores
 
-        def fit_all(template: Any) -> list[Any]:
+        def fit_all(template: Any) -> FoldResult:
             models = path.copies(template, Cs)
             template._fit_path(models, solver, data.on_threads(threads.count(template.n_jobs, data.X.size)))
-            return models
+            return models, missing
 
         numbered = [Fold(k, np.asarray(train), np.asarray(test)) for k, (train, test) in enumerate(splits, start=1)]
-        folds = Folds(numbered, n_jobs=self.n_jobs, size=data.X.size, seconds=self.max_time, n_refits=int(self.refit))
-        folds.run(fit_fold, (lambda limits: fit_all(self._template(kind, limits))) if self.refit else None)
-        missing = np.full(len(Cs), np.nan)
+        fits: list[Callable[[Limits], FoldResult]] = [partial(fit_fold, fold) for fold in numbered]
+        if self.refit:
+            fits.append(lambda limits: fit_all(self._template(kind, limits)))
+        together = Fits(len(numbered), int(self.refit), n_jobs=self.n_jobs, size=data.X.size, seconds=self.max_time)
+        results = together.run(fits)
+        refitted = results.pop() if self.refit else None
         self.Cs_: Vector = np.array(Cs)
-        self.scores_ = np.array([missing if done is None else done[1] for done in folds.results])
-        self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done[0]] for done in folds.results])
+        self.scores_ = np.array([missing if done is None else done[1] for done in results])
+        self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done[0]] for done in results])
         self._best = best_of(self.scores_)
         self.C_ = Cs[self._best]
         if self.refit:
-            self.path_: list[Any] = folds.refitted or fit_all(self._mean_of_folds(kind, folds))
+            refitted = refitted or fit_all(self._mean_of_folds(kind, together.limits(), results))
+            self.path_: list[Any] = refitted[0]
         self._finish(data)
 
     def _finish(self, data: TrainingData) -> None:

@@ -1,10 +1,6 @@
 """RankingSVM: a linear machine that learns to put the rows of each query in order, with a certificate.
 
-`PairwiseSVM` is the base of `RankingSVM`, `ROCAreaSVC` and `OrdinalSVC`. They minimise, over w,
-
-    F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over the pairs of one query with y_i > y_j
-
-where m is the sum of s_i s_j over these pairs: without weights, their number.
+`PairwiseSVM` is the base of `RankingSVM`, `ROCAreaSVC` and `OrdinalSVC`.
 """
 
 from __future__ import annotations

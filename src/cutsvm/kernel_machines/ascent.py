@@ -91,7 +91,7 @@ def _with_kernel(context: KernelContext, alpha: Vector, C: float, settings: Asce
 
 def _without_kernel(context: KernelContext, alpha: Vector, C: float, settings: AscentSettings) -> Iterator[Progress]:
     problems, X = context.problems, context.points.X
-    sizes, parts = problems.sizes, problems.parts
+    sizes = problems.sizes
     weights = [problems.weights(X, p, alpha) for p in range(len(problems))]
     done = np.zeros(len(problems), dtype=np.int64)
     left = list(range(len(problems)))
@@ -100,7 +100,7 @@ def _without_kernel(context: KernelContext, alpha: Vector, C: float, settings: A
     while left:
         unfinished, worst = [], 0.0
         for p in left:
-            part = parts[p]
+            part = problems.of(p)
             own = alpha[part].copy()
             begin, end = int(done[p]), int(done[p] + settings.cycles_per_round * sizes[p])
             rows, a = problems.rows[part], problems.a[part]

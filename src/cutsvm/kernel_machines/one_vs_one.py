@@ -33,11 +33,14 @@ class Problems:
     def sizes(self) -> Ints:
         return np.diff(self.first)
 
+    def of(self, p: int) -> slice:
+        """Where problem p's rows are."""
+        return slice(int(self.first[p]), int(self.first[p + 1]))
+
     @property
     def parts(self) -> list[slice]:
         """Where the rows of each problem are."""
-        edges = self.first.tolist()
-        return [slice(edges[p], edges[p + 1]) for p in range(len(self))]
+        return [self.of(p) for p in range(len(self))]
 
     def part(self, which: slice) -> Problems:
         """A run of problems, with the places of their rows unchanged."""
@@ -52,7 +55,7 @@ class Problems:
 
     def weights(self, X: Any, p: int, alpha: Vector) -> Vector:
         """w = sum_i alpha_i y_i x_i of problem p; alpha: of the rows of all problems."""
-        part = self.parts[p]
+        part = self.of(p)
         return np.asarray(X[self.rows[part]].T @ np.copysign(alpha[part], self.a[part]), dtype=np.float64)
 
     def by_row(self) -> tuple[Problems, Ints]:
