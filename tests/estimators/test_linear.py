@@ -21,9 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cutsvm import LinearSVC, Status
+from cutsvm import LinearSVC, Status, convert
 from cutsvm._utils import validation
-from cutsvm.solvers import CPA, OCAS
+from cutsvm.solvers import CPA, DCD, OCAS, Sifting
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import svm
 
@@ -387,3 +387,18 @@ def test_advice_for_scales_whose_ratio_overflows(dtype):
     if dtype is np.float64:
         X *= [1e250, 1e-250]
     assert 1e59 < validation.scale_spread(X) < np.inf
+
+
+@pytest.mark.parametrize("solver", ["dcd", "accpm", Sifting(inner=DCD())])
+def test_solvers_of_two_classes_refuse_three(solver):
+    X, y = np.eye(6), np.arange(6) % 3
+    with pytest.raises(ValueError, match='solves problems of two classes: use multi_class="ovr"'):
+        LinearSVC(solver=solver).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["dcd", Sifting(inner=DCD())])
+def test_coordinate_descent_refuses_rows_on_disk(solver, tmp_path):
+    X, y = np.eye(6), np.arange(6) % 2
+    convert([(X, y)], tmp_path / "rows.store")
+    with pytest.raises(ValueError, match="needs its rows in memory: use ocas, cpa, sifting, accpm or auto"):
+        LinearSVC(solver=solver, memory_limit="1GB").fit(tmp_path / "rows.store")

@@ -15,8 +15,6 @@ CONSTANTS = {
     "matrix.magnitudes": "SLIGHTLY",
     "problem.certificate": "TINY UNIT",
     "problem.planes": "OVERFLOW",
-    "solvers.accpm.analytic_center": "FACTOR FLAT NEAR RIDGE STEPS TRIES",
-    "solvers.bucketing.bucket_files": "PENDING PIECE SAMPLE",
 }
 # Constants that tests still replace, by file.
 REPLACED: dict[str, str] = {}

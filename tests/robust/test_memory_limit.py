@@ -20,13 +20,15 @@ from cutsvm import LinearSVC
 from cutsvm._utils import memory
 from cutsvm._utils.memory import MemorySettings
 from cutsvm.solvers import ACCPM, OCAS
-from cutsvm.solvers.bucketing import bucket_files
+from cutsvm.solvers.accpm.solver import ACCPMSettings
+from cutsvm.solvers.bucketing.buckets import BucketSettings
 warnings.simplefilter("ignore")
 store, classes, spare = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 fits = [("ocas", "free"), ("cpa", "regularized"), ("auto", "free")]
 if classes == 2:
-    fits += [(ACCPM(buckets=2), "free"), (OCAS(buckets=2), "free")]
-bucket_files.PENDING, bucket_files.PIECE = 1 << 20, 1 << 20
+    small = BucketSettings(pending_bytes=1 << 20, piece_bytes=1 << 20)
+    fits += [(ACCPM(buckets=2, settings=ACCPMSettings(buckets=small)), "free")]
+    fits += [(OCAS(buckets=2, bucketing=small), "free")]
 settings = MemorySettings(fixed=spare)
 
 class Limited(LinearSVC):

@@ -93,6 +93,12 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
             check_path(self.checkpoint)
         return self._resolve(self.solver)
 
+    @staticmethod
+    def _check_requirements(solver: Solver, lacking: set[str], reason: str) -> None:
+        """Refuses a solver that requires something that the oracles of this problem do not support."""
+        if solver.requires & lacking:
+            raise ValueError(f"{solver!r} {reason}")
+
     def _memory_plan(self, store: Store) -> memory.Plan:
         """How to train from a store."""
         raise NotImplementedError

@@ -24,7 +24,6 @@ from cutsvm.problem.losses import CrammerSinger, Hinge
 from cutsvm.problem.multiclass import MulticlassOracle
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
-from cutsvm.solvers import ACCPM, DCD
 from cutsvm.solvers.protocol import Solver
 
 
@@ -149,12 +148,12 @@ class LinearSVC(CertifiedClassifier):
 
     def _fit_path(self, models: Sequence[LinearSVC], solver: Solver, data: TrainingData) -> None:
         """Fits models that differ from this one in C only: a path over all C. Overwrites `data.weights`."""
-        if data.on_disk and isinstance(getattr(solver, "inner", solver), DCD):
-            raise ValueError(
-                f"{solver!r} needs its rows in memory: use ocas, cpa, sifting, accpm or auto for rows on disk"
-            )
-        if self._is_joint(data) and isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
-            raise ValueError(f'{solver!r} solves problems of two classes: use multi_class="ovr", or another solver')
+        if data.on_disk:
+            reason = "needs its rows in memory: use ocas, cpa, sifting, accpm or auto for rows on disk"
+            self._check_requirements(solver, {"dual"}, reason)
+        if self._is_joint(data):
+            reason = 'solves problems of two classes: use multi_class="ovr", or another solver'
+            self._check_requirements(solver, {"dual", "margin"}, reason)
         validation.apply_class_weights(data.weights, self.class_weight, data.classes, data.y, data.class_names)
         checkpoint = self._checkpoint_of(solver, data)
         if (task := self.__dict__.get("_fit_task")) is not None:

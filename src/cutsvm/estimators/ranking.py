@@ -25,7 +25,6 @@ from cutsvm.matrix import WholeRows
 from cutsvm.problem.losses import Pairwise
 from cutsvm.problem.pair_accuracy import pair_accuracy
 from cutsvm.problem.pairs import PairOracle
-from cutsvm.solvers import ACCPM, DCD
 from cutsvm.solvers.protocol import Solver
 
 
@@ -51,8 +50,7 @@ class PairwiseSVM(Certified):
 
     def _check_params(self) -> Solver:
         solver = super()._check_params()
-        if isinstance(getattr(solver, "inner", solver), (DCD, ACCPM)):
-            raise ValueError(f'{solver!r} has no pairs of rows: use "auto", "ocas" or "cpa"')
+        self._check_requirements(solver, {"dual", "margin"}, 'has no pairs of rows: use "auto", "ocas" or "cpa"')
         return solver
 
     def _memory_plan(self, store: Store) -> memory.Plan:

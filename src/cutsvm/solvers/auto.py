@@ -33,7 +33,7 @@ from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
-from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver
+from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver, SolverBase
 from cutsvm.solvers.sifting.solver import Sifting
 
 __all__ = ["Auto", "AutoSettings", "resolve"]
@@ -63,7 +63,7 @@ class AutoSettings:
 
 
 @dataclass(frozen=True)
-class Auto:
+class Auto(SolverBase):
     """Chooses among OCAS with and without sifting and DCD."""
 
     settings: AutoSettings = field(default=AutoSettings(), repr=False)

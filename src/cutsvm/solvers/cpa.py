@@ -21,6 +21,7 @@ from typing import Literal
 
 from cutsvm._utils import validation
 from cutsvm.problem.oracle import Oracle
+from cutsvm.solvers.bucketing.buckets import BucketSettings
 from cutsvm.solvers.bucketing.near_rows import near_rows
 from cutsvm.solvers.cutting_planes import PlaneSettings, begin, check_shards, choose_shards
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, SolverBase
@@ -40,6 +41,7 @@ class CPA(SolverBase):
     both_sides: bool = True
     whiten: bool = True
     planes: PlaneSettings = field(default=PlaneSettings(), repr=False)
+    bucketing: BucketSettings = field(default=BucketSettings(), repr=False)
 
     def __post_init__(self) -> None:
         check_shards(self.shards, self.buckets)

@@ -80,6 +80,7 @@ class DCD(SolverBase):
     asynchronous: bool = False
     seed: int = 0
     settings: DCDSettings = field(default=DCDSettings(), repr=False)
+    requires = frozenset({"dual"})
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """Up from where C begins to matter, then down from there."""

@@ -32,6 +32,7 @@ from cutsvm._utils import validation
 from cutsvm.problem.line_search import SEARCHES, Search
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
+from cutsvm.solvers.bucketing.buckets import BucketSettings
 from cutsvm.solvers.bucketing.near_rows import near_rows
 from cutsvm.solvers.cutting_planes import PlaneSettings, begin, best_step, check_shards, choose_shards, search
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, SolverBase
@@ -66,6 +67,7 @@ class OCAS(SolverBase):
     both_sides: bool = True
     whiten: bool = True
     planes: PlaneSettings = field(default=PlaneSettings(), repr=False)
+    bucketing: BucketSettings = field(default=BucketSettings(), repr=False)
     stall: StallSettings = field(default=StallSettings(), repr=False)
 
     def __post_init__(self) -> None:

@@ -198,6 +198,10 @@ class FitContext:
 class Solver(Protocol):
     """A small frozen object: the settings of an algorithm, and the algorithm."""
 
+    @property
+    def requires(self) -> frozenset[str]:
+        """The fields of `Supports` without which it does not run."""
+
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """The order in which it takes several C, and the number of shards."""
 
@@ -209,7 +213,11 @@ class Solver(Protocol):
 
 
 class SolverBase:
-    """Defaults: from the largest C down, one shard, nothing for all C together."""
+    """Defaults: any problem, from the largest C down, one shard, nothing for all C together."""
+
+    @property
+    def requires(self) -> frozenset[str]:
+        return frozenset()
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         return PathOrder(sorted(Cs, reverse=True))

@@ -14,7 +14,7 @@ from cutsvm._utils.timing import clock
 from cutsvm.driver.records import Status, Stop
 from cutsvm.driver.run import run
 from cutsvm.solvers import ACCPM, CPA, OCAS, Sifting
-from cutsvm.solvers.accpm.analytic_center import Centre, lowest
+from cutsvm.solvers.accpm.analytic_center import Centre, CentreSettings, lowest
 from cutsvm.solvers.accpm.oracles import ORACLES
 from cutsvm.solvers.bucketing import buckets
 from cutsvm.solvers.bucketing.buckets import Buckets, BucketSettings
@@ -90,7 +90,7 @@ def test_the_search_finds_the_minimum_of_a_line(seed, n, fresh):
         left = slacks + t * q
         return tilt * t + 0.5 * curvature * t * t - np.log(left).sum() if (left > 0.0).all() else np.inf
 
-    t = lowest(slacks, q, tilt, curvature)
+    t = lowest(slacks, q, tilt, curvature, CentreSettings())
     if t is None:
         assert not fresh and tilt - (q / slacks).sum() >= 0.0
         return

@@ -23,6 +23,8 @@ Fewer cuts than coordinates: x = A'y, and H is inverted by Woodbury's formula, w
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,15 +33,23 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
 
-# The paper's rule for a centre that is near enough.
-NEAR = 0.1
-STEPS = 50  # at most, of step 2; three to six are usual
-# A cut's term in H is updated when s_i is not within this factor of t_i any more.
-FACTOR = 1.1
-# A search along a line ends at a Newton decrement squared of FLAT, after TRIES at most.
-FLAT, TRIES = 1e-4, 60
-# Added to the diagonal of a matrix that rounding has left without a Cholesky factor, as a share of its largest entry.
-RIDGE = 1e-14
+
+@dataclass(frozen=True)
+class CentreSettings:
+    """near, steps: the paper's rule for a centre that is near enough, and steps 2 at most; three to six are usual.
+
+    factor: a cut's term in H is updated when s_i is not within this factor of t_i any more.
+    flat, tries: a search along a line ends at this square of the Newton decrement, and after this number of points.
+    ridge: added to the diagonal of a matrix that rounding has left without a Cholesky factor, as a share of its largest
+        entry.
+    """
+
+    near: float = 0.1
+    steps: int = 50
+    factor: float = 1.1
+    flat: float = 1e-4
+    tries: int = 60
+    ridge: float = 1e-14
 
 
 class Step(NamedTuple):
@@ -54,11 +64,11 @@ class Step(NamedTuple):
 class Centre:
     """The centre `x` of the cuts so far; R is `radius`."""
 
-    def __init__(self, size: int, radius: float) -> None:
-        self.radius = radius
+    def __init__(self, size: int, radius: float, settings: CentreSettings | None = None) -> None:
+        self.radius, self.settings = radius, settings or CentreSettings()
         self.x: Vector = np.zeros(size)
         self.slacks: Vector = np.empty(0)
-        self._form: _ByCuts | _ByCoordinates = _ByCuts(size)
+        self._form: _Form = _ByCuts(size, self.settings)
 
     def __len__(self) -> int:
         return len(self.slacks)
@@ -74,7 +84,7 @@ class Centre:
             return False
         form = self._form
         form.add(-normal / length)
-        if isinstance(form, _ByCuts) and form.used > len(self.x):
+        if isinstance(form, _ByCuts) and form.cuts.used > len(self.x):
             form = self._form = _ByCoordinates(form)
         slacks = form.slacks()
         slacks[-1] = 0.0
@@ -97,8 +107,8 @@ class Centre:
         inward = np.zeros(k)
         inward[-1] = 1.0
         step = form.solve(0.0, inward)
-        for _ in range(STEPS):
-            t = lowest(slacks, step.q, rho * step.xp, rho * step.pp)
+        for _ in range(self.settings.steps):
+            t = lowest(slacks, step.q, rho * step.xp, rho * step.pp, self.settings)
             if t is None:
                 return None
             slacks = slacks + t * step.q
@@ -106,12 +116,12 @@ class Centre:
             if not ((slacks > 0.0).all() and form.update(rho, slacks)):
                 return None
             step = form.solve(-rho, 1.0 / slacks)
-            if float((step.q / slacks).sum()) - rho * step.xp <= NEAR:
+            if float((step.q / slacks).sum()) - rho * step.xp <= self.settings.near:
                 return slacks
         return slacks
 
 
-def lowest(slacks: Vector, q: Vector, tilt: float, curvature: float) -> float | None:
+def lowest(slacks: Vector, q: Vector, tilt: float, curvature: float, settings: CentreSettings) -> float | None:
     """argmin over t > 0 of tilt t + curvature t^2/2 - sum_i ln(s_i + t q_i): Newton's method between two brackets.
 
     Slacks may be 0 where q is above 0. None if the function does not fall at 0.
@@ -123,10 +133,10 @@ def lowest(slacks: Vector, q: Vector, tilt: float, curvature: float) -> float | 
         return None
     low, high = 0.0, float((slacks[inward] / -q[inward]).min()) if inward.any() else np.inf
     t = min(1.0, 0.5 * high)
-    for _ in range(TRIES):
+    for _ in range(settings.tries):
         share = q / (slacks + t * q)
         slope, bend = tilt + curvature * t - float(share.sum()), curvature + float(share @ share)
-        if slope * slope <= FLAT * bend:
+        if slope * slope <= settings.flat * bend:
             return t
         low, high = (t, high) if slope < 0.0 else (low, t)
         t -= slope / bend
@@ -155,9 +165,9 @@ class _Grown:
         return self._rows[: self.used]
 
 
-def _factorise(matrix: Vector) -> tuple[Vector, bool] | None:
+def _factorise(matrix: Vector, least: float) -> tuple[Vector, bool] | None:
     """The Cholesky factor of a matrix, or of one next to it; None if there is none."""
-    for ridge in (0.0, RIDGE * len(matrix), 1e4 * RIDGE * len(matrix)):
+    for ridge in (0.0, least * len(matrix), 1e4 * least * len(matrix)):
         try:
             guarded = matrix + ridge * float(matrix.diagonal().max()) * np.eye(len(matrix)) if ridge else matrix
             factor: tuple[Vector, bool] = cho_factor(guarded, lower=True, check_finite=False)
@@ -167,43 +177,61 @@ def _factorise(matrix: Vector) -> tuple[Vector, bool] | None:
     return None
 
 
-class _Terms:
-    """rho and the t_i that H is made of."""
+class _Form:
+    """Coordinates of x, the cuts, and H with its rho and t_i."""
 
-    def __init__(self) -> None:
-        self.rho = 0.0
-        self.t: Vector = np.empty(0)
-
-    def stale(self, slacks: Vector) -> Ints:
-        """The cuts whose t_i is not close to s_i any more, new ones included."""
-        known = len(self.t)
-        off = np.abs(np.log(slacks[:known] / self.t)) > np.log(FACTOR)
-        return np.concatenate([np.flatnonzero(off), np.arange(known, len(slacks))])
-
-    def set(self, rho: float, slacks: Vector, stale: Ints) -> None:
-        fresh = np.empty(len(slacks))
-        fresh[: len(self.t)] = self.t
-        fresh[stale] = slacks[stale]
-        self.rho, self.t = rho, fresh
-
-
-class _ByCuts:
-    """x = A'y: one unknown per cut, for fewer cuts than coordinates."""
-
-    def __init__(self, size: int) -> None:
-        self.cuts = _Grown(size)
-        self.c: Vector = np.empty(0)
-        self._y: Vector = np.empty(0)
-        self._gram = np.empty((0, 0))
-        self._terms = _Terms()
+    def __init__(self, cuts: _Grown, c: Vector, settings: CentreSettings) -> None:
+        self.cuts, self.c, self.settings = cuts, c, settings
+        self.rho, self.t = 0.0, np.empty(0)
         self._factor: tuple[Vector, bool] | None = None
 
-    @property
-    def used(self) -> int:
-        return self.cuts.used
-
+    @abstractmethod
     def add(self, a: Vector) -> None:
         """The cut a.y >= a.x"""
+
+    @abstractmethod
+    def slacks(self) -> Vector:
+        """s = A x - c"""
+
+    def update(self, rho: float, slacks: Vector) -> bool:
+        """H at these slacks; False if rounding forbids it."""
+        known = len(self.t)
+        off = np.abs(np.log(slacks[:known] / self.t)) > np.log(self.settings.factor)
+        stale = np.concatenate([np.flatnonzero(off), np.arange(known, len(slacks))])  # new cuts included
+        if len(stale) or rho != self.rho:
+            t = np.append(self.t, np.empty(len(slacks) - known))
+            t[stale] = slacks[stale]
+            matrix = self._changed(rho, t, stale)
+            self.rho, self.t = rho, t
+            self._factor = _factorise(matrix, self.settings.ridge)
+        return self._factor is not None
+
+    @abstractmethod
+    def _changed(self, rho: float, t: Vector, stale: Ints) -> Vector:
+        """The matrix to factorise, with another rho and with t where it is stale."""
+
+    @abstractmethod
+    def solve(self, of_x: float, u: Vector) -> Step:
+        """(1/H) (of_x x + A'u)"""
+
+    @abstractmethod
+    def move(self, step: Step, t: float) -> None:
+        """x += t p"""
+
+    @abstractmethod
+    def point(self) -> Vector:
+        """x"""
+
+
+class _ByCuts(_Form):
+    """x = A'y: one unknown per cut, for fewer cuts than coordinates."""
+
+    def __init__(self, size: int, settings: CentreSettings) -> None:
+        super().__init__(_Grown(size), np.empty(0), settings)
+        self._y: Vector = np.empty(0)
+        self._gram = np.empty((0, 0))
+
+    def add(self, a: Vector) -> None:
         old = self.cuts.rows @ a
         k = len(old)
         self.cuts.append(a)
@@ -213,24 +241,17 @@ class _ByCuts:
         self.c, self._y = np.append(self.c, float(old @ self._y)), np.append(self._y, 0.0)
 
     def slacks(self) -> Vector:
-        """s = A x - c"""
         slacks: Vector = self._gram @ self._y - self.c
         return slacks
 
-    def update(self, rho: float, slacks: Vector) -> bool:
-        """H at these slacks; False if rounding forbids it."""
-        stale = self._terms.stale(slacks)
-        if len(stale) or rho != self._terms.rho:
-            self._terms.set(rho, slacks, stale)
-            matrix = self._gram.copy()
-            matrix[np.diag_indices_from(matrix)] += rho * self._terms.t**2
-            self._factor = _factorise(matrix)
-        return self._factor is not None
+    def _changed(self, rho: float, t: Vector, stale: Ints) -> Vector:
+        matrix = self._gram.copy()
+        matrix[np.diag_indices_from(matrix)] += rho * t**2
+        return matrix
 
     def solve(self, of_x: float, u: Vector) -> Step:
-        """(1/H) (of_x x + A'u)"""
         assert self._factor is not None
-        p: Vector = cho_solve(self._factor, self._terms.t**2 * (of_x * self._y + u), check_finite=False)
+        p: Vector = cho_solve(self._factor, self.t**2 * (of_x * self._y + u), check_finite=False)
         q = self._gram @ p
         return Step(p, q, float(self._y @ q), float(p @ q))
 
@@ -242,39 +263,31 @@ class _ByCuts:
         return x
 
 
-class _ByCoordinates:
+class _ByCoordinates(_Form):
     """x itself: for more cuts than coordinates."""
 
     def __init__(self, before: _ByCuts) -> None:
-        self.cuts, self.c, self._x = before.cuts, before.c, before.point()
-        self._terms = _Terms()
+        super().__init__(before.cuts, before.c, before.settings)
+        self._x = before.point()
         self._matrix = np.empty((0, 0))
         self._removed = np.inf  # from the matrix, by updates since it was made
-        self._factor: tuple[Vector, bool] | None = None
 
     def add(self, a: Vector) -> None:
-        """The cut a.y >= a.x"""
         self.cuts.append(a)
         self.c = np.append(self.c, float(a @ self._x))
 
     def slacks(self) -> Vector:
-        """s = A x - c"""
         slacks: Vector = self.cuts.rows @ self._x - self.c
         return slacks
 
-    def update(self, rho: float, slacks: Vector) -> bool:
-        """H at these slacks; False if rounding forbids it."""
-        stale, terms = self._terms.stale(slacks), self._terms
-        if not len(stale) and rho == terms.rho:
-            return self._factor is not None
-        change = 1.0 / slacks[stale] ** 2
-        old = stale < len(terms.t)
-        change[old] -= 1.0 / terms.t[stale[old]] ** 2
+    def _changed(self, rho: float, t: Vector, stale: Ints) -> Vector:
+        change = 1.0 / t[stale] ** 2
+        old = stale < len(self.t)
+        change[old] -= 1.0 / self.t[stale[old]] ** 2
         self._removed += float(-change[change < 0.0].sum())
         # What was subtracted leaves its rounding errors: once it weighs more than what is there, all is summed anew.
-        if 2 * len(stale) > len(slacks) or self._removed > float(np.trace(self._matrix)):
-            terms.set(rho, slacks, stale)
-            scaled = self.cuts.rows / terms.t[:, None]
+        if 2 * len(stale) > len(t) or self._removed > float(np.trace(self._matrix)):
+            scaled = self.cuts.rows / t[:, None]
             self._matrix, self._removed = scaled.T @ scaled, 0.0
             self._matrix[np.diag_indices_from(self._matrix)] += rho
         else:
@@ -282,13 +295,10 @@ class _ByCoordinates:
                 some = sign * change > 0.0
                 scaled = self.cuts.rows[stale[some]] * np.sqrt(np.abs(change[some]))[:, None]
                 self._matrix += sign * (scaled.T @ scaled)
-            self._matrix[np.diag_indices_from(self._matrix)] += rho - terms.rho
-            terms.set(rho, slacks, stale)
-        self._factor = _factorise(self._matrix)
-        return self._factor is not None
+            self._matrix[np.diag_indices_from(self._matrix)] += rho - self.rho
+        return self._matrix
 
     def solve(self, of_x: float, u: Vector) -> Step:
-        """(1/H) (of_x x + A'u)"""
         assert self._factor is not None
         p: Vector = cho_solve(self._factor, of_x * self._x + u @ self.cuts.rows, check_finite=False)
         return Step(p, self.cuts.rows @ p, float(self._x @ p), float(p @ p))

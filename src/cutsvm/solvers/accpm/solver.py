@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -40,9 +40,10 @@ from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
 from cutsvm.problem.planes import Bundle
 from cutsvm.qp.problem import ReducedSolution
-from cutsvm.solvers.accpm.analytic_center import Centre
+from cutsvm.solvers.accpm.analytic_center import Centre, CentreSettings
 from cutsvm.solvers.accpm.oracles import ORACLES, Answer, CutOracle, Separating
 from cutsvm.solvers.bucketing.bucket_files import buckets_of
+from cutsvm.solvers.bucketing.buckets import BucketSettings
 from cutsvm.solvers.cutting_planes import PlaneSettings, descend
 from cutsvm.solvers.protocol import FitContext, Iterate, SolverBase
 
@@ -57,6 +58,8 @@ class ACCPMSettings:
 
     fresh: float = 0.04
     own_share: float = 0.5
+    centre: CentreSettings = field(default_factory=CentreSettings)
+    buckets: BucketSettings = field(default_factory=BucketSettings)
     planes: PlaneSettings = field(default_factory=PlaneSettings)
 
 
@@ -75,6 +78,7 @@ class ACCPM(SolverBase):
     whiten: bool = False
     epsilon: float | None = None
     settings: ACCPMSettings = field(default=ACCPMSettings(), repr=False)
+    requires = frozenset({"margin"})
 
     def __post_init__(self) -> None:
         validation.one_of("formulation", self.formulation, tuple(ORACLES))
@@ -87,14 +91,14 @@ class ACCPM(SolverBase):
         if self.formulation == "E" and not len(bundle):
             bundle = oracle.new_bundle(C)  # (E) makes shards of its own, with which nobody else may go on
         early = self.early_return and self.formulation != "I1"
-        settings = {"both_sides": self.both_sides, "whiten": self.whiten, "runs": early}
-        with closing(buckets_of(oracle, count=self.buckets, **settings)) as buckets:
+        options: dict[str, Any] = {"both_sides": self.both_sides, "whiten": self.whiten, "runs": early}
+        with closing(buckets_of(oracle, count=self.buckets, settings=self.settings.buckets, **options)) as buckets:
             cut_oracle = ORACLES[self.formulation](buckets, C, early=early)
             yield from self._iterate(_State(cut_oracle, bundle, context, self.settings))
 
     def _iterate(self, state: _State) -> Iterator[Iterate]:
         yield state.iterate()
-        centre = Centre(len(state.scale), state.radius)
+        centre = Centre(len(state.scale), state.radius, self.settings.centre)
         while True:
             x = state.origin + state.scale * centre.x
             state.buckets.dispatch_if_due(x[: state.oracle.size])  # 1

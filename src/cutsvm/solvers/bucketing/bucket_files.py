@@ -27,10 +27,6 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.bucketing.buckets import Buckets, distances, ranges
 from cutsvm.solvers.bucketing.parts import Part, StoredPart
 
-PIECE = 4 << 20  # bytes of rows that are dispatched at a time
-PENDING = 32 << 20  # bytes of rows that wait in all buckets together until a block is full, about
-SAMPLE = 10_000  # rows, or as many as PIECE holds
-
 
 def buckets_of(oracle: Oracle, **settings: Any) -> Buckets:
     """The buckets for the rows of an oracle: in memory, or files."""
@@ -55,7 +51,7 @@ class BucketFiles(Buckets):
 
     @cached_property
     def _sample(self) -> tuple[Ints, RowsInMemory]:
-        many = int(min(self.matrix.n, SAMPLE, 1 + PIECE // self.folder.row_bytes))
+        many = min(self.matrix.n, self.settings.sample_rows, self._piece_rows)
         numbers = np.linspace(0, self.matrix.n - 1, many).astype(np.int64)
         return numbers, self.matrix.take(numbers)
 
@@ -69,7 +65,7 @@ class BucketFiles(Buckets):
         edges = self._edges(W, float(b))
         inside = int(np.searchsorted(edges, 0.0)) + 1 if self.both_sides else 0  # number of buckets below 0
         totals = np.zeros((2 * inside, self.matrix.d + 1))
-        with self.folder.create(len(edges) + 1, PENDING) as stores:
+        with self.folder.create(len(edges) + 1, self.settings.pending_bytes) as stores:
             buckets = [_Bucket(store) for store in stores]
             for numbers, rows in self._pieces():
                 scores = np.empty(rows.n)
@@ -97,9 +93,13 @@ class BucketFiles(Buckets):
         begins = [begin for begin, _ in ranges(inside, rows.n, self.count) if begin not in (0, inside)]
         return np.unique(np.append(v[begins], 0.0))
 
+    @property
+    def _piece_rows(self) -> int:
+        return int(1 + self.settings.piece_bytes // self.folder.row_bytes)
+
     def _pieces(self) -> Iterator[tuple[slice, RowsInMemory]]:
         """All rows, a few MB at a time."""
-        many = int(1 + PIECE // self.folder.row_bytes)
+        many = self._piece_rows
         for mine, rows in self.matrix.blocks():
             for low, high in pairwise([*range(0, rows.n, many), rows.n]):
                 yield slice(mine.start + low, mine.start + high), rows.part(low, high)

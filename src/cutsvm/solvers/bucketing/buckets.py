@@ -52,12 +52,18 @@ class BucketSettings:
     """The paper's K of Remark 1; runs of rows double from n / first_run to n / last_run.
 
     safety: moves are taken this much longer, for rounding.
+    piece_bytes: of rows that are dispatched at a time into buckets on disk. sample_rows: rows that say where these
+        begin, or as many as a piece holds. pending_bytes: of rows that wait in all buckets together, about, until a
+        block is full.
     """
 
     K: int = 3
     first_run: int = 1024
     last_run: int = 8
     safety: float = 1.0 + 1e-9
+    piece_bytes: int = 4 << 20
+    pending_bytes: int = 32 << 20
+    sample_rows: int = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +92,14 @@ class Buckets:
     matrix: Rows
 
     def __init__(
-        self, oracle: Oracle, *, count: int, both_sides: bool = False, whiten: bool = False, runs: bool = False
+        self,
+        oracle: Oracle,
+        *,
+        count: int,
+        both_sides: bool = False,
+        whiten: bool = False,
+        runs: bool = False,
+        settings: BucketSettings | None = None,
     ) -> None:
         if not oracle.supports.margin:
             raise TypeError("rows in buckets: a hinge loss expected, of rows in memory or in a store")
@@ -94,7 +107,7 @@ class Buckets:
         self.count, self.both_sides, self.whiten = count, both_sides, whiten
         self.place: Vector | None = None  # where the last dispatch was
         self.read, self.spared = 0, 0  # rows since then
-        self.settings = BucketSettings()
+        self.settings = settings or BucketSettings()
         self.wait = 2 * self.settings.K * self.matrix.n
         ends = _runs(self.matrix.n, self.settings) if runs else [0, self.matrix.n]
         self.parts = [self._run(begin, end) for begin, end in pairwise(ends)]

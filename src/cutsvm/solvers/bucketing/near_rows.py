@@ -33,7 +33,7 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.point import Intercept, Point
 from cutsvm.solvers.bucketing.bucket_files import buckets_of
-from cutsvm.solvers.bucketing.buckets import Buckets
+from cutsvm.solvers.bucketing.buckets import Buckets, BucketSettings
 from cutsvm.solvers.bucketing.parts import Part
 from cutsvm.solvers.protocol import FitContext
 
@@ -47,6 +47,8 @@ class Bucketed(Protocol):
     def both_sides(self) -> bool: ...
     @property
     def whiten(self) -> bool: ...
+    @property
+    def bucketing(self) -> BucketSettings: ...
 
 
 @contextmanager
@@ -56,8 +58,8 @@ def near_rows(context: FitContext, solver: Bucketed) -> Iterator[None]:
         yield
         return
     oracle = context.oracle
-    settings = {"count": solver.buckets, "both_sides": solver.both_sides, "whiten": solver.whiten}
-    with closing(buckets_of(oracle, **settings)) as buckets:
+    options = {"both_sides": solver.both_sides, "whiten": solver.whiten}
+    with closing(buckets_of(oracle, count=solver.buckets, settings=solver.bucketing, **options)) as buckets:
         context.oracle, context.trial = NearRowsOracle(oracle, buckets), None  # its points know more than scores
         try:
             yield

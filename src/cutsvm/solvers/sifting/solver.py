@@ -98,6 +98,10 @@ class Sifting(SolverBase):
                 if share > 1.0:
                     raise ValueError(f"{name}={share!r}: expected at most 1")
 
+    @property
+    def requires(self) -> frozenset[str]:
+        return self.inner.requires
+
     def pays(self, oracle: Oracle) -> bool:
         """Whether few rows can represent all."""
         least = max(self.settings.least_rows, self.settings.least_rows_per_feature * oracle.size)
