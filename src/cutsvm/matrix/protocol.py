@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -116,6 +115,9 @@ class Rows(Protocol):
         """out[i] = |x_i|^2"""
 
 
+Block = TypeVar("Block", bound="RowsInMemory")
+
+
 class RowsInMemory(Rows, Protocol):
     """Rows that can be read one at a time, in any order."""
 
@@ -123,7 +125,7 @@ class RowsInMemory(Rows, Protocol):
     def mean_square(self) -> float:
         """The mean of |x_i|^2, estimated."""
 
-    def part(self, begin: int, end: int) -> RowsInMemory:
+    def part(self: Block, begin: int, end: int) -> Block:
         """The rows from begin to end, read where they are."""
 
     def by_row(self) -> RowsInMemory: ...
@@ -144,26 +146,30 @@ class RowsOnDisk(Rows, Protocol):
     def temporary_stores(self) -> TemporaryStores: ...
 
 
-class RowWriter(Protocol):
-    """A temporary store that is being written; `rows`: how many it has so far."""
-
-    rows: int
-
-    def add(self, rows: RowsInMemory, values: Vector, numbers: Ints) -> None:
-        """Rows, a value for each, and its number among all rows."""
-
-    def finish(self) -> tuple[RowsOnDisk, Vector, Ints]:
-        """All rows, values and numbers, on disk."""
+# Which store rows go to, the rows, a value for each, and its number among all rows; and what a store then has.
+RowBatch = tuple[int, RowsInMemory, Vector, Ints]
+StoredBatch = tuple[RowsOnDisk, Vector, Ints]
 
 
 class TemporaryStores(Protocol):
-    """A folder of temporary stores; `row_bytes` is the mean size of a row."""
+    """Copies of rows on disk; `row_bytes` is the mean size of a row."""
 
     @property
     def row_bytes(self) -> float: ...
 
-    def create(self, many: int, pending: int) -> AbstractContextManager[Sequence[RowWriter]]:
-        """`many` empty stores, which replace the previous ones; together they buffer `pending` bytes of rows."""
+    def write(self, many: int, pending: int, batches: Iterable[RowBatch]) -> list[StoredBatch | None]:
+        """Writes `many` stores, which replace the previous ones; together they buffer `pending` bytes of rows."""
 
     def close(self) -> None:
-        """Removes the folder."""
+        """Removes the stores."""
+
+
+def cut_blocks(blocks: Iterable[tuple[slice, Block]], most: int) -> Iterator[tuple[slice, Block]]:
+    """The same rows, at most this number at a time."""
+    for mine, rows in blocks:
+        if rows.n <= most:
+            yield mine, rows
+            continue
+        for begin in range(0, rows.n, most):
+            end = min(rows.n, begin + most)
+            yield slice(mine.start + begin, mine.start + end), rows.part(begin, end)

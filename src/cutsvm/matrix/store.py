@@ -20,8 +20,8 @@ from cutsvm.io.store.store import Store
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix.arrays import DenseRows, SparseRows, index_type
 from cutsvm.matrix.magnitudes import Magnitudes
-from cutsvm.matrix.protocol import Choices
-from cutsvm.matrix.temporary_stores import TemporaryStores
+from cutsvm.matrix.protocol import Choices, cut_blocks
+from cutsvm.matrix.temporary_stores import StoreFolder
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class StoreRows:
         """Whether there is memory for a few numbers of each row."""
         return self.temporary is None
 
-    def temporary_stores(self) -> TemporaryStores:
+    def temporary_stores(self) -> StoreFolder:
         """For copies of rows, in a folder beside the store, that are read like these."""
-        return TemporaryStores(self.store, lambda copy: StoreRows(copy, self.threads, temporary=self.temporary))
+        return StoreFolder(self.store, lambda copy: StoreRows(copy, self.threads, temporary=self.temporary))
 
     def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
         return np.empty(shape, dtype=dtype) if self.temporary is None else self.temporary.zeros(shape, dtype)
@@ -66,10 +66,11 @@ class StoreRows:
     def blocks(self, which: Sequence[int] | None = None) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
         """The rows of all blocks, or of these, settings.max_rows at a time: their places, and the rows."""
         if which is not None or self._magnitudes is not None:
-            yield from self._pieces(range(len(self.edges) - 1) if which is None else which)
+            blocks = self._whole_blocks(range(len(self.edges) - 1) if which is None else which)
+            yield from cut_blocks(blocks, self.settings.max_rows)
             return
         found: Magnitudes | None = None
-        for mine, rows in self._pieces(range(len(self.edges) - 1)):
+        for mine, rows in cut_blocks(self._whole_blocks(range(len(self.edges) - 1)), self.settings.max_rows):
             found = rows.magnitudes if found is None else found.union(rows.magnitudes)
             yield mine, rows
         self._magnitudes = found
@@ -82,15 +83,6 @@ class StoreRows:
                 pass
         assert self._magnitudes is not None
         return self._magnitudes
-
-    def _pieces(self, order: Sequence[int]) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
-        for mine, rows in self._whole_blocks(order):
-            if rows.n <= self.settings.max_rows:
-                yield mine, rows
-                continue
-            for begin in range(0, rows.n, self.settings.max_rows):
-                end = min(rows.n, begin + self.settings.max_rows)
-                yield slice(mine.start + begin, mine.start + end), rows.part(begin, end)
 
     def _whole_blocks(self, order: Sequence[int]) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
         """These blocks; each is read while its predecessor is used."""

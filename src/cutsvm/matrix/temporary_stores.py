@@ -7,8 +7,8 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import cast
@@ -20,18 +20,16 @@ from cutsvm.io.store.manifest import NAME
 from cutsvm.io.store.store import Store
 from cutsvm.io.store.writer import STRIP, StoreWriter
 from cutsvm.matrix.arrays import DenseRows, SparseRows
-from cutsvm.matrix.protocol import RowsInMemory, RowsOnDisk
+from cutsvm.matrix.protocol import RowBatch, RowsInMemory, RowsOnDisk, StoredBatch
 
-__all__ = ["TemporaryStore", "TemporaryStores"]
-
-Read = Callable[[Store], RowsOnDisk]
+__all__ = ["StoreFolder"]
 
 
-class TemporaryStore:
-    """A store being written: rows, a value for each, and its number among all rows; `read` gives its rows then."""
+class _Writer:
+    """A store being written: rows, a value for each, and its number among all rows."""
 
-    def __init__(self, path: Path, read: Read, features: int, block_bytes: int, row_bytes: float) -> None:
-        self.path, self.rows, self._read = path, 0, read
+    def __init__(self, path: Path, features: int, block_bytes: int, row_bytes: float) -> None:
+        self.path, self.rows = path, 0
         data = path / f"data-{secrets.token_hex(8)}"
         data.mkdir(parents=True)
         strip = int(min(STRIP, max(1, block_bytes // row_bytes)))
@@ -45,21 +43,22 @@ class TemporaryStore:
         self._writer.add(Batch(cast("DenseRows | SparseRows", rows).X, values, qid=numbers))
         self.rows += len(values)
 
-    def finish(self) -> tuple[RowsOnDisk, Vector, Ints]:
-        """The values are the store's y, the numbers its qid."""
+    def finish(self) -> Store:
+        """The store: the values are its y, the numbers its qid."""
         (self.path / NAME).write_bytes(self._writer.finish().to_json())
-        store = Store(self.path)
-        assert store.qid is not None
-        return self._read(store), store.y, store.qid
+        return Store(self.path)
 
     def close(self) -> None:
         self._writer.close()
 
 
-class TemporaryStores:
-    """Temporary stores in a folder beside the store that the rows come from, or in the system's temporary folder."""
+class StoreFolder:
+    """Temporary stores in a folder beside the store that the rows come from, or in the system's temporary folder.
 
-    def __init__(self, store: Store, read: Read) -> None:
+    read: gives the rows of one of them.
+    """
+
+    def __init__(self, store: Store, read: Callable[[Store], RowsOnDisk]) -> None:
         self._store, self._read = store, read
 
     @cached_property
@@ -68,17 +67,16 @@ class TemporaryStores:
             return tempfile.TemporaryDirectory(prefix=".cutsvm-buckets-", dir=self._store.path.parent)
         return tempfile.TemporaryDirectory(prefix="cutsvm-buckets-")
 
-    @contextmanager
-    def create(self, many: int, pending: int) -> Iterator[list[TemporaryStore]]:
-        """`many` empty stores, which replace the previous ones; together they buffer `pending` bytes of rows."""
+    def write(self, many: int, pending: int, batches: Iterable[RowBatch]) -> list[StoredBatch | None]:
         store, parent = self._store, Path(self._folder.name) / "buckets"
         shutil.rmtree(parent, ignore_errors=True)
-        made: list[TemporaryStore] = []
+        writers: list[_Writer] = []
         try:
             for k in range(many):
-                path, size = parent / f"{k:04d}", pending // many
-                made.append(TemporaryStore(path, self._read, store.shape[1], size, self.row_bytes))
-            yield made
+                writers.append(_Writer(parent / f"{k:04d}", store.shape[1], pending // many, self.row_bytes))
+            for k, rows, values, numbers in batches:
+                writers[k].add(rows, values, numbers)
+            written = [writer.finish() if writer.rows else None for writer in writers]
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise
@@ -87,8 +85,9 @@ class TemporaryStores:
                 f"{store.manifest.size:,} bytes; buckets=1 needs none"
             ) from error
         finally:
-            for temporary in made:
-                temporary.close()
+            for writer in writers:
+                writer.close()
+        return [None if copy is None else (self._read(copy), copy.y, cast("Ints", copy.qid)) for copy in written]
 
     @cached_property
     def row_bytes(self) -> float:

@@ -68,7 +68,7 @@ class Centre:
         self.radius, self.settings = radius, settings or CentreSettings()
         self.x: Vector = np.zeros(size)
         self.slacks: Vector = np.empty(0)
-        self._form: _Form = _ByCuts(size, self.settings)
+        self._form: _ByCuts | _ByCoordinates = _ByCuts(size, self.settings)
 
     def __len__(self) -> int:
         return len(self.slacks)
@@ -185,14 +185,6 @@ class _Form:
         self.rho, self.t = 0.0, np.empty(0)
         self._factor: tuple[Vector, bool] | None = None
 
-    @abstractmethod
-    def add(self, a: Vector) -> None:
-        """The cut a.y >= a.x"""
-
-    @abstractmethod
-    def slacks(self) -> Vector:
-        """s = A x - c"""
-
     def update(self, rho: float, slacks: Vector) -> bool:
         """H at these slacks; False if rounding forbids it."""
         known = len(self.t)
@@ -210,18 +202,6 @@ class _Form:
     def _changed(self, rho: float, t: Vector, stale: Ints) -> Vector:
         """The matrix to factorise, with another rho and with t where it is stale."""
 
-    @abstractmethod
-    def solve(self, of_x: float, u: Vector) -> Step:
-        """(1/H) (of_x x + A'u)"""
-
-    @abstractmethod
-    def move(self, step: Step, t: float) -> None:
-        """x += t p"""
-
-    @abstractmethod
-    def point(self) -> Vector:
-        """x"""
-
 
 class _ByCuts(_Form):
     """x = A'y: one unknown per cut, for fewer cuts than coordinates."""
@@ -232,6 +212,7 @@ class _ByCuts(_Form):
         self._gram = np.empty((0, 0))
 
     def add(self, a: Vector) -> None:
+        """The cut a.y >= a.x"""
         old = self.cuts.rows @ a
         k = len(old)
         self.cuts.append(a)
@@ -241,6 +222,7 @@ class _ByCuts(_Form):
         self.c, self._y = np.append(self.c, float(old @ self._y)), np.append(self._y, 0.0)
 
     def slacks(self) -> Vector:
+        """s = A x - c"""
         slacks: Vector = self._gram @ self._y - self.c
         return slacks
 
@@ -250,6 +232,7 @@ class _ByCuts(_Form):
         return matrix
 
     def solve(self, of_x: float, u: Vector) -> Step:
+        """(1/H) (of_x x + A'u)"""
         assert self._factor is not None
         p: Vector = cho_solve(self._factor, self.t**2 * (of_x * self._y + u), check_finite=False)
         q = self._gram @ p

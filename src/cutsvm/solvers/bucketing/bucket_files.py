@@ -14,15 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.matrix.protocol import RowsInMemory, RowsOnDisk, RowWriter, TemporaryStores
-from cutsvm.problem.losses import MarginLoss
+from cutsvm.matrix.protocol import RowBatch, RowsInMemory, RowsOnDisk, TemporaryStores, cut_blocks
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.bucketing.buckets import Buckets, distances, ranges
 from cutsvm.solvers.bucketing.parts import Part, StoredPart
@@ -61,33 +59,39 @@ class BucketFiles(Buckets):
 
     @timed("sift")
     def _written(self, w: Vector) -> list[Part]:
-        W, b = self.oracle.parts(w)
-        edges = self._edges(W, float(b))
-        inside = int(np.searchsorted(edges, 0.0)) + 1 if self.both_sides else 0  # number of buckets below 0
-        totals = np.zeros((2 * inside, self.matrix.d + 1))
-        with self.folder.create(len(edges) + 1, self.settings.pending_bytes) as stores:
-            buckets = [_Bucket(store) for store in stores]
-            for numbers, rows in self._pieces():
-                scores = np.empty(rows.n)
-                rows.scores(W, float(b), scores)
-                signed = self.loss.signed[numbers]
-                v = distances(signed, scores, self.moves.lengths[numbers])
-                which = np.searchsorted(edges, v, side="right")
-                for k in np.unique(which):
-                    own = np.flatnonzero(which == k)
-                    buckets[k].put(rows.take(own), signed[own], own + numbers.start, v[own])
-                if inside:
-                    group = np.where(which < inside, 2 * which + (signed < 0.0), -1).astype(np.int32)
-                    rows.group_sums(signed, group, totals)
-            for k in range(inside):
-                buckets[k].totals = totals[2 * k : 2 * k + 2]
-            return [bucket.part(self.oracle, self.loss) for bucket in buckets if bucket.store.rows]
+        edges = self._edges(w)
+        inside = int(np.searchsorted(edges, 0.0)) + 1 if self.both_sides else 0  # the number of buckets below 0
+        filled = _Filled(edges, inside, np.zeros((2 * inside, self.matrix.d + 1)))
+        batches = self._batches(w, filled)
+        parts: list[Part] = []
+        for k, stored in enumerate(self.folder.write(len(edges) + 1, self.settings.pending_bytes, batches)):
+            if stored is not None:
+                rows, signed, numbers = stored
+                part = StoredPart(self.oracle, rows, self.loss.of_signed(signed), numbers)
+                part.low, part.high = filled.low[k], filled.high[k]
+                part.totals = filled.totals[2 * k : 2 * k + 2] if k < inside else None
+                parts.append(part)
+        return parts
 
-    def _edges(self, W: Vector, b: float) -> Vector:
+    def _batches(self, w: Vector, filled: _Filled) -> Iterator[RowBatch]:
+        """All rows with the number of their bucket, some of one bucket at a time."""
+        for numbers, rows in cut_blocks(self.matrix.blocks(), self._piece_rows):
+            signed = self.loss.signed[numbers]
+            v = distances(signed, self.oracle.scores_of(rows, w), self.moves.lengths[numbers])
+            which = np.searchsorted(filled.edges, v, side="right")
+            for k in np.unique(which):
+                own = np.flatnonzero(which == k)
+                filled.low[k] = min(filled.low[k], float(v[own].min()))
+                filled.high[k] = max(filled.high[k], float(v[own].max()))
+                yield k, rows.take(own), signed[own], own + numbers.start
+            if filled.inside:
+                group = np.where(which < filled.inside, 2 * which + (signed < 0.0), -1).astype(np.int32)
+                rows.group_sums(signed, group, filled.totals)
+
+    def _edges(self, w: Vector) -> Vector:
         """Where buckets begin, but the first: by the quantiles of the sample, and at 0."""
         numbers, rows = self._sample
-        scores = np.empty(rows.n)
-        rows.scores(W, b, scores)
+        scores = self.oracle.scores_of(rows, w)
         v = np.sort(distances(self.loss.signed[numbers], scores, self.moves.lengths[numbers]))
         inside = int(np.searchsorted(v, 0.0))
         begins = [begin for begin, _ in ranges(inside, rows.n, self.count) if begin not in (0, inside)]
@@ -95,31 +99,13 @@ class BucketFiles(Buckets):
 
     @property
     def _piece_rows(self) -> int:
+        """Rows of a few MB."""
         return int(1 + self.settings.piece_bytes // self.folder.row_bytes)
 
-    def _pieces(self) -> Iterator[tuple[slice, RowsInMemory]]:
-        """All rows, a few MB at a time."""
-        many = self._piece_rows
-        for mine, rows in self.matrix.blocks():
-            for low, high in pairwise([*range(0, rows.n, many), rows.n]):
-                yield slice(mine.start + low, mine.start + high), rows.part(low, high)
 
+class _Filled:
+    """Of each bucket the range of v_i; of the first `inside` of them the sums of s_i (x_i, 1) of either label."""
 
-class _Bucket:
-    """A bucket that is being filled."""
-
-    def __init__(self, store: RowWriter) -> None:
-        self.store = store
-        self.low, self.high = np.inf, -np.inf
-        self.totals: Vector | None = None
-
-    def put(self, rows: RowsInMemory, signed: Vector, numbers: Ints, v: Vector) -> None:
-        self.store.add(rows, signed, numbers)
-        self.low, self.high = min(self.low, float(v.min())), max(self.high, float(v.max()))
-
-    def part(self, full: Oracle, loss: MarginLoss) -> Part:
-        """The bucket, full and closed, as a part of the rows."""
-        rows, signed, numbers = self.store.finish()
-        part = StoredPart(full, rows, loss.of_signed(signed), numbers)
-        part.low, part.high, part.totals = self.low, self.high, self.totals
-        return part
+    def __init__(self, edges: Vector, inside: int, totals: Vector) -> None:
+        self.edges, self.inside, self.totals = edges, inside, totals
+        self.low, self.high = [np.inf] * (len(edges) + 1), [-np.inf] * (len(edges) + 1)

@@ -22,7 +22,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
-from cutsvm.matrix import Rows
+from cutsvm.matrix.protocol import Rows, cut_blocks
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 
@@ -85,9 +85,7 @@ class Whitened:
 
 def _blocks(rows: Rows, W: Vector, b: Vector, most: int = 1 << 13) -> Iterator[Vector]:
     """X W' + b, at most `most` rows at a time."""
-    for _, block in rows.blocks():
-        for begin in range(0, block.n, most):
-            part = block.part(begin, min(block.n, begin + most))
-            out = np.empty((part.n, len(W)))
-            part.scores_many(W, b, out)
-            yield out
+    for _, block in cut_blocks(rows.blocks(), most):
+        out = np.empty((block.n, len(W)))
+        block.scores_many(W, b, out)
+        yield out

@@ -18,7 +18,8 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.matrix import RowsInMemory, concatenate, in_order
+from cutsvm.matrix import concatenate, in_order
+from cutsvm.matrix.protocol import RowsInMemory, cut_blocks
 from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
@@ -252,19 +253,12 @@ class StreamedPass:
         """
         self.oracle.count_rows()
         somewhere = bool(self.w.any())
-        for mine, rows in self._pieces():
+        most = max(1, self.settings.scores // self.oracle.outputs)
+        for mine, rows in cut_blocks(self.matrix.blocks(), most):
             loss, here = self.loss.part(mine), self.oracle.scores_of(rows, w)
             best = self.oracle.scores_of(rows, self.w) if somewhere else np.zeros_like(here)
             on_line += loss.line(best, here).evaluate(self.places).values
             yield mine, rows, loss, here
-
-    def _pieces(self) -> Iterator[tuple[slice, RowsInMemory]]:
-        """All rows, few enough at a time that `settings.scores` numbers hold their scores of one point."""
-        most = max(1, self.settings.scores // self.oracle.outputs)
-        for mine, rows in self.matrix.blocks():
-            for begin in range(0, rows.n, most):
-                end = min(rows.n, begin + most)
-                yield slice(mine.start + begin, mine.start + end), rows.part(begin, end)
 
     def _move(self, w: Vector, on_line: Vector, target: float) -> float:
         """The best of the places is the best point from now on."""
