@@ -17,7 +17,7 @@ from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 from cutsvm.solvers import CPA, DCD, OCAS, Auto, Sifting
-from cutsvm.solvers.sifting.settings import SiftingSettings
+from cutsvm.solvers.sifting.solver import SiftingSettings
 from tests.support.problems import iterates
 
 N, D, K = 30_000, 7, 3

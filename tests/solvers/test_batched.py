@@ -11,7 +11,7 @@ from cutsvm.driver.run import Fit, fit_path
 from cutsvm.solvers import OCAS, Sifting
 from cutsvm.solvers.batched import BatchSettings, presolve_batched
 from cutsvm.solvers.protocol import FitContext
-from cutsvm.solvers.sifting.settings import SiftingSettings
+from cutsvm.solvers.sifting.solver import SiftingSettings
 from tests.support.problems import long_data, many_classes, multiclass_oracle_of, oracle_of
 from tests.support.reference import svm
 from tests.support.strategies import examples, rng_of, seeds

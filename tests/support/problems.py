@@ -8,7 +8,7 @@ from cutsvm.problem.multiclass import MulticlassOracle
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 from cutsvm.solvers.protocol import new_context
-from cutsvm.solvers.sifting.settings import SiftingSettings
+from cutsvm.solvers.sifting.solver import SiftingSettings
 from tests.support.layouts import LAYOUTS
 
 

@@ -9,11 +9,13 @@ that join the working set are copied in the same pass. So one reading of the dat
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
+from numpy.random import Generator
 
 from cutsvm._native import core
 from cutsvm._utils.timing import timed
@@ -44,23 +46,18 @@ class PassSettings:
     narrower: float = 0.7
 
 
-class FullPass(Protocol):
-    """All rows: the best point so far, and what passes find."""
+class FullPass:
+    """All rows: the best point w so far, F and R there, and what passes find."""
 
-    oracle: Oracle
-    w: Vector
-    primal: float
-    risk: float  # R there
-    exact: bool
+    def __init__(self, oracle: Oracle, C: float, settings: PassSettings | None = None) -> None:
+        self.oracle, self.C, self.settings = oracle, C, settings or PassSettings()
+        self.matrix, self.loss = oracle.matrix, cast("GroupedLoss", oracle.loss)
+        self.w, self.risk = np.zeros(oracle.size), oracle.loss.total
+        self.primal, self.exact = C * self.risk, False
 
+    @abstractmethod
     def build(
-        self,
-        w: Vector | None,
-        share: float,
-        rng: np.random.Generator,
-        *,
-        keep: float = 1.0,
-        towards: Vector | None = None,
+        self, w: Vector | None, share: float, rng: Generator, *, keep: float = 1.0, towards: Vector | None = None
     ) -> WorkingSet:
         """The working set at w (None: at the best point) with this share of the rows; w may be the best point then.
 
@@ -68,9 +65,8 @@ class FullPass(Protocol):
         towards: where the path leads; rows that are in another group there are in U, too, if that is cheap to know.
         """
 
-    def advance(
-        self, working_set: WorkingSet, w: Vector, target: float, *, most: int | None = None
-    ) -> tuple[float, bool]:
+    @abstractmethod
+    def advance(self, working_set: WorkingSet, w: Vector, target: float, most: int | None = None) -> tuple[float, bool]:
         """F at w and towards it: returns the step to the best point found. Violators join the working set.
 
         target: an F at w no larger is good enough. The second result: False if there is no room for the violators, or U
@@ -79,6 +75,11 @@ class FullPass(Protocol):
 
     def set_C(self, C: float) -> None:
         """Goes on with another C."""
+        self.C, self.primal = C, self.oracle.penalty(self.w) + C * self.risk
+
+    def fits(self, many: int, most: int | None = None) -> bool:
+        """Whether there is room for this number of rows, which is no more than `most`."""
+        return all(limit is None or many <= limit for limit in (self.matrix.room, most))
 
 
 def full_pass(oracle: Oracle, C: float) -> FullPass:
@@ -86,25 +87,14 @@ def full_pass(oracle: Oracle, C: float) -> FullPass:
     return HeldPass(oracle, C) if oracle.supports.scores else StreamedPass(oracle, C)
 
 
-class HeldPass:
+class HeldPass(FullPass):
     """With the scores of all rows in memory."""
 
-    def __init__(self, oracle: Oracle, C: float, settings: PassSettings | None = None) -> None:
-        self.oracle, self.C, self.settings = oracle, C, settings or PassSettings()
-        self.matrix, self.loss = oracle.matrix, cast("GroupedLoss", oracle.loss)
-        self.best: Point | None = None
-        self.risk = oracle.loss.total
-        self.w, self.primal, self.exact = np.zeros(oracle.size), C * self.risk, False
-        self._unused: Point | None = None
+    best: Point | None = None
+    _unused: Point | None = None
 
     def build(
-        self,
-        w: Vector | None,
-        share: float,
-        rng: np.random.Generator,
-        *,
-        keep: float = 1.0,
-        towards: Vector | None = None,
+        self, w: Vector | None, share: float, rng: Generator, *, keep: float = 1.0, towards: Vector | None = None
     ) -> WorkingSet:
         if w is not None:
             point = self.oracle.at(w)
@@ -134,14 +124,7 @@ class HeldPass:
         mark = self.loss.marks(point.scores, near)
         return WorkingSet(self.oracle, [take_rows(self.matrix, self.loss, near, mark, times)], totals)
 
-    def set_C(self, C: float) -> None:
-        self.C = C
-        if self.best is not None:
-            self._keep(self.best)
-
-    def advance(
-        self, working_set: WorkingSet, w: Vector, target: float, *, most: int | None = None
-    ) -> tuple[float, bool]:
+    def advance(self, working_set: WorkingSet, w: Vector, target: float, most: int | None = None) -> tuple[float, bool]:
         assert self.best is not None
         trial = self.oracle.score(w, out=self._unused)
         fits = self.grow(working_set, trial, most)  # by the solution's own b: its bound knows no other
@@ -154,7 +137,7 @@ class HeldPass:
     def grow(self, working_set: WorkingSet, point: Point, most: int | None = None) -> bool:
         """Violators at the point join U, if there is room."""
         violators = self.loss.violators(point.scores, self._group)
-        if working_set.n_rows + len(violators) > _least(self.matrix.room, most):
+        if not self.fits(working_set.n_rows + len(violators), most):
             return False
         if len(violators):
             working_set.join([take_rows(self.matrix, self.loss, violators, self._group[violators])])
@@ -167,29 +150,19 @@ class HeldPass:
         self.primal = self.oracle.penalty(point.w) + self.C * self.risk
 
 
-class StreamedPass:
+class StreamedPass(FullPass):
     """With nothing per row in memory but U."""
 
-    exact = True  # F is made from scores of the very pass, never from those of passes before
-
     def __init__(self, oracle: Oracle, C: float, settings: PassSettings | None = None) -> None:
-        self.oracle, self.C, self.settings = oracle, C, settings or PassSettings()
-        self.matrix, self.loss = oracle.matrix, cast("GroupedLoss", oracle.loss)
-        self.risk = oracle.loss.total
-        self.w, self.primal = np.zeros(oracle.size), C * self.risk
+        super().__init__(oracle, C, settings)
+        self.exact = True  # F is made from scores of the very pass, never from those of passes before
         self.places = np.array(self.settings.places)
         self._reference, self._band = self.w, 0.0
         self._joined: Ints = np.empty(0, dtype=np.int64)
 
     @timed("sift")
     def build(
-        self,
-        w: Vector | None,
-        share: float,
-        rng: np.random.Generator,
-        *,
-        keep: float = 1.0,
-        towards: Vector | None = None,
+        self, w: Vector | None, share: float, rng: Generator, *, keep: float = 1.0, towards: Vector | None = None
     ) -> WorkingSet:
         w, thin = (self.w if w is None else w), _thinned(keep, rng)
         some = np.unique(rng.integers(0, self.matrix.n, self.settings.sample))
@@ -207,10 +180,10 @@ class StreamedPass:
                 if thin is not None:
                     which, times = thin(which)
                 many += len(which)
-                if self._fits(many):
+                if self.fits(many):
                     near.append(take_rows(rows, loss, which, loss.marks(here, which), times))
                 rows.group_sums(loss.row_weights, group, totals)
-            if self._fits(many):
+            if self.fits(many):
                 break
             assert self.matrix.room is not None
             share *= self.settings.narrower * self.matrix.room / many
@@ -218,14 +191,8 @@ class StreamedPass:
         self._move(w, on_line, target=0.0)
         return WorkingSet(self.oracle, _stacked(near), totals)
 
-    def set_C(self, C: float) -> None:
-        self.C = C
-        self.primal = self.oracle.penalty(self.w) + C * self.risk
-
     @timed("sift")
-    def advance(
-        self, working_set: WorkingSet, w: Vector, target: float, *, most: int | None = None
-    ) -> tuple[float, bool]:
+    def advance(self, working_set: WorkingSet, w: Vector, target: float, most: int | None = None) -> tuple[float, bool]:
         on_line, violators, numbers, many = np.zeros(len(self.places)), [], [], working_set.n_rows
         for mine, rows, loss, here in self._all_rows(w, on_line):
             group = np.empty(rows.n, dtype=np.int32)
@@ -234,17 +201,14 @@ class StreamedPass:
             group[self._joined[low:high] - mine.start] = core.KEPT
             which = loss.violators(here, group)
             many += len(which)
-            if self._fits(many, most):
+            if self.fits(many, most):
                 violators.append(take_rows(rows, loss, which, group[which]))
                 numbers.append(which + mine.start)
-        fits = self._fits(many, most)
+        fits = self.fits(many, most)
         if fits:
             working_set.join(_stacked(violators))
             self._joined = np.sort(np.concatenate([self._joined, *numbers]))
         return self._move(w, on_line, target), fits
-
-    def _fits(self, many: int, most: int | None = None) -> bool:
-        return many <= _least(self.matrix.room, most)
 
     def _all_rows(self, w: Vector, on_line: Vector) -> Iterator[tuple[slice, RowsInMemory, GroupedLoss, Vector]]:
         """One pass: where rows stand, themselves, their loss and their scores at w.
@@ -271,14 +235,10 @@ class StreamedPass:
         return float(self.places[chosen])
 
 
-def _least(*limits: int | None) -> float:
-    return min((float(limit) for limit in limits if limit is not None), default=np.inf)
-
-
 Thin = Callable[[Ints], tuple[Ints, float]]
 
 
-def _thinned(keep: float, rng: np.random.Generator) -> Thin | None:
+def _thinned(keep: float, rng: Generator) -> Thin | None:
     """Draws this share of some rows; the second is what to multiply their weight by."""
     return None if keep >= 1.0 else lambda rows: (rows[rng.random(len(rows)) < keep], 1.0 / keep)
 

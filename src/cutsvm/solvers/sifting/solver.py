@@ -28,24 +28,66 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
+from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
-from cutsvm.solvers.batched import presolve_batched
+from cutsvm.solvers.batched import BatchSettings, presolve_batched
 from cutsvm.solvers.cutting_planes import choose_shards, target_objective
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.path import iterates_on_path
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Progress, Solver, SolverBase, new_context
 from cutsvm.solvers.sifting.full_pass import FullPass, full_pass
-from cutsvm.solvers.sifting.sample import draw_sample
-from cutsvm.solvers.sifting.settings import SiftingSettings
-from cutsvm.solvers.sifting.working_set import WorkingSet
+from cutsvm.solvers.sifting.working_set import WorkingSet, draw_sample
 
-__all__ = ["Sifting"]
+__all__ = ["Sifting", "SiftingSettings"]
+
+
+@dataclass(frozen=True)
+class SiftingSettings:
+    """Shares are of all rows, rooms of the rows that memory holds.
+
+    A sample of m rows gives w with an error of about sqrt(d / m), and the band must hold the rows that this error moves
+    to the other side: spread sqrt(d / m) of all n, `widest` at most. m + n sqrt(d / m) is least near
+    m = (n sqrt(d))^(2/3).
+    """
+
+    spread: float = 3.5
+    widest: float = 0.2
+    of_each: int = 1000  # rows of each class in the sample at least, if there are as many
+    sample_tol: float = 3e-3  # the gap for the sample: a smaller one would be exact about the wrong problem
+    sample_iterations: int = 200  # at most; then the current iterate is accepted
+    path_tol: float = 5e-4  # the gap for the sample on a path, where planes are made at its solutions
+    # Planes that a point makes on a path: few_shards at most, of all rows up to `shards` if there are as many
+    # coordinates. They cost the same pass, but not the same reduced problem.
+    few_shards: int = 16
+    shards: int = 48
+    least_path: int = 3  # values of C from which passes for all of them at once pay
+    # A band that is thinned is solved to least_tol; if U then shrinks to no less than `helps` of what it was, it does
+    # not help. With less than least_share of the rows R_U may have its minimum far away, where it is much too low.
+    least_tol: float = 1e-5
+    helps: float = 0.7
+    least_share: float = 0.02
+    wider: float = 1.7  # times as many rows in U if the last were too few to stay near
+    # The inner problem is solved to `inner` of the gap asked for, or to `left` of the one that is left, if that is
+    # more.
+    inner: float = 0.3
+    left: float = 0.03
+    patience: int = 40  # iterations of the inner solver without progress: then U is built again
+    least_rows: int = 20_000  # with fewer rows, or fewer for each feature, there is nothing to gain
+    least_rows_per_feature: int = 20
+    sample_room: float = 0.8  # of the room: for the sample, for the first U, which is to grow, and for the next ones
+    first_room: float = 0.5
+    last_room: float = 0.85
+    rebuilds: int = 3  # at most
+    path_growth: float = 1.5  # on a path, U is built again once it would have this multiple of its first rows
+    stride: int = 3  # number of C that U is built for together
+    batch: BatchSettings = field(default_factory=BatchSettings)
+    path_patience: int = 2  # planes without weight in this number of reduced problems are dropped at the next C
 
 
 class SiftingState:
@@ -120,7 +162,7 @@ class Sifting(SolverBase):
         if not self.pays(context.oracle):
             return
         oracle, found = context.oracle, {}
-        sample = draw_sample(oracle, self.sample_size(oracle), np.random.default_rng(0), self.settings)
+        sample = self._draw(oracle, np.random.default_rng(0))
         for C, inner in self._on_sample(sample, context.Cs):
             found[C] = inner.w.copy()
             yield
@@ -201,14 +243,13 @@ class Sifting(SolverBase):
     def _set_up(self, context: FitContext, C: float) -> Generator[Iterate, None, SiftingState]:
         """Steps 1 and 2."""
         oracle, settings = context.oracle, self.settings
-        size = self.sample_size(oracle)
         full, starts = full_pass(oracle, C), context.starts
-        state = SiftingState(full, self._share(oracle, size), starts or {})
+        state = SiftingState(full, self._share(oracle), starts or {})
         if starts is None:
             start = context.start
             if start is None:
                 yield Iterate(full.w, 0.0, full.risk, 0.0, C, 0)
-                sample = draw_sample(oracle, size, state.rng, settings)
+                sample = self._draw(oracle, state.rng)
                 for inner in self._roughly(sample, C, settings.sample_tol):
                     # Nothing is known yet of all rows.
                     yield Iterate(full.w, 0.0, full.risk, 0.0, C, inner.planes, pending=True)
@@ -251,11 +292,20 @@ class Sifting(SolverBase):
         size = int(self.sample * n) if self.sample != "auto" else round((n * d**0.5) ** (2 / 3))
         return max(1, size if room is None else min(size, int(self.settings.sample_room * room)))
 
-    def _share(self, oracle: Oracle, size: int) -> float:
+    def _draw(self, oracle: Oracle, rng: np.random.Generator) -> Oracle:
+        """The risk of a sample, with some rows of each class if there is room for them."""
+        least, room = self.settings.of_each, oracle.matrix.room
+        if room is not None:
+            labels = cast("GroupedLoss", oracle.loss).labels
+            least = min(least, 1 + int((1.0 - self.settings.sample_room) * room / labels))
+        return draw_sample(oracle, self.sample_size(oracle), least, rng)
+
+    def _share(self, oracle: Oracle) -> float:
         """The share of the rows that are to be in the band."""
         if self.band != "auto":
             return self.band
-        return min(self.settings.widest, self.settings.spread * float(np.sqrt(oracle.size / size)))
+        spread = self.settings.spread * float(np.sqrt(oracle.size / self.sample_size(oracle)))
+        return min(self.settings.widest, spread)
 
     def _room(self, oracle: Oracle) -> tuple[float, float]:
         """The share of the rows that U may have at first, and how many rows that is."""

@@ -22,16 +22,17 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from cutsvm._utils.timing import count
+from cutsvm._utils import validation
+from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.matrix import Rows, RowsInMemory, as_rows, stacked
+from cutsvm.matrix import Rows, RowsInMemory, as_rows, in_order, stacked
 from cutsvm.problem.certificate import sum_error
 from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle
 from cutsvm.solvers.protocol import FitContext, Solver, new_context
 
-__all__ = ["SomeRows", "WorkingSet", "take_rows"]
+__all__ = ["SomeRows", "WorkingSet", "draw_sample", "take_rows"]
 
 
 class SomeRows(NamedTuple):
@@ -130,3 +131,32 @@ class WorkingSet:
 def _in_fast_form(parts: list[SomeRows]) -> list[SomeRows]:
     """Those that have rows, in the form that is read fastest."""
     return [part._replace(matrix=part.matrix.fast()) for part in parts if part.matrix.n]
+
+
+@timed("sift")
+def draw_sample(oracle: Oracle, size: int, least: int, rng: np.random.Generator) -> Oracle:
+    """The risk of a random sample; each class has its weight in all rows, and `least` rows if it has as many."""
+    matrix, loss = oracle.matrix, cast("GroupedLoss", oracle.loss)
+    chosen = in_order(rng.integers(0, matrix.n, size))
+    drawn = loss.take(chosen)
+    more = [chosen]
+    for label in range(loss.labels):
+        if np.count_nonzero(drawn.label_mask(label)) < least:
+            of_class = _rows_of(loss, label)
+            few = len(of_class) <= least
+            more.append(of_class if few else of_class[rng.integers(0, len(of_class), least)])
+    if len(more) > 1:
+        chosen = in_order(np.concatenate(more))
+        drawn = loss.take(chosen)
+    factors = np.ones(len(chosen))
+    for label, total in enumerate(loss.label_totals()):
+        mine = drawn.label_mask(label)
+        if total > 0.0:
+            factors[mine] = total / np.abs(drawn.row_weights[mine]).sum()
+    return oracle.restrict(matrix.take(chosen).fast(), loss.take(chosen, factors))
+
+
+def _rows_of(loss: GroupedLoss, label: int) -> Ints:
+    """The rows of one class, found some at a time: a rare class must not take memory for all rows."""
+    parts = validation.parts(loss.n)
+    return np.concatenate([np.flatnonzero(loss.part(part).label_mask(label)) + part.start for part in parts])
