@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["bar_chart", "gap_chart"]
-
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 

@@ -8,8 +8,6 @@ from cutsvm.cli.data import check_input
 from cutsvm.cli.messages import as_command_error, print_json, print_result
 from cutsvm.io.inspect import inspect_file
 
-__all__ = ["check"]
-
 
 def check(options: argparse.Namespace) -> int:
     """Print the report; exit code 2 if there are bad lines or no rows."""

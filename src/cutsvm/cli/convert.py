@@ -14,8 +14,6 @@ from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_
 from cutsvm.display.progress import CopyBar
 from cutsvm.io.store.convert import convert as write_store
 
-__all__ = ["convert"]
-
 
 def convert(options: argparse.Namespace) -> int:
     """Write the store, and print its shape."""

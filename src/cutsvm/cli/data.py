@@ -18,18 +18,6 @@ from cutsvm.io.files import write_atomically
 from cutsvm.io.models.model_file import SavedModel
 from cutsvm.io.open import format_of
 
-__all__ = [
-    "as_labels",
-    "check_input",
-    "check_output",
-    "check_picture",
-    "read_for_model",
-    "read_rows",
-    "write_figure",
-    "write_output",
-    "zero_based",
-]
-
 Base = bool | Literal["auto"]
 
 

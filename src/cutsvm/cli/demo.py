@@ -20,8 +20,6 @@ from cutsvm.cli.train import fit_with_progress
 from cutsvm.display.summary import total_passes
 from cutsvm.estimators.linear import LinearSVC
 
-__all__ = ["demo"]
-
 _FEATURES = 40
 _COMPARED_ROWS = 50_000
 _PICTURE = "cutsvm-demo.png"

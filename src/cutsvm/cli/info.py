@@ -21,8 +21,6 @@ from cutsvm.io.store.store import Store
 if TYPE_CHECKING:
     from cutsvm.estimators.kernel import KernelSVC
 
-__all__ = ["info", "machine_facts", "model_facts", "model_table", "store_facts"]
-
 _MAX_CLASSES = 8  # whose support vectors are counted
 
 

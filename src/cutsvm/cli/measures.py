@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from cutsvm._utils.types import Array
 from cutsvm.estimators._thresholds import level_of
-from cutsvm.io.models.tasks import Evaluation
+from cutsvm.io.dataset import Dataset
 from cutsvm.problem.pair_accuracy import pair_accuracy
 
-if TYPE_CHECKING:
-    from cutsvm.io.dataset import Dataset
 
-__all__ = ["Accuracy", "LevelAccuracy", "PairsInOrder", "ROCArea"]
+@dataclass(frozen=True)
+class Evaluation:
+    """A measure as text, None if the data do not determine it, as fields of `--json`, and warnings about the data."""
+
+    text: str | None
+    fields: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
-class Accuracy:
+class Measure:
+    """How the predictions of a task are evaluated."""
+
+    uses_labels: bool  # evaluates predicted labels, not scores
+
+    def evaluate(self, estimator: Any, data: Dataset, predicted: Array | None = None) -> Evaluation:
+        """The measure on labelled data; predicted: the labels that the estimator predicts, if they are known."""
+        raise NotImplementedError
+
+    def cross_validated(self, folds: Sequence[Evaluation], predicted: Array, y: Array) -> Evaluation:
+        """The measure of all folds: predicted[i] is the label of row i by the model that was not trained on it."""
+        raise NotImplementedError
+
+
+class Accuracy(Measure):
     """The share of rows whose predicted label is theirs."""
 
     uses_labels = True
@@ -60,15 +79,12 @@ class LevelAccuracy(Accuracy):
         return _with_level_error(super().cross_validated(folds, predicted, y), error)
 
 
-class _Share:
+class _Share(Measure):
     """A share of pairs, computed from scores; over folds its mean."""
 
     uses_labels = False
     key: str
     title: str
-
-    def evaluate(self, estimator: Any, data: Dataset, predicted: Array | None = None) -> Evaluation:
-        raise NotImplementedError
 
     def cross_validated(self, folds: Sequence[Evaluation], predicted: Array, y: Array) -> Evaluation:
         shares = [fold.fields[self.key] for fold in folds]

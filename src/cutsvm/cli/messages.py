@@ -15,19 +15,6 @@ from typing import Any
 from cutsvm._utils.text import printable
 from cutsvm.display.summary import describe_gap
 
-__all__ = [
-    "CommandError",
-    "Messages",
-    "as_command_error",
-    "certificate",
-    "first_values",
-    "is_out_of_memory",
-    "one_line",
-    "print_error",
-    "print_json",
-    "print_result",
-]
-
 _SHOWN = 8
 
 

@@ -13,8 +13,6 @@ from typing import Any, NoReturn
 from cutsvm._utils.text import printable
 from cutsvm.io.models.tasks import TASKS
 
-__all__ = ["parse"]
-
 _EXAMPLES = """examples:
   cutsvm demo                                  train on synthetic data, and compare
   cutsvm check train.svm                       report on a data file and its bad lines

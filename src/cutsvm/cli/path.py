@@ -21,8 +21,6 @@ from cutsvm.estimators._path_cv import Chooser
 from cutsvm.io.dataset import Dataset
 from cutsvm.io.models.tasks import load
 
-__all__ = ["path"]
-
 
 def path(options: argparse.Namespace) -> int:
     """Read the data, fit a path over C, show the table and the curve."""

@@ -16,8 +16,6 @@ from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_
 from cutsvm.io.models.model_file import load_model
 from cutsvm.io.models.tasks import TASKS
 
-__all__ = ["predict"]
-
 _LINES_PER_PIECE = 8192
 
 

@@ -15,8 +15,6 @@ from cutsvm.display.report.context import Origin
 from cutsvm.estimators._base import Certified
 from cutsvm.io.dataset import Dataset, StoredDataset
 
-__all__ = ["check_report", "write_report"]
-
 _TRAINED_ON = (
     "Measured on the training rows, on which the model does better than on new ones: cutsvm train -v 5 and "
     "cutsvm predict measure it on new rows."

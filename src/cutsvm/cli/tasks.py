@@ -11,8 +11,6 @@ from cutsvm._utils.types import Array
 from cutsvm.cli.messages import CommandError, as_command_error
 from cutsvm.io.models.tasks import TASKS
 
-__all__ = ["build_estimator", "class_weight", "validate_options"]
-
 # Options of kernels and of their solver, and those that have them.
 _KERNEL_OPTIONS = {"gamma": ("rbf", "poly"), "degree": ("poly",), "coef0": ("poly",)}
 _KERNEL_OPTIONS |= dict.fromkeys(("epochs", "average", "seed"), ("sgd",))

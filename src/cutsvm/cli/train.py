@@ -32,8 +32,6 @@ from cutsvm.io.models.model_file import check_liblinear, is_model_file, save_mod
 from cutsvm.io.models.tasks import Task, task_of
 from cutsvm.io.store.convert import as_store
 
-__all__ = ["check_format", "check_model_output", "describe_data", "fit_with_progress", "train", "write_model"]
-
 
 def train(options: argparse.Namespace) -> int:
     """Read the data, train, write the model, and print its certificate."""

@@ -14,8 +14,6 @@ from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_
 from cutsvm.estimators._base import Certified
 from cutsvm.io.dataset import Dataset
 
-__all__ = ["cross_validate"]
-
 
 def cross_validate(options: argparse.Namespace, estimator: Certified, data: Dataset, y: Array) -> int:
     """Train on all folds but one, predict that one.

@@ -8,17 +8,15 @@ from __future__ import annotations
 import logging
 import math
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
+from rich.progress import Progress, ProgressColumn, TextColumn
 
 from cutsvm._utils.text import printable
-from cutsvm.display.progress import Bar
+from cutsvm.display.progress import Bar, name_and_bar
 
 if TYPE_CHECKING:
     from cutsvm.driver.records import Record
-
-__all__ = ["Log", "ProgressBar"]
 
 _logger = logging.getLogger("cutsvm")
 
@@ -103,8 +101,7 @@ class ProgressBar(Bar):
 
     def columns(self) -> tuple[ProgressColumn, ...]:
         return (
-            TextColumn("{task.description}", style="bold", markup=False),
-            BarColumn(bar_width=28, complete_style="cyan", finished_style="green"),
+            *name_and_bar(),
             TextColumn("gap {task.fields[gap]:.1e} -> {task.fields[tol]:.0e}"),
             TextColumn("{task.fields[seconds]:.1f} s", style="cyan"),
             TextColumn("{task.fields[work]}", style="dim"),
@@ -114,14 +111,8 @@ class ProgressBar(Bar):
         if not display.task_ids:
             display.add_task("", total=1.0, gap=math.nan, tol=record.tol, seconds=0.0, work="")
         done, total = decades(first, record.gap, record.tol)
-        display.update(
-            display.task_ids[0],
-            # The bar of a problem solved at its first point is full.
-            completed=done if total > 0 else 1.0,
-            total=total if total > 0 else 1.0,
-            description=_problem(record),
-            gap=record.gap,
-            tol=record.tol,
-            seconds=record.seconds,
-            work=f"{record.passes:g} passes  {record.planes} planes",
-        )
+        # The bar of a problem solved at its first point is full.
+        done, total = (done, total) if total > 0 else (1.0, 1.0)
+        fields: dict[str, Any] = {"gap": record.gap, "tol": record.tol, "seconds": record.seconds}
+        fields["work"] = f"{record.passes:g} passes  {record.planes} planes"
+        display.update(display.task_ids[0], completed=done, total=total, description=_problem(record), **fields)

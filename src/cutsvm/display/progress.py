@@ -5,13 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TextIO, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
-
-__all__ = ["Bar", "CopyBar", "CountBar"]
 
 Self = TypeVar("Self", bound="Bar")
 
@@ -38,9 +35,7 @@ class Bar:
         self.managed = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.managed = False
         self.close()
 
@@ -79,54 +74,56 @@ class Bar:
         self._line, self._next_line = None, time.monotonic() + self.every
 
 
-class CopyBar(Bar):
-    """The share of a conversion that is done, and the time left: for `progress` of `cutsvm.convert`."""
-
-    def __init__(self, *, stream: TextIO | None = None, every: float = 5.0) -> None:
-        super().__init__(stream=stream, every=every)
-        self._began = time.monotonic()
-
-    def __call__(self, rows: int, written: int, done: float | None) -> None:
-        seconds = time.monotonic() - self._began
-        words = f"{rows:,} rows  {written / 1e6:,.0f} MB written"
-        left = _left(seconds, done)
-        share = "" if done is None else f"{100 * done:.0f} %  "
-        line = f"converting: {share}{words}  {seconds:.0f} s{left}"
-        self.show(line, lambda display: _draw(display, "converting", done, words, left))
-
-    def columns(self) -> tuple[ProgressColumn, ...]:
-        return _columns()
-
-
-class CountBar(Bar):
-    """The share of a number of items that is done, and the time left."""
+class _ShareBar(Bar):
+    """The share of some work that is done, and the time left."""
 
     def __init__(self, name: str, *, stream: TextIO | None = None, every: float = 5.0) -> None:
         super().__init__(stream=stream, every=every)
         self._name, self._began = name, time.monotonic()
 
-    def __call__(self, done: float, of: int) -> None:
-        seconds = time.monotonic() - self._began
-        words, left = f"{100 * done / of:.0f} %  {seconds:.0f} s", _left(seconds, done / of)
-        self.show(f"{self._name}: {words}{left}", lambda display: _draw(display, self._name, done / of, words, left))
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
 
     def columns(self) -> tuple[ProgressColumn, ...]:
-        return _columns()
+        return (*name_and_bar(), TextColumn("{task.fields[words]}"), TextColumn("{task.fields[left]}", style="cyan"))
+
+    def show_share(self, done: float | None, line: str, words: str) -> None:
+        """Show the share, None if it is unknown: with `words` on a terminal, as `line` elsewhere."""
+        left = _left(self.seconds, done)
+
+        def draw(display: Progress) -> None:
+            if not display.task_ids:
+                display.add_task(self._name, total=None if done is None else 1.0, words=words, left=left)
+            display.update(display.task_ids[0], completed=done or 0.0, words=words, left=left)
+
+        self.show(f"{self._name}: {line}{left}", draw)
 
 
-def _columns() -> tuple[ProgressColumn, ...]:
-    return (
-        TextColumn("{task.description}", style="bold", markup=False),
-        BarColumn(bar_width=28, complete_style="cyan", finished_style="green"),
-        TextColumn("{task.fields[words]}"),
-        TextColumn("{task.fields[left]}", style="cyan"),
-    )
+class CopyBar(_ShareBar):
+    """For `progress` of `cutsvm.convert`."""
+
+    def __init__(self) -> None:
+        super().__init__("converting")
+
+    def __call__(self, rows: int, written: int, done: float | None) -> None:
+        words = f"{rows:,} rows  {written / 1e6:,.0f} MB written"
+        share = "" if done is None else f"{100 * done:.0f} %  "
+        self.show_share(done, f"{share}{words}  {self.seconds:.0f} s", words)
 
 
-def _draw(display: Progress, name: str, done: float | None, words: str, left: str) -> None:
-    if not display.task_ids:
-        display.add_task(name, total=None if done is None else 1.0, words=words, left=left)
-    display.update(display.task_ids[0], completed=done or 0.0, words=words, left=left)
+class CountBar(_ShareBar):
+    """For a number of items."""
+
+    def __call__(self, done: float, of: int) -> None:
+        words = f"{100 * done / of:.0f} %  {self.seconds:.0f} s"
+        self.show_share(done / of, words, words)
+
+
+def name_and_bar() -> tuple[ProgressColumn, ...]:
+    """The first columns of all bars."""
+    name = TextColumn("{task.description}", style="bold", markup=False)
+    return name, BarColumn(bar_width=28, complete_style="cyan", finished_style="green")
 
 
 def _left(seconds: float, done: float | None) -> str:

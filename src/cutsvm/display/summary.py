@@ -8,8 +8,6 @@ from typing import Any
 # From this gap on the lower bound is below half a percent of the objective, and says next to nothing.
 _UNINFORMATIVE_GAP = 0.995
 
-__all__ = ["describe_gap", "iteration_unit", "requested_tol", "seconds_before_resume", "total_passes"]
-
 
 def describe_gap(gap: float) -> str | None:
     """The relative gap g in words, as the excess g / (1 - g) over the optimum; None if it is uninformative."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from cutsvm._utils.errors import DataError
 
-__all__ = ["ColumnIndices", "ColumnSpec"]
-
 # Names of the column of labels that are looked for if the user names none.
 _LABELS = ("label", "y", "target", "class")
 _SHOWN = 8

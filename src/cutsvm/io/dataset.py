@@ -14,8 +14,6 @@ from cutsvm._utils.types import Array
 from cutsvm._utils.validation import scale_spread
 from cutsvm.io.store.store import Store
 
-__all__ = ["Dataset", "StoredDataset"]
-
 
 @dataclass(frozen=True, eq=False)
 class Dataset:

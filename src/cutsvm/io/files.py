@@ -15,8 +15,6 @@ from typing import Any, NoReturn
 
 from cutsvm._utils.errors import DataError
 
-__all__ = ["SourceFile", "Version", "parse_json", "sync", "temp_path", "write_atomically"]
-
 _MAX_DEPTH = 32  # levels of lists and objects in JSON; files of cutsvm have five
 
 

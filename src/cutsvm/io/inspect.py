@@ -15,8 +15,6 @@ from cutsvm._utils.validation import spread_of_sizes
 from cutsvm.io.formats.svmlight import Paths, RawSamples, ZeroBased, load
 from cutsvm.io.settings import read_settings
 
-__all__ = ["FileReport", "inspect_file"]
-
 _MAX_BAD_LINES = 20
 _MAX_CLASSES = 20
 _SCALE_LIMIT = 1e4  # ratio of column sizes from which scaling the features pays

@@ -26,8 +26,6 @@ from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import INT32_MAX, Batch, Source, checked, is_sparse, too_wide, value_type
 from cutsvm.io.store.store import Store
 
-__all__ = ["FORMATS", "as_source", "file_source", "format_of", "open_data_set", "open_dataset"]
-
 # Formats by the suffix of the file; files with other suffixes are read as svmlight text.
 _SUFFIXES = {f".{kind}": kind for kind in ("npy", "npz", "csv", "parquet", "arrow")}
 _SUFFIXES |= {".tsv": "csv", ".feather": "arrow"}

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-__all__ = ["ReadSettings", "read_settings", "use_read_settings"]
-
 
 @dataclass(frozen=True)
 class ReadSettings:

@@ -10,22 +10,20 @@ import numpy as np
 from cutsvm._utils.timing import PHASES
 from cutsvm._utils.types import Vector
 from cutsvm._utils.validation import one_of
-from cutsvm.display.plotting.grid import plot_grid
-from cutsvm.display.plotting.models import MarginDisplay, WeightsDisplay
-from cutsvm.display.plotting.style import ABOVE, BELOW, BETWEEN, INK, SERIES, line_style, new_axes, style_axes
+from cutsvm.display.plotting.style import (
+    ABOVE,
+    BELOW,
+    BETWEEN,
+    INK,
+    SERIES,
+    line_style,
+    new_axes,
+    style_axes,
+    style_gaps,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = [
-    "ConvergenceDisplay",
-    "MarginDisplay",
-    "PathDisplay",
-    "WeightsDisplay",
-    "plot_convergence",
-    "plot_grid",
-    "plot_time_breakdown",
-]
 
 History = Sequence[Mapping[str, Any]]
 
@@ -62,7 +60,8 @@ def plot_convergence(history: Any, ax: Any = None, *, against: Against = "second
     """
     one_of("against", against, ("seconds", "passes"))
     models = _histories(history)
-    axes = _axes(ax)
+    ax = new_axes(7.2, 5.6, 2, height_ratios=(3, 2)) if ax is None else ax
+    axes = tuple(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
     problems = {name: _by_label(records) for name, records in models.items()}
     if len(models) == 1:
         only = next(iter(problems.values()))
@@ -75,7 +74,7 @@ def plot_convergence(history: Any, ax: Any = None, *, against: Against = "second
         axes[0].tick_params(labelbottom=False)
     axes[-1].set_xlabel("seconds" if against == "seconds" else "passes over the data")
     for each in axes:
-        _style_axes(each)
+        style_axes(each, from_zero=True)
     return axes
 
 
@@ -169,11 +168,7 @@ class PathDisplay:
         panels = [self._draw_norms, self._draw_gaps]
         if self.scores is not None:
             panels.insert(0, self._draw_scores)
-        if ax is None:
-            import matplotlib.pyplot as plt
-
-            size = (7.2, 1.2 + 1.8 * len(panels))
-            _, ax = plt.subplots(len(panels), 1, sharex=True, figsize=size, layout="constrained", dpi=150)
+        ax = new_axes(7.2, 1.2 + 1.8 * len(panels), len(panels)) if ax is None else ax
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
         if len(axes) != len(panels):
             raise ValueError(f"ax: {len(panels)} axes expected, got {len(axes)}")
@@ -205,11 +200,7 @@ class PathDisplay:
 
     def _draw_gaps(self, ax: Axes) -> None:
         ax.plot(self.Cs, np.where(self.gaps > 0.0, self.gaps, np.nan), color=INK, **line_style(self.Cs))
-        ax.axhline(self.tol, color=INK, linewidth=1, linestyle=(0, (2, 3)))
-        style: dict[str, Any] = {"color": INK, "fontsize": 9, "textcoords": "offset points"}
-        ax.annotate("tol", (0, self.tol), (6, 4), xycoords=("axes fraction", "data"), **style)
-        ax.set_yscale("log")
-        ax.set_ylabel("relative gap")
+        style_gaps(ax, self.tol)
 
 
 def _histories(what: Any) -> dict[str, History]:
@@ -243,16 +234,6 @@ def _names(models: Sequence[Any]) -> list[str]:
     solvers = [str(getattr(model, "solver", "")) for model in models]
     distinct = len(set(solvers)) == len(solvers)
     return solvers if distinct else [f"model {k}" for k in range(1, len(models) + 1)]
-
-
-def _axes(ax: Any) -> tuple[Axes, ...]:
-    """The given axes, or a new pair above each other."""
-    if ax is not None:
-        return tuple(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
-    import matplotlib.pyplot as plt
-
-    _, pair = plt.subplots(2, 1, sharex=True, figsize=(7.2, 5.6), height_ratios=(3, 2), layout="constrained", dpi=150)
-    return tuple(pair)
 
 
 def _by_label(history: History) -> dict[str, list[Mapping[str, Any]]]:
@@ -319,13 +300,8 @@ def _draw_gaps(ax: Axes, models: Mapping[str, Mapping[str, History]], against: A
             shown = np.where(gap > 0, gap, np.nan)
             style: dict[str, Any] = {**colours, "alpha": float(shade), **line_style(gap)}
             ax.plot(_column(records, against), shown, label=label, **style)
-    ax.set_yscale("log")
-    ax.set_ylabel("relative gap")
     last = next(iter(next(iter(models.values())).values()))[-1]
-    if last.get("tol"):
-        ax.axhline(float(last["tol"]), color=INK, linewidth=1, linestyle=(0, (2, 3)))
-        style = {"color": INK, "fontsize": 9, "textcoords": "offset points"}
-        ax.annotate("tol", (0, float(last["tol"])), (6, 4), xycoords=("axes fraction", "data"), **style)
+    style_gaps(ax, last.get("tol"))
 
 
 def _spent(history: History) -> Vector:
@@ -351,7 +327,7 @@ def _draw_layers(ax: Axes, spent: Vector) -> None:
     ax.locator_params(axis="x", integer=True)
     ax.set_xlabel("iteration")
     ax.set_ylabel("seconds so far")
-    _style_axes(ax)
+    style_axes(ax, from_zero=True)
     ax.set_xlim(0.0, max(1, spent.shape[1] - 1))
     ax.set_ylim(bottom=0.0)
 
@@ -372,15 +348,8 @@ def _draw_bars(ax: Axes, models: Mapping[str, Vector]) -> None:
     ax.set_yticks(places, list(models))
     ax.invert_yaxis()
     ax.set_xlabel("seconds")
-    _style_axes(ax, lines="x")
+    style_axes(ax, lines="x", from_zero=True)
     ax.tick_params(axis="y", length=0)
     ax.set_xlim(0.0, 1.12 * float(left.max()) or 1.0)
     handles, names = ax.get_legend_handles_labels()
     ax.legend(handles, names, frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
-
-
-def _style_axes(ax: Axes, lines: Literal["x", "y"] = "y") -> None:
-    """Style axes that begin at 0."""
-    style_axes(ax, lines)
-    ax.set_xlim(left=0.0)
-    ax.margins(x=0.02)

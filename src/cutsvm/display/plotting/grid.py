@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cutsvm.display.plotting.style import ABOVE, new_axes
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["format_value", "plot_grid"]
-
-_CHOSEN = "#D55E00"  # vermillion
 
 
 def plot_grid(result: Any, ax: Axes | None = None) -> Axes:
@@ -37,10 +35,7 @@ def plot_grid(result: Any, ax: Axes | None = None) -> Axes:
     for params, score in zip(result.params, result.scores.mean(axis=0), strict=True):
         place = positions[0][format_value(params[down])], positions[1][format_value(params[across])]
         values[place] = max(values[place], 100.0 * score)
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained", dpi=150)
+    ax = new_axes(6.4, 4.8) if ax is None else ax
     # Accuracies far below the best share one colour.
     image = ax.imshow(
         values, origin="lower", aspect="auto", cmap="cividis", vmin=max(values.min(), values.max() - 20.0)
@@ -54,8 +49,9 @@ def plot_grid(result: Any, ax: Axes | None = None) -> Axes:
         place = positions[0][format_value(params[down])], positions[1][format_value(params[across])]
         chosen[place] = chosen.get(place, 0) + 1
     for (row, column), times in chosen.items():
-        ax.plot(*_frame(column, row), color=_CHOSEN, linewidth=2.0)
-        ax.text(column + 0.42, row + 0.4, f"{times}x", ha="right", va="top", size=6, color=_CHOSEN)
+        left, right, low, high = column - 0.5, column + 0.5, row - 0.5, row + 0.5
+        ax.plot([left, right, right, left, left], [low, low, high, high, low], color=ABOVE, linewidth=2.0)
+        ax.text(column + 0.42, row + 0.4, f"{times}x", ha="right", va="top", size=6, color=ABOVE)
     ax.set_xticks(range(values.shape[1]), ticks[1], rotation=45, ha="right")
     ax.set_yticks(range(values.shape[0]), ticks[0])
     ax.set_xlabel(across)
@@ -63,11 +59,6 @@ def plot_grid(result: Any, ax: Axes | None = None) -> Axes:
     ax.set_title(f"accuracy in the inner folds, %; framed: chosen, {100.0 * result.mean:.2f} % outside", size=9)
     ax.figure.colorbar(image, ax=ax, label="accuracy, %", extend="min")
     return ax
-
-
-def _frame(x: float, y: float) -> tuple[list[float], list[float]]:
-    """The outline of a cell."""
-    return [x - 0.5, x + 0.5, x + 0.5, x - 0.5, x - 0.5], [y - 0.5, y - 0.5, y + 0.5, y + 0.5, y - 0.5]
 
 
 def format_value(value: Any) -> str:

@@ -15,8 +15,6 @@ from cutsvm.display.plotting.style import ABOVE, BELOW, INK, SERIES, label_text,
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MarginDisplay", "WeightsDisplay", "margins", "output_names", "scores_of"]
-
 _N_PAIRS = 20_000  # a random sample of the pairs of rows
 _N_BINS = 60
 _MAX_LEGEND = 12  # groups

@@ -17,8 +17,6 @@ from cutsvm.io.models.model_format import ModelFileError
 from cutsvm.io.models.tasks import Task, task_of
 from cutsvm.io.open import open_data_set
 
-__all__ = ["Origin", "ReportContext", "build_context"]
-
 
 @dataclass(frozen=True)
 class Origin:

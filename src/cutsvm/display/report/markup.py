@@ -7,8 +7,6 @@ from html import escape
 
 from cutsvm._utils.text import printable
 
-__all__ = ["Markup", "join", "table", "tag", "text"]
-
 
 class Markup(str):
     """Text that is HTML already."""

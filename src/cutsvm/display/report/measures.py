@@ -10,8 +10,6 @@ from cutsvm._utils.types import Array, Ints
 from cutsvm.display.report.context import ReportContext
 from cutsvm.problem.pair_accuracy import pair_accuracy
 
-__all__ = ["Confusion", "Measured", "measure"]
-
 
 @dataclass(frozen=True, eq=False)
 class Confusion:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Picture", "pictures", "pictures_of_fit", "pictures_of_model", "weights_picture"]
-
 _WIDTH = 4.8  # inches: text is then as large as that of the page on a phone
 MAX_FEATURES = 15
 

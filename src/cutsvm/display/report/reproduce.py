@@ -13,8 +13,6 @@ import numpy as np
 
 from cutsvm.display.report.context import ReportContext
 
-__all__ = ["MONITORING", "call", "parameters", "plain", "versions"]
-
 # Parameters that change neither the model nor its certificate.
 MONITORING = ("callbacks", "verbose")
 

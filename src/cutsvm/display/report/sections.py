@@ -15,8 +15,6 @@ from cutsvm.display.report.measures import Confusion, Measured, measure
 from cutsvm.display.report.pictures import MAX_FEATURES, pictures, pictures_of_fit, pictures_of_model, weights_picture
 from cutsvm.display.summary import describe_gap, iteration_unit, requested_tol, seconds_before_resume, total_passes
 
-__all__ = ["certificate", "sections"]
-
 _MAX_CLASSES = 16  # of a confusion matrix; of more classes the most frequent errors are listed
 
 

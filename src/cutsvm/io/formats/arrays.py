@@ -11,8 +11,6 @@ from cutsvm._utils.errors import DataError
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch, Source, as_csr, is_sparse
 
-__all__ = ["ArraySource", "BlockSource"]
-
 
 class ArraySource(Source):
     """A dense or sparse matrix or a data frame, and one label (weight, query) per row."""

@@ -25,8 +25,6 @@ from cutsvm.io.files import SourceFile
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch, Source
 
-__all__ = ["NpySource", "NpzSource"]
-
 # What reading an archive raises if it is damaged, truncated, encrypted, or compressed in an unknown way.
 _DECODING_ERRORS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error)
 _ZIP_ERRORS = (*_DECODING_ERRORS, EOFError, ValueError, OSError, OverflowError, RuntimeError)

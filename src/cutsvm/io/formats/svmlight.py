@@ -23,8 +23,6 @@ from cutsvm.io.dataset import Dataset
 from cutsvm.io.formats.text import text_blocks
 from cutsvm.io.settings import read_settings
 
-__all__ = ["RawSamples", "load", "read_svmlight"]
-
 Path = str | os.PathLike[str]
 Paths = Path | Iterable[Path]
 ZeroBased = bool | Literal["auto"]

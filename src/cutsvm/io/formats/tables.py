@@ -18,8 +18,6 @@ from cutsvm.io.files import SourceFile
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch, Source
 
-__all__ = ["TableSource"]
-
 _MAX_HEAD = 1 << 20  # bytes of the first line of a CSV file
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _BAD_VALUE = re.compile(

@@ -18,8 +18,6 @@ from cutsvm._utils.errors import DataError
 from cutsvm.io.files import Version
 from cutsvm.io.settings import read_settings
 
-__all__ = ["text_blocks"]
-
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 

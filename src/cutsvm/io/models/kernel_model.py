@@ -25,8 +25,6 @@ from cutsvm.io.store.batches import is_sparse
 if TYPE_CHECKING:
     from cutsvm.io.models.tasks import Task
 
-__all__ = ["pack", "restore"]
-
 _KERNELS = ("rbf", "poly", "linear")
 _CSR = ("support_data", "support_indices", "support_indptr")
 _MAX_FEATURES = 1 << 62

@@ -27,8 +27,6 @@ import numpy.typing as npt
 
 from cutsvm.io.models.model_format import ModelFileError
 
-__all__ = ["HEADER_WORDS", "LinearWeights", "check_writable", "read_text", "text_pieces"]
-
 HEADER_WORDS = (b"solver_type", b"nr_class", b"label", b"nr_feature", b"bias")
 _CRAMMER_SINGER = "MCSVM_CS"
 _CLASSIFIERS = {_CRAMMER_SINGER, "L1R_LR", "L2R_LR", "L2R_LR_DUAL", "L1R_L2LOSS_SVC", "L2R_L2LOSS_SVC"}

@@ -18,8 +18,6 @@ from cutsvm.io.models.model_format import Expect, ModelFileError
 if TYPE_CHECKING:
     from cutsvm.io.models.tasks import Task
 
-__all__ = ["checked_weights", "pack", "restore", "set_weights"]
-
 
 def checked_weights(estimator: Any) -> LinearWeights:
     """The weights of a fitted estimator as float64; `ModelFileError` if there are none or they are not finite."""

@@ -18,8 +18,6 @@ from cutsvm.io.models.model_format import MAGIC, Expect, ModelFileError, pack, p
 from cutsvm.io.models.model_header import as_json, pack_classes, pack_params, restore_estimator, unpack_classes
 from cutsvm.io.models.tasks import TASKS, Task, task_of
 
-__all__ = ["ModelFileError", "SavedModel", "is_model_file", "load_model", "save_model"]
-
 _RESULTS = ("objective", "lower_bound", "gap", "n_iter")
 _COUNTS = ("n_pairs", "n_queries", "n_skipped_queries")  # of models of pairs
 

@@ -24,8 +24,6 @@ import numpy as np
 from cutsvm._utils.types import Array
 from cutsvm.io.files import parse_json
 
-__all__ = ["MAGIC", "Expect", "ModelFileError", "pack", "package_version", "read_bytes", "unpack"]
-
 MAGIC = b"cutsvm-model"
 VERSION = 1  # of either kind
 _FIRST_LINE = re.compile(rb"cutsvm-[a-z]+ 1 header=(\d{1,18}) total=(\d{1,18}) sha256=([0-9a-f]{64})")

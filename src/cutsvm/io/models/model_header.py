@@ -16,8 +16,6 @@ from cutsvm.io.models.model_format import Expect, ModelFileError
 if TYPE_CHECKING:
     from cutsvm.io.models.tasks import Task
 
-__all__ = ["as_json", "pack_classes", "pack_params", "restore_estimator", "unpack_classes"]
-
 _CLASS_KINDS = "biufU"
 # An array of texts is as wide as its longest one: a short file could state a very large array.
 _MAX_TEXT = 1 << 26

@@ -6,41 +6,15 @@ that `--task` and model files use.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from cutsvm._utils.types import Array
 from cutsvm.io.models.model_format import ModelFileError
-
-if TYPE_CHECKING:
-    from cutsvm.io.dataset import Dataset
-
-__all__ = ["TASKS", "Evaluation", "Measure", "Task", "load", "task_of"]
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """A measure as text, None if the data do not determine it, as fields of `--json`, and warnings about the data."""
-
-    text: str | None
-    fields: dict[str, Any] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-
-
-class Measure(Protocol):
-    """How the predictions of a task are evaluated."""
-
-    uses_labels: bool  # evaluates predicted labels, not scores
-
-    def evaluate(self, estimator: Any, data: Dataset, predicted: Array | None = None) -> Evaluation:
-        """The measure on labelled data; predicted: the labels that the estimator predicts, if they are known."""
-
-    def cross_validated(self, folds: Sequence[Evaluation], predicted: Array, y: Array) -> Evaluation:
-        """The measure of all folds: predicted[i] is the label of row i by the model that was not trained on it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +23,7 @@ class Task:
 
     name: str
     estimator: str
-    measured_by: str  # a `Measure`
+    measured_by: str  # a `Measure` of `cutsvm.cli.measures`
     description: str  # of the model, in reports
     # Labels, rows and weights
     label_noun: str = "classes"
@@ -85,9 +59,8 @@ class Task:
         return self.estimator.partition(":")[2]
 
     @property
-    def measure(self) -> Measure:
-        measure: Measure = load(self.measured_by)()
-        return measure
+    def measure(self) -> Any:
+        return load(self.measured_by)()
 
     def make_estimator(self, *args: Any, **params: Any) -> Any:
         return load(self.estimator)(*args, **params)

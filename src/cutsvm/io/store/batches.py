@@ -16,8 +16,6 @@ from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
 from cutsvm._utils.validation import check_sparse, csr_is_sorted, non_finite_places
 
-__all__ = ["Batch", "Codes", "Source", "as_csr", "checked", "checked_queries", "is_sparse", "too_wide", "value_type"]
-
 INT32_MAX = 2**31 - 1
 
 

@@ -31,8 +31,6 @@ from cutsvm.io.store.manifest import NAME, is_store, is_store_entry, read_manife
 from cutsvm.io.store.store import Store
 from cutsvm.io.store.writer import BLOCK_BYTES, StoreWriter
 
-__all__ = ["Progress", "as_store", "convert"]
-
 # Called after each batch with the rows so far, the bytes written, and the share done (None: unknown).
 Progress = Callable[[int, int, float | None], object]
 

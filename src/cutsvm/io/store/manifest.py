@@ -28,8 +28,6 @@ import numpy as np
 from cutsvm._utils.errors import DataError
 from cutsvm.io.files import parse_json
 
-__all__ = ["ALIGN", "NAME", "Block", "Manifest", "Part", "is_store", "is_store_entry", "read_manifest"]
-
 NAME = "manifest.json"
 FORMAT, VERSION = "cutsvm-store", 1
 ALIGN = 64

@@ -22,8 +22,6 @@ from cutsvm._utils.validation import csr_is_sorted, distinct, non_finite_places
 from cutsvm.io.files import parse_json
 from cutsvm.io.store.manifest import read_manifest
 
-__all__ = ["Store"]
-
 _Signature = tuple[int, int, int, int]  # of a file: its inode, size, and times of change
 _SQUARES_RTOL = 1e-9  # other instruction sets add in another order
 _CHUNK = 1 << 17  # numbers that are checked at a time

@@ -22,8 +22,6 @@ from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import INT32_MAX, Batch, Codes, Source, checked, is_sparse, too_wide, value_type
 from cutsvm.io.store.manifest import ALIGN, Block, Manifest, Part
 
-__all__ = ["BLOCK_BYTES", "StoreWriter"]
-
 BLOCK_BYTES = 32 << 20
 STRIP = 4096  # rows that the kernels process at a time: blocks are multiples of it
 _WIDE = 4  # a strip of more than this number of blocks is split
