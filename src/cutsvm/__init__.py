@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from cutsvm.driver.records import Record, Status
     from cutsvm.estimators.kernel import KernelSVC
     from cutsvm.estimators.linear import LinearSVC
-    from cutsvm.estimators.linear_cv import LinearSVCCV
     from cutsvm.estimators.model_selection import NestedResult, nested_cross_validate
     from cutsvm.estimators.ordinal import OrdinalSVC, ROCAreaSVC
     from cutsvm.estimators.path import linear_path, ranking_path
+    from cutsvm.estimators.path_cv import LinearSVCCV, RankingSVMCV
     from cutsvm.estimators.ranking import RankingSVM
-    from cutsvm.estimators.ranking_cv import RankingSVMCV
     from cutsvm.io.dataset import Dataset
     from cutsvm.io.models.model_file import load_model, save_model
     from cutsvm.io.open import open_dataset
@@ -60,12 +59,12 @@ _HOMES = {
     "Dataset": "cutsvm.io.dataset",
     "KernelSVC": "cutsvm.estimators.kernel",
     "LinearSVC": "cutsvm.estimators.linear",
-    "LinearSVCCV": "cutsvm.estimators.linear_cv",
+    "LinearSVCCV": "cutsvm.estimators.path_cv",
     "NestedResult": "cutsvm.estimators.model_selection",
     "OrdinalSVC": "cutsvm.estimators.ordinal",
     "ROCAreaSVC": "cutsvm.estimators.ordinal",
     "RankingSVM": "cutsvm.estimators.ranking",
-    "RankingSVMCV": "cutsvm.estimators.ranking_cv",
+    "RankingSVMCV": "cutsvm.estimators.path_cv",
     "Record": "cutsvm.driver.records",
     "Status": "cutsvm.driver.records",
     "convert": "cutsvm.io.store.convert",

@@ -10,11 +10,10 @@ import sklearn
 import cutsvm.display.report
 import cutsvm.estimators.kernel
 import cutsvm.estimators.linear
-import cutsvm.estimators.linear_cv
 import cutsvm.estimators.ordinal
 import cutsvm.estimators.path
+import cutsvm.estimators.path_cv
 import cutsvm.estimators.ranking
-import cutsvm.estimators.ranking_cv
 from tests.support import ROOT
 
 
@@ -35,11 +34,10 @@ def test_example(example, tmp_path, monkeypatch):
     [
         cutsvm.estimators.kernel,
         cutsvm.estimators.linear,
-        cutsvm.estimators.linear_cv,
         cutsvm.estimators.path,
         cutsvm.estimators.ordinal,
         cutsvm.estimators.ranking,
-        cutsvm.estimators.ranking_cv,
+        cutsvm.estimators.path_cv,
         cutsvm.display.report,
     ],
     ids=lambda module: module.__name__,

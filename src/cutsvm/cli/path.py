@@ -17,7 +17,7 @@ from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_
 from cutsvm.cli.tasks import build_estimator, class_weight, validate_options
 from cutsvm.cli.train import check_format, check_model_output, describe_data, write_model
 from cutsvm.display.summary import total_passes
-from cutsvm.estimators._path_cv import Chooser
+from cutsvm.estimators.path_cv import Chooser
 from cutsvm.io.dataset import Dataset
 from cutsvm.io.models.tasks import load
 

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn import svm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -210,3 +211,16 @@ class CertifiedClassifier(ClassifierMixin, Certified):  # type: ignore[misc]
         chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[chosen]
         return labels
+
+    def _as_linear_svc(self, params: Sequence[str] = ()) -> svm.LinearSVC:
+        """A fitted `sklearn.svm.LinearSVC` with these weights, and the values of some parameters."""
+        check_is_fitted(self, "coef_")
+        twin = svm.LinearSVC(loss="hinge", dual=True, **{name: getattr(self, name) for name in params})
+        twin.coef_ = np.array(self.coef_, dtype=np.float64)
+        twin.intercept_ = np.array(self.intercept_, dtype=np.float64)
+        twin.classes_ = self.classes_.copy()
+        twin.n_features_in_ = twin.coef_.shape[1]
+        twin.n_iter_ = int(getattr(self, "n_iter_", None) or 1)  # a model from a file may not have it
+        if hasattr(self, "feature_names_in_"):
+            twin.feature_names_in_ = self.feature_names_in_.copy()
+        return twin

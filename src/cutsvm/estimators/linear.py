@@ -18,7 +18,6 @@ from cutsvm.driver.records import Record, Result, Stop
 from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData, ingest
-from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.io.store.store import Store
 from cutsvm.problem.losses import CrammerSinger, Hinge
 from cutsvm.problem.multiclass import MulticlassOracle
@@ -252,5 +251,9 @@ class LinearSVC(CertifiedClassifier):
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
 
     def to_sklearn(self) -> Any:
-        """A fitted `sklearn.svm.LinearSVC` that predicts the same, for tools that know scikit-learn's classes only."""
-        return as_linear_svc(self, same_problem=True)
+        """A fitted `sklearn.svm.LinearSVC` that predicts the same, for tools that know scikit-learn's classes only.
+
+        A new fit of it minimises the same objective, with a regularised intercept.
+        """
+        # tol and max_iter belong to another algorithm.
+        return self._as_linear_svc(("C", "class_weight", "fit_intercept", "multi_class"))

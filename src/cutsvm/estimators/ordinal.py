@@ -13,7 +13,6 @@ from cutsvm._utils.types import Array, Vector
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
-from cutsvm.estimators._to_sklearn import as_linear_svc
 from cutsvm.estimators.ranking import PairwiseSVM
 from cutsvm.problem.pair_accuracy import pair_accuracy
 from cutsvm.solvers.protocol import Solver
@@ -80,7 +79,7 @@ class ROCAreaSVC(CertifiedClassifier, PairwiseSVM):
 
     def to_sklearn(self) -> Any:
         """A fitted `sklearn.svm.LinearSVC` that predicts the same; its parameters are its defaults."""
-        return as_linear_svc(self, same_problem=False)
+        return self._as_linear_svc()
 
 
 @dataclass(eq=False, repr=False)

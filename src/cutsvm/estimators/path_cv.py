@@ -1,7 +1,7 @@
-"""Cross-validation of a path over C: one path per fold, folds in parallel threads.
+"""LinearSVCCV and RankingSVMCV: C chosen by cross-validation, with one path over C per fold.
 
-The rows of a fold are copied from the checked X. One pass over the rows held out gives the scores of all C; the scorer
-gets models that have these scores cached.
+Folds are fitted in parallel threads, to copies of their rows of the checked X. One pass over the rows held out gives
+the scores of all C; the scorer gets models that have these scores cached.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import wait
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from threading import Event
 from time import perf_counter
@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer_names
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from cutsvm._utils import threads
 from cutsvm._utils.types import Ints, Vector
@@ -28,19 +29,13 @@ from cutsvm._utils.warn import warn
 from cutsvm.driver.records import Record, Status
 from cutsvm.estimators import path
 from cutsvm.estimators._base import Certified
-from cutsvm.estimators._ingest import TrainingData
+from cutsvm.estimators._ingest import TrainingData, ingest
+from cutsvm.estimators.linear import LinearSVC
+from cutsvm.estimators.ranking import RankingSVM
 from cutsvm.matrix import as_rows
 from cutsvm.solvers.protocol import Solver
 
 Model = TypeVar("Model", bound=Certified)
-
-
-class Fold(NamedTuple):
-    """Its number from 1, the rows to train on and the rows to score."""
-
-    number: int
-    train: Ints
-    test: Ints
 
 
 class Limits(NamedTuple):
@@ -171,7 +166,8 @@ class Chooser(Certified):
 
     def _template(self, kind: type[Model], limits: Limits) -> Model:
         """An estimator of class `kind` with the parameters of this one, within the limits."""
-        own = {name: value for name, value in self.get_params(deep=False).items() if name not in _OF_CHOOSERS}
+        params = self.get_params(deep=False)
+        own = {name: params[name] for name in kind().get_params(deep=False) if name != "C"}
         callbacks = [*(self.callbacks or ()), limits.stopped]
         own |= {"n_jobs": limits.threads, "max_time": limits.seconds, "callbacks": callbacks}
         template = kind(**own)
@@ -207,15 +203,14 @@ class Chooser(Certified):
         on_one_thread = data.on_threads(1)
         missing = np.full(len(Cs), np.nan)
 
-        def fit_fold(fold: Fold, limits: Limits) -> FoldResult:
+        def fit_fold(number: int, train: Ints, test: Ints, limits: Limits) -> FoldResult:
             template = self._template(kind, limits)
             models = path.copies(template, Cs)
             try:
-                template._fit_path(models, solver, on_one_thread.take(fold.train))
-                held_out = data.X[fold.test]
-                scores = score_all(models, held_out, limits.threads, lambda model, X: score(model, X, fold.test))
+                template._fit_path(models, solver, on_one_thread.take(train))
+                scores = score_all(models, data.X[test], limits.threads, lambda model, X: score(model, X, test))
             except ValueError as error:
-                raise ValueError(f"fold {fold.number}: {error}") from None
+                raise ValueError(f"fold {number}: {error}") from None
             return models, scores
 
         def fit_all(template: Any) -> FoldResult:
@@ -223,11 +218,13 @@ class Chooser(Certified):
             template._fit_path(models, solver, data.on_threads(threads.count(template.n_jobs, data.X.size)))
             return models, missing
 
-        numbered = [Fold(k, np.asarray(train), np.asarray(test)) for k, (train, test) in enumerate(splits, start=1)]
-        fits: list[Callable[[Limits], FoldResult]] = [partial(fit_fold, fold) for fold in numbered]
+        fits: list[Callable[[Limits], FoldResult]] = [
+            partial(fit_fold, number, np.asarray(train), np.asarray(test))
+            for number, (train, test) in enumerate(splits, start=1)
+        ]
+        together = Fits(len(fits), int(self.refit), n_jobs=self.n_jobs, size=data.X.size, seconds=self.max_time)
         if self.refit:
             fits.append(lambda limits: fit_all(self._template(kind, limits)))
-        together = Fits(len(numbered), int(self.refit), n_jobs=self.n_jobs, size=data.X.size, seconds=self.max_time)
         results = together.run(fits)
         refitted = results.pop() if self.refit else None
         self.Cs_: Vector = np.array(Cs)
@@ -257,4 +254,139 @@ class Chooser(Certified):
             warn(text, ConvergenceWarning)
 
 
-_OF_CHOOSERS = ("Cs", "cv", "scoring", "refit")
+@dataclass(eq=False, repr=False)
+class LinearSVCCV(Chooser, LinearSVC):
+    """`LinearSVC` with C chosen by cross-validation.
+
+    Every fold is one path over all C (`linear_path`), and so is the last fit, to all rows. Every fit has a certificate.
+
+    Parameters
+    ----------
+    Cs : int or rising sequence of numbers above 0, default=10
+        An int: this number of them, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6.
+    cv : int, splitter or iterable of (train, test), default=5
+        As in scikit-learn: an int is that many stratified folds.
+    scoring : str or callable, default=None
+        What to maximise, as in scikit-learn; None is the accuracy. It is given `sample_weight` if there is one.
+    refit : bool, default=True
+        Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
+    tol, solver, multi_class, fit_intercept, intercept, class_weight, max_iter, n_jobs, warm_start, callbacks, verbose
+        As in `LinearSVC`. `n_jobs` threads are for the folds first. "balanced" is computed for each fold.
+    max_time : float, default=None
+        Limit in seconds for all together. Fits that have not ended by then keep the best known solution, with its gap.
+    memory_limit, checkpoint : None
+        Folds have their rows in memory, and a checkpoint is of one fit.
+
+    Attributes
+    ----------
+    C_ : float
+        The C with the highest mean score; of equal ones the smallest.
+    Cs_ : ndarray of shape (n_Cs,)
+    scores_ : ndarray of shape (n_folds, n_Cs)
+        NaN for folds that had not begun when Ctrl-C came.
+    gaps_ : ndarray of shape (n_folds, n_Cs)
+        The relative gap that each fit is proven to have.
+    path_ : list of LinearSVC
+        The fits to all rows, one for each C; the one with C_ is what this estimator predicts with.
+    coef_, intercept_, classes_, objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
+        As in `LinearSVC`, of the fit to all rows with C_.
+
+    Examples
+    --------
+    >>> from cutsvm import LinearSVCCV
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVCCV(Cs=5).fit(X / X.max(axis=0), y)
+    >>> model.scores_.shape, bool(model.score(X / X.max(axis=0), y) > 0.95)
+    ((5, 5), True)
+    """
+
+    C: float = field(init=False)  # not a parameter: a property of Chooser
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> LinearSVCCV:
+        """Chooses C and fits the model to rows X with labels y, or to a data set: `fit("train.svm")`.
+
+        groups: for splitters that keep groups whole.
+        """
+        solver = self._check_params()
+        data = ingest(self, X, y, sample_weight)
+        scorer = check_scoring(self, scoring=self.scoring)
+        splits = check_cv(self.cv, data.y, classifier=True).split(data.X, data.y, groups)
+
+        def score(model: LinearSVC, held_out: Any, test: Ints) -> float:
+            if self.scoring in (None, "accuracy") and not data.weighted:  # without scikit-learn's checks at every C
+                return float(np.mean(model.predict(held_out) == data.y[test]))
+            weights = data.weights[test] if data.weighted else None
+            return float(scorer(model, held_out, data.y[test], **accepted(scorer, sample_weight=weights)))
+
+        self._choose(LinearSVC, solver, data, splits, path.grid(self.Cs, data.rows, data.weights), score)
+        return self
+
+
+@dataclass(eq=False, repr=False)
+class RankingSVMCV(Chooser, RankingSVM):
+    """`RankingSVM` with C chosen by cross-validation; a query is never split.
+
+    Parameters
+    ----------
+    Cs : int or rising sequence of numbers above 0, default=10
+        An int: this number of them, in equal ratios, where C (mean of |x|^2) goes from 1 to 1e6.
+    cv : int, splitter or iterable of (train, test), default=5
+        An int: that many folds of whole queries or, if there is one query only, of its rows. A splitter gets the
+        queries as `groups`.
+    scoring : str or callable, default=None
+        None is the share of pairs in order. A callable gets `qid` and `sample_weight` of the rows if it takes them.
+    refit : bool, default=True
+        Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
+    tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, memory_limit, checkpoint
+        As in `LinearSVCCV`.
+
+    Attributes
+    ----------
+    C_, Cs_, scores_, gaps_, path_
+        As in `LinearSVCCV`.
+    coef_, n_pairs_, n_queries_, n_skipped_queries_, objective_, lower_bound_, gap_, converged_, status_, ...
+        As in `RankingSVM`, of the fit to all rows with C_.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cutsvm import RankingSVMCV
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> y, qid = X @ [1.0, -2.0, 0.5], np.repeat(np.arange(6), 10)
+    >>> model = RankingSVMCV(Cs=[1.0, 10.0], cv=3).fit(X, y, qid=qid)
+    >>> model.scores_.shape, model.score(X, y, qid=qid) > 0.95
+    ((3, 2), True)
+    """
+
+    C: float = field(init=False)  # not a parameter: a property of Chooser
+
+    def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVMCV:
+        """Chooses C and fits the model to rows X with values y to be ordered by, within each query."""
+        solver = self._check_params()
+        data = ingest(self, X, y, sample_weight, qid=qid)
+        scorer = check_scoring(self, scoring=self.scoring)
+        splits = self._splits(data.X, data.y, data.query_codes)
+
+        def score(model: RankingSVM, held_out: Any, test: Ints) -> float:
+            weights = data.weights[test] if data.weighted else None
+            given = {"qid": data.query_codes[test], "sample_weight": weights}
+            if self.scoring is None:
+                return model.score(held_out, data.y[test], **given)
+            return float(scorer(model, held_out, data.y[test], **accepted(scorer, **given)))
+
+        Cs = path.grid(self.Cs, data.rows, data.weights / data.weights.sum())
+        self._choose(RankingSVM, solver, data, splits, Cs, score)
+        return self
+
+    def _splits(self, X: Any, y: Any, codes: Any) -> Iterable[tuple[Any, Any]]:
+        """Rows to train on and to score, queries whole."""
+        if not isinstance(self.cv, (int, np.integer)):
+            splits: Iterable[tuple[Any, Any]] = check_cv(self.cv, y).split(X, y, codes)
+            return splits
+        many = len(np.unique(codes))
+        if many == 1:
+            return KFold(self.cv, shuffle=True, random_state=0).split(X, y)  # type: ignore[no-any-return]
+        if many < self.cv:
+            raise ValueError(f"cv={self.cv}: there are only {many} queries, and they stay whole")
+        return GroupKFold(self.cv).split(X, y, codes)  # type: ignore[no-any-return]
