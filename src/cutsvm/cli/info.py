@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from cutsvm.display.summary import iteration_unit, requested_tol
 from cutsvm.io.models.model_file import SavedModel, load_model
 from cutsvm.io.models.tasks import TASKS
 from cutsvm.io.store.store import Store
-
-if TYPE_CHECKING:
-    from cutsvm.estimators.kernel import KernelSVC
 
 _MAX_CLASSES = 8  # whose support vectors are counted
 
@@ -194,7 +191,7 @@ def _intercept(facts: dict[str, Any]) -> str:
     return f"{first_values(_list(facts['intercepts']))} ({kind})"
 
 
-def machine_facts(estimator: KernelSVC) -> dict[str, Any]:
+def machine_facts(estimator: Any) -> dict[str, Any]:
     """Kernel parameters and support vectors of a fitted machine, as fields of `--json`."""
     used = {"rbf": ("gamma_",), "poly": ("gamma_", "degree", "coef0")}.get(estimator.kernel, ())
     sgd = ("average", "random_state") if estimator._trains_in_epochs else ()
@@ -202,7 +199,7 @@ def machine_facts(estimator: KernelSVC) -> dict[str, Any]:
     return {"kernel": estimator.kernel, **numbers, "n_support": estimator.n_support_}
 
 
-def machine_rows(estimator: KernelSVC) -> list[tuple[str, str]]:
+def machine_rows(estimator: Any) -> list[tuple[str, str]]:
     """The same as rows of two columns."""
     facts = machine_facts(estimator)
     words = [f"{name} {facts[name]:.6g}" for name in ("gamma", "degree", "coef0") if name in facts]

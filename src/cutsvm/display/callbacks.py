@@ -8,15 +8,13 @@ from __future__ import annotations
 import logging
 import math
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from rich.progress import Progress, ProgressColumn, TextColumn
 
 from cutsvm._utils.text import printable
 from cutsvm.display.progress import Bar, name_and_bar
-
-if TYPE_CHECKING:
-    from cutsvm.driver.records import Record
+from cutsvm.driver.records import Record
 
 _logger = logging.getLogger("cutsvm")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 # From this gap on the lower bound is below half a percent of the objective, and says next to nothing.
@@ -35,17 +36,20 @@ def iteration_unit(estimator: Any) -> str:
 
 def total_passes(estimator: Any) -> float:
     """Passes over the data, summed over the one-vs-rest problems."""
-    last: dict[str, float] = {}
-    for record in estimator.history_:
-        last[str(record.get("label", ""))] = record["passes"]
-    return sum(last.values())
+    return sum(float(records[-1]["passes"]) for records in by_label(estimator.history_).values())
 
 
 def seconds_before_resume(estimator: Any) -> float:
     """Seconds of the earlier runs whose checkpoint the fit resumed from."""
     if estimator.checkpoint is None:
         return 0.0
-    first: dict[str, dict[str, Any]] = {}
-    for record in estimator.history_:
-        first.setdefault(str(record.get("label", "")), record)
-    return float(sum(record["seconds"] for record in first.values() if record["iteration"] > 0))
+    first = [records[0] for records in by_label(estimator.history_).values()]
+    return float(sum(record["seconds"] for record in first if record["iteration"] > 0))
+
+
+def by_label(history: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """The records of each one-vs-rest problem, in their order."""
+    problems: dict[str, list[Mapping[str, Any]]] = {}
+    for record in history:
+        problems.setdefault(str(record.get("label", "")), []).append(record)
+    return problems

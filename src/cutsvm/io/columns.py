@@ -32,12 +32,11 @@ class ColumnSpec:
             label = found[0]
         weight = "sample_weight" if self.weight is None and "sample_weight" in names else self.weight
         qid = "qid" if self.qid is None and "qid" in names else self.qid
-        wanted = [None if column is None else _index_of(source, names, column) for column in (label, weight, qid)]
-        taken = [index for index in wanted if index is not None]
+        first = _index_of(source, names, label)
+        second, third = (None if column is None else _index_of(source, names, column) for column in (weight, qid))
+        taken = [index for index in (first, second, third) if index is not None]
         if len(set(taken)) < len(taken):
             raise DataError(f"{source}: label, weight and qid must be different columns")
-        first, second, third = wanted
-        assert first is not None
         return ColumnIndices(first, second, third, [index for index in range(len(names)) if index not in taken])
 
 

@@ -21,6 +21,7 @@ from cutsvm.display.plotting.style import (
     style_axes,
     style_gaps,
 )
+from cutsvm.display.summary import by_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +63,7 @@ def plot_convergence(history: Any, ax: Any = None, *, against: Against = "second
     models = _histories(history)
     ax = new_axes(7.2, 5.6, 2, height_ratios=(3, 2)) if ax is None else ax
     axes = tuple(np.atleast_1d(np.asarray(ax, dtype=object)).ravel())
-    problems = {name: _by_label(records) for name, records in models.items()}
+    problems = {name: by_label(records) for name, records in models.items()}
     if len(models) == 1:
         only = next(iter(problems.values()))
         _draw_bounds(axes[0], next(iter(only.values())), against)
@@ -236,14 +237,6 @@ def _names(models: Sequence[Any]) -> list[str]:
     return solvers if distinct else [f"model {k}" for k in range(1, len(models) + 1)]
 
 
-def _by_label(history: History) -> dict[str, list[Mapping[str, Any]]]:
-    """The records of each one-vs-rest problem, in their order."""
-    problems: dict[str, list[Mapping[str, Any]]] = {}
-    for record in history:
-        problems.setdefault(str(record.get("label", "")), []).append(record)
-    return problems
-
-
 def _column(records: History, name: str) -> Vector:
     return np.array([record[name] for record in records], dtype=np.float64)
 
@@ -308,7 +301,7 @@ def _spent(history: History) -> Vector:
     """Cumulative seconds: a row for each phase and one for the rest of the time, a column for each iteration."""
     before = np.zeros(len(PHASES) + 1)
     parts = []
-    for records in _by_label(history).values():
+    for records in by_label(history).values():
         named = np.array([[float(r.get(f"seconds_{phase}", 0.0)) for r in records] for phase in PHASES])
         other = np.maximum(0.0, _column(records, "seconds") - named.sum(axis=0))
         parts.append(before[:, None] + np.vstack([named, other]))

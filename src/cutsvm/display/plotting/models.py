@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cutsvm._utils import queries
-from cutsvm._utils.types import Array, Vector
+from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.display.plotting.style import ABOVE, BELOW, INK, SERIES, label_text, new_axes, style_axes
 
 if TYPE_CHECKING:
@@ -213,7 +213,8 @@ def margins(estimator: Any, scores: Vector, y: Array, qid: Any = None) -> Margin
         lines = [("" if k else "thresholds", float(at)) for k, at in enumerate(estimator.thresholds_)]
         return MarginDisplay(groups=groups, lines=lines, xlabel="score", ordered=True)
     lines = [("wrong", 0.0)]
-    if not hasattr(estimator, "n_pairs_") and (len(classes) == 2 or _joint(estimator)):
+    joint = getattr(estimator, "multi_class", "") == "crammer_singer"
+    if not hasattr(estimator, "n_pairs_") and (len(classes) == 2 or joint):
         lines.append(("margin", 1.0))
     if len(classes) == 2:
         signs = zip((-1, 1), classes, strict=True)
@@ -224,14 +225,16 @@ def margins(estimator: Any, scores: Vector, y: Array, qid: Any = None) -> Margin
     return MarginDisplay(groups={"": ahead}, lines=lines, xlabel=f"{words} of its class minus the best other")
 
 
-def _joint(estimator: Any) -> bool:
-    return bool(getattr(estimator, "multi_class", "") == "crammer_singer")
+def class_indices(labels: Array, classes: Array) -> Ints:
+    """The index of each label among the classes; arbitrary for unknown labels."""
+    order = np.argsort(classes, kind="stable")
+    at: Ints = order[np.searchsorted(classes, labels, sorter=order).clip(max=len(order) - 1)]
+    return at
 
 
 def _ahead(scores: Vector, y: Array, classes: Array) -> Vector:
     """Score of the row's class minus the best other score; rows of unknown classes are left out."""
-    order = np.argsort(classes, kind="stable")
-    at = order[np.searchsorted(classes, y, sorter=order).clip(max=len(order) - 1)]
+    at = class_indices(y, classes)
     known = classes[at] == y
     at, others = at[known], scores[known].copy()
     rows = np.arange(len(at))

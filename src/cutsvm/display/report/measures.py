@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cutsvm._utils.types import Array, Ints
+from cutsvm.display.plotting.models import class_indices
 from cutsvm.display.report.context import ReportContext
 from cutsvm.problem.pair_accuracy import pair_accuracy
 
@@ -48,8 +49,7 @@ def measure(context: ReportContext) -> Measured | None:
             return Measured(pairs=pair_accuracy(scores, y, context.qid))
         except ValueError:  # no pair
             return Measured()
-    order = np.argsort(classes, kind="stable")
-    codes = [_codes(labels, classes, order) for labels in (y, context.predicted())]
+    codes = [class_indices(labels, classes) for labels in (y, context.predicted())]
     known = classes[codes[0]] == y
     counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
     np.add.at(counts, (codes[0][known], codes[1][known]), 1)
@@ -62,9 +62,3 @@ def measure(context: ReportContext) -> Measured | None:
     if len(classes) == 2 and n_present == 2:
         return Measured(confusion, area=pair_accuracy(scores[known], codes[0][known]))
     return Measured(confusion)
-
-
-def _codes(labels: Array, classes: Array, order: Ints) -> Ints:
-    """The index of each label among the classes; arbitrary for unknown labels."""
-    at: Ints = order[np.searchsorted(classes, labels, sorter=order).clip(max=len(order) - 1)]
-    return at

@@ -19,7 +19,6 @@ from cutsvm.display.report.markup import Markup, tag, text
 from cutsvm.display.report.measures import Measured
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _WIDTH = 4.8  # inches: text is then as large as that of the page on a phone
@@ -72,7 +71,7 @@ def pictures_of_fit(context: ReportContext) -> list[Picture]:
     if history[-1]["passes"] > history[0]["passes"]:
         found.append(_convergence(history, "passes"))
     layers = "Cumulative seconds of each phase of the fit."
-    draw = lambda figure: plot_time_breakdown(history, _one(figure))  # noqa: E731
+    draw = lambda figure: plot_time_breakdown(history, figure.subplots())  # noqa: E731
     return [*found, Picture("time", 3.2, draw, "Time spent in each part of the fit", layers)]
 
 
@@ -90,7 +89,7 @@ def weights_picture(display: WeightsDisplay) -> Picture:
     """The largest weights."""
     words = "The largest weights. A feature with a wide range of values matters more than its weight says."
     height = 1.2 + 0.21 * max(4, len(display.names))
-    return Picture("weights", height, lambda figure: display.plot(_one(figure)), "Weights by feature", words)
+    return Picture("weights", height, lambda figure: display.plot(figure.subplots()), "Weights by feature", words)
 
 
 def _path(context: ReportContext) -> Picture:
@@ -131,7 +130,7 @@ def _margins(context: ReportContext) -> Picture:
     if caption is None:
         loss = ", below 1 it has a loss" if len(display.lines) > 1 else ""
         caption = f"The margin of each row: below 0 it is misclassified{loss}."
-    return Picture("margins", 3.2, lambda figure: display.plot(_one(figure)), "Distribution of margins", caption)
+    return Picture("margins", 3.2, lambda figure: display.plot(figure.subplots()), "Distribution of margins", caption)
 
 
 def _roc(context: ReportContext, area: float) -> Picture:
@@ -141,7 +140,7 @@ def _roc(context: ReportContext, area: float) -> Picture:
         assert context.classes is not None and context.y is not None and context.scores is not None
         known = np.isin(context.y, context.classes)
         positive = (context.y == context.classes[1])[known].astype(int)
-        ax = _one(figure)
+        ax = figure.subplots()
         RocCurveDisplay.from_predictions(positive, context.scores[known], ax=ax, name="model")
         ax.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=(0, (2, 3)), zorder=1)
         ax.set(xlabel="false positives, share of the negative rows", ylabel="true positives, share of the positive")
@@ -153,10 +152,6 @@ def _roc(context: ReportContext, area: float) -> Picture:
         "each class, that are in order; by chance it is one half."
     )
     return Picture("roc", 4.4, draw, f"ROC curve, area {area:.4f}", words)
-
-
-def _one(figure: Figure) -> Axes:
-    return figure.subplots()
 
 
 @contextmanager

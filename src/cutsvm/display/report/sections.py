@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,14 @@ from cutsvm.display.report.context import ReportContext
 from cutsvm.display.report.markup import Markup, join, table, tag
 from cutsvm.display.report.measures import Confusion, Measured, measure
 from cutsvm.display.report.pictures import MAX_FEATURES, pictures, pictures_of_fit, pictures_of_model, weights_picture
-from cutsvm.display.summary import describe_gap, iteration_unit, requested_tol, seconds_before_resume, total_passes
+from cutsvm.display.summary import (
+    by_label,
+    describe_gap,
+    iteration_unit,
+    requested_tol,
+    seconds_before_resume,
+    total_passes,
+)
 
 _MAX_CLASSES = 16  # of a confusion matrix; of more classes the most frequent errors are listed
 
@@ -110,13 +116,10 @@ def _data(context: ReportContext) -> list[tuple[str, object]]:
 def _labels(context: ReportContext) -> list[tuple[str, object]]:
     if context.classes is None:
         return []
-    counts: Callable[[Any], str] = lambda label: ""  # noqa: E731
-    if context.y is not None and len(context.classes) <= _MAX_CLASSES:
-        y = context.y
-        counts = lambda label: f" ({np.count_nonzero(y == label):,} rows)"  # noqa: E731
-    names = [f"{label}{counts(label)}" for label in context.classes[:_MAX_CLASSES].tolist()]
-    more = len(context.classes) - _MAX_CLASSES
-    return [(context.task.label_noun, ", ".join(names) + (f" and {more:,} more" if more > 0 else ""))]
+    names, more = context.classes[:_MAX_CLASSES].tolist(), len(context.classes) - _MAX_CLASSES
+    if context.y is not None and more <= 0:
+        names = [f"{label} ({np.count_nonzero(context.y == label):,} rows)" for label in names]
+    return [(context.task.label_noun, ", ".join(map(str, names)) + (f" and {more:,} more" if more > 0 else ""))]
 
 
 def _work(context: ReportContext) -> list[tuple[str, object]]:
@@ -132,8 +135,7 @@ def _work(context: ReportContext) -> list[tuple[str, object]]:
         rows.append(("passes over the data", f"{total_passes(estimator):g}"))
     seconds = context.origin.seconds
     if seconds is None:
-        last: dict[str, float] = {str(record.get("label", "")): record["seconds"] for record in history}
-        seconds = sum(last.values())
+        seconds = sum(records[-1]["seconds"] for records in by_label(history).values())
     before = seconds_before_resume(estimator)
     return [*rows, ("seconds", f"{seconds:.3g}" + (f", after {before:.3g} in earlier runs" if before else ""))]
 

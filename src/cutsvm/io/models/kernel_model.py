@@ -12,7 +12,7 @@ training rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -20,10 +20,8 @@ from scipy.sparse import csr_matrix
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array
 from cutsvm.io.models.model_format import Expect, ModelFileError
+from cutsvm.io.models.tasks import Task
 from cutsvm.io.store.batches import is_sparse
-
-if TYPE_CHECKING:
-    from cutsvm.io.models.tasks import Task
 
 _KERNELS = ("rbf", "poly", "linear")
 _CSR = ("support_data", "support_indices", "support_indptr")

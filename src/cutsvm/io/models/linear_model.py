@@ -7,16 +7,14 @@ arrays    coef (rows, features): one row, or with more than two classes of `--ta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cutsvm._utils.types import Array, Vector
 from cutsvm.io.models.liblinear import LinearWeights
 from cutsvm.io.models.model_format import Expect, ModelFileError
-
-if TYPE_CHECKING:
-    from cutsvm.io.models.tasks import Task
+from cutsvm.io.models.tasks import Task
 
 
 def checked_weights(estimator: Any) -> LinearWeights:

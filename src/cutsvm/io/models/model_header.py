@@ -6,15 +6,13 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cutsvm._utils.types import Array
 from cutsvm.io.models.model_format import Expect, ModelFileError
-
-if TYPE_CHECKING:
-    from cutsvm.io.models.tasks import Task
+from cutsvm.io.models.tasks import Task
 
 _CLASS_KINDS = "biufU"
 # An array of texts is as wide as its longest one: a short file could state a very large array.

@@ -121,14 +121,19 @@ def as_store(
 
 def _write(writer: StoreWriter, rows: Source, target: Path, folder: Path, progress: Progress | None) -> None:
     try:
-        with _disk_full_as_data_error(target, writer):
-            folder.mkdir()
-            for batch in rows:
-                writer.add(batch)
-                if progress is not None:
-                    progress(writer.rows, writer.written, rows.share)
-            manifest = writer.finish()
-            write_atomically(target / NAME, [manifest.to_json()])
+        folder.mkdir()
+        for batch in rows:
+            writer.add(batch)
+            if progress is not None:
+                progress(writer.rows, writer.written, rows.share)
+        write_atomically(target / NAME, [writer.finish().to_json()])
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        there = "; the old store is as it was" if (target / NAME).exists() else ""
+        raise DataError(
+            f"{target}: {error.strerror}: after {writer.rows:,} rows, {writer.written:,} bytes{there}"
+        ) from error
     finally:
         writer.close()
 
@@ -172,16 +177,3 @@ def _remove_leftovers(target: Path) -> None:
             shutil.rmtree(entry, ignore_errors=True)
         elif is_store_entry(entry.name) and entry.name != current:
             entry.unlink()
-
-
-@contextmanager
-def _disk_full_as_data_error(target: Path, writer: StoreWriter) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        there = "; the old store is as it was" if (target / NAME).exists() else ""
-        raise DataError(
-            f"{target}: {error.strerror}: after {writer.rows:,} rows, {writer.written:,} bytes{there}"
-        ) from error

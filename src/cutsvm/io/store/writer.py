@@ -309,9 +309,12 @@ class _Column:
     def write(self, source: str, row: int, values: Array) -> None:
         if values.dtype != self.dtype:
             raise DataError(f"{source}: from row {row} on {self.name} is {values.dtype}, before it was {self.dtype}")
+        self._size += self._append(values)
+
+    def _append(self, values: Array) -> int:
         data = np.ascontiguousarray(values, dtype=self.dtype).data.cast("B")
         self._crc = zlib.crc32(data, self._crc)
-        self._size += self.file.write(data)
+        return self.file.write(data)
 
     def change(self, function: Callable[[Array], Array]) -> None:
         """Replace the numbers so far by `function` of them, in pieces."""
@@ -319,10 +322,8 @@ class _Column:
         for start in range(0, self._size, size):
             self.file.seek(start)
             values = function(np.frombuffer(self.file.read(size), dtype=self.dtype))
-            data = np.ascontiguousarray(values, dtype=self.dtype).data.cast("B")
-            self._crc = zlib.crc32(data, self._crc)
             self.file.seek(start)
-            self.file.write(data)
+            self._append(values)
 
     def close(self) -> Part:
         self.file.close()
