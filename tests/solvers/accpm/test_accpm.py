@@ -138,9 +138,9 @@ def test_skipped_rows_do_not_change_the_oracle(intercept, both_sides, whiten, se
         assert sums[-1].loss == pytest.approx(loss, rel=1e-12, abs=1e-13 * scale)
         # The plane touches the loss at w and is below it elsewhere, and so are those of a part of the rows.
         for s in sums:
-            assert s.slope @ w + s.plane.offset == pytest.approx(s.loss, abs=1e-12 * scale)
+            assert s.slope @ w + s.offset == pytest.approx(s.loss, abs=1e-12 * scale)
             other = w + rng.normal(size=oracle.size)
-            assert s.slope @ other + s.plane.offset <= everything(X, a, other)[0] + 1e-11 * scale
+            assert s.slope @ other + s.offset <= everything(X, a, other)[0] + 1e-11 * scale
         assert all(earlier.loss <= later.loss + 1e-12 * scale for earlier, later in pairwise(sums))
 
 

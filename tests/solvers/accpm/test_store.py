@@ -71,7 +71,7 @@ def test_the_same_sums(both, intercept, whiten, runs):
             assert theirs.whole
             assert theirs.loss == pytest.approx(mine.loss, rel=1e-11)
             assert_allclose(theirs.slope, mine.slope, atol=1e-9 * N)
-            assert theirs.plane.offset == pytest.approx(mine.plane.offset, rel=1e-11)
+            assert theirs.offset == pytest.approx(mine.offset, rel=1e-11)
             worst = [max(w.slack for w in kept.worst(w) if w is not None) for kept in (memory, disk)]
             assert worst[0] == pytest.approx(worst[1], rel=1e-12)
         if dispatches < 2:

@@ -20,19 +20,19 @@ otherwise return the gradient of the goal at a point with z < R = 0, and so cut 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
 from cutsvm.problem.certificate import dual_bound
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.qp.problem import ReducedProblem
-from cutsvm.solvers.bucketing.buckets import Buckets, Sums
-from cutsvm.solvers.bucketing.parts import Worst
+from cutsvm.solvers.bucketing.buckets import Buckets
+from cutsvm.solvers.bucketing.parts import Plane, Worst
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,26 +44,30 @@ class Answer:
     risk: float | None
 
 
-class Inexact1:
-    """Algorithm 3, for (I1): every call reads all rows."""
+class CutOracle:
+    """Answers at points x; early: it stops reading where it can."""
 
     extra = 0  # coordinates beside (w, b)
 
     def __init__(self, buckets: Buckets, C: float, *, early: bool) -> None:
-        self.buckets, self.C = buckets, C
+        self.buckets, self.C, self.early = buckets, C, early
+
+    @abstractmethod
+    def __call__(self, x: Vector) -> Answer: ...
+
+
+class Inexact1(CutOracle):
+    """Algorithm 3, for (I1): every call reads all rows."""
 
     def __call__(self, x: Vector) -> Answer:
         sums = _last(self.buckets.sums(x))
         return Answer(_penalty_gradient(self.buckets.oracle, x) + self.C * sums.slope, sums.planes(), sums.loss)
 
 
-class Inexact2:
+class Inexact2(CutOracle):
     """Algorithm 4, for (I2)."""
 
     extra = 1
-
-    def __init__(self, buckets: Buckets, C: float, *, early: bool) -> None:
-        self.buckets, self.C, self.early = buckets, C, early
 
     def __call__(self, x: Vector) -> Answer:
         w, z = x[:-1], x[-1]
@@ -74,19 +78,15 @@ class Inexact2:
         return Answer(np.append(_penalty_gradient(self.buckets.oracle, w), self.C), sums.planes(), known)
 
 
-class Separating:
+class Separating(CutOracle):
     """Algorithm 2, for (E). Every row that was cut with is a shard of its own: the bundle is the SVM of those rows."""
 
-    extra = 0
     far = 4.0  # see `bound`
 
     def __init__(self, buckets: Buckets, C: float, *, early: bool) -> None:
-        self.buckets, self.C, self.early = buckets, C, early
+        super().__init__(buckets, C, early=early)
         self.shards: dict[int, int] = {}  # of the rows cut with, by their number
-        signed = buckets.loss.signed
-        weights = (np.abs(signed[part]) for part in validation.parts(len(signed)))
-        least = min(some.min(where=some > 0.0, initial=np.inf) for some in weights)
-        self.ratio = float(buckets.loss.total / least)
+        self.ratio = buckets.loss.total / buckets.loss.lightest
 
     def __call__(self, x: Vector) -> Answer:
         found = None
@@ -125,15 +125,10 @@ class Separating:
         return dual_bound(bundle.slopes, bundle.offsets, bundle.errors, bundle.shard, x, C, scale)
 
 
-CutOracle = Inexact1 | Inexact2 | Separating
-ORACLES: dict[str, type[CutOracle]] = {
-    "I1": Inexact1,
-    "I2": Inexact2,
-    "E": Separating,
-}
+ORACLES: dict[str, type[CutOracle]] = {"I1": Inexact1, "I2": Inexact2, "E": Separating}
 
 
-def _last(sums: Iterable[Sums], above: float = np.inf) -> Sums:
+def _last(sums: Iterable[Plane], above: float = np.inf) -> Plane:
     """The sums over all rows, or over the first of them whose loss is above a number."""
     for so_far in sums:
         if so_far.loss > above and not so_far.whole:

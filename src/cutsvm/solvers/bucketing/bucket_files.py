@@ -53,12 +53,9 @@ class BucketFiles(Buckets):
         numbers = np.linspace(0, self.matrix.n - 1, many).astype(np.int64)
         return numbers, self.matrix.take(numbers)
 
+    @timed("sift")
     def _filled(self, w: Vector) -> list[Part]:
         self.oracle.count_rows()
-        return self._written(w)
-
-    @timed("sift")
-    def _written(self, w: Vector) -> list[Part]:
         edges = self._edges(w)
         inside = int(np.searchsorted(edges, 0.0)) + 1 if self.both_sides else 0  # the number of buckets below 0
         filled = _Filled(edges, inside, np.zeros((2 * inside, self.matrix.d + 1)))

@@ -41,9 +41,7 @@ from cutsvm._utils.types import Vector
 from cutsvm.matrix.protocol import Rows, RowsInMemory
 from cutsvm.problem.losses import MarginLoss
 from cutsvm.problem.oracle import Oracle
-from cutsvm.problem.planes import Planes
-from cutsvm.problem.point import Point
-from cutsvm.solvers.bucketing.parts import Part, Plane, Worst, added, label_sums, no_plane
+from cutsvm.solvers.bucketing.parts import Part, Plane, Worst, label_sums, no_plane
 from cutsvm.solvers.bucketing.score_bounds import Plain, Whitened
 
 
@@ -64,26 +62,6 @@ class BucketSettings:
     piece_bytes: int = 4 << 20
     pending_bytes: int = 32 << 20
     sample_rows: int = 10_000
-
-
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """Of the rows so far: the loss, and a plane under it that touches it at w; `whole`: those were all rows."""
-
-    plane: Plane
-    whole: bool
-
-    @property
-    def loss(self) -> float:
-        return self.plane.loss
-
-    @property
-    def slope(self) -> Vector:
-        return self.plane.slope
-
-    def planes(self) -> Planes:
-        slope, offset, _, error = self.plane
-        return Planes(slope[None], np.array([offset]), error[None])
 
 
 class Buckets:
@@ -147,12 +125,9 @@ class Buckets:
         self.place, self.read, self.spared = w.copy(), 0, 0
         tally("rows_written", self.matrix.n)
 
-    def _filled(self, w: Vector) -> list[Part]:
-        return self._sorted(self.oracle.score(w))
-
     @timed("sift")
-    def _sorted(self, point: Point) -> list[Part]:
-        v = distances(self.loss.signed, point.scores, self.moves.lengths)
+    def _filled(self, w: Vector) -> list[Part]:
+        v = distances(self.loss.signed, self.oracle.score(w).scores, self.moves.lengths)
         order = np.argsort(v, kind="stable")
         inside = int(np.searchsorted(v[order], 0.0))
         parts = []
@@ -189,17 +164,17 @@ class Buckets:
             yield part.worst(w)
         self._passed(near)
 
-    def sums(self, w: Vector) -> Iterator[Sums]:
-        """Loss and plane at w of the rows read so far, after each part; at first of those that need no reading."""
+    def sums(self, w: Vector) -> Iterator[Plane]:
+        """The plane at w of the rows read so far, after each part; at first of those that need no reading."""
         near, sure = self.near(w, both_sides=self.both_sides)
         total = no_plane(self.oracle)
         for part in sure:
-            total = added(total, part.inside(w))
-        yield Sums(total, whole=not near)
+            total = total.plus(part.inside(w))
+        yield total._replace(whole=not near)
         for part in near:
             self.read += part.n
-            total = added(total, part.plane(w))
-            yield Sums(total, whole=part is near[-1])
+            total = total.plus(part.plane(w))
+            yield total._replace(whole=part is near[-1])
         self._passed(near)
 
     def _passed(self, near: list[Part]) -> None:

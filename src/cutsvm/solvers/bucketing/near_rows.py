@@ -53,10 +53,7 @@ class Bucketed(Protocol):
 
 @contextmanager
 def near_rows(context: FitContext, solver: Bucketed) -> Iterator[None]:
-    """Lets the oracle of a context read near rows only, if there are buckets; their files are removed in the end."""
-    if solver.buckets == 1:
-        yield
-        return
+    """Lets the oracle of a context read near rows only; the buckets' files are removed in the end."""
     oracle = context.oracle
     options = {"both_sides": solver.both_sides, "whiten": solver.whiten}
     with closing(buckets_of(oracle, count=solver.buckets, settings=solver.bucketing, **options)) as buckets:

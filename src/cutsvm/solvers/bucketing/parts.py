@@ -24,7 +24,7 @@ from cutsvm.problem.point import Point
 
 Numbers = Sequence[int] | Array  # of rows among all
 
-__all__ = ["Part", "Plane", "StoredPart", "Worst", "added", "label_sums", "no_plane"]
+__all__ = ["Part", "Plane", "StoredPart", "Worst", "label_sums", "no_plane"]
 
 
 class Plane(NamedTuple):
@@ -34,17 +34,21 @@ class Plane(NamedTuple):
     offset: float
     loss: float
     error: Vector  # what rounding may have cost it: see `Planes.errors`
+    whole: bool = False  # those are all rows
+
+    def plus(self, other: Plane) -> Plane:
+        """The plane of the rows of both."""
+        offset, loss = self.offset + other.offset, self.loss + other.loss
+        error = self.error + other.error + 2.0 * UNIT * offset
+        return Plane(self.slope + other.slope, offset * (1.0 - UNIT), loss, error)
+
+    def planes(self) -> Planes:
+        return Planes(self.slope[None], np.array([self.offset]), self.error[None])
 
 
 def no_plane(full: Oracle) -> Plane:
     """That of no rows."""
     return Plane(np.zeros(full.size), 0.0, 0.0, np.zeros(2))
-
-
-def added(a: Plane, b: Plane) -> Plane:
-    """The plane of the rows of both."""
-    offset = a.offset + b.offset
-    return Plane(a.slope + b.slope, offset * (1.0 - UNIT), a.loss + b.loss, a.error + b.error + 2.0 * UNIT * offset)
 
 
 class Worst(NamedTuple):
@@ -82,7 +86,7 @@ class Part:
         for _, oracle, point in self.scored(w):
             planes = oracle.planes(point)
             here = Plane(planes.slopes[0], float(planes.offsets[0]), oracle.value(point), planes.errors[0])
-            total = added(total, here)
+            total = total.plus(here)
         return total
 
     def worst(self, w: Vector) -> Worst | None:
