@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -12,8 +14,38 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix.magnitudes import Magnitudes
 from cutsvm.matrix.protocol import Choices, Descent, RowsInMemory, Seen
 
+Own = TypeVar("Own", bound="RowsInParts")
 
-class StackedRows:
+
+class RowsInParts:
+    """Rows that are read part by part: kernels that write to each row of a result, or continue sums."""
+
+    @abstractmethod
+    def by_part(self) -> Iterable[tuple[slice, RowsInMemory]]:
+        """All rows in their order: the places of a part, and the part."""
+
+    def centred(self: Own) -> tuple[Own, None]:
+        """Themselves: a copy might not fit."""
+        return self, None
+
+    def scores(self, w: Vector, b: float, out: Vector) -> None:
+        for mine, part in self.by_part():
+            part.scores(w, b, out[mine])
+
+    def compensated_scores(self, w: Vector, b: float, out: Vector, rest: Vector) -> None:
+        for mine, part in self.by_part():
+            part.compensated_scores(w, b, out[mine], rest[mine])
+
+    def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
+        for mine, part in self.by_part():
+            part.scores_many(W, b, out[mine])
+
+    def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
+        for mine, part in self.by_part():
+            part.tangents(signed[mine], W, b, np.clip(edges - mine.start, 0, part.n), partial, heights)
+
+
+class StackedRows(RowsInParts):
     """Rows of several kinds, one after the other."""
 
     room: int | None = None  # rows that a solver may copy; None: any number
@@ -28,26 +60,14 @@ class StackedRows:
     def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
         return self.parts[0].vector(shape, dtype)  # in a file, if that is where the first part's would be
 
-    def _each(self) -> list[tuple[RowsInMemory, slice]]:
-        return [(part, slice(*self.edges[k : k + 2])) for k, part in enumerate(self.parts)]
+    def by_part(self) -> list[tuple[slice, RowsInMemory]]:
+        return [(slice(*self.edges[k : k + 2]), part) for k, part in enumerate(self.parts)]
 
     def blocks(self) -> Iterator[tuple[slice, RowsInMemory]]:
         """All rows, some at a time: where they are, and the rows."""
-        for part, mine in self._each():
+        for mine, part in self.by_part():
             for own, rows in part.blocks():
                 yield slice(int(mine.start) + own.start, int(mine.start) + own.stop), rows
-
-    def scores(self, w: Vector, b: float, out: Vector) -> None:
-        for part, mine in self._each():
-            part.scores(w, b, out[mine])
-
-    def compensated_scores(self, w: Vector, b: float, out: Vector, rest: Vector) -> None:
-        for part, mine in self._each():
-            part.compensated_scores(w, b, out[mine], rest[mine])
-
-    def centred(self) -> tuple[StackedRows, None]:
-        """Themselves: rows of several kinds are not centred."""
-        return self, None
 
     @cached_property
     def magnitudes(self) -> Magnitudes:
@@ -55,36 +75,28 @@ class StackedRows:
 
     def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
         read = 0
-        for part, mine in self._each():
+        for mine, part in self.by_part():
             inside = np.clip(bounds - mine.start, 0, part.n)
             read += part.accumulate(old[mine], fresh[mine], inside, sums, moved)
         return read
 
-    def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
-        for part, mine in self._each():
-            part.scores_many(W, b, out[mine])
-
     def accumulate_choices(self, choices: Choices, bounds: Ints, sums: Vector, moved: Vector) -> int:
         read = 0
-        for part, mine in self._each():
+        for mine, part in self.by_part():
             inside = np.clip(bounds - mine.start, 0, part.n)
             read += part.accumulate_choices(choices.part(mine), inside, sums, moved)
         return read
 
     def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
-        return sum(part.group_sums(weights[mine], group[mine], sums) for part, mine in self._each())
-
-    def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
-        for part, mine in self._each():
-            part.tangents(signed[mine], W, b, np.clip(edges - mine.start, 0, part.n), partial, heights)
+        return sum(part.group_sums(weights[mine], group[mine], sums) for mine, part in self.by_part())
 
     def take(self, rows: Ints) -> StackedRows:
-        parts = [(part, rows[(rows >= mine.start) & (rows < mine.stop)] - mine.start) for part, mine in self._each()]
+        parts = [(part, rows[(rows >= mine.start) & (rows < mine.stop)] - mine.start) for mine, part in self.by_part()]
         return StackedRows([part.take(own) for part, own in parts if len(own)])
 
     def part(self, begin: int, end: int) -> StackedRows:
         """The rows from begin to end, read where they are."""
-        ranges = [(part, *np.clip([begin - mine.start, end - mine.start], 0, part.n)) for part, mine in self._each()]
+        ranges = [(part, *np.clip([begin - mine.start, end - mine.start], 0, part.n)) for mine, part in self.by_part()]
         return StackedRows([part.part(int(low), int(high)) for part, low, high in ranges if low < high])
 
     @cached_property
@@ -102,12 +114,12 @@ class StackedRows:
         return StackedRows([part.by_row() for part in self.parts])
 
     def squares(self, out: Vector) -> None:
-        for part, mine in self._each():
+        for mine, part in self.by_part():
             part.squares(out[mine])
 
     def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
         seen, stay = [], []
-        for part, mine in self._each():
+        for mine, part in self.by_part():
             own = order[(order >= mine.start) & (order < mine.stop)] - np.int32(mine.start)
             now = part.descend(dual.part(mine), own, w, run, seed, threads)
             own += np.int32(mine.start)

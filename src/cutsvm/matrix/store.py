@@ -21,6 +21,7 @@ from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix.arrays import DenseRows, SparseRows, index_type
 from cutsvm.matrix.magnitudes import Magnitudes
 from cutsvm.matrix.protocol import Choices, cut_blocks
+from cutsvm.matrix.stacked import RowsInParts
 from cutsvm.matrix.temporary_stores import StoreFolder
 
 
@@ -32,7 +33,7 @@ class StoreSettings:
     gather_share: float = 1 / 16  # of the rows of a block: up to this share is read alone, more with the whole block
 
 
-class StoreRows:
+class StoreRows(RowsInParts):
     """The rows of a store. At most three blocks are mapped at a time.
 
     room: number of rows that may be held in memory at once, by solvers that keep some; None: as many as they like.
@@ -74,6 +75,8 @@ class StoreRows:
             found = rows.magnitudes if found is None else found.union(rows.magnitudes)
             yield mine, rows
         self._magnitudes = found
+
+    by_part = blocks
 
     @property
     def magnitudes(self) -> Magnitudes:
@@ -126,22 +129,6 @@ class StoreRows:
         values, columns, pointers = arrays
         return SparseRows((values, columns, pointers), self.d, self.threads)
 
-    def scores(self, w: Vector, b: float, out: Vector) -> None:
-        for mine, rows in self.blocks():
-            rows.scores(w, b, out[mine])
-
-    def centred(self) -> tuple[StoreRows, None]:
-        """Themselves: a copy would not fit."""
-        return self, None
-
-    def compensated_scores(self, w: Vector, b: float, out: Vector, rest: Vector) -> None:
-        for mine, rows in self.blocks():
-            rows.compensated_scores(w, b, out[mine], rest[mine])
-
-    def scores_many(self, W: Vector, b: Vector, out: Vector) -> None:
-        for mine, rows in self.blocks():
-            rows.scores_many(W, b, out[mine])
-
     def accumulate(self, old: Vector, fresh: Vector, bounds: Ints, sums: Vector, moved: Vector) -> int:
         edges = core.cut_shards(bounds)
         pieces = len(edges) - 1
@@ -178,10 +165,6 @@ class StoreRows:
         for first in range(0, len(partial), groups):
             sums += partial[first : first + groups]
         return read
-
-    def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
-        for mine, rows in self.blocks():
-            rows.tangents(signed[mine], W, b, np.clip(edges - mine.start, 0, rows.n), partial, heights)
 
     def by_row(self) -> StoreRows:
         return self  # no column occurs twice in a row of a store
