@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from cutsvm._utils.text import printable
-from cutsvm.cli.data import check_input, zero_based
+from cutsvm.cli.data import check_input
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 from cutsvm.display.progress import CopyBar
 from cutsvm.io.store.convert import convert as write_store
@@ -31,7 +31,7 @@ def convert(options: argparse.Namespace) -> int:
             label=options.label,
             weight=options.weight,
             qid=options.qid,
-            zero_based=zero_based(options.zero_based),
+            zero_based=options.zero_based,
             dtype=np.float32 if options.float32 else None,
             progress=None if options.quiet else bar,
         )

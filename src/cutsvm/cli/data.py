@@ -21,11 +21,6 @@ from cutsvm.io.open import format_of
 Base = bool | Literal["auto"]
 
 
-def zero_based(option: str) -> Base:
-    """The value of `--zero-based` for the reader."""
-    return "auto" if option == "auto" else option == "1"
-
-
 def read_rows(paths: list[str], base: Base, label: str | None = None) -> Dataset:
     """The training data in a store, in a file or in several."""
     for path in paths:

@@ -97,6 +97,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     options = command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
     if "task" in options:
         options.task = TASKS[options.task]
+    if "zero_based" in options:
+        options.zero_based = {"auto": "auto", "0": False, "1": True}[options.zero_based]
     return options
 
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from cutsvm._utils.types import Array
 from cutsvm.cli.chart import bar_chart
-from cutsvm.cli.data import as_labels, check_picture, read_rows, write_figure, zero_based
+from cutsvm.cli.data import as_labels, check_picture, read_rows, write_figure
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 from cutsvm.cli.tasks import build_estimator, class_weight, validate_options
 from cutsvm.cli.train import check_format, check_model_output, describe_data, write_model
@@ -38,7 +38,7 @@ def path(options: argparse.Namespace) -> int:
     options.format = options.format or "cutsvm"
     if options.folds is None and options.scoring is not None:
         raise CommandError("--scoring is the score of -v FOLDS: add -v")
-    data = read_rows(inputs, zero_based(options.zero_based), options.label)
+    data = read_rows(inputs, options.zero_based, options.label)
     y = as_labels(data.y)
     classes = np.unique(y)
     if len(classes) < 2:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
-from cutsvm.cli.data import check_input, check_output, read_for_model, write_output, zero_based
+from cutsvm.cli.data import check_input, check_output, read_for_model, write_output
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 from cutsvm.io.models.model_file import load_model
 from cutsvm.io.models.tasks import TASKS
@@ -26,7 +26,7 @@ def predict(options: argparse.Namespace) -> int:
     check_input(options.model)
     with as_command_error(options.model):
         model = load_model(options.model)
-    data = read_for_model(options.data, model, zero_based(options.zero_based), options.label)
+    data = read_for_model(options.data, model, options.zero_based, options.label)
     if data.ignored:
         messages.warn(f"{options.data}: {data.ignored} features that the model does not know were ignored")
     with as_command_error(options.data):

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cutsvm._utils.memory import parse_limit
 from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
-from cutsvm.cli.data import as_labels, check_input, check_output, read_rows, zero_based
+from cutsvm.cli.data import as_labels, check_input, check_output, read_rows
 from cutsvm.cli.info import machine_facts
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, certificate, print_json, print_result
 from cutsvm.cli.report_option import check_report, write_report
@@ -86,7 +86,7 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
 def _read(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> Dataset:
     """The data; if `--memory` limits the rows in memory, a file becomes a temporary store."""
     if options.memory is None or not options.task.memory_limits_rows:
-        return read_rows(inputs, zero_based(options.zero_based), options.label)
+        return read_rows(inputs, options.zero_based, options.label)
     if options.folds is not None:
         raise CommandError("--memory is for training, -v has all rows in memory: leave one of them out")
     if len(inputs) > 1:
@@ -94,8 +94,8 @@ def _read(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> D
     check_input(inputs[0], folder=True)
     with as_command_error(inputs[0]):
         parse_limit(options.memory)
-        base = zero_based(options.zero_based)
-        return stack.enter_context(as_store(inputs[0], label=options.label, zero_based=base))
+        store = as_store(inputs[0], label=options.label, zero_based=options.zero_based)
+        return stack.enter_context(store)
 
 
 def _labels(options: argparse.Namespace, data: Dataset) -> tuple[Array | None, Array]:

@@ -22,50 +22,28 @@ _SCALE_LIMIT = 1e4  # ratio of column sizes from which scaling the features pays
 
 @dataclass(frozen=True)
 class FileReport:
-    """A description of the good lines of a file, and its bad lines.
-
-    Attributes
-    ----------
-    features
-        Width of the data: columns from the base to the largest index.
-    features_seen
-        Features that occur at least once.
-    base_reason
-        How the base of the indices was found.
-    nonzeros
-        Values that are not zero.
-    density
-        Their share of rows x features seen.
-    classes
-        The first labels by value, with how many rows each has.
-    duplicate_rows
-        Rows that repeat an earlier row, label and query included (by a 64-bit hash).
-    scale_ratio
-        Largest over smallest of the columns' greatest absolute values, over columns that are not all zero.
-    hints
-        What may be a mistake, one sentence each.
-    """
+    """A description of the good lines of a file, and its bad lines."""
 
     source: str
     rows: int
-    features: int
-    features_seen: int
+    features: int  # columns from the base to the largest index
+    features_seen: int  # at least once
     largest_index: int | None
     zero_based: bool
-    base_reason: str
+    base_reason: str  # how the base of the indices was found
     nonzeros: int
-    density: float
+    density: float  # share of nonzeros in rows x features seen
     value_range: tuple[float, float] | None
     n_classes: int
-    classes: tuple[tuple[float, int], ...]
+    classes: tuple[tuple[float, int], ...]  # the first labels by value, with how many rows each has
     continuous_labels: bool
     queries: int | None
     zero_rows: int
-    duplicate_rows: int
-    scale_ratio: float | None
+    duplicate_rows: int  # that repeat an earlier row, label and query included (by a 64-bit hash)
+    scale_ratio: float | None  # largest over smallest of the columns' greatest absolute values above 0
     n_bad_lines: int
     bad_lines: tuple[str, ...]
-    hints: tuple[str, ...]
+    hints: tuple[str, ...]  # what may be a mistake, one sentence each
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""

@@ -10,17 +10,7 @@ import numpy as np
 from cutsvm._utils.timing import PHASES
 from cutsvm._utils.types import Vector
 from cutsvm._utils.validation import one_of
-from cutsvm.display.plotting.style import (
-    ABOVE,
-    BELOW,
-    BETWEEN,
-    INK,
-    SERIES,
-    line_style,
-    new_axes,
-    style_axes,
-    style_gaps,
-)
+from cutsvm.display.plotting.style import ABOVE, BELOW, BETWEEN, INK, SERIES, gap_axes, line_style, new_axes, style_axes
 from cutsvm.display.summary import by_label
 
 if TYPE_CHECKING:
@@ -201,7 +191,7 @@ class PathDisplay:
 
     def _draw_gaps(self, ax: Axes) -> None:
         ax.plot(self.Cs, np.where(self.gaps > 0.0, self.gaps, np.nan), color=INK, **line_style(self.Cs))
-        style_gaps(ax, self.tol)
+        gap_axes(ax, self.tol)
 
 
 def _histories(what: Any) -> dict[str, History]:
@@ -294,7 +284,7 @@ def _draw_gaps(ax: Axes, models: Mapping[str, Mapping[str, History]], against: A
             style: dict[str, Any] = {**colours, "alpha": float(shade), **line_style(gap)}
             ax.plot(_column(records, against), shown, label=label, **style)
     last = next(iter(next(iter(models.values())).values()))[-1]
-    style_gaps(ax, last.get("tol"))
+    gap_axes(ax, last.get("tol"))
 
 
 def _spent(history: History) -> Vector:

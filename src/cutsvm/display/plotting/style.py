@@ -42,7 +42,7 @@ def new_axes(width: float, height: float, rows: int = 1, **options: Any) -> Any:
     return ax
 
 
-def style_gaps(ax: Axes, tol: float | None) -> None:
+def gap_axes(ax: Axes, tol: float | None) -> None:
     """Style an axis of gaps: a logarithmic scale, and a line at the tolerance."""
     ax.set_yscale("log")
     ax.set_ylabel("relative gap")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,31 +28,26 @@ STRIP = 4096  # rows that the kernels process at a time: blocks are multiples of
 _WIDE = 4  # a strip of more than this number of blocks is split
 
 
+@dataclass(eq=False)
 class StoreWriter:
     """Fills an empty folder. The first batch determines the types of rows, labels, weights and queries.
 
     strip: blocks are multiples of this number of rows. durable: sync all files when the store is finished.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        source: Source,
-        *,
-        dtype: DTypeLike | None = None,
-        n_features: int | None = None,
-        block_bytes: int = BLOCK_BYTES,
-        strip: int = STRIP,
-        durable: bool = True,
-    ) -> None:
-        self._strip, self._durable = strip, durable
-        self.rows = self.written = 0
-        self._folder, self._source, self._wanted, self._block_bytes = folder, source, dtype, block_bytes
-        self._n_features = n_features
+    folder: Path
+    source: Source
+    _: KW_ONLY
+    dtype: DTypeLike | None = None  # None: that of the first batch
+    n_features: int | None = None
+    block_bytes: int = BLOCK_BYTES
+    strip: int = STRIP
+    durable: bool = True
+
+    def __post_init__(self) -> None:
+        self.rows = self.written = self._width = 0
         self._dtype: np.dtype[Any] | None = None
-        self._sparse = False
-        self._base = 1
-        self._width = 0
+        self._sparse, self._base = False, 1
         self._largest = np.zeros(0)  # of each feature, by absolute value
         self._pending = _Pending()
         self._blocks: list[Block] = []
@@ -67,9 +63,9 @@ class StoreWriter:
             self._begin(batch)
         if is_sparse(batch.X) != self._sparse:
             kinds = ("dense", "sparse") if self._sparse else ("sparse", "dense")
-            raise DataError(f"{self._source.name}: from row {self.rows} on the rows are {kinds[0]}, before {kinds[1]}")
+            raise DataError(f"{self.source.name}: from row {self.rows} on the rows are {kinds[0]}, before {kinds[1]}")
         assert self._dtype is not None
-        fine = checked(batch, self._dtype, self._source, self.rows)
+        fine = checked(batch, self._dtype, self.source, self.rows)
         self._rebase(batch.base)
         X = self._placed(fine.X)
         squares = np.empty(rows)
@@ -85,27 +81,27 @@ class StoreWriter:
     def finish(self) -> Manifest:
         """Write the last block and sync; the caller writes the manifest that is returned."""
         if self.rows == 0 or self._dtype is None:
-            raise DataError(f"{self._source.name}: no samples")
+            raise DataError(f"{self.source.name}: no samples")
         self._flush()
         texts = {name: codes.texts for name, codes in self._codes.items()}
-        if self._source.feature_names:
-            texts["feature_names"] = self._source.feature_names
+        if self.source.feature_names:
+            texts["feature_names"] = self.source.feature_names
         parts = {name: column.close() for name, column in self._columns.items()}
         parts.update({name: self._write_texts(name, list(words)) for name, words in texts.items()})
-        if self._durable:
-            for file in (*self._folder.iterdir(), self._folder):
+        if self.durable:
+            for file in (*self.folder.iterdir(), self.folder):
                 sync(file)
-        features = self._width if self._n_features is None else self._n_features
+        features = self._width if self.n_features is None else self.n_features
         return Manifest(
-            data=self._folder.name,
+            data=self.folder.name,
             layout="csr" if self._sparse else "dense",
             dtype=self._dtype.newbyteorder("<").str,
             rows=self.rows,
             features=features,
             entries=sum(block.entries for block in self._blocks),
-            zero_based=self._source.zero_based,
+            zero_based=self.source.zero_based,
             spread=spread_of_sizes(self._largest),
-            source=self._source.name,
+            source=self.source.name,
             made_by=package_version(),
             blocks=self._blocks,
             parts=parts,
@@ -117,12 +113,12 @@ class StoreWriter:
             column.file.close()
 
     def _begin(self, batch: Batch) -> None:
-        self._dtype = value_type(self._wanted, batch.X.dtype)
+        self._dtype = value_type(self.dtype, batch.X.dtype)
         self._sparse, self._base = is_sparse(batch.X), batch.base
         if not self._sparse:
             self._width = batch.X.shape[1]
-            if self._n_features not in (None, self._width):
-                raise DataError(f"{self._source.name}: {self._width} features, expected n_features={self._n_features}")
+            if self.n_features not in (None, self._width):
+                raise DataError(f"{self.source.name}: {self._width} features, expected n_features={self.n_features}")
 
     def _rebase(self, base: int) -> None:
         """Shift all columns so far by one: index 0 has occurred for the first time."""
@@ -135,7 +131,7 @@ class StoreWriter:
         self._pending.move_columns()
         assert self._dtype is not None
         for number, block in enumerate(self._blocks):
-            file = self._folder / f"block-{number:06d}.bin"
+            file = self.folder / f"block-{number:06d}.bin"
             content = np.fromfile(file, dtype=np.uint8)
             offset, kind, count = block.sections("csr", self._dtype.str, 0)[1]
             columns = content[offset : offset + 4 * count].view(kind)
@@ -148,7 +144,7 @@ class StoreWriter:
         if not self._sparse:
             if X.shape[1] != self._width:
                 raise DataError(
-                    f"{self._source.name}: from row {self.rows} on, rows of {X.shape[1]} features, before {self._width}"
+                    f"{self.source.name}: from row {self.rows} on, rows of {X.shape[1]} features, before {self._width}"
                 )
             return np.ascontiguousarray(X)
         indices = X.indices if self._base == 0 else X.indices - self._base
@@ -165,12 +161,12 @@ class StoreWriter:
         return placed
 
     def _check_width(self, width: int) -> None:
-        if self._n_features is not None and width > self._n_features:
+        if self.n_features is not None and width > self.n_features:
             raise DataError(
-                f"{self._source.name}: index {width - 1 + self._base} is beyond n_features={self._n_features}"
+                f"{self.source.name}: index {width - 1 + self._base} is beyond n_features={self.n_features}"
             )
         if width > INT32_MAX:
-            raise too_wide(self._source.name, width - 1 + self._base)
+            raise too_wide(self.source.name, width - 1 + self._base)
 
     def _measure(self, X: Any) -> None:
         """Update the largest absolute value of each feature."""
@@ -192,13 +188,13 @@ class StoreWriter:
         if values.dtype.kind in "UO" or values.dtype.kind == "S":
             if texts not in self._codes and self.rows:
                 raise DataError(
-                    f"{self._source.name}: from row {self.rows} on {what} are text, before they were numbers"
+                    f"{self.source.name}: from row {self.rows} on {what} are text, before they were numbers"
                 )
             return self._codes.setdefault(texts, Codes()).encode(values)
         if texts in self._codes:
-            raise DataError(f"{self._source.name}: from row {self.rows} on {what} are numbers, before they were text")
+            raise DataError(f"{self.source.name}: from row {self.rows} on {what} are numbers, before they were text")
         if values.dtype.kind not in "iufb":
-            raise DataError(f"{self._source.name}: {what} of type {values.dtype}, expected numbers or text")
+            raise DataError(f"{self.source.name}: {what} of type {values.dtype}, expected numbers or text")
         return values.astype(np.float64 if values.dtype.kind == "f" else np.int64, copy=False)
 
     def _queries(self, qid: Array) -> Array:
@@ -214,26 +210,26 @@ class StoreWriter:
         if values is None and name not in self._columns:
             return
         if values is None or (name not in self._columns and self.rows):
-            raise DataError(f"{self._source.name}: row {self.rows}: some rows have {name}, others have none")
+            raise DataError(f"{self.source.name}: row {self.rows}: some rows have {name}, others have none")
         column = self._columns.get(name)
         if column is None:
-            column = self._columns[name] = _Column(self._folder / f"{name}.bin", values.dtype)
-        column.write(self._source.name, self.rows, values)
+            column = self._columns[name] = _Column(self.folder / f"{name}.bin", values.dtype)
+        column.write(self.source.name, self.rows, values)
         self.written += values.nbytes
 
     def _append(self, X: Any) -> None:
         """Append the rows to the block in strips, and write it before it gets too large."""
         rows, start = X.shape[0], 0
-        strip = self._strip
+        strip = self.strip
         if not self._sparse and self._width:
             row = self._width * X.itemsize
-            strip = strip if row * strip <= _WIDE * self._block_bytes else max(1, self._block_bytes // row)
+            strip = strip if row * strip <= _WIDE * self.block_bytes else max(1, self.block_bytes // row)
         while start < rows:
             pending = self._pending
             many = min(rows - start, strip - pending.rows % strip)
             pending.append(X[start : start + many])
             start += many
-            if pending.rows % strip == 0 and pending.size + pending.size * strip // pending.rows > self._block_bytes:
+            if pending.rows % strip == 0 and pending.size + pending.size * strip // pending.rows > self.block_bytes:
                 self._flush()
 
     def _flush(self) -> None:
@@ -241,7 +237,7 @@ class StoreWriter:
         if not pending.rows:
             return
         crc, length = 0, 0
-        with open(self._folder / f"block-{len(self._blocks):06d}.bin", "xb") as file:
+        with open(self.folder / f"block-{len(self._blocks):06d}.bin", "xb") as file:
             for piece in pending.pieces(sparse=self._sparse):
                 crc = zlib.crc32(piece, crc)
                 length += file.write(piece)
@@ -250,7 +246,7 @@ class StoreWriter:
 
     def _write_texts(self, name: str, texts: list[str]) -> Part:
         content = json.dumps(texts).encode("ascii")
-        (self._folder / f"{name}.json").write_bytes(content)
+        (self.folder / f"{name}.json").write_bytes(content)
         self.written += len(content)
         return Part("json", len(content), zlib.crc32(content))
 
