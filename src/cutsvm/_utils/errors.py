@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DataError"]
-
 
 class DataError(ValueError):
     """The data cannot be used; the text says where (`FILE:LINE: ...`) and what was expected."""

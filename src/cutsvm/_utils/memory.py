@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-__all__ = ["MemorySettings", "Plan", "format_bytes", "parse_limit", "plan", "plan_pairs"]
-
 _UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 # Where Linux states the memory of a container: control groups of version 2 and of version 1.

@@ -51,14 +51,14 @@ class _BlasLimit:
         self.lock, self.fits = Lock(), 0
         self.before: Any = None
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         with self.lock:
             if self.fits == 0:
                 with _any_thread():
                     self.before = _pools().limit(limits=1)
             self.fits += 1
 
-    def leave(self) -> None:
+    def __exit__(self, *error: object) -> None:
         with self.lock:
             self.fits -= 1
             if self.fits == 0:
@@ -167,17 +167,11 @@ def _any_thread() -> Iterator[None]:
             release(force=True)
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Run BLAS on one thread within this context.
+def one_blas_thread() -> _BlasLimit:
+    """A context in which BLAS runs on one thread.
 
     The kernels use all cores by OpenMP, and the reduced problem is small. Two pools of spinning threads are slower than
     one; and products on several threads are rounded differently, so results would depend on the number of threads. Fits
     may overlap: the limit holds until the last one ends.
     """
-    limit = _blas
-    limit.enter()
-    try:
-        yield
-    finally:
-        limit.leave()
+    return _blas

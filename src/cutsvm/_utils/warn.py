@@ -7,8 +7,6 @@ import warnings
 
 from cutsvm._utils.text import printable
 
-__all__ = ["is_in_loop", "warn"]
-
 # Packages between that line and the warning: scikit-learn wraps `fit`, and its pipelines and searches call it.
 _CALLERS = ("cutsvm", "sklearn", "joblib")
 

@@ -32,8 +32,6 @@ from cutsvm.solvers.protocol import FitContext, Iterate
 if TYPE_CHECKING:
     from cutsvm.driver.records import Record
 
-__all__ = ["Checkpoint", "CheckpointSettings", "Part", "check_path", "configure"]
-
 _RUNNING = ("slopes", "offsets", "errors", "shard", "weights", "bounds", "dual")
 _MAGIC = b"cutsvm-checkpoint "
 _REMEDY = "Delete the file to start over, or give checkpoint another name"

@@ -26,8 +26,6 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.solvers.protocol import FitContext
 
-__all__ = ["KeptProblem", "Slot"]
-
 
 class Traits(NamedTuple):
     """What tells a risk: its kind, a hash of each of its rows, and label and weight of each."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from cutsvm._utils.types import Vector
     from cutsvm.driver.records import Record
 
-__all__ = ["CallbackSupport", "FitTask"]
-
 
 class _NoCallbacks:
     """In place of scikit-learn's mixin where it has none."""

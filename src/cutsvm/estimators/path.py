@@ -19,8 +19,6 @@ from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.ranking import RankingSVM
 from cutsvm.matrix import WholeRows
 
-__all__ = ["grid", "linear_path", "ranking_path"]
-
 Model = TypeVar("Model", bound=Certified)
 Linear = TypeVar("Linear", LinearSVC, RankingSVM)
 

@@ -159,15 +159,10 @@ def _dual_bound(own: Array, cap: Array, curve: Any, loss: str, *, sum_error: flo
     """
     linear, most = own.sum() * (1.0 - sum_error), np.inf
     if loss == "hinge":
-        most = (1.0 - 4.0 * EPS) * _largest_multiple(own, cap)
+        some = own > 0.0
+        most = (1.0 - 4.0 * EPS) * np.min(cap[some] / own[some], initial=np.inf)  # the largest multiple within cap
     else:
         curve = curve + (1.0 + square_error) * np.sum(own[cap > 0.0] ** 2 / cap[cap > 0.0])
     multiple = min(most, linear / curve) if curve > 0.0 else most if curve == 0.0 and linear > 0.0 else 0.0
     rounding = 8.0 * EPS * (multiple * linear + 0.5 * multiple * multiple * abs(curve))
     return multiple * linear - 0.5 * multiple * multiple * curve - rounding
-
-
-def _largest_multiple(alpha: Array, cap: Array) -> Any:
-    """max z with z alpha <= cap"""
-    some = alpha > 0.0
-    return np.min(cap[some] / alpha[some]) if some.any() else np.inf

@@ -94,10 +94,6 @@ class KernelContext:
         )
         return seen[:, 0, 0], seen[:, 0, 1], seen[:, 0, 2]
 
-    def certified(self, alpha: Vector, C: float, loss: str, iteration: int) -> Solution:
-        """A solution with its objective and bound; OutOfTimeError if there is no time for them."""
-        return Solution(alpha, *self.bounds(alpha, C, loss, self.options.deadline), iteration)
-
     def solution(
         self, alpha: Vector, C: float, loss: str, iteration: int, ended: Status, *, interrupted: bool = False
     ) -> Solution:

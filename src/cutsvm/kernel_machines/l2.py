@@ -63,8 +63,9 @@ class L2:
             lower[unsolved] = np.maximum(lower[unsolved], dual)
             unsolved = np.flatnonzero(primal - lower > tol * primal)
             with suppress(OutOfTimeError):
-                found = context.certified(alpha[:, 0].copy(), C, self.loss, iteration)
-                best = replace(found, lower=max(best.lower, found.lower))
+                own = alpha[:, 0].copy()
+                value, bound = context.bounds(own, C, self.loss, context.options.deadline)
+                best = Solution(own, value, max(best.lower, bound), iteration)
             fell = best.gap < (1.0 - self.settings.min_decrease) * lowest_gap
             n_stalled, lowest_gap = (0, best.gap) if fell else (n_stalled + 1, lowest_gap)
             ended = self._ended(context, iteration, n_stalled)

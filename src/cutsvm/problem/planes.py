@@ -12,7 +12,8 @@ from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import Choices, Rows
 from cutsvm.problem.certificate import RowScale, dual_bound
-from cutsvm.qp.problem import ReducedProblem, ReducedSolution
+from cutsvm.qp.problem import ReducedProblem
+from cutsvm.qp.sorted_planes import ReducedSolution
 
 OVERFLOW = 1e120  # C times a slope; its square is what counts
 

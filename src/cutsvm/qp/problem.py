@@ -30,8 +30,6 @@ from cutsvm.qp.newton import ByFeatures, ByPlanes
 from cutsvm.qp.settings import InteriorPointSettings, compiled_settings
 from cutsvm.qp.sorted_planes import ReducedSolution, SortedPlanes
 
-__all__ = ["ReducedProblem", "ReducedSolution"]
-
 
 @dataclass(frozen=True, eq=False)
 class ReducedProblem:

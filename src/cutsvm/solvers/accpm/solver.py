@@ -39,7 +39,7 @@ import numpy as np
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
 from cutsvm.problem.planes import Bundle
-from cutsvm.qp.problem import ReducedSolution
+from cutsvm.qp.sorted_planes import ReducedSolution
 from cutsvm.solvers.accpm.analytic_center import Centre, CentreSettings
 from cutsvm.solvers.accpm.oracles import ORACLES, Answer, CutOracle, Separating
 from cutsvm.solvers.bucketing.bucket_files import buckets_of
