@@ -40,37 +40,20 @@ def read_svmlight(
     feature_ids: Array | None = None,
     extra: Literal["error", "ignore"] = "error",
 ) -> Dataset:
-    """Read one or more svmlight files as one data set.
+    """Read one or more svmlight files, plain or compressed (known by their first bytes), as one data set.
 
-    Parameters
-    ----------
-    path_or_paths
-        A file or several, plain or compressed (gzip, bzip2, xz, zstd; known by their first bytes).
-    zero_based
-        Whether indices count from 0. "auto": they do if index 0 occurs anywhere in the files.
-    n_features
-        Number of columns. Without it, as many as the largest index asks for; if that is beyond 2^31 - 1, the
+    zero_based: whether indices count from 0. "auto": they do if index 0 occurs anywhere in the files.
+    n_features: number of columns. Without it, as many as the largest index asks for; if that is beyond 2^31 - 1, the
         columns are the features seen, and `feature_ids` of the result tells which.
-    dtype
-        Of the values: float64 or float32.
-    n_threads
-        Threads that parse; all by default. The result does not depend on it.
-    feature_ids
-        Increasing indices, as written in the files, that are to become the columns.
-    extra
-        What to do with features beyond `n_features` or not in `feature_ids`: "error", or "ignore" to drop and
-        count them.
+    dtype: of the values, float64 or float32.
+    n_threads: all by default; the result does not depend on it.
+    feature_ids: increasing indices, as written in the files, that are to become the columns.
+    extra: what to do with features beyond `n_features` or not in `feature_ids`: "error", or "ignore" to drop and count
+        them.
 
-    Returns
-    -------
-    Dataset
-        Its `qid` is int64 if every query id of the files is a 64-bit integer. Else it is text: the integers in
-        decimal (007 is 7), the others as written; bytes that are not UTF-8 become surrogates.
-
-    Raises
-    ------
-    DataError
-        The text is `FILE:LINE: what was expected` for the first bad line.
+    `qid` of the result is int64 if every query id of the files is a 64-bit integer. Else it is text: the integers in
+    decimal (007 is 7), the others as written; bytes that are not UTF-8 become surrogates. The first bad line raises
+    `DataError`: `FILE:LINE: what was expected`.
     """
     _check_options(zero_based, n_features, feature_ids, extra)
     raw = load(path_or_paths, zero_based=zero_based, dtype=dtype, n_threads=n_threads)

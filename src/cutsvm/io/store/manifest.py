@@ -46,20 +46,6 @@ class Block:
     entries: int
     crc32: int
 
-    def sections(self, layout: str, dtype: str, features: int) -> list[tuple[int, str, int]]:
-        """(offset, dtype, count) of each array in the file: values, or row pointers, columns and values."""
-        if layout == "dense":
-            return [(0, dtype, self.rows * features)]
-        columns = 4 * (self.rows + 1)
-        columns += -columns % ALIGN
-        values = columns + 4 * self.entries + -4 * self.entries % ALIGN
-        return [(0, "<i4", self.rows + 1), (columns, "<i4", self.entries), (values, dtype, self.entries)]
-
-    def size(self, layout: str, dtype: str, features: int) -> int:
-        """Bytes of the file."""
-        offset, kind, count = self.sections(layout, dtype, features)[-1]
-        return offset + count * np.dtype(kind).itemsize
-
 
 @dataclass(frozen=True)
 class Part:
@@ -93,16 +79,34 @@ class Manifest:
     def part_name(self, name: str) -> str:
         return f"{self.data}/{name}.{'json' if name in _TEXTS else 'bin'}"
 
+    def sections(self, block: Block) -> list[tuple[int, str, int]]:
+        """(offset, dtype, count) of each array in the file of a block: values, or row pointers, columns and values."""
+        if self.layout == "dense":
+            return [(0, self.dtype, block.rows * self.features)]
+        return csr_sections(block, self.dtype)
+
+    def block_size(self, block: Block) -> int:
+        """Bytes of the file of a block."""
+        offset, kind, count = self.sections(block)[-1]
+        return offset + count * np.dtype(kind).itemsize
+
     @property
     def size(self) -> int:
         """Bytes of the rows."""
-        return sum(block.size(self.layout, self.dtype, self.features) for block in self.blocks)
+        return sum(map(self.block_size, self.blocks))
 
     def to_json(self) -> bytes:
         fields = {"format": FORMAT, "version": VERSION, **asdict(self)}
         fields["blocks"] = [[block.rows, block.entries, block.crc32] for block in self.blocks]
         fields["sha256"] = _digest(fields)
         return (json.dumps(fields, allow_nan=False, indent=1) + "\n").encode("ascii")
+
+
+def csr_sections(block: Block, dtype: str) -> list[tuple[int, str, int]]:
+    columns = 4 * (block.rows + 1)
+    columns += -columns % ALIGN
+    values = columns + 4 * block.entries + -4 * block.entries % ALIGN
+    return [(0, "<i4", block.rows + 1), (columns, "<i4", block.entries), (values, dtype, block.entries)]
 
 
 def is_store_entry(name: str) -> bool:

@@ -57,17 +57,17 @@ class Store:
         """
         manifest = self.manifest
         block = manifest.blocks[number]
-        sections = block.sections(manifest.layout, manifest.dtype, manifest.features)
         file = self.path / manifest.block_name(number)
         known = self._checked.get(number)
-        size = block.size(manifest.layout, manifest.dtype, manifest.features)
-        data, signature = self._map(file, size, soon=whole or known is None)
+        data, signature = self._map(file, manifest.block_size(block), soon=whole or known is None)
         fresh = signature != known
         if fresh:
             _check(file, data, block.crc32)
         if whole and not fresh:
             data[:: mmap.PAGESIZE].max(initial=0)  # reads every page, without the interpreter's lock
-        arrays = [data[at : at + count * np.dtype(kind).itemsize].view(kind) for at, kind, count in sections]
+        arrays = [
+            data[at : at + count * np.dtype(kind).itemsize].view(kind) for at, kind, count in manifest.sections(block)
+        ]
         if not self.sparse:
             found: tuple[Array, ...] = (arrays[0].reshape(block.rows, manifest.features),)
         else:
@@ -89,7 +89,7 @@ class Store:
         manifest = self.manifest
         sizes = {manifest.part_name(name): part.size for name, part in manifest.parts.items()}
         for number, block in enumerate(manifest.blocks):
-            sizes[manifest.block_name(number)] = block.size(manifest.layout, manifest.dtype, manifest.features)
+            sizes[manifest.block_name(number)] = manifest.block_size(block)
         for name, size in sizes.items():
             with suppress(OSError):
                 found = os.stat(self.path / name).st_size

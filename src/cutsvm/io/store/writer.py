@@ -21,7 +21,7 @@ from cutsvm.io.files import sync
 from cutsvm.io.models.model_format import package_version
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import INT32_MAX, Batch, Codes, Source, checked, is_sparse, too_wide, value_type
-from cutsvm.io.store.manifest import ALIGN, Block, Manifest, Part
+from cutsvm.io.store.manifest import ALIGN, Block, Manifest, Part, csr_sections
 
 BLOCK_BYTES = 32 << 20
 STRIP = 4096  # rows that the kernels process at a time: blocks are multiples of it
@@ -133,7 +133,7 @@ class StoreWriter:
         for number, block in enumerate(self._blocks):
             file = self.folder / f"block-{number:06d}.bin"
             content = np.fromfile(file, dtype=np.uint8)
-            offset, kind, count = block.sections("csr", self._dtype.str, 0)[1]
+            offset, kind, count = csr_sections(block, self._dtype.str)[1]
             columns = content[offset : offset + 4 * count].view(kind)
             columns += 1
             content.tofile(file)
