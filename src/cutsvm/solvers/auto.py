@@ -26,8 +26,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import cast
 
+from cutsvm.matrix import RowsInMemory
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.cpa import CPA
@@ -109,7 +110,7 @@ class Auto(SolverBase):
 
     def _choose_by_hardness(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         n, d, rules = oracle.matrix.n, oracle.matrix.d, self.settings
-        hard = C * oracle.loss.total / n * cast("_Measured", oracle.matrix).mean_square
+        hard = C * oracle.loss.total / n * cast("RowsInMemory", oracle.matrix).mean_square
         if hard <= rules.easy:
             return DCD(), f"dcd: C |x|^2 is {hard:.2g} on average, so it takes few epochs"
         if n >= max(rules.medium_rows, (rules.medium_ratio if hard <= rules.hard else rules.hard_ratio) * d):
@@ -147,10 +148,3 @@ def resolve(solver: str | Solver) -> Solver:
         return fresh
     names = ", ".join(map(repr, REGISTRY))
     raise ValueError(f"solver={solver!r}: expected one of {names}, or a solver object")
-
-
-class _Measured(Protocol):
-    """Rows whose mean of |x_i|^2 is known."""
-
-    @property
-    def mean_square(self) -> float: ...

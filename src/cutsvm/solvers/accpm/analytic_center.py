@@ -70,9 +70,6 @@ class Centre:
         self.slacks: Vector = np.empty(0)
         self._form: _ByCuts | _ByCoordinates = _ByCuts(size, self.settings)
 
-    def __len__(self) -> int:
-        return len(self.slacks)
-
     @timed("centre")
     def cut(self, normal: Vector) -> bool:
         """Adds the cut normal.y <= normal.x and moves x to the new centre.
