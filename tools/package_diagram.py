@@ -89,9 +89,8 @@ def centres(layers: Layers, arrows: list[list[str]]) -> dict[tuple[str, int], fl
 
 def svg() -> str:
     """The picture."""
-    allowed, graph, public = map_of_the_code(), import_graph(), public_packages()
-    edges = reduced({package: others & allowed[package] for package, others in graph.items()})
-    layers, arrows = layers_of(edges)
+    public = public_packages()
+    layers, arrows = layers_of(reduced(import_graph()))
     x = centres(layers, arrows)
     row_of = {package: row for row, layer in enumerate(layers) for package in layer if ">" not in package}
     height = ROW * len(layers)
@@ -107,13 +106,6 @@ def svg() -> str:
         lines.append(
             _arrow(arrow[0], arrow[-1], [x[place, row] for place, row in zip(arrow, rows, strict=True)], rows[0])
         )
-    for source, targets in sorted(graph.items()):
-        for target in sorted(targets - allowed[source]):
-            ends = [(x[p, row_of[p]], ROW * row_of[p] + ROW / 2) for p in (source, target)]
-            lines.append(
-                f'<path data-from="{source}" data-to="{target}" d="M{ends[0][0]:.0f} {ends[0][1]:.0f} '
-                f'{ends[1][0]:.0f} {ends[1][1]:.0f}" stroke="#c33" stroke-dasharray="5 4" fill="none"/>'
-            )
     for package, row in row_of.items():
         left, upper = x[package, row] - BOX / 2, ROW * row + (ROW - HEIGHT) / 2
         fill = "#dcebfb" if package in public else "#f2f2f2"
