@@ -208,7 +208,7 @@ def test_unconverged_model(run: Run, binary: Path) -> None:
 
 def test_progress(run: Run, three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the kernel matrix and the certificate, where they take long; not when quiet."""
-    from cutsvm.kernel_machines.deadline import Deadline
+    from cutsvm.kernel_machines.context import Deadline
     from cutsvm.kernel_machines.gram import GramSettings, Points
 
     monkeypatch.setattr("cutsvm.estimators.kernel.Deadline", partial(Deadline, log_every=0.0))

@@ -13,8 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from cutsvm import KernelSVC, Status
 from cutsvm.kernel_machines import SGD
 from cutsvm.kernel_machines.ascent import AscentSettings
-from cutsvm.kernel_machines.context import KernelContext
-from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
+from cutsvm.kernel_machines.context import Deadline, KernelContext, OutOfTimeError
 from cutsvm.kernel_machines.gram import GramSettings, Points
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, SpectrumSettings, check_kernel_matrix
 from cutsvm.kernel_machines.sgd import SGDSettings

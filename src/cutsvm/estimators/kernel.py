@@ -20,8 +20,7 @@ from cutsvm.driver.records import Record, Status
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData, check_matrix, ingest
 from cutsvm.kernel_machines import SGD, KernelSolver, resolve
-from cutsvm.kernel_machines.context import FitOptions
-from cutsvm.kernel_machines.deadline import LOGGER, Deadline
+from cutsvm.kernel_machines.context import LOGGER, Deadline, FitOptions
 from cutsvm.kernel_machines.driver import Driver
 from cutsvm.kernel_machines.gram import (
     EPS,
@@ -35,7 +34,7 @@ from cutsvm.kernel_machines.gram import (
     sparse_parts,
     variance_of,
 )
-from cutsvm.kernel_machines.one_vs_one import decisions, duals, pair_scores
+from cutsvm.kernel_machines.one_vs_one import decisions, duals, pair_scores, sort_by_class
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
 
 
@@ -191,13 +190,8 @@ class KernelSVC(CertifiedClassifier):
             validation.square(data.X)
             given_rounding = self._given_rounding(data.X, solver)
         self.gamma_ = self._gamma(data.X)
-        labels = np.searchsorted(data.classes, data.y)
-        order = np.asarray(check_random_state(0 if self.random_state is None else self.random_state).permutation(n))
-        # Rows sorted by class: a pair of classes then reads two contiguous ranges of kernel values.
-        by_class = np.argsort(labels, kind="stable")
-        place = np.empty_like(by_class)
-        place[by_class] = np.arange(n)
-        labels = labels[by_class]
+        random = check_random_state(0 if self.random_state is None else self.random_state)
+        by_class, labels, order = sort_by_class(np.searchsorted(data.classes, data.y), random)
         options = self._options(n, threads.count(self.n_jobs, n**2), deadline)
         driver = Driver(
             solver, float(self.C), options, self._limit(), self._callbacks(), positive_semidefinite=not self._indefinite
@@ -207,7 +201,7 @@ class KernelSVC(CertifiedClassifier):
         with threads.one_blas_thread():
             points = self._points(data.X, options.threads, precise=precise).take(by_class)
             points.given_rounding = given_rounding
-            results, problems = driver.solve(points, labels, data.weights[by_class], place[order])
+            results, problems = driver.solve(points, labels, data.weights[by_class], order)
             alpha = np.concatenate([result.w for result in results])
             # For a linear kernel: the very weights whose objective was computed.
             linear = [problems.weights(points.X, p, alpha) for p in range(len(problems)) if self.kernel == "linear"]

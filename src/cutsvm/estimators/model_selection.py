@@ -34,7 +34,7 @@ from cutsvm.display.progress import CountBar
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators.kernel import KernelSVC
 from cutsvm.kernel_machines.gram import GramSettings, Kernel, Points, in_blocks
-from cutsvm.kernel_machines.one_vs_one import Problems, joined, pairwise
+from cutsvm.kernel_machines.one_vs_one import Problems, joined, pairwise, sort_by_class
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -188,12 +188,7 @@ class _Search:
                 f"the kernel values of {len(y):,} rows take {memory.format_bytes(8.0 * len(y) ** 2)}, and memory_limit "
                 f"is {memory.format_bytes(limit)}: raise the estimator's memory_limit, or take fewer rows"
             )
-        self.labels = np.searchsorted(self.classes, y)
-        self.sort = np.argsort(self.labels, kind="stable")
-        self.labels = self.labels[self.sort]
-        place = np.empty_like(self.sort)
-        place[self.sort] = np.arange(len(self.sort))
-        self.order = place[random.permutation(len(y))]
+        self.sort, self.labels, self.order = sort_by_class(np.searchsorted(self.classes, y), random)
         self.X = X
         self.threads = threads.count(estimator.n_jobs, len(y) ** 2)
         self.grid = grid

@@ -21,8 +21,7 @@ from cutsvm._native import matrix_of
 from cutsvm._utils.types import Vector
 from cutsvm.driver.records import Status
 from cutsvm.kernel_machines.certificate import KernelErrors, all_bounds
-from cutsvm.kernel_machines.context import KernelContext
-from cutsvm.kernel_machines.deadline import log
+from cutsvm.kernel_machines.context import KernelContext, log
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ import numpy as np
 from cutsvm._utils import memory
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Callback, Record, Result, Status
-from cutsvm.kernel_machines.context import FitOptions, KernelContext, KernelSolver, Solution
-from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
+from cutsvm.kernel_machines.context import Deadline, FitOptions, KernelContext, KernelSolver, OutOfTimeError, Solution
 from cutsvm.kernel_machines.gram import Points, identity
 from cutsvm.kernel_machines.one_vs_one import Problems, pairwise
 

@@ -145,15 +145,9 @@ class Points:
             some: Array = self.X[rows][:, columns].astype(np.longdouble)
             return some
         X, Z = (_dense(self.original[which]).astype(np.longdouble) for which in (rows, columns))
-        if self.kernel.name == "rbf":
-            values = np.array([((x - Z) ** 2).sum(axis=1) for x in X]).reshape(len(X), len(Z))
-            return np.exp(-np.longdouble(self.kernel.gamma) * values)
-        values = np.array([Z @ x for x in X]).reshape(len(X), len(Z))
-        if self.kernel.name == "poly":
-            once = np.longdouble(self.kernel.gamma) * values + np.longdouble(self.kernel.coef0)
-            values = once.copy()
-            for _ in range(self.kernel.degree - 1):
-                values *= once
+        distances = self.kernel.base == "distance"
+        values = np.array([((x - Z) ** 2).sum(axis=1) if distances else Z @ x for x in X]).reshape(len(X), len(Z))
+        self.kernel.of_base(values, values)
         return values
 
     def diagonal(self) -> Vector:

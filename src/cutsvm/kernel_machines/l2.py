@@ -18,8 +18,7 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status
-from cutsvm.kernel_machines.context import FitOptions, KernelContext, Solution
-from cutsvm.kernel_machines.deadline import Deadline, OutOfTimeError
+from cutsvm.kernel_machines.context import Deadline, FitOptions, KernelContext, OutOfTimeError, Solution
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
 
 

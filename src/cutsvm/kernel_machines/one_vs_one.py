@@ -82,6 +82,17 @@ def pairwise(labels: Ints, weights: Vector, order: Ints) -> Problems:
     return Problems(np.concatenate(parts).astype(np.int32), np.concatenate(signed), first, low, high)
 
 
+def sort_by_class(labels: Ints, random: Any) -> tuple[Ints, Ints, Ints]:
+    """The rows sorted by class, their labels, and a random order of the sorted rows.
+
+    A pair of classes then reads two contiguous ranges of kernel values.
+    """
+    by_class = np.argsort(labels, kind="stable")
+    place = np.empty_like(by_class)
+    place[by_class] = np.arange(len(labels))
+    return by_class, labels[by_class], place[random.permutation(len(labels))]
+
+
 def joined(groups: list[Problems]) -> tuple[Problems, Ints]:
     """All problems of several groups, and where each group begins, and the end."""
     starts = np.concatenate([[0], np.cumsum([len(group.rows) for group in groups])])

@@ -34,8 +34,7 @@ from cutsvm._native import core, matrix_of
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status
 from cutsvm.kernel_machines.ascent import AscentSettings, ascend
-from cutsvm.kernel_machines.context import FitOptions, KernelContext, Solution
-from cutsvm.kernel_machines.deadline import log
+from cutsvm.kernel_machines.context import FitOptions, KernelContext, Solution, log
 from cutsvm.kernel_machines.gram import blocks, identity
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
 
