@@ -401,7 +401,7 @@ def rewrite_block(store, number, change):
     manifest_ = store.manifest
     file = store.path / manifest_.block_name(number)
     content = np.fromfile(file, dtype=np.uint8)
-    at, kind, count = manifest_.blocks[number].sections(manifest_.layout, manifest_.dtype, manifest_.features)[-1]
+    at, kind, count = manifest_.sections(manifest_.blocks[number])[-1]
     change(content[at : at + count * np.dtype(kind).itemsize].view(kind))
     content.tofile(file)
     blocks = [[block.rows, block.entries, block.crc32] for block in manifest_.blocks]
