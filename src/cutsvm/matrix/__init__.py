@@ -8,12 +8,13 @@ from typing import Any, cast
 import numpy as np
 
 from cutsvm._utils.types import Ints
-from cutsvm.matrix.arrays import CompressionSettings, DenseRows, SparseRows, as_rows
-from cutsvm.matrix.protocol import Choices, Descent, Rows, RowsInMemory, Seen
+from cutsvm.matrix.arrays import DenseRows, SparseRows, as_rows
+from cutsvm.matrix.protocol import COMPRESSION, Choices, CompressionSettings, Descent, Rows, RowsInMemory, Seen
 from cutsvm.matrix.stacked import StackedRows
 from cutsvm.matrix.store import StoreRows
 
 __all__ = [
+    "COMPRESSION",
     "Choices",
     "CompressionSettings",
     "DenseRows",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from cutsvm._utils import memory
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm._utils.validation import csr_is_sorted
 from cutsvm.matrix.magnitudes import Magnitudes
+from cutsvm.matrix.protocol import COMPRESSION, CompressionSettings, Storage
 
 Own = TypeVar("Own", bound="ArrayRows")
 CSR = tuple[Array, Array, Array]  # values, columns, row pointers
@@ -30,6 +30,7 @@ def as_rows(X: Any, threads: int = 1) -> DenseRows | SparseRows:
 class ArrayRows(core.Matrix):
     """The bound matrix, whose methods are the kernels, and what both kinds share."""
 
+    storage = Storage(memory=True)
     room: int | None = None  # rows that a solver may copy; None: any number
     held = True  # there is memory for a few numbers of each row
 
@@ -86,6 +87,8 @@ class SparseRows(ArrayRows):
 
     sorted: columns rise within every row, so that none occurs twice.
     """
+
+    storage = Storage(memory=True, sparse=True)
 
     def __init__(self, arrays: CSR, d: int, threads: int = 1, *, sorted: bool = True) -> None:
         super().__init__(*arrays, d, threads)
@@ -151,7 +154,7 @@ class SparseRows(ArrayRows):
             row, entry = row + part.n, mine.stop
         return cls((values, columns, pointers), d, threads)
 
-    def fast(self) -> SparseRows:
+    def fast(self, settings: CompressionSettings = COMPRESSION) -> SparseRows:
         return self
 
     def by_row(self) -> SparseRows:
@@ -161,19 +164,6 @@ class SparseRows(ArrayRows):
         X = self.X.copy()
         X.sum_duplicates()
         return SparseRows.checked(X, self.threads)
-
-
-@dataclass(frozen=True)
-class CompressionSettings:
-    """When a dense matrix is copied to CSR: an entry then costs 8 bytes and a gather in place of 4 bytes in order."""
-
-    max_density: float = 0.3  # share of values that are not 0
-    min_features: int = 64  # with fewer there is little to gain
-    sample_rows: int = 1000  # evenly spaced rows that the density is estimated from
-    max_memory: float = 0.25  # share of the machine's memory that the copy may take
-
-
-COMPRESSION = CompressionSettings()
 
 
 class DenseRows(ArrayRows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -44,12 +45,41 @@ class Choices(NamedTuple):
         return Choices(self.y[rows], self.weights[rows], self.old[rows], self.fresh[rows], self.classes)
 
 
+@dataclass(frozen=True)
+class CompressionSettings:
+    """When a dense matrix is copied to CSR: an entry then costs 8 bytes and a gather in place of 4 bytes in order."""
+
+    max_density: float = 0.3  # share of values that are not 0
+    min_features: int = 64  # with fewer there is little to gain
+    sample_rows: int = 1000  # evenly spaced rows that the density is estimated from
+    max_memory: float = 0.25  # share of the machine's memory that the copy may take
+
+
+COMPRESSION = CompressionSettings()
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How rows are stored.
+
+    memory: they can be read one at a time, in any order. disk: they are read block by block. sparse: as CSR.
+    copies: `take` copies some of them.
+    """
+
+    memory: bool = False
+    disk: bool = False
+    sparse: bool = False
+    copies: bool = True
+
+
 class Rows(Protocol):
     """n rows x_i of d features; `entries` values are read by one pass.
 
     room: number of rows that a solver may copy; None: any number. held: there is memory for a few numbers of each row.
     """
 
+    @property
+    def storage(self) -> Storage: ...
     @property
     def n(self) -> int: ...
     @property
@@ -114,6 +144,9 @@ class Rows(Protocol):
     def squares(self, out: Vector) -> None:
         """out[i] = |x_i|^2"""
 
+    def fast(self, settings: CompressionSettings = COMPRESSION) -> Rows:
+        """The same rows in the form that is read fastest; themselves if that is how they are stored."""
+
 
 Block = TypeVar("Block", bound="RowsInMemory")
 
@@ -130,8 +163,10 @@ class RowsInMemory(Rows, Protocol):
 
     def by_row(self) -> RowsInMemory: ...
 
-    def fast(self) -> RowsInMemory:
-        """The same rows in the form that is read fastest."""
+    def fast(self, settings: CompressionSettings = COMPRESSION) -> RowsInMemory: ...
+
+    def with_threads(self: Block, threads: int) -> Block:
+        """The same rows, read by another number of threads."""
 
     def descend(self, dual: Descent, order: Array, w: Vector, run: int, seed: int, threads: int) -> Seen:
         """One epoch of dual coordinate descent over the rows `order`; see core/dcd.hpp."""

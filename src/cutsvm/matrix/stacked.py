@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
@@ -12,7 +13,7 @@ from numpy.typing import DTypeLike
 
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix.magnitudes import Magnitudes
-from cutsvm.matrix.protocol import Choices, Descent, RowsInMemory, Seen
+from cutsvm.matrix.protocol import COMPRESSION, Choices, CompressionSettings, Descent, RowsInMemory, Seen, Storage
 
 Own = TypeVar("Own", bound="RowsInParts")
 
@@ -48,6 +49,7 @@ class RowsInParts:
 class StackedRows(RowsInParts):
     """Rows of several kinds, one after the other."""
 
+    storage = Storage(memory=True, copies=False)
     room: int | None = None  # rows that a solver may copy; None: any number
     held = True  # there is memory for a few numbers of each row
 
@@ -107,8 +109,12 @@ class StackedRows(RowsInParts):
         some.squares(squares)
         return float(squares.mean())
 
-    def fast(self) -> StackedRows:
-        return StackedRows([part.fast() for part in self.parts])
+    def fast(self, settings: CompressionSettings = COMPRESSION) -> StackedRows:
+        parts = [part.fast(settings) for part in self.parts]
+        return self if all(map(operator.is_, parts, self.parts)) else StackedRows(parts)
+
+    def with_threads(self, threads: int) -> StackedRows:
+        return StackedRows([part.with_threads(threads) for part in self.parts])
 
     def by_row(self) -> StackedRows:
         return StackedRows([part.by_row() for part in self.parts])

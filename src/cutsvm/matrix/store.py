@@ -20,7 +20,7 @@ from cutsvm.io.store.store import Store
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix.arrays import DenseRows, SparseRows, index_type
 from cutsvm.matrix.magnitudes import Magnitudes
-from cutsvm.matrix.protocol import Choices, cut_blocks
+from cutsvm.matrix.protocol import COMPRESSION, Choices, CompressionSettings, Storage, cut_blocks
 from cutsvm.matrix.stacked import RowsInParts
 from cutsvm.matrix.temporary_stores import StoreFolder
 
@@ -40,6 +40,7 @@ class StoreRows(RowsInParts):
     temporary: arrays with one entry per row, on disk, if there is no memory for them.
     """
 
+    storage = Storage(disk=True)
     settings = StoreSettings()
 
     def __init__(
@@ -63,6 +64,9 @@ class StoreRows(RowsInParts):
 
     def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
         return np.empty(shape, dtype=dtype) if self.temporary is None else self.temporary.zeros(shape, dtype)
+
+    def fast(self, settings: CompressionSettings = COMPRESSION) -> StoreRows:
+        return self
 
     def blocks(self, which: Sequence[int] | None = None) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
         """The rows of all blocks, or of these, settings.max_rows at a time: their places, and the rows."""

@@ -23,10 +23,10 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.matrix import CompressionSettings, DenseRows, Rows, SparseRows, StackedRows, StoreRows
+from cutsvm.matrix import COMPRESSION, CompressionSettings, Rows, RowsInMemory
 from cutsvm.problem.certificate import Magnitudes, RowScale, sum_error
 from cutsvm.problem.line_search import best_intercept
-from cutsvm.problem.losses import CrammerSinger, Hinge, Line, Loss, Pairwise, RowLoss
+from cutsvm.problem.losses import Line, Loss, MarginLoss, RowLoss
 from cutsvm.problem.planes import Bundle, Planes, RowSums
 from cutsvm.problem.point import Intercept, Point, Supports, Tangent
 
@@ -110,19 +110,16 @@ class Oracle:
 
     @cached_property
     def supports(self) -> Supports:
-        memory = isinstance(self.matrix, DenseRows | SparseRows | StackedRows)
-        disk = isinstance(self.matrix, StoreRows)
-        hinge = isinstance(self.loss, Hinge)
-        groups = isinstance(self.loss, Hinge | CrammerSinger)
+        rows, loss = self.matrix.storage, self.loss.supports
         return Supports(
-            dual=hinge and memory,
-            margin=hinge and (memory or disk),
-            working_set=groups and (disk or isinstance(self.matrix, DenseRows | SparseRows)),
-            streaming=disk,
+            dual=loss.dual and rows.memory,
+            margin=loss.margin,
+            working_set=loss.groups and rows.copies,
+            streaming=rows.disk,
             scores=self.matrix.held,
-            pairs=isinstance(self.loss, Pairwise),
-            sparse=isinstance(self.matrix, SparseRows),
-            batch=core.POINTS if hinge else 1,
+            pairs=loss.pairs,
+            sparse=rows.sparse,
+            batch=loss.batch,
         )
 
     # Other oracles
@@ -145,14 +142,12 @@ class Oracle:
         """The same on this number of threads."""
         loss = copy(self.loss)
         loss.threads = threads  # type: ignore[attr-defined]
-        matrix = cast("DenseRows | SparseRows", self.matrix).with_threads(threads)
+        matrix = cast("RowsInMemory", self.matrix).with_threads(threads)
         return replace(self, matrix=matrix, loss=loss, threads=threads)
 
-    def with_fast_matrix(self: Own, settings: CompressionSettings | None = None) -> Own:
+    def with_fast_matrix(self: Own, settings: CompressionSettings = COMPRESSION) -> Own:
         """The same with dense rows that are mostly zeros stored as CSR."""
-        if not isinstance(self.matrix, DenseRows):
-            return self
-        fast = self.matrix.fast() if settings is None else self.matrix.fast(settings)
+        fast = self.matrix.fast(settings)
         return self if fast is self.matrix else replace(self, matrix=fast)
 
     def restrict(self: Own, matrix: Rows, loss: Loss, *, n_last: int = 0, mean_error: float | None = None) -> Own:
@@ -246,7 +241,7 @@ class Oracle:
         with timed("line_search"):
             if self.intercept is not Intercept.FREE:
                 return point
-            shift = best_intercept(cast("Hinge", self.loss), point.scores)
+            shift = best_intercept(cast("MarginLoss", self.loss), point.scores)
             w = point.w.copy()
             w[-1] += shift
             scores = np.add(point.scores, shift, out=self._workspace(out))
@@ -358,7 +353,7 @@ class Oracle:
         return self._tangents(ws)
 
     def _tangents(self, ws: Sequence[Vector]) -> list[Tangent]:
-        loss, d, many = cast("Hinge", self.loss), self.matrix.d, len(ws)
+        loss, d, many = cast("MarginLoss", self.loss), self.matrix.d, len(ws)
         features, intercepts = zip(*map(self.parts, ws), strict=True)
         W, b, edges = np.stack(features), np.array(intercepts, dtype=np.float64), core.cut_shards(self.bounds)
         partial, heights = np.zeros(((len(edges) - 1) * many, d + 1)), np.zeros(((len(edges) - 1) * many, 2))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cutsvm._utils.types import Vector
 from cutsvm.problem.planes import Planes
 
-__all__ = ["Intercept", "Point", "Supports", "Tangent"]
+__all__ = ["Intercept", "LossSupports", "Point", "Supports", "Tangent"]
 
 
 class Intercept(Enum):
@@ -38,6 +38,24 @@ class Tangent(NamedTuple):
     w: Vector
     value: float
     planes: Planes
+
+
+@dataclass(frozen=True)
+class LossSupports:
+    """What a loss can do besides value, slopes and lines.
+
+    dual:   it has one dual variable per row (coordinate descent)
+    margin: it has one signed distance from the margin per row (`MarginLoss`: buckets)
+    groups: its rows can be grouped by the linear piece of their loss (`GroupedLoss`: working sets)
+    pairs:  it is a sum over pairs of rows: an evaluation takes a sort
+    batch:  number of points that a kernel evaluates in one pass
+    """
+
+    dual: bool = False
+    margin: bool = False
+    groups: bool = False
+    pairs: bool = False
+    batch: int = 1
 
 
 @dataclass(frozen=True)

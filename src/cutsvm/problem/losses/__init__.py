@@ -9,6 +9,7 @@ from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.losses.hinge import Hinge
 from cutsvm.problem.losses.multiclass import CrammerSinger
 from cutsvm.problem.losses.pairwise import PairLine, Pairwise
+from cutsvm.problem.point import LossSupports
 
 __all__ = [
     "BreakpointLine",
@@ -50,6 +51,9 @@ class Loss(Protocol):
 
     n: int
     total: float  # the loss at zero scores
+
+    @property
+    def supports(self) -> LossSupports: ...
 
     def value(self, scores: Vector) -> float:
         """The loss of the scores."""

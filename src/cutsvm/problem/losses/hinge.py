@@ -12,10 +12,13 @@ from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import widened
 from cutsvm.problem.line_search.breakpoints import LossLine
+from cutsvm.problem.point import LossSupports
 
 
 class Hinge:
     """sum_i s_i max(0, 1 - y_i f_i), with `signed` = y_i s_i, y_i in {-1, 1}, s_i >= 0."""
+
+    supports = LossSupports(dual=True, margin=True, groups=True, batch=core.POINTS)
 
     def __init__(self, signed: Vector, threads: int = 1) -> None:
         self.signed, self.threads = signed, threads

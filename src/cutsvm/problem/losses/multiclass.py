@@ -9,6 +9,7 @@ from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import exact_difference, widened
 from cutsvm.problem.line_search.breakpoints import LossLine
+from cutsvm.problem.point import LossSupports
 
 
 class CrammerSinger:
@@ -16,6 +17,8 @@ class CrammerSinger:
 
     A row's slope at its scores is told by one number, the class that it chooses: the one with the largest term.
     """
+
+    supports = LossSupports(groups=True)
 
     def __init__(self, y: Array, weights: Vector, classes: int, threads: int = 1) -> None:
         self.y: Array = np.ascontiguousarray(y, dtype=np.int32)

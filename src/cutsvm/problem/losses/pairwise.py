@@ -15,6 +15,7 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import UNIT, exact_difference, gamma, widened
 from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.line_search.tangents import by_tangents
+from cutsvm.problem.point import LossSupports
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Pairwise:
     heaviest pair weigh about 1; `total` is the weight of all pairs in these units.
     """
 
+    supports = LossSupports(pairs=True)
     settings = PairSettings()
 
     def __init__(self, y: Array, weights: Vector, starts: Ints, threads: int = 1) -> None:
