@@ -34,7 +34,6 @@ from cutsvm.problem.planes import Planes
 from cutsvm.problem.point import Intercept, Point
 from cutsvm.solvers.bucketing.bucket_files import buckets_of
 from cutsvm.solvers.bucketing.buckets import Buckets, BucketSettings
-from cutsvm.solvers.bucketing.parts import Part
 from cutsvm.solvers.protocol import FitContext
 
 
@@ -88,14 +87,9 @@ class _Near:
 
 @dataclass(frozen=True, eq=False)
 class _KnownScores(Point):
-    """A point and what is known of its scores: those of some parts, and all those of the near rows asked for last."""
+    """A point and its scores of the near rows asked for last."""
 
-    of_parts: dict[Part, Vector] = field(default_factory=dict)
     of_near: dict[_Near, Vector] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, near: _Near, w: Vector, scores: Vector) -> _KnownScores:
-        return cls(w, scores, False, {part: scores[mine] for part, mine in near.places.items()}, {near: scores})
 
 
 @dataclass
@@ -140,7 +134,7 @@ class NearRowsOracle(Oracle):
             near.oracle.matrix.scores(W, float(b), scores)
             self._read(near.n)
             self.buckets.spared += self.matrix.n - near.n
-        return _KnownScores.of(near, w, scores)
+        return _KnownScores(w, scores, of_near={near: scores})
 
     def _read(self, rows: int) -> None:
         self.buckets.read += rows
@@ -161,22 +155,20 @@ class NearRowsOracle(Oracle):
     def _scores(self, point: Point, near: _Near) -> Vector:
         """The point's scores of the near rows; those that it does not know are read."""
         assert isinstance(point, _KnownScores)
-        known = point.of_near.get(near)
-        if known is None:
-            known = self.matrix.vector(near.oracle.matrix.n)
+        if near not in point.of_near:
+            ((before, known),) = point.of_near.items()
+            scores = self.matrix.vector(near.oracle.matrix.n)
             W, b = self.parts(point.w)
             for part, mine in near.places.items():
-                if part in point.of_parts:
-                    known[mine] = point.of_parts[part]
+                if part in before.places:
+                    scores[mine] = known[before.places[part]]
                 else:
-                    part.matrix.scores(W, float(b), known[mine])
+                    part.matrix.scores(W, float(b), scores[mine])
                     self._read(part.n)
-            near.means.scores(W, float(b), known[near.n :])
+            near.means.scores(W, float(b), scores[near.n :])
             point.of_near.clear()
-            point.of_near[near] = known
-            point.of_parts.clear()
-            point.of_parts.update({part: known[mine] for part, mine in near.places.items()})
-        return known
+            point.of_near[near] = scores
+        return point.of_near[near]
 
     @timed("line_search")
     def optimize_intercept(self, point: Point, *, out: Point | None = None) -> Point:
@@ -191,14 +183,15 @@ class NearRowsOracle(Oracle):
             if self.buckets.move(w) <= near.radius:
                 self._state.b = float(w[-1])
                 moved = np.add(scores, shift, out=self.matrix.vector(len(scores)))
-                return _KnownScores.of(near, w, moved)
+                return _KnownScores(w, moved, of_near={near: moved})
 
     @timed("line_search")
     def between(self, start: Point, end: Point, k: float, *, out: Point | None = None) -> Point:
         near = self._around(start.w, end.w)
         scores = self.matrix.vector(near.oracle.matrix.n)
         core.blend(self._scores(start, near), self._scores(end, near), k, scores, self.threads)
-        return self.optimize_intercept(_KnownScores.of(near, start.w + k * (end.w - start.w), scores))
+        point = _KnownScores(start.w + k * (end.w - start.w), scores, of_near={near: scores})
+        return self.optimize_intercept(point)
 
     @timed("scores")
     def value(self, point: Point) -> float:
