@@ -56,7 +56,11 @@ def bar_chart(
 
 def _columns(levels: Sequence[float], height: int, encoding: str | None, axis: Callable[[float], str]) -> list[str]:
     """Columns from 0 to 1 as lines of blocks, or of hash signs; `axis` labels the upper edge of a line."""
-    blocks = _EIGHTHS if _can_show(_EIGHTHS, encoding) else " " * 4 + "#" * 5
+    blocks = _EIGHTHS
+    try:
+        blocks.encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        blocks = " " * 4 + "#" * 5
     lines = []
     for row in range(height - 1, -1, -1):
         eighths = [round(8 * min(max(level * height - row, 0.0), 1.0)) for level in levels]
@@ -74,11 +78,3 @@ def _level(gap: float, bottom: float, top: float) -> float:
     """The height of the gap in the chart, from 0 to 1."""
     power = math.log10(gap) if gap > 0 else bottom
     return min(max((power - bottom) / (top - bottom), 0.0), 1.0) if top > bottom else 0.0
-
-
-def _can_show(text: str, encoding: str | None) -> bool:
-    try:
-        text.encode(encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

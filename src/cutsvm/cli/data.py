@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,12 @@ from cutsvm._utils.types import Array
 from cutsvm.cli.messages import CommandError, as_command_error
 from cutsvm.io import Dataset, open_dataset, read_svmlight
 from cutsvm.io.files import write_atomically
+from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.models.model_file import SavedModel
 from cutsvm.io.open import format_of
 
-Base = bool | Literal["auto"]
 
-
-def read_rows(paths: list[str], base: Base, label: str | None = None) -> Dataset:
+def read_rows(paths: list[str], base: ZeroBased, label: str | None = None) -> Dataset:
     """The training data in a store, in a file or in several."""
     for path in paths:
         check_input(path, folder=len(paths) == 1)
@@ -33,7 +32,7 @@ def read_rows(paths: list[str], base: Base, label: str | None = None) -> Dataset
         return read_svmlight(paths, zero_based=base)
 
 
-def read_for_model(path: str, model: SavedModel, base: Base, label: str | None = None) -> Dataset:
+def read_for_model(path: str, model: SavedModel, base: ZeroBased, label: str | None = None) -> Dataset:
     """The data of a file, its columns those of the model, its indices counted as in training."""
     if base == "auto" and model.zero_based is not None:
         base = model.zero_based

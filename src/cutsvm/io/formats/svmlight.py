@@ -91,7 +91,10 @@ def load(
     keep_bad: int = 0,
 ) -> RawSamples:
     """All samples of the files. A bad line raises; with `keep_bad` they are skipped and that many described."""
-    paths = _as_paths(path_or_paths)
+    several = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
+    paths = [os.fspath(path) for path in several]
+    if not paths:
+        raise ValueError("expected at least one file, got an empty list of paths")
     if n_threads is not None and n_threads < 1:
         raise ValueError(f"n_threads must be 1 or more, got {n_threads}")
     n_threads = threads.count(-1 if n_threads is None else n_threads)
@@ -133,15 +136,6 @@ def query_ids(
     # Bytes that are not UTF-8 become surrogates, so that distinct ids stay distinct.
     names = [text.decode("utf-8", "surrogateescape") for text in texts] + [str(number) for number in numbers.tolist()]
     return np.array(names, dtype=np.str_)[ids]
-
-
-def _as_paths(path_or_paths: Paths) -> list[str]:
-    if isinstance(path_or_paths, str | os.PathLike):
-        return [os.fspath(path_or_paths)]
-    paths = [os.fspath(path) for path in path_or_paths]
-    if not paths:
-        raise ValueError("expected at least one file, got an empty list of paths")
-    return paths
 
 
 def _check_options(zero_based: ZeroBased, n_features: int | None, feature_ids: Array | None, extra: str) -> None:

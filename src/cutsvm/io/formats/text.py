@@ -80,7 +80,7 @@ def _last_newline(buffer: NDArray[np.uint8], size: int) -> int:
         window *= 16
 
 
-def _pieces(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
     while piece := file.read(read_settings().text_bytes):
         yield piece
 
@@ -103,14 +103,10 @@ def _streamed_blocks(pieces: Iterable[bytes]) -> Iterator[NDArray[np.uint8]]:
 
 
 def _decompressed_blocks(path: str, kind: str, file: IO[bytes]) -> Iterator[NDArray[np.uint8]]:
-    opener: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {
-        "gzip": lambda packed: _pieces(gzip.GzipFile(fileobj=packed)),
-        "bzip2": lambda packed: _pieces(bz2.BZ2File(packed)),
-        "xz": lambda packed: _pieces(lzma.LZMAFile(packed)),
-        "zstd": lambda packed: _zstd_pieces(path, packed),
-    }
+    openers: dict[str, Callable[[Any], Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
     try:
-        yield from _streamed_blocks(opener[kind](file))
+        pieces = _zstd_pieces(path, file) if kind == "zstd" else _pieces(openers[kind](file))
+        yield from _streamed_blocks(pieces)
     except EOFError:
         raise DataError(f"{path}: the {kind} data are cut short") from None
     except (OSError, zlib.error, lzma.LZMAError) as error:

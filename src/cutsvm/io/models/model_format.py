@@ -115,7 +115,12 @@ def unpack(name: str, stream: BinaryIO, kind: Kind = "model") -> tuple[dict[str,
         raise ModelFileError(f"{name}: damaged: the checksum does not match")
     if header_length > len(body):
         raise ModelFileError(f"{name}: the stated header is longer than the file")
-    header = _parse_header(name, body[:header_length])
+    try:
+        header = parse_json(body[:header_length])
+    except ValueError as error:
+        raise ModelFileError(f"{name}: the header is not valid JSON: {error}") from None
+    if not isinstance(header, dict):
+        raise ModelFileError(f"{name}: the header is not a JSON object")
     return header, _arrays(name, header.pop("arrays", None), memoryview(body)[header_length:])
 
 
@@ -138,16 +143,6 @@ def _check_length(name: str, found: int, stated: int) -> None:
         raise ModelFileError(f"{name}: truncated: {found} of {stated} bytes")
     if found > stated:
         raise ModelFileError(f"{name}: has bytes after its end (expected {stated} in all)")
-
-
-def _parse_header(name: str, text: bytes) -> dict[str, Any]:
-    try:
-        header = parse_json(text)
-    except ValueError as error:
-        raise ModelFileError(f"{name}: the header is not valid JSON: {error}") from None
-    if not isinstance(header, dict):
-        raise ModelFileError(f"{name}: the header is not a JSON object")
-    return header
 
 
 def _arrays(name: str, table: Any, data: memoryview) -> dict[str, Array]:

@@ -154,8 +154,10 @@ def _numbers_or_text(values: Array, what: str, source: Source, first: int) -> Ar
     try:
         if kind == "S":
             return np.char.decode(values, "utf-8")
-        if kind == "U" and len(values) and int(_code_points(values).max()) > sys.maxunicode:
-            raise ValueError("bytes that are not characters")
+        if kind == "U" and len(values):
+            native = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
+            if int(native.view(np.uint32).max()) > sys.maxunicode:
+                raise ValueError("bytes that are not characters")
     except ValueError as error:
         raise DataError(f"{source.name}: from row {first} on: expected {what} in UTF-8, found {error}") from None
     if kind not in "iufbUO":
@@ -164,10 +166,6 @@ def _numbers_or_text(values: Array, what: str, source: Source, first: int) -> Ar
         row = int(np.argmax(values))
         raise DataError(f"{source.name}: row {first + row}: {what} up to 2^63 - 1 expected, found {values[row]}")
     return values
-
-
-def _code_points(texts: Array) -> NDArray[np.uint32]:
-    return np.ascontiguousarray(texts, dtype=texts.dtype.newbyteorder("=")).view(np.uint32)
 
 
 def checked_queries(qid: Array | None, rows: int, source: Source, first: int) -> Array | None:
