@@ -175,22 +175,24 @@ class Checkpoint:
             self._write()
 
     def _write(self) -> None:
+        assert self._running is not None
         began = perf_counter()
-        labels = list(self._states)
-        records = [{key: _plain(value) for key, value in state.record.items()} for state in self._states.values()]
         problems = [
-            {"label": label, "record": record, "satisfied": state.satisfied, "risk": float(state.risk)}
-            for (label, state), record in zip(self._states.items(), records, strict=True)
+            {
+                "label": label,
+                "record": {key: _plain(value) for key, value in state.record.items()},
+                "satisfied": state.satisfied,
+                "risk": float(state.risk),
+            }
+            for label, state in self._states.items()
         ]
-        arrays: dict[str, Array] = {f"w{k}": self._states[label].w for k, label in enumerate(labels)}
-        running = self._running
-        if running is not None:
-            arrays |= running.arrays()
+        arrays = {f"w{k}": state.w for k, state in enumerate(self._states.values())} | self._running.arrays()
         header = {
             "cutsvm": package_version(),
-            **self.fingerprint.to_dict(),
+            "settings": self.fingerprint.settings,
+            "hashes": self.fingerprint.hashes,
             "problems": problems,
-            "running": None if running is None else running.label,
+            "running": self._running.label,
         }
         try:
             write_atomically(self._target, pack(header, arrays, "checkpoint"), repeated=True)

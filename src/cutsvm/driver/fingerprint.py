@@ -36,7 +36,7 @@ class Fingerprint:
     hashes: dict[str, str]
 
     def differences(self, there: Any) -> list[str]:
-        """What is different in another one, as `to_dict` made it, in words."""
+        """What is different in the header of a checkpoint, in words."""
         settings, hashes = there.get("settings"), there.get("hashes")
         if not isinstance(settings, dict) or not isinstance(hashes, dict):
             return ["it does not say of what it is"]
@@ -50,9 +50,6 @@ class Fingerprint:
         if not found:
             found = [words for name, words in _WORDS.items() if self.hashes.get(name) != hashes.get(name)]
         return found
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"settings": self.settings, "hashes": self.hashes}
 
 
 def of_rows(rows: WholeRows) -> str:
