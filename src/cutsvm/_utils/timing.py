@@ -55,6 +55,8 @@ class timed:  # noqa: N801  # used like a function
     `@timed(phase)` does so for a function. A timed block within another counts for its own phase only.
     """
 
+    __slots__ = ("before", "began", "phase", "running")
+
     def __init__(self, phase: str) -> None:
         self.phase = phase
 

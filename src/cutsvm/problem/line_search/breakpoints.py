@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,11 @@ class LineSearchSettings:
     most: int = 1 << 19
     flat: float = 1e-12
     light: float = 1e-3
+
+    @cached_property
+    def grids(self) -> tuple[Vector, Vector, Vector]:
+        """ahead, around and beyond as arrays."""
+        return np.array(self.ahead), np.array(self.around), np.array(self.beyond)
 
 
 SETTINGS = LineSearchSettings()
@@ -105,7 +111,7 @@ def exact(
     line: BreakpointLine, tilt: float, curvature: float, guess: float = 1.0, settings: LineSearchSettings = SETTINGS
 ) -> float:
     """argmin over k in [0, 100] of loss(f + k t) + tilt k + curvature k^2 / 2."""
-    ahead = np.array(settings.ahead)
+    ahead = settings.grids[0]
     guess = min(max(guess, 1e-6), settings.furthest / settings.ahead[-1])
     found = _bracket(line, settings, tilt, curvature, 0.0, guess * ahead, floor=True)
     return min(settings.furthest, _inside(line, found, curvature, 0.0))
@@ -113,7 +119,7 @@ def exact(
 
 def lowest(line: BreakpointLine, flat: float, settings: LineSearchSettings = SETTINGS) -> float:
     """argmin over all k of loss(f + k t), in the middle where slopes within +-flat make it a plateau."""
-    around = np.array(settings.around)
+    around = settings.grids[1]
     found = _bracket(line, settings, 0.0, 0.0, -flat, around)
     left = _inside(line, found, 0.0, -flat)
     if isinstance(found, Bracket) and found.slope_high > flat:  # the right end lies in it, too
@@ -192,7 +198,7 @@ def _bracket(
                 return low
             if edge > 1e200:  # no such k: the loss does not change along the line
                 return low if high == np.inf else high
-            ks = np.sort(edge * np.array(settings.beyond) * (-1.0 if low == -np.inf else 1.0))
+            ks = np.sort(edge * settings.grids[2] * (-1.0 if low == -np.inf else 1.0))
             continue
         rounds += 1
         if inside <= settings.most and (inside <= settings.few * line.n + 1024 or rounds > settings.rounds):
