@@ -84,8 +84,6 @@ class Version:
     def __init__(self, python: str, folder: Path) -> None:
         command = [python, __file__, "--serve", "--data", os.fspath(folder)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        code = "import cutsvm; print(cutsvm.__version__)"
-        self.name = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
     def fit(self, job: Job, limit: float, threads: int) -> tuple[float, float, float, bool, int]:
         assert self.process.stdin is not None and self.process.stdout is not None
@@ -93,7 +91,7 @@ class Version:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"{self.name}: the process ended")
+            raise SystemExit(f"{self.process.args[0]}: the process ended")
         answer: tuple[float, float, float, bool, int] = tuple(json.loads(line))
         return answer
 
@@ -101,7 +99,7 @@ class Version:
 def compare(job: Job, versions: list[Version], options: argparse.Namespace) -> list[str]:
     """A line of the table: fits until `repeat` rounds are done, short ones several times a round."""
     first = [version.fit(job, options.time_limit, options.threads) for version in versions]  # also warms up
-    again = max(1, min(20, int(0.1 / max(1e-4, min(answer[0] for answer in first)))))
+    again = max(1, min(50, int(0.3 / max(1e-4, min(answer[0] for answer in first)))))
     times: list[list[float]] = [[], []]
     for number in range(options.repeat):
         for which in (0, 1) if number % 2 else (1, 0):
@@ -121,6 +119,7 @@ def main() -> None:
     add("--repeat", type=int, default=7, help="rounds")
     add("--time-limit", type=float, default=20.0, help="seconds per fit")
     add("--threads", type=int, default=1)
+    add("--names", type=lambda text: text.split(","), default=["old", "new"], help="of the versions, for the report")
     add("--data", type=Path, default=data.DEFAULT_FOLDER)
     add("--out", type=Path, default=RESULTS / "versions.md")
     add("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -138,7 +137,7 @@ def main() -> None:
     ratios = [float(line[5]) for line in lines[2:]]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     summary = f"Lines: {len(ratios)}; median ratio {median(ratios):.3f}, largest {max(ratios):.3f}."
-    options.out.write_text(f"# {versions[1].name} beside {versions[0].name}\n\n{summary}\n\n{table}\n")
+    options.out.write_text(f"# {options.names[1]} beside {options.names[0]}\n\n{summary}\n\n{table}\n")
     print(summary)
 
 
