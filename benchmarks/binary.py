@@ -45,7 +45,7 @@ def costs(text: str) -> list[float | str]:
 
 
 def parser(about: str) -> argparse.ArgumentParser:
-    """The options that the races have in common, with the defaults of the two-class one."""
+    """The options that the scripts have in common, with the defaults of the two-class one."""
     parser = argparse.ArgumentParser(description=about)
     add = parser.add_argument
     add("--sets", type=words, default=list(data.REAL), help="comma-separated; NAME:ROWS takes a random subset")
@@ -243,10 +243,10 @@ def solve_all(options: argparse.Namespace, notes: list[str]) -> list[Row]:
 
 
 def main() -> None:
-    race(parser(__doc__.split("\n")[0]).parse_args(), "Time to a relative gap, two classes")
+    compare(parser(__doc__.split("\n")[0]).parse_args(), "Time to a relative gap, two classes")
 
 
-def race(options: argparse.Namespace, title: str, more: binary_report.Section | None = None) -> None:
+def compare(options: argparse.Namespace, title: str, more: binary_report.Section | None = None) -> None:
     """Run what is asked for, and report on it, with one section more if there is one."""
     options.out.mkdir(parents=True, exist_ok=True)
     notes: list[str] = []

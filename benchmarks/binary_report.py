@@ -362,7 +362,7 @@ def panel(axes: Axes, rows: list[Row], gaps: list[float], styles: dict[str, dict
     axes.set_xlim(-0.35, len(gaps) - 0.65)
 
 
-def looks(rows: list[Row]) -> dict[str, dict[str, Any]]:
+def styles_of(rows: list[Row]) -> dict[str, dict[str, Any]]:
     """Line and marker of each solver: our first heavy, our others thin and broken; filled means a certificate."""
     first, *others = own_solvers(rows)
     styles: dict[str, dict[str, Any]] = {}
@@ -382,7 +382,7 @@ def looks(rows: list[Row]) -> dict[str, dict[str, Any]]:
 
 def picture(rows: list[Row], gaps: list[float], path: Path) -> None:
     """A panel per data set (down) and C (across)."""
-    styles, groups = looks(rows), problems(rows)
+    styles, groups = styles_of(rows), problems(rows)
     costs: dict[str, list[float]] = defaultdict(list)  # of each set its own: C n may be n
     for name, Cn in groups:
         costs[name].append(Cn)

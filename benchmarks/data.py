@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 DEFAULT_FOLDER = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
-SCRATCH = Path(tempfile.gettempdir()) / "cutsvm-benchmarks"
+TEMPORARY = Path(tempfile.gettempdir()) / "cutsvm-benchmarks"
 
 # The label that is the positive class.
 POSITIVE = {"covtype": 1, "kdd04_bio": 1, "mnist": 3, "a9a": 1, "w8a": 1, "ijcnn1": 1, "arxiv": 1}
@@ -187,16 +187,16 @@ def _words(rng: np.random.Generator, n: int, d: int, per_row: int) -> sp.csr_mat
     return tfidf(counts)
 
 
-def svmlight_file(data: DataSet, scratch: Path = SCRATCH) -> Path:
-    """The set as svmlight text (1-based), written once per scratch folder. Nine digits keep a float32."""
+def svmlight_file(data: DataSet, folder: Path = TEMPORARY) -> Path:
+    """The set as svmlight text (1-based), written once per temporary folder. Nine digits keep a float32."""
     parts = (data.X.data, data.X.indices, data.X.indptr) if data.sparse else (data.X,)
     check = 0
     for part in (*parts, data.y):
         check = zlib.crc32(np.ascontiguousarray(part).data, check)
-    path = scratch / f"{data.name}-{check:08x}.svm"
+    path = folder / f"{data.name}-{check:08x}.svm"
     if path.exists():
         return path
-    scratch.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}")
     with unfinished.open("w") as file:
         for start in range(0, data.n, 10_000):

@@ -8,7 +8,7 @@ results/multiclass.csv, .md and .png. The report has one table more: our ratio t
 
 from __future__ import annotations
 
-from binary import parser, race
+from binary import compare, parser
 from binary_report import Best, Line, markdown, number, ratio
 from peers import MULTI_CLASS, OWN_MULTI
 
@@ -59,7 +59,7 @@ def error(found: Best | None) -> str:
 def main() -> None:
     options = parser(__doc__.split("\n")[0])
     options.set_defaults(**DEFAULTS)
-    race(options.parse_args(), "Time to a relative gap, more than two classes", section)
+    compare(options.parse_args(), "Time to a relative gap, more than two classes", section)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class Line(NamedTuple):
     excess: float  # of LIBLINEAR's objective over our lower bound, relative
 
 
-class Walk(NamedTuple):
+class PathTimes(NamedTuple):
     """One set: seconds of the whole path, of all fits, of the slowest, of LIBLINEAR."""
 
     set: str
@@ -75,7 +75,7 @@ def seconds_of(work: Any) -> tuple[float, Any]:
     return time.perf_counter() - start, made
 
 
-def walk(data: DataSet, Cn: np.ndarray, rounds: int, liblinear: bool) -> Walk:
+def path_times(data: DataSet, Cn: np.ndarray, rounds: int, liblinear: bool) -> PathTimes:
     Cs = Cn / data.n
     LinearSVC(Cs[-1], **FIXED).fit(data.X[:5000], data.y[:5000])  # libraries and threads are there
     whole, alone = np.inf, np.full(len(Cs), np.inf)
@@ -99,7 +99,7 @@ def walk(data: DataSet, Cn: np.ndarray, rounds: int, liblinear: bool) -> Walk:
             flush=True,
         )
     total = float(np.sum([line.liblinear for line in lines]))
-    return Walk(data.name, whole, float(alone.sum()), float(alone.max()), total, lines)
+    return PathTimes(data.name, whole, float(alone.sum()), float(alone.max()), total, lines)
 
 
 def choose(data: DataSet, Cn: np.ndarray, folds: int, rounds: int) -> Choice:
@@ -118,7 +118,7 @@ def choose(data: DataSet, Cn: np.ndarray, folds: int, rounds: int) -> Choice:
     return Choice(data.name, ours, theirs, *chosen, steps, difference, gap)
 
 
-def report(walks: list[Walk], choices: list[Choice], many: int, folds: int) -> list[str]:
+def report(paths: list[PathTimes], choices: list[Choice], many: int, folds: int) -> list[str]:
     text = [
         "# Paths over C",
         "",
@@ -129,13 +129,13 @@ def report(walks: list[Walk], choices: list[Choice], many: int, folds: int) -> l
         "| set | path, s | one by one, s | slowest, s | path / one by one | path / slowest | LIBLINEAR, s | excess |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for w in walks:
+    for w in paths:
         excess = max(line.excess for line in w.lines)
         cells = [w.set, *(f"{x:.2f}" for x in (w.path, w.alone, w.slowest, w.path / w.alone, w.path / w.slowest))]
         text.append("| " + " | ".join([*cells, f"{w.liblinear:.2f}", f"{excess:.0e}"]) + " |")
     text += ["", "| set | C n | path, s | passes | gap | alone, s | LIBLINEAR, s | its excess |"]
     text += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for w in walks:
+    for w in paths:
         for line in w.lines:
             cells = [line.set, f"{line.Cn:.1e}", f"{line.path:.4f}", str(line.passes), f"{line.gap:.0e}"]
             cells += [f"{line.alone:.3f}", f"{line.liblinear:.3f}", f"{line.excess:.0e}"]
@@ -163,10 +163,10 @@ def report(walks: list[Walk], choices: list[Choice], many: int, folds: int) -> l
     return text
 
 
-def picture(walks: list[Walk], target: Path) -> None:
+def picture(paths: list[PathTimes], target: Path) -> None:
     """Seconds of each C: on the path, alone, by LIBLINEAR."""
-    figure, axes = panels(1, len(walks), width=4.2, height=2.6)
-    for w, ax in zip(walks, axes[0], strict=True):
+    figure, axes = panels(1, len(paths), width=4.2, height=2.6)
+    for w, ax in zip(paths, axes[0], strict=True):
         Cn = [line.Cn for line in w.lines]
         series = [
             ("on the path", "cutsvm", "path"),
@@ -201,16 +201,16 @@ def main() -> None:
     low, high, many = options.Cs.split(":")
     Cn = np.geomspace(float(low), float(high), int(many))
     warnings.simplefilter("ignore")
-    walks, choices = [], []
-    for sets, done in ((options.sets, walks), (options.cv_sets, choices)):
+    paths, choices = [], []
+    for sets, done in ((options.sets, paths), (options.cv_sets, choices)):
         found, missing = available(sets, options.data)
         for name in missing:
             print(f"{name}: not there")
         for name in found:
             print(name, flush=True)
             data = load(name, options.data)
-            if done is walks:
-                walks.append(walk(data, Cn, options.rounds, Liblinear.installed()))
+            if done is paths:
+                paths.append(path_times(data, Cn, options.rounds, Liblinear.installed()))
             else:
                 choices.append(choose(data, Cn, options.folds, options.rounds))
                 print(f"  {choices[-1]}", flush=True)
@@ -218,11 +218,11 @@ def main() -> None:
     with (options.out / "path.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(Line._fields)
-        writer.writerows(line for w in walks for line in w.lines)
-    text = report(walks, choices, int(many), options.folds)
+        writer.writerows(line for w in paths for line in w.lines)
+    text = report(paths, choices, int(many), options.folds)
     (options.out / "path.md").write_text("\n".join(text) + "\n")
-    if walks:
-        picture(walks, options.out / "path.png")
+    if paths:
+        picture(paths, options.out / "path.png")
     print("\n".join(text))
 
 

@@ -2,10 +2,10 @@
 
     python benchmarks/ranking.py [--sets letor_mq2008,abalone-10] [--C 1e2,1e4] [--gaps 1e-2,1e-3]
     python benchmarks/ranking.py --only loss,quality
-    python benchmarks/ranking.py --quick                  # small sets, into a scratch folder
+    python benchmarks/ranking.py --quick                  # small sets, into a temporary folder
 
-The steps, the measure and most options of the race are those of binary.py; C multiplies the mean over the pairs. Writes
-results/ranking.csv, ranking_loss.csv, ranking_quality.csv, ranking.md and ranking.png.
+The steps, the measure and most options of the first part are those of binary.py; C multiplies the mean over the pairs.
+Writes results/ranking.csv, ranking_loss.csv, ranking_quality.csv, ranking.md and ranking.png.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ranking_data import LETOR, ORDINAL, SYNTHETIC, RankSet
 from ranking_peers import OWN, PEERS, RankWorker, judge
 
 Row = dict[str, Any]
-SECTIONS = ("race", "loss", "quality")
+SECTIONS = ("time", "loss", "quality")
 LARGER = ORDINAL[:6]
 MANY = 500_000  # sets with so many rows run at the last C only
 DEFAULTS = {
@@ -59,7 +59,7 @@ ALPHAS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)
 
 
 class RankProblem(Problem):
-    """One ranking set and one C. The field `Cn` holds C: in both races that is the weight of the mean loss."""
+    """One ranking set and one C. The field `Cn` holds C: in both benchmarks that is the weight of the mean loss."""
 
     kinds = PEERS
     fields = (*FIELDS, "queries", "levels", "pairs", "making")
@@ -77,7 +77,7 @@ class RankProblem(Problem):
         return judge(self.data, answer.w, self.C)  # type: ignore[arg-type]
 
 
-def race(options: argparse.Namespace) -> None:
+def time(options: argparse.Namespace) -> None:
     """Run every problem; the CSV is rewritten after each, so that an interrupted run keeps what it has."""
     names, missing = available(options.sets, options.data)
     absent = [name for name in options.peers if not PEERS[name].installed()]
@@ -205,12 +205,12 @@ def arguments() -> argparse.Namespace:
     found.set_defaults(**DEFAULTS, out=None)
     found.add_argument("--only", type=words, default=list(SECTIONS), help=f"comma-separated: {', '.join(SECTIONS)}")
     found.add_argument("--loss-repeat", type=int, default=9, help="timed rounds of the loss")
-    found.add_argument("--quick", action="store_true", help="small sets, and a scratch folder")
+    found.add_argument("--quick", action="store_true", help="small sets, and a temporary folder")
     if found.parse_known_args()[0].quick:
         found.set_defaults(**QUICK)
     options = found.parse_args()
     results = Path(__file__).parent / "results"
-    options.out = options.out or (data.SCRATCH / "quick" if options.quick else results)
+    options.out = options.out or (data.TEMPORARY / "quick" if options.quick else results)
     return options
 
 
@@ -219,7 +219,7 @@ def main() -> None:
     options = arguments()
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.report_only:
-        for section in (race, loss, quality):
+        for section in (time, loss, quality):
             if section.__name__ in options.only:
                 section(options)
     ranking_report.make(options.out / f"{options.name}.csv")

@@ -93,7 +93,7 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if value < 1e6 else f"{value:.2g}".replace("e+0", "e")
 
 
-def race(rows: list[Row], gaps: list[float]) -> list[str]:
+def times(rows: list[Row], gaps: list[float]) -> list[str]:
     """The table of all problems and gaps, and what it comes to."""
     own, names = own_solvers(rows), peers(rows)
     lines = [(Line(key, gap, group), group) for key, group in problems(rows).items() for gap in gaps]
@@ -235,7 +235,7 @@ def make(path: Path) -> None:
     folds = read(path.with_name(f"{path.stem}_quality.csv"))
     asked = {row["target"] for row in rows if row["solver"] == OURS and row["phase"] == "search"}
     gaps = sorted(asked, reverse=True)
-    text = [*HEADER, *(race(rows, gaps) if rows else [])]
+    text = [*HEADER, *(times(rows, gaps) if rows else [])]
     text += from_arrays(rows, gaps) if any(row["making"] != "" for row in rows) else []
     text += loss(losses) if losses else []
     text += quality(folds) if folds else []

@@ -270,11 +270,11 @@ TABLES: dict[str, Callable[[list[Row]], list[str]]] = {
 def picture_of_searches(rows: list[Row], path: Path) -> None:
     """Figures 2 and 3: bars of time, search time and iterations over the exact search's; diamonds are the paper's."""
     figure, grid = plots.panels(1, 2, width=4.2, height=2.6)
-    looks = {"gca2": (plots.SERIES[1], ""), "tca": (plots.SERIES[2], "///"), "gca": (plots.SERIES[6], "...")}
+    styles = {"gca2": (plots.SERIES[1], ""), "tca": (plots.SERIES[2], "///"), "gca": (plots.SERIES[6], "...")}
     for name, axes in zip(SETS, grid[0], strict=True):
         mine = [row for row in fits(rows, experiment=name) if like_paper(row) and row["ended"] == "True"]
         base = next((row for row in mine if row["search"] == "exact"), None)
-        for i, (search, (colour, hatch)) in enumerate(looks.items()):
+        for i, (search, (colour, hatch)) in enumerate(styles.items()):
             row = next((row for row in mine if row["search"] == search), None)
             if base is None or row is None:
                 continue
@@ -287,7 +287,7 @@ def picture_of_searches(rows: list[Row], path: Path) -> None:
         axes.grid(axis="x", visible=False)
         axes.set_title(SETS[name])
     grid[0][0].set_ylabel("over that of the exact search")
-    handles: list[Any] = [Patch(facecolor=c, hatch=h, edgecolor="white", label=s) for s, (c, h) in looks.items()]
+    handles: list[Any] = [Patch(facecolor=c, hatch=h, edgecolor="white", label=s) for s, (c, h) in styles.items()]
     handles.append(Line2D([], [], color="black", marker="D", markerfacecolor="white", linestyle="", label="the paper"))
     plots.legend_on_top(figure, handles, 4)
     plots.save(figure, path)

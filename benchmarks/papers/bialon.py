@@ -1,7 +1,7 @@
 """The tables and the figure of Bialon (2009), A linear Support Vector Machine solver, made again; and rows read.
 
     python benchmarks/papers/bialon.py [--only table1,table2,figure1,reads]
-    python benchmarks/papers/bialon.py --quick          # few rows, about a minute, into a scratch folder
+    python benchmarks/papers/bialon.py --quick          # few rows, about a minute, into a temporary folder
 
 Each experiment below is a function that lists its fits; one loop runs them. C multiplies the sum of the losses, as in
 the paper and in LinearSVC, and the intercept is free. `ACCPM(epsilon=exp(-12))` is the paper's solver with its stop

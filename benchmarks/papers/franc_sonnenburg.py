@@ -1,7 +1,7 @@
 """The five experiments of Franc and Sonnenburg (2008), Optimized Cutting Plane Algorithm for SVMs, on our data.
 
     python benchmarks/papers/franc_sonnenburg.py [--only selection,training,convergence,scaling,threads]
-    python benchmarks/papers/franc_sonnenburg.py --quick        # few rows, some minutes, into a scratch folder
+    python benchmarks/papers/franc_sonnenburg.py --quick        # few rows, some minutes, into a temporary folder
 
 Everybody minimises F(w, b) = (|w|^2 + b^2)/2 + C sum_i max(0, 1 - y_i (w.x_i + b)), the paper's problem (it has no b)
 on rows with a constant feature. Its C is our C n, and stands as `Cn` in the CSV. `ocas` and `cpa` are the paper's two
@@ -181,7 +181,7 @@ def scored(split: Split, w: Any, b: Any) -> Row:
 
 
 def selection(bench: Bench) -> None:
-    """Every C, by everybody; and by one walk over all of them."""
+    """Every C, by everybody; and by one path over all of them."""
     from cutsvm import linear_path
 
     for name in bench.sets:
@@ -194,7 +194,7 @@ def selection(bench: Bench) -> None:
         models = linear_path(train.X, train.y, Cs=np.array(bench.costs) / train.n, **fixed)
         seconds = perf_counter() - start
         for Cn, model in zip(bench.costs, models, strict=True):
-            # The walk is one piece of work: each C gets its share.
+            # The path is one piece of work: each C gets its share.
             facts = facts_of(model) | scored(split, model.coef_, model.intercept_)
             bench.row("selection", train, "cutsvm, one path", Cn, seconds=seconds / len(models), **facts)
 

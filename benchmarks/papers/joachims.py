@@ -1,7 +1,7 @@
 """The table and figures of Joachims (2006), Training Linear SVMs in Linear Time, made again.
 
     python benchmarks/papers/joachims.py [--only table1,figure8] [--time-limit 200]
-    python benchmarks/papers/joachims.py --quick          # small rows, under a minute, into a scratch folder
+    python benchmarks/papers/joachims.py --quick          # small rows, under a minute, into a temporary folder
 
 Each experiment below is a function that lists its fits; one loop runs them, and a fit that two of them want runs once.
 `paper` is the paper's algorithm with its stopping rule, CPA(epsilon=..., shards=1), on one thread, since the paper has

@@ -1,7 +1,7 @@
 """The tables and figures of Melki and Kecman (2016), Speeding Up Online Training of L1 Support Vector Machines, again.
 
     python benchmarks/papers/melki.py [--only tables,configurations,peer,mnist] [--sets iris,glass]
-    python benchmarks/papers/melki.py --quick            # two small sets, into a scratch folder
+    python benchmarks/papers/melki.py --quick            # two small sets, into a temporary folder
 
 Nested cross-validation, 5 x 5 folds, over the paper's grid of 8 values of C and 8 of gamma, features in [0, 1]. The
 peer is scikit-learn's SVC in GridSearchCV on the same folds and the same grid; where that would take hours, a part of

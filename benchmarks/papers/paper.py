@@ -30,12 +30,12 @@ def listed(choices: Iterable[str], aliases: Mapping[str, str] | None = None) -> 
 
 
 def parser(about: str, experiments: Iterable[str], quick: str, **aliases: str) -> argparse.ArgumentParser:
-    """The options that all of them have. quick: what --quick does, beside using a scratch folder."""
+    """The options that all of them have. quick: what --quick does, beside using a temporary folder."""
     known = list(experiments)
     found = argparse.ArgumentParser(description=about.splitlines()[0])
     add = found.add_argument
     add("--only", type=listed(known, aliases), default=known, help=", ".join([*known, *sorted(aliases)]))
-    add("--quick", action="store_true", help=f"{quick}, and a scratch folder")
+    add("--quick", action="store_true", help=f"{quick}, and a temporary folder")
     add("--data", type=Path, default=data.DEFAULT_FOLDER, help="folder of the .npz files")
     add("--out", type=Path, default=None, help="folder of the results")
     add("--docs", type=Path, default=None, help="folder of the documentation: its page and its images")
@@ -52,9 +52,9 @@ def limited(found: argparse.ArgumentParser, seconds: float, quick: float = 2.0, 
 def parsed(found: argparse.ArgumentParser) -> argparse.Namespace:
     """The options; folders and time limit, unless told, depend on --quick."""
     options = found.parse_args()
-    scratch = data.SCRATCH / "quick"
-    options.out = options.out or (scratch if options.quick else HERE / "results")
-    options.docs = options.docs or (scratch if options.quick else HERE.parents[1] / "docs")
+    temporary = data.TEMPORARY / "quick"
+    options.out = options.out or (temporary if options.quick else HERE / "results")
+    options.docs = options.docs or (temporary if options.quick else HERE.parents[1] / "docs")
     if "limits" in options:
         options.time_limit = options.time_limit or options.limits[options.quick]
     return options
