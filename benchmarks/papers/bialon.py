@@ -210,7 +210,7 @@ def show(row: Row) -> None:
 
 def solve(options: argparse.Namespace, path: Path) -> None:
     """Run what is asked for; the results of other experiments stay in the file."""
-    kept = bialon_report.read(path) if path.exists() else []
+    kept = paper.read(path, bialon_report.TEXT) if path.exists() else []
     kept = [row for row in kept if row["experiment"] not in options.only]
     there, missing = data.available([name for name in TRAIN if name != "artificial"], options.data)
     if missing:

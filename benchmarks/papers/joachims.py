@@ -214,7 +214,7 @@ def show(row: Row) -> None:
 
 def solve(options: argparse.Namespace, path: Path) -> None:
     """Run what is asked for, data set by data set; the results of other experiments stay in the file."""
-    kept = joachims_report.read(path) if path.exists() else []
+    kept = paper.read(path, joachims_report.TEXT) if path.exists() else []
     kept = [row for row in kept if row["experiment"] not in options.only]
     bench = Bench(options)
     jobs = [(name, job) for name in options.only for job in EXPERIMENTS[name]()]

@@ -72,6 +72,8 @@ def main(
     path = options.out / f"{name}.csv"
     if not options.report_only:
         solve(options, path)
+    if not path.exists():
+        raise SystemExit(f"there are no results in {path}: is there a data set in {options.data}?")
     make(path, options.docs)
 
 
