@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from cutsvm.io.store.convert import convert
     from cutsvm.problem.pair_accuracy import pair_accuracy
 
-__version__ = version("cutsvm")
+try:
+    __version__ = version("cutsvm")
+except PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "unknown"
 
 __all__ = [
     "DataError",

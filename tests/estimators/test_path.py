@@ -207,7 +207,7 @@ def test_ctrl_c_keeps_finished_points(overlapping):
         if len(calls) == 6:
             raise KeyboardInterrupt
 
-    with pytest.warns(ConvergenceWarning):
+    with pytest.warns(ConvergenceWarning, match="interrupted; the best model so far is kept"):
         models = linear_path(*overlapping, Cs=CS, callbacks=[interrupt], tol=1e-6)
     assert Status.INTERRUPTED in [model.status_ for model in models]
     assert all(np.isfinite(model.coef_).all() and model.lower_bound_ <= model.objective_ for model in models)

@@ -228,3 +228,19 @@ def test_ranking_with_one_query_and_bad_input(ranked):
         RankingSVMCV(3, cv=[(np.arange(2, 400), np.arange(2))]).fit(
             X, np.r_[1, 1, y[2:]], qid=np.r_[0, 0, np.ones(398)]
         )
+
+
+class _Own(LinearSVCCV):
+    """A subclass with fewer parameters than the class, and one of its own."""
+
+    def __init__(self, Cs=3, extra=1, n_jobs=None, max_time=None, callbacks=None):
+        super().__init__(Cs=Cs, n_jobs=n_jobs, max_time=max_time, callbacks=callbacks, tol=1e-2)
+        self.extra = extra
+
+
+def test_subclass_with_its_own_parameters():
+    X, y = load_breast_cancer(return_X_y=True)
+    own, plain = _Own(extra=2).fit(X, y), LinearSVCCV(3, tol=1e-2).fit(X, y)
+    assert_array_equal(own.scores_, plain.scores_)
+    assert_array_equal(own.coef_, plain.coef_)
+    assert clone(own).extra == 2

@@ -34,9 +34,9 @@ def iteration_unit(estimator: Any) -> str:
     return unit if np.array_equal(estimator.n_iter_, 1) else f"{unit}s"
 
 
-def total_passes(estimator: Any) -> float:
+def total_passes(estimator: Any) -> int:
     """Passes over the data, summed over the one-vs-rest problems."""
-    return sum(float(records[-1]["passes"]) for records in by_label(estimator.history_).values())
+    return sum(int(records[-1]["passes"]) for records in by_label(estimator.history_).values())
 
 
 def seconds_before_resume(estimator: Any) -> float:

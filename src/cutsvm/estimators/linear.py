@@ -66,8 +66,8 @@ class LinearSVC(CertifiedClassifier):
     max_time : float, default=None
         Limit in seconds. The best model so far is kept, with its gap; the same holds after Ctrl-C.
     n_jobs : int, default=None
-        Threads: None is 1, -1 all cores. The result is the same to the last bit for any number (but for
-        `DCD(asynchronous=True)`).
+        Threads: None is 1, -1 all cores. The result is the same to the last bit for any number, but for
+        `DCD(asynchronous=True)`, and "accpm", whose linear algebra may differ in the last digits from call to call.
     warm_start : bool, default=False
         Start from the last fit: its solution and, where they are still valid, its planes. They are if only C or weights
         have changed, or if rows were added at the end; this is checked.

@@ -129,6 +129,8 @@ def warn_of(models: Sequence[Certified], data: TrainingData) -> None:
     if any(model.status_ is Status.INTERRUPTED for model in late) and is_in_loop():
         raise KeyboardInterrupt
     if late:
-        worst = max(late, key=lambda model: model.gap_)
+        # After Ctrl-C the other C end for want of time: that is not why.
+        interrupted = [model for model in late if model.status_ is Status.INTERRUPTED]
+        worst = max(interrupted or late, key=lambda model: model.gap_)
         many = f"{len(late)} of {len(models)} C are not at tol; the worst is C={worst.C:g}. "
         warn(many + worst._advice(data), ConvergenceWarning)

@@ -166,8 +166,7 @@ class Chooser(Certified):
 
     def _template(self, kind: type[Model], limits: Limits) -> Model:
         """An estimator of class `kind` with the parameters of this one, within the limits."""
-        params = self.get_params(deep=False)
-        own = {name: params[name] for name in kind().get_params(deep=False) if name != "C"}
+        own = {name: getattr(self, name) for name in kind().get_params(deep=False) if name != "C"}
         callbacks = [*(self.callbacks or ()), limits.stopped]
         own |= {"n_jobs": limits.threads, "max_time": limits.seconds, "callbacks": callbacks}
         template = kind(**own)
@@ -246,7 +245,7 @@ class Chooser(Certified):
             for name in (*fitted, "status_"):
                 setattr(self, name, getattr(chosen, name))
             for model in self.path_:
-                model.set_params(**{name: self.get_params()[name] for name in ("n_jobs", "max_time", "callbacks")})
+                model.set_params(**{name: getattr(self, name) for name in ("n_jobs", "max_time", "callbacks")})
             path.warn_of(self.path_, data)
         if late and not (self.refit and any(not model.converged_ for model in self.path_)):
             worst = f"the worst gap is {np.nanmax(self.gaps_):.2g}"

@@ -142,7 +142,9 @@ def resolve(solver: str | Solver) -> Solver:
     if not isinstance(solver, str):
         if isinstance(solver, Solver) and not isinstance(solver, type):
             return solver
-        raise TypeError(f"solver: a name or a solver object expected, got {solver!r}")
+        raise TypeError(
+            f"solver: a name or a solver object (a class of its own derives from `SolverBase`) expected, got {solver!r}"
+        )
     if solver in REGISTRY:
         fresh: Solver = REGISTRY[solver]()
         return fresh

@@ -20,7 +20,7 @@ from cutsvm.io.files import write_atomically
 from cutsvm.io.models import model_format
 from cutsvm.io.models.model_file import ModelFileError, is_model_file, load_model, save_model
 from cutsvm.io.models.model_format import pack
-from cutsvm.solvers import OCAS
+from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
 from tests.support.model_files import array, fitted, rebuild, tamper
 
 CLASSES = {
@@ -84,6 +84,27 @@ def test_parameters_that_are_objects(tmp_path: Path) -> None:
     assert params["solver"] == OCAS(shards=4)
     assert params["class_weight"] == {1: 2.0, 2: 0.5}
     assert params["max_time"] == 3.5
+
+
+SOLVERS = [
+    *(OCAS(line_search="tca", shards=4), CPA(epsilon=0.1, buckets=2), DCD(), ACCPM(formulation="E"), Auto()),
+    *(Sifting(), Sifting(inner=OCAS(line_search="gca", shards=2), band=0.3), Sifting(inner=DCD())),
+]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+def test_solver_objects_are_restored(tmp_path: Path, solver: Any) -> None:
+    save_model(fitted([1, 2], solver=solver), tmp_path / "m")
+    assert load_model(tmp_path / "m").estimator.solver == solver
+
+
+@pytest.mark.parametrize("inner", [None, 3, "ocas", {"solver": "Nobody", "options": {}}], ids=repr)
+def test_a_solver_within_a_solver_that_is_unknown(tmp_path: Path, inner: Any) -> None:
+    """Files of earlier versions have null there: that is the default. Else the solver is left out."""
+    packed = {"solver": "Sifting", "options": {"inner": inner, "band": 0.5}}
+    path = tamper(tmp_path, lambda header: header["params"].update(solver=packed))
+    expected = Sifting(band=0.5) if inner is None or isinstance(inner, dict) else "auto"
+    assert load_model(path).estimator.solver == expected
 
 
 def test_an_unknown_solver_does_not_stop_a_prediction(tmp_path: Path) -> None:

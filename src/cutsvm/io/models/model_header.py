@@ -44,7 +44,7 @@ def _pack(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {"pairs": [[as_json(key), as_json(item)] for key, item in value.items()]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        options = {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr}
+        options = {field.name: _pack(getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr}
         return {"solver": type(value).__name__, "options": options}
     return as_json(value)
 
@@ -59,10 +59,10 @@ def restore_estimator(expect: Expect, task: Task, packed: Any) -> Any:
     expect.that(weights is None or isinstance(weights, dict) or weights == "balanced", "class weights or 'balanced'")
     for key in ("fit_intercept", "certify"):
         expect.that(isinstance(params.get(key, True), bool), f"true or false as {key!r}")
-    if isinstance(params.get("solver"), str):
+    if "solver" in params:
         try:
             import_module(task.solvers_module).resolve(params["solver"])
-        except ValueError:
+        except (ValueError, TypeError):
             del params["solver"]
     known = task.make_estimator().get_params()
     estimator = task.make_estimator(**{key: value for key, value in params.items() if key in known})
@@ -95,14 +95,18 @@ def _unpack(expect: Expect, task: Task, packed: Any) -> dict[str, Any]:
 
 
 def _solver(task: Task, packed: Mapping[str, Any]) -> Any:
-    """The solver object, by name among those of the package; None (the default) if it is unknown."""
+    """The solver object, by name among those of the package; None (the default) if it is unknown.
+
+    An option may be a solver itself; one without a value has its default.
+    """
     solvers = import_module(task.solvers_module)
     name, options = packed.get("solver"), packed.get("options")
     kind = vars(solvers).get(name) if isinstance(name, str) and name[:1].isupper() else None
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind) and isinstance(options, dict)):
         return None
+    values = {key: _solver(task, value) if isinstance(value, dict) else value for key, value in options.items()}
     try:
-        return kind(**options)
+        return kind(**{key: value for key, value in values.items() if value is not None})
     except (TypeError, ValueError):
         return None
 

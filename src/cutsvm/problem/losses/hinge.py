@@ -65,7 +65,7 @@ class Hinge:
         arrays = (scores, np.empty(0) if to is None else to, self.signed)
         return LossLine(self.n, core.hinge_evaluate, core.hinge_crossing, arrays, self.threads)
 
-    # For sifting: see `cutsvm.problem.losses.Siftable`. Groups are the rows inside the margin, positive and
+    # For sifting: see `cutsvm.problem.losses.GroupedLoss`. Groups are the rows inside the margin, positive and
     # negative.
 
     labels = groups = 2

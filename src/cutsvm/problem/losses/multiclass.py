@@ -60,7 +60,7 @@ class CrammerSinger:
         arrays = (scores, to, self.y, self.weights)
         return LossLine(self.n, core.multi_evaluate, core.multi_crossing, arrays, self.threads)
 
-    # For sifting: see `cutsvm.problem.losses.Siftable`. A group is one label and one class chosen.
+    # For sifting: see `cutsvm.problem.losses.GroupedLoss`. A group is one label and one class chosen.
 
     @property
     def row_weights(self) -> Vector:

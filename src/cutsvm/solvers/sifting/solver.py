@@ -133,6 +133,8 @@ class Sifting(SolverBase):
     settings: SiftingSettings = field(default=SiftingSettings(), repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.inner, Solver) or isinstance(self.inner, type):
+            raise TypeError(f"inner: a solver object expected, got {self.inner!r}")
         for name in ("sample", "band"):
             share = getattr(self, name)
             if share != "auto":
