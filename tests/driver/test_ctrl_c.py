@@ -57,10 +57,10 @@ def run(code, seconds=120):
 
 @pytest.mark.parametrize("name", WORK)
 def test_signal_ends_a_fit_and_keeps_the_model(name):
-    done = run(WORK[name] + KEPT.format(moment=1.5))
+    done = run(WORK[name] + KEPT.format(moment=3.0))  # on a busy machine the kernel matrix takes more than a second
     assert done.returncode == 0, done.stderr
     status, seconds, rows, proven = done.stdout.split()
-    assert (status, rows) == ("INTERRUPTED", "5") and float(seconds) < 1.5 + SOON
+    assert (status, rows) == ("INTERRUPTED", "5") and float(seconds) < 3.0 + SOON
     assert proven == "True" or name == "one native call"
 
 
