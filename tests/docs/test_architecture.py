@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-import sys
 from types import CodeType
 from typing import Any
 from xml.etree import ElementTree
@@ -14,6 +13,7 @@ from sklearn.datasets import make_classification
 
 from cutsvm import LinearSVC
 from tests.support import ROOT
+from tests.support.calls import on_each_call
 from tests.support.imports import map_of_the_code
 from tools.package_diagram import PICTURE, import_graph, public_packages, svg
 
@@ -66,16 +66,7 @@ def first_calls(run: Any) -> dict[CodeType, int]:
     """Which functions are called, and when for the first time."""
     calls: dict[CodeType, int] = {}
 
-    def profile(frame: Any, event: str, _: Any) -> None:
-        if event == "call":
-            calls.setdefault(frame.f_code, len(calls))
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        run()
-    finally:
-        sys.setprofile(before)
+    on_each_call(run, lambda frame: calls.setdefault(frame.f_code, len(calls)))
     return calls
 
 

@@ -1,12 +1,12 @@
 """How many files and frames of cutsvm one fit passes through."""
 
 import os
-import sys
 
 import numpy as np
 
 import cutsvm
 from cutsvm import LinearSVC
+from tests.support.calls import on_each_call
 
 # The goal is 15 files and 12 frames; the number of files may only fall.
 MOST_FILES, MOST_FRAMES = 20, 12
@@ -17,9 +17,9 @@ def files_and_frames(call):
     package = os.path.dirname(cutsvm.__file__) + os.sep
     files, most = set(), 0
 
-    def profile(frame, event, _):
+    def see(frame):
         nonlocal most
-        if event != "call" or not frame.f_code.co_filename.startswith(package):
+        if not frame.f_code.co_filename.startswith(package):
             return
         files.add(frame.f_code.co_filename.removeprefix(package))
         frames = 0
@@ -28,12 +28,7 @@ def files_and_frames(call):
             frame = frame.f_back
         most = max(most, frames)
 
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        call()
-    finally:
-        sys.setprofile(before)
+    on_each_call(call, see)
     return files, most
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
 from typing import TypeVar
@@ -18,7 +18,7 @@ from cutsvm.matrix.protocol import COMPRESSION, Choices, CompressionSettings, De
 Own = TypeVar("Own", bound="RowsInParts")
 
 
-class RowsInParts:
+class RowsInParts(ABC):
     """Rows that are read part by part: kernels that write to each row of a result, or continue sums."""
 
     @abstractmethod

@@ -23,7 +23,7 @@ Fewer cuts than coordinates: x = A'y, and H is inverted by Woodbury's formula, w
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -174,7 +174,7 @@ def _factorise(matrix: Vector, least: float) -> tuple[Vector, bool] | None:
     return None
 
 
-class _Form:
+class _Form(ABC):
     """Coordinates of x, the cuts, and H with its rho and t_i."""
 
     def __init__(self, cuts: _Grown, c: Vector, settings: CentreSettings) -> None:

@@ -20,7 +20,7 @@ otherwise return the gradient of the goal at a point with z < R = 0, and so cut 
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ class Answer:
     risk: float | None
 
 
-class CutOracle:
+class CutOracle(ABC):
     """Answers at points x; early: it stops reading where it can."""
 
     extra = 0  # coordinates beside (w, b)

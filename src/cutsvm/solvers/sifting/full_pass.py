@@ -9,7 +9,7 @@ that join the working set are copied in the same pass. So one reading of the dat
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -46,7 +46,7 @@ class PassSettings:
     narrower: float = 0.7
 
 
-class FullPass:
+class FullPass(ABC):
     """All rows: the best point w so far, F and R there, and what passes find."""
 
     def __init__(self, oracle: Oracle, C: float, settings: PassSettings | None = None) -> None:
