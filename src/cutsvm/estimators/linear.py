@@ -160,17 +160,20 @@ class LinearSVC(CertifiedClassifier):
         Cs = [float(model.C) for model in models]
         stop = Stop(self.tol, self.max_iter, self.max_time)
         found: list[list[Result]] = []
-        form, positives = self._form(data), self._positives(data)
+        oracle: Oracle | None = None
+        positives = self._positives(data)
         with threads.one_blas_thread():
             for k, (name, positive) in enumerate(positives.items()):
-                oracle = self._oracle(data, positive, len(positives), form)
+                loss = self._loss(data, positive, len(positives))
+                # The last oracle's matrix may be in a form that is read faster: a solver has found it.
+                oracle = self._oracle(data, loss) if oracle is None else replace(oracle, loss=loss)
                 start = self._start(oracle, None if positive is None else k, len(positives))
                 fit = Fit(stop, self._callbacks(), name, start, checkpoint, self._slot(name))
                 results, oracle = fit_path(solver, oracle, Cs, fit)
                 found.append(results)
-                form["matrix"] = oracle.matrix  # a solver may have found a form that is read faster
                 if any(result.status.ends_all for result in results):  # the problems not begun keep w = 0, with its gap
                     stop = replace(stop, max_time=0.0)
+        assert oracle is not None
         for model, results in zip(models, map(list, zip(*found, strict=True)), strict=True):
             W, b = zip(*(oracle.model(result.w) for result in results), strict=True)
             model.classes_, model.coef_, model.intercept_ = data.class_names, np.vstack(W), np.hstack(b)
@@ -208,30 +211,28 @@ class LinearSVC(CertifiedClassifier):
             return {"": data.classes[1]}
         return dict(zip(map(str, data.class_names), data.classes, strict=True))
 
-    def _form(self, data: TrainingData) -> dict[str, Any]:
-        """What the oracles of all problems share.
-
-        Rows are less one of them where a feature is far from 0, as times are; a free intercept makes up for it.
-        """
-        rows, intercept = data.rows, self._intercept()
-        centred, shift = rows.centred() if intercept is Intercept.FREE else (rows, None)
+    def _loss(self, data: TrainingData, positive: Any, problems: int) -> Hinge | CrammerSinger:
+        """The loss of one class against the rest, or of all classes in one problem."""
+        rows, y, weights = data.rows, data.y, data.weights
         n_threads = threads.count(self.n_jobs, rows.entries)
-        return {"matrix": centred, "intercept": intercept, "threads": n_threads, "given": rows, "shift": shift}
-
-    def _oracle(self, data: TrainingData, positive: Any, problems: int, form: dict[str, Any]) -> Oracle:
-        """The oracle of one class against the rest, or of all classes in one problem."""
-        rows, y, weights = form["matrix"], data.y, data.weights
         if positive is None:
             # Rows of a class without weight have no weight either, and may have any label.
             labels = rows.vector(len(y), np.int32)
             for part in validation.parts(len(y)):
                 labels[part] = np.minimum(np.searchsorted(data.classes, y[part]), len(data.classes) - 1)
-            return MulticlassOracle(loss=CrammerSinger(labels, weights, len(data.classes), form["threads"]), **form)
+            return CrammerSinger(labels, weights, len(data.classes), n_threads)
         # With one problem the weights themselves take the sign: n numbers less to hold.
         signed = weights if problems == 1 else rows.vector(rows.n)
         np.copyto(signed, weights)
         validation.negate(signed, y, positive)
-        return Oracle(loss=Hinge(signed, form["threads"]), **form)
+        return Hinge(signed, n_threads)
+
+    def _oracle(self, data: TrainingData, loss: Hinge | CrammerSinger) -> Oracle:
+        """Rows and loss. A feature far from 0, as times are, is centred; a free intercept makes up for it."""
+        rows, intercept = data.rows, self._intercept()
+        centred, shift = rows.centred() if intercept is Intercept.FREE else (rows, None)
+        kind = MulticlassOracle if isinstance(loss, CrammerSinger) else Oracle
+        return kind(centred, loss, intercept, loss.threads, given=rows, shift=shift)
 
     def _start(self, oracle: Oracle, problem: int | None, problems: int) -> Vector | None:
         """With warm_start, the w of the last fit's model, if it has the right shape; problem: its number, if any."""
