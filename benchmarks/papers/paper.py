@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
+import subprocess
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +16,7 @@ import data
 
 Row = dict[str, Any]
 HERE = Path(__file__).resolve().parent
+EARLIER = "an earlier version of 0.1"
 
 
 def listed(choices: Iterable[str], aliases: Mapping[str, str] | None = None) -> Callable[[str], list[str]]:
@@ -77,22 +81,36 @@ def main(
     make(path, options.docs)
 
 
+@cache
+def commit() -> str:
+    """The commit of the sources that are measured, with a + if they have changed since; "unknown" outside git."""
+    git = ["git", "-C", str(HERE)]
+    found = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", ":/src"], capture_output=True)
+    return found.stdout.strip() + "+" * (changed.returncode == 1) if found.returncode == 0 else "unknown"
+
+
 def save(path: Path, fields: list[str], rows: list[Row], experiments: Iterable[str]) -> None:
-    """The rows, by experiments in this order."""
+    """The rows, by experiments in this order; new ones get the commit that they were measured on."""
     order = list(experiments)
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fields)
+        writer = csv.DictWriter(file, [*fields, "commit"])
         writer.writeheader()
-        writer.writerows(sorted(rows, key=lambda row: order.index(row["experiment"])))
+        ordered = sorted(rows, key=lambda row: order.index(row["experiment"]))
+        writer.writerows({"commit": commit()} | row for row in ordered)
 
 
 def read(path: Path, text: set[str]) -> list[Row]:
-    """The rows of a CSV with numbers where there are any, but in the columns of text; `ended` is true or not."""
+    """The rows of a CSV with numbers where there are any, but in the columns of text; `ended` is true or not.
+
+    Rows without a commit are from before commits were written down.
+    """
     with path.open() as file:
-        rows = list(csv.DictReader(file))
+        rows = [{"commit": EARLIER} | row for row in csv.DictReader(file)]
     found: list[Row] = []
     for row in rows:
-        numbers = {key: float(value) for key, value in row.items() if key not in text | {"ended"} and value != ""}
+        strings = text | {"ended", "commit"}
+        numbers = {key: float(value) for key, value in row.items() if key not in strings and value != ""}
         found.append(row | numbers | {"ended": row["ended"] == "True"})
     return found
 
@@ -105,8 +123,13 @@ class Picture(NamedTuple):
     draw: Callable[[list[Row], Path], None]
 
 
-def fill(page: Path, tables: dict[str, list[str]], pictures: dict[str, Picture]) -> None:
-    """Put tables and pictures into their places on the page: between `<!-- NAME -->` and `<!-- end -->`."""
+def fill(
+    page: Path, tables: dict[str, list[str]], pictures: dict[str, Picture], figures: Mapping[str, str] | None = None
+) -> None:
+    """Put tables and pictures into their places on the page: between `<!-- NAME -->` and `<!-- end -->`.
+
+    Figures within a sentence stand between `<!-- =NAME -->` and `<!-- / -->`; one that nobody computes is an error.
+    """
     text = page.read_text()
     for name, lines in tables.items():
         before, mark, rest = text.partition(f"<!-- {name} -->\n")
@@ -115,20 +138,44 @@ def fill(page: Path, tables: dict[str, list[str]], pictures: dict[str, Picture])
         shown = [f"![{pictures[name].about}](../images/{pictures[name].file})", ""] if name in pictures else []
         _, end, after = rest.partition("<!-- end -->")
         text = "\n".join([before + mark, *shown, *lines, end + after])
-    page.write_text(text)
+    page.write_text(with_figures(text, figures or {}))
+
+
+def with_figures(text: str, figures: Mapping[str, str]) -> str:
+    """The text with every `<!-- =NAME -->...<!-- / -->` filled in."""
+    return re.sub(r"(<!-- =(\S+) -->).*?(<!-- / -->)", lambda found: found[1] + figures[found[2]] + found[3], text)
+
+
+def commits(rows: list[Row]) -> list[str]:
+    """A line that names the commits that the rows of each experiment were measured on."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        found.setdefault(row.get("commit", EARLIER), {})[row["experiment"]] = None
+    named = [f"{name} ({', '.join(of)})" for name, of in found.items()]
+    return [f"Measured on {'; '.join(named)}.", ""]
 
 
 def publish(
-    path: Path, docs: Path, title: str, tables: dict[str, list[str]], pictures: dict[str, Picture], rows: list[Row]
+    path: Path,
+    docs: Path,
+    title: str,
+    tables: dict[str, list[str]],
+    pictures: dict[str, Picture],
+    rows: list[Row],
+    figures: Mapping[str, str] | None = None,
 ) -> None:
-    """Tables beside the CSV and on the page of the documentation that has its name; the pictures that have a table."""
+    """Tables beside the CSV and on the page of the documentation that has its name; the pictures that have a table.
+
+    The page says which commits were measured where it has a place named `commits`.
+    """
+    tables = tables | {"commits": commits(rows)}
     text = [f"# {title}: tables", "", f"[The page about them](../../../docs/papers/{path.stem}.md).", ""]
     for name, lines in tables.items():
         text += [f"## {name}", "", *lines]
     path.with_suffix(".md").write_text("\n".join(text).rstrip() + "\n")
     page, images = docs / "papers" / f"{path.stem}.md", docs / "images"
     if page.exists():
-        fill(page, tables, pictures)
+        fill(page, tables, pictures, figures)
     images.mkdir(parents=True, exist_ok=True)
     for name, picture in pictures.items():
         if name in tables:
