@@ -11,7 +11,6 @@ and the peers' in turn; the medians count.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -21,6 +20,7 @@ from typing import Any
 import binary_report
 import data
 from peers import OWN, PEERS, TWO_CLASS, Answer, Peer, Setting, Verdict, Worker, judge, layouts
+from provenance import write_rows
 
 OURS = "cutsvm"
 OWN_PATIENCE = 3.0  # our other solvers get this many times the first one's seconds at a gap, and at least 1 s
@@ -213,10 +213,7 @@ class Problem:
 
 def write(rows: list[Row], path: Path, fields: Sequence[str] = FIELDS) -> None:
     """All runs, one line each."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fields)
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(path, fields, rows)
 
 
 def solve_all(options: argparse.Namespace, notes: list[str]) -> list[Row]:

@@ -20,7 +20,7 @@ import plots
 OURS = "cutsvm"
 RIVALS = ("svmocas", "msvmocas")  # the peers with a certificate, one for two classes and one for more
 CLOSE = 1.3  # our first solver is near enough to the fastest of ours up to this ratio
-TEXT = {"set", "solver", "variant", "setting", "phase", "status", "message", "stopped", "note"}
+TEXT = {"set", "solver", "variant", "setting", "phase", "status", "message", "stopped", "note", "commit"}
 # Fields that older files do not have.
 LATER = {"passes", "visits", "pass_seconds", "note", "error", "claimed_objective"}
 HEADER = [

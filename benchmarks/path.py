@@ -11,7 +11,6 @@ all cores, by turns as well, and what they choose. Writes results/path.csv, .md 
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 import warnings
 from pathlib import Path
@@ -26,6 +25,7 @@ from cutsvm import LinearSVC, LinearSVCCV, linear_path
 from data import DEFAULT_FOLDER, DataSet, available, load
 from peers import CORES, Liblinear, judge
 from plots import COLOURS, legend_on_top, log_seconds, panels, plain_ticks, save
+from provenance import write_rows
 
 RESULTS = Path(__file__).parent / "results"
 GAP = 1e-3
@@ -215,10 +215,11 @@ def main() -> None:
                 choices.append(choose(data, Cn, options.folds, options.rounds))
                 print(f"  {choices[-1]}", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
-    with (options.out / "path.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(Line._fields)
-        writer.writerows(line for w in paths for line in w.lines)
+    lines = [line._asdict() for w in paths for line in w.lines]
+    write_rows(options.out / "path.csv", Line._fields, lines)
+    totals = [{key: value for key, value in w._asdict().items() if key != "lines"} for w in paths]
+    write_rows(options.out / "path_sets.csv", [name for name in PathTimes._fields if name != "lines"], totals)
+    write_rows(options.out / "path_cv.csv", Choice._fields, [choice._asdict() for choice in choices])
     text = report(paths, choices, int(many), options.folds)
     (options.out / "path.md").write_text("\n".join(text) + "\n")
     if paths:

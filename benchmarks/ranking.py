@@ -11,7 +11,6 @@ Writes results/ranking.csv, ranking_loss.csv, ranking_quality.csv, ranking.md an
 from __future__ import annotations
 
 import argparse
-import csv
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -27,6 +26,7 @@ import ranking_data
 import ranking_report
 from binary import FIELDS, OURS, Problem, parser, words, write
 from peers import CORES, Answer, Verdict
+from provenance import write_rows
 from ranking_data import LETOR, ORDINAL, SYNTHETIC, RankSet
 from ranking_peers import OWN, PEERS, RankWorker, judge
 
@@ -194,10 +194,7 @@ def ndcg(model: Any, part: RankSet) -> float:
 
 
 def save(path: Path, rows: list[Row]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(path, list(rows[0]), rows)
 
 
 def arguments() -> argparse.Namespace:

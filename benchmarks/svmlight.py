@@ -10,7 +10,6 @@ checks that all find the same matrix, prints a table and writes it to `results/s
 from __future__ import annotations
 
 import argparse
-import csv
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from sklearn.datasets import load_svmlight_file
 
 from cutsvm._utils import threads
 from cutsvm.io import read_svmlight
+from provenance import write_rows
 
 RESULTS = Path(__file__).parent / "results" / "svmlight.csv"
 FIELDS = ["reader", "threads", "file_mb", "seconds", "mb_per_second", "times_scikit_learn"]
@@ -115,10 +115,7 @@ def main() -> None:
     for line in [dict(zip(FIELDS, FIELDS, strict=True)), *rows]:
         print("  ".join(f"{line[field]!s:>18}" for field in FIELDS))
     RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("w", newline="") as file:
-        table = csv.DictWriter(file, FIELDS)
-        table.writeheader()
-        table.writerows(rows)
+    write_rows(RESULTS, FIELDS, rows)
 
 
 if __name__ == "__main__":

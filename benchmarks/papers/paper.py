@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import argparse
 import csv
-import re
-import subprocess
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import data
+from pages import with_figures, with_table
+from provenance import EARLIER, write_rows
 
 Row = dict[str, Any]
 HERE = Path(__file__).resolve().parent
-EARLIER = "an earlier version of 0.1"
 
 
 def listed(choices: Iterable[str], aliases: Mapping[str, str] | None = None) -> Callable[[str], list[str]]:
@@ -81,23 +79,10 @@ def main(
     make(path, options.docs)
 
 
-@cache
-def commit() -> str:
-    """The commit of the sources that are measured, with a + if they have changed since; "unknown" outside git."""
-    git = ["git", "-C", str(HERE)]
-    found = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", ":/src"], capture_output=True)
-    return found.stdout.strip() + "+" * (changed.returncode == 1) if found.returncode == 0 else "unknown"
-
-
 def save(path: Path, fields: list[str], rows: list[Row], experiments: Iterable[str]) -> None:
     """The rows, by experiments in this order; new ones get the commit that they were measured on."""
     order = list(experiments)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*fields, "commit"])
-        writer.writeheader()
-        ordered = sorted(rows, key=lambda row: order.index(row["experiment"]))
-        writer.writerows({"commit": commit()} | row for row in ordered)
+    write_rows(path, fields, sorted(rows, key=lambda row: order.index(row["experiment"])))
 
 
 def read(path: Path, text: set[str]) -> list[Row]:
@@ -132,18 +117,9 @@ def fill(
     """
     text = page.read_text()
     for name, lines in tables.items():
-        before, mark, rest = text.partition(f"<!-- {name} -->\n")
-        if not mark:
-            continue
         shown = [f"![{pictures[name].about}](../images/{pictures[name].file})", ""] if name in pictures else []
-        _, end, after = rest.partition("<!-- end -->")
-        text = "\n".join([before + mark, *shown, *lines, end + after])
+        text = with_table(text, name, [*shown, *lines])
     page.write_text(with_figures(text, figures or {}))
-
-
-def with_figures(text: str, figures: Mapping[str, str]) -> str:
-    """The text with every `<!-- =NAME -->...<!-- / -->` filled in."""
-    return re.sub(r"(<!-- =(\S+) -->).*?(<!-- / -->)", lambda found: found[1] + figures[found[2]] + found[3], text)
 
 
 def commits(rows: list[Row]) -> list[str]:

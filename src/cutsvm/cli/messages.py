@@ -112,6 +112,12 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
+def flag(name: str) -> str:
+    """The option of this name in the namespace, as it is typed."""
+    typed = {"bias": "-B", "weights": "-wLABEL", "tol": "-e"}
+    return typed.get(name, f"--{name.replace('_', '-')}")
+
+
 def first_values(values: list[Any]) -> str:
     """The first few values, text in quotes."""
     shown = ", ".join(f"{v:.10g}" if isinstance(v, float) else repr(v) for v in values[:_SHOWN])

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from cutsvm._utils.text import printable
+from cutsvm.cli.papers import PAPERS
 from cutsvm.io.models.tasks import TASKS
 
 _EXAMPLES = """examples:
@@ -96,7 +97,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     # Intermixed parsing allows options between DATA and MODEL, but not `--`.
     options = command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
     if "task" in options:
-        options.task = TASKS[options.task]
+        # A paper about one task needs no --task.
+        only = PAPERS[options.paper].tasks if getattr(options, "paper", None) and options.task == "classify" else ()
+        options.task = TASKS[only[0] if len(only) == 1 else options.task]
     if "zero_based" in options:
         options.zero_based = {"auto": "auto", "0": False, "1": True}[options.zero_based]
     return options
@@ -128,6 +131,8 @@ def _add_train(parser: _Parser) -> None:
     _add_data(parser)
     parser.add_argument("model", metavar="MODEL", nargs="?", help="file to write (default: DATA.model)")
     _add_problem(parser, list(TASKS), cost=True)
+    paper = "train as a paper says, -c being its C: joachims, franc-sonnenburg, arnosti, bialon or melki"
+    parser.add_argument("--paper", metavar="NAME", choices=list(PAPERS), help=paper)
     _add_solver(parser)
     _add_kernel(parser)
     add = parser.add_argument_group("limits").add_argument
@@ -250,6 +255,28 @@ def _add_solver(parser: _Parser) -> None:
     add("--solver", metavar="S", choices=solvers, default="auto", help=solver)
     add("--line-search", choices=("exact", "gca", "gca2", "tca"), help="of ocas and sifting (default: exact)")
     add("--shards", metavar="P", type=_shards, help="planes per pass: auto or a number")
+    add(
+        "--cut-at",
+        metavar="L",
+        type=_value,
+        help="of ocas and sifting: planes touch at (1 - L) w_b + L w_t (default: 0.1)",
+    )
+    add(
+        "--guard",
+        choices=("stall", "first_steps", "every_zero", "none"),
+        help="of ocas and sifting: what is done about steps of 0 (default: stall)",
+    )
+    tight = "of ocas and cpa: solve the reduced problem tightly and keep every plane, as the papers do"
+    add("--exact", action="store_true", default=None, help=tight)
+    own = "the stop test of cpa (violation, as mean loss), ocas (F - bound) or accpm (distance from the cuts)"
+    add("--epsilon", metavar="E", type=_positive, help=own)
+    add("--formulation", choices=("I1", "I2", "E"), help="of accpm (default: I1)")
+    add(
+        "--buckets",
+        metavar="N",
+        type=partial(_whole, least=1),
+        help="of accpm, ocas and cpa: 1 is none (default: 16, 1, 1)",
+    )
     joint = "more than two classes: crammer_singer (all in one problem, the default) or ovr (each against the rest)"
     add("--multi-class", metavar="M", choices=("crammer_singer", "ovr"), help=joint)
     add("--n-jobs", metavar="N", type=_jobs, default=-1, help="threads; -1: all cores (default: -1)")

@@ -8,23 +8,36 @@ from typing import Any
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array
-from cutsvm.cli.messages import CommandError, as_command_error
+from cutsvm.cli.messages import CommandError, as_command_error, flag
+from cutsvm.cli.papers import PAPERS, Paper
 from cutsvm.io.models.tasks import TASKS
 
 # Options of kernels and of their solver, and those that have them.
 _KERNEL_OPTIONS = {"gamma": ("rbf", "poly"), "degree": ("poly",), "coef0": ("poly",)}
 _KERNEL_OPTIONS |= dict.fromkeys(("epochs", "average", "seed"), ("sgd",))
-# Options of solvers, and the solvers that have them.
-_SOLVER_OPTIONS = {"line_search": ("auto", "ocas", "sifting"), "shards": ("auto", "ocas", "sifting", "cpa")}
+# Options of solvers, and the solvers that have them; auto becomes ocas with one of its own.
+_OCAS = ("auto", "ocas", "sifting")
+_SOLVER_OPTIONS = {
+    "line_search": _OCAS,
+    "cut_at": _OCAS,
+    "guard": _OCAS,
+    "shards": (*_OCAS, "cpa"),
+    "exact": (*_OCAS, "cpa"),
+    "epsilon": ("ocas", "cpa", "accpm"),
+    "buckets": ("ocas", "cpa", "accpm"),
+    "formulation": ("accpm",),
+}
 
 
 def validate_options(options: argparse.Namespace) -> None:
     """Refuse, before any data are read, options that the task or the solver does not have."""
-    task = options.task
+    task, paper = options.task, paper_of(options)
+    if paper is not None:
+        paper.check(options)
     for name in sorted(frozenset().union(*(other.options for other in TASKS.values())) - task.options):
         if _given(options, name):
             takers = [other.name for other in TASKS.values() if name in other.options]
-            raise CommandError(f"{_flag(name)} applies to --task {_listed(takers)}, not to {task}")
+            raise CommandError(f"{flag(name)} applies to --task {_listed(takers)}, not to {task}")
     if options.solver not in task.solvers:
         raise CommandError(
             f"--solver {options.solver} is not available for --task {task}: expected {_listed(task.solvers, 'or')}"
@@ -36,7 +49,23 @@ def validate_options(options: argparse.Namespace) -> None:
         return
     for name, solvers in _SOLVER_OPTIONS.items():
         if _given(options, name) and options.solver not in solvers:
-            raise CommandError(f"{_flag(name)} applies to --solver {_listed(solvers[1:])}, not to {options.solver}")
+            takers = [solver for solver in solvers if solver != "auto"]
+            raise CommandError(f"{flag(name)} applies to --solver {_listed(takers)}, not to {options.solver}")
+    with as_command_error():
+        build_estimator(options)
+
+
+def paper_of(options: argparse.Namespace) -> Paper | None:
+    """The paper of `--paper`, which not every command has."""
+    name = getattr(options, "paper", None)
+    return None if name is None else PAPERS[name]
+
+
+def cost_of(options: argparse.Namespace, rows: int) -> float:
+    """C of the estimator, if it is trained on this number of rows."""
+    paper = paper_of(options)
+    cost: float = options.cost if paper is None else paper.cost(options, rows)
+    return cost
 
 
 def _check_kernel_options(options: argparse.Namespace) -> None:
@@ -55,11 +84,6 @@ def _check_kernel_options(options: argparse.Namespace) -> None:
             raise CommandError(f"seed={options.seed}: expected a whole number below 2^32")
 
 
-def _flag(name: str) -> str:
-    """The option of this name in the namespace, as it is typed."""
-    return {"bias": "-B", "weights": "-wLABEL"}.get(name, f"--{name.replace('_', '-')}")
-
-
 def _given(options: argparse.Namespace, name: str) -> bool:
     return getattr(options, name, None) not in (None, [])  # not every command has every option
 
@@ -68,8 +92,8 @@ def _listed(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, float] | None = None) -> Any:
-    """The estimator of the task with the parameters that the options state."""
+def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, float] | None = None, rows: int = 1) -> Any:
+    """The estimator of the task with the parameters that the options state, for this number of rows."""
     params = {
         "tol": options.tol,
         "solver": _solver(options),
@@ -84,21 +108,23 @@ def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, floa
     params["random_state"] = params.pop("seed")
     if options.bias is not None:
         params |= {"fit_intercept": options.bias != -1, "intercept": "regularized"}
+    if (paper := paper_of(options)) is not None:
+        params |= paper.parameters(options)
+        params["fit_intercept"] = None if paper.intercept or "bias" not in options.task.options else False
     given = {name: value for name, value in params.items() if value is not None}
-    return options.task.make_estimator(options.cost, **{**options.task.parameters, **given})
+    return options.task.make_estimator(cost_of(options, rows), **{**options.task.parameters, **given})
 
 
 def _solver(options: argparse.Namespace) -> Any:
     """The name of a solver, a solver object if it has options, or None for the default."""
-    from cutsvm.solvers import CPA, OCAS, Sifting
+    from cutsvm.solvers import ACCPM, CPA, OCAS, Sifting
 
-    if options.shards is None and options.line_search is None:
+    given = {name: getattr(options, name) for name in _SOLVER_OPTIONS if _given(options, name)}
+    if not given:
         return None if options.solver == "auto" else options.solver
-    shards: Any = "auto" if options.shards is None else options.shards
-    if options.solver == "cpa":
-        return CPA(shards=shards)
-    ocas = OCAS(shards=shards, line_search=options.line_search or "exact")
-    return Sifting(inner=ocas) if options.solver == "sifting" else ocas
+    if options.solver == "sifting":
+        return Sifting(inner=OCAS(**given))
+    return {"cpa": CPA, "accpm": ACCPM}.get(options.solver, OCAS)(**given)
 
 
 def class_weight(options: argparse.Namespace, classes: Array) -> dict[Any, float] | None:

@@ -20,7 +20,7 @@ from cutsvm.cli.data import as_labels, check_input, check_output, read_rows
 from cutsvm.cli.info import machine_facts
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, certificate, print_json, print_result
 from cutsvm.cli.report_option import check_report, write_report
-from cutsvm.cli.tasks import build_estimator, class_weight, validate_options
+from cutsvm.cli.tasks import build_estimator, class_weight, paper_of, validate_options
 from cutsvm.cli.validate import cross_validate
 from cutsvm.display.callbacks import ProgressBar
 from cutsvm.display.summary import iteration_unit, requested_tol, seconds_before_resume, total_passes
@@ -59,7 +59,10 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
     if options.folds is None:
         check_format(options, data, classes)
     messages.note(f"{data.source}: {describe_data(task, data, classes)}, read in {reading:.2f} s")
-    estimator = build_estimator(options, class_weight(options, classes))
+    estimator = build_estimator(options, class_weight(options, classes), data.shape[0])
+    if (paper := paper_of(options)) is not None:
+        paper.check_classes(len(classes))
+        messages.note(f"as in {paper.citation}: {estimator}")
     if options.folds is not None and y is not None:
         return cross_validate(options, estimator, data, y)
     if isinstance(data, StoredDataset) and estimator._trains_from_disk:

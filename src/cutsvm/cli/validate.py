@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from cutsvm._utils.types import Array
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
+from cutsvm.cli.tasks import cost_of
 from cutsvm.estimators._base import Certified
 from cutsvm.io.dataset import Dataset
 
@@ -24,7 +25,8 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
     predicted, gaps, folds = np.empty_like(y), [], []
     with as_command_error(options.data), messages.collecting_warnings():
         for number, (train, test) in enumerate(_folds(options, data, y), start=1):
-            model = clone(estimator).fit(_subset(data, train).with_labels(y[train]))
+            model = clone(estimator).set_params(C=cost_of(options, len(train)))
+            model.fit(_subset(data, train).with_labels(y[train]))
             if model.status_.name == "INTERRUPTED":
                 # A fit keeps its best model on Ctrl-C, but the whole cross-validation must end.
                 raise KeyboardInterrupt

@@ -76,7 +76,9 @@ def load(reference: str) -> Any:
     return getattr(import_module(module), name)
 
 
-_LINEAR_OPTIONS = frozenset({"line_search", "shards", "checkpoint", "memory"})
+_LINEAR_OPTIONS = frozenset(
+    "line_search shards cut_at guard exact epsilon buckets formulation checkpoint memory".split()
+)
 _KERNEL_OPTIONS = frozenset({"kernel", "gamma", "degree", "coef0", "epochs", "average", "seed"})
 
 _CLASSIFY = Task(

@@ -1,0 +1,200 @@
+"""Write the measured figures of README and docs from the stored results.
+
+    python benchmarks/figures.py             # fill in README.md and the pages of docs/
+    python benchmarks/figures.py --check     # only say which of them are not what the results say
+
+A figure within a sentence stands between `<!-- =NAME -->` and `<!-- / -->`, a table between `<!-- NAME -->` and
+`<!-- end -->`. Every CSV in `results/` names the commit that was measured; for those from before that was written down
+it is the commit that stored them. The pages of the papers are filled by the scripts in `papers/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+
+import binary_report
+import ranking_report
+from binary_report import Line, markdown, problems
+from pages import with_figures, with_table
+from provenance import measured_on
+
+RESULTS, ROOT = Path(__file__).resolve().parent / "results", Path(__file__).resolve().parents[1]
+PAGES = ["README.md", "docs/solvers.md", "docs/path.md", "docs/larger-than-memory.md"]
+Rows = list[dict[str, str]]
+
+
+def stored(name: str) -> Rows:
+    with (RESULTS / f"{name}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def seconds(value: float) -> str:
+    """Two digits: 0.37, 1.4, 16."""
+    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+
+
+def lines(name: str, gap: float) -> dict[tuple[str, float], Line]:
+    """One line for each set and C of a CSV of `binary.py` or its like, at one gap."""
+    found = problems(binary_report.read(RESULTS / f"{name}.csv"))
+    return {key: Line(key, gap, rows) for key, rows in found.items()}
+
+
+def time_of(found: binary_report.Best | None) -> str:
+    """Seconds, or the seconds in which it did not get there."""
+    if found is None:
+        return ""
+    return seconds(found.seconds) if found.reached else f"not in {seconds(max(row['limit'] for row in found.runs))}"
+
+
+def path_figures() -> dict[str, str]:
+    covtype = next(row for row in stored("path_sets") if row["set"] == "covtype")
+    found = {f"path.{key}": seconds(float(covtype[key])) for key in ("path", "alone", "slowest", "liblinear")}
+    found["path.passes"] = str(sum(int(row["passes"]) for row in stored("path") if row["set"] == "covtype"))
+    for row in stored("path_cv"):
+        found[f"path.cv.{row['set']}"] = f"{float(row['ours']) / float(row['theirs']):.2f}"
+    return found
+
+
+def faster_figures() -> dict[str, str]:
+    """How many lines the picture of `front.py` has."""
+    gaps = (1e-2, 1e-3, 1e-4)
+    return {"faster.lines": str(sum(len(lines("binary", gap)) for gap in gaps))}
+
+
+def covtype_table() -> list[str]:
+    names = ("svmocas", "LIBLINEAR", "snapml")
+    table = []
+    for (_, Cn), line in sorted(lines("covtype", 1e-3).items()):
+        assert line.ours is not None
+        passes = line.ours.typical("passes")
+        ours = f"**{seconds(line.ours.seconds)}** ({passes:.0f} pass{'es' if passes != 1 else ''} over the data)"
+        others = [time_of(line.rival), *(time_of(line.found.get(name)) for name in names[1:])]
+        table.append([f"{Cn:.0e}", ours, *others])
+    return markdown(["C n", "cutsvm", "svmocas (proved)", "LIBLINEAR", "snapml"], table)
+
+
+def classes_table() -> list[str]:
+    table = []
+    for (name, Cn), line in sorted(lines("multiclass", 1e-2).items()):
+        if name == "covtype-7":
+            others = [time_of(line.found.get(peer)) for peer in ("msvmocas", "LIBLINEAR")]
+            table.append([f"{Cn:.0e}", f"**{time_of(line.ours)}**", *others])
+    return markdown(["C n", "cutsvm", "msvmocas", "LIBLINEAR -s 4"], table)
+
+
+def ranking_table() -> list[str]:
+    """Some sets at C = 10,000 and a gap of 1e-3, beside dlib and explicit pairs."""
+    shown = {"letor_mq2008": "MQ2008", "mslr_sample": "MSLR sample"}
+    shown |= {"bank32nh-10": "bank32nh", "one-1e5-10": "synthetic"}
+    found = problems(ranking_report.read(RESULTS / "ranking.csv"))
+    table = []
+    for name, label in shown.items():
+        group = found[name, 1e4]
+        line, first = Line((name, 1e4), 1e-3, group), group[0]
+        queries = f" in {first['queries']:,.0f} queries" if first["queries"] > 1 else ""
+        pairs = f"{first['pairs']:.1e}".replace("e+0", "e")
+        explicit = line.found.get("sklearn LinearSVC")
+        tried = explicit is not None and (explicit.reached or explicit.gap < math.inf)
+        cells = [f"{first['n']:,.0f}{queries}", f"{first['levels']:.0f}", pairs, f"**{time_of(line.ours)}**"]
+        table.append([label, *cells, time_of(line.found.get("dlib")), time_of(explicit) if tried else "too many"])
+    return markdown(["", "rows", "levels", "pairs", "cutsvm", "dlib", "explicit pairs"], table)
+
+
+def ranking_figures() -> dict[str, str]:
+    """Our time over dlib's by sets, with and without the making of its vectors; and the slowest line at C = 100."""
+    found = problems(ranking_report.read(RESULTS / "ranking.csv"))
+    bare: dict[str, list[tuple[float, float, float]]] = {}
+    small: list[tuple[float, float]] = []
+    shortest = math.inf
+    for key, group in found.items():
+        for gap in (1e-2, 1e-3):
+            line = Line(key, gap, group)
+            ours, theirs = line.ours, line.found.get("dlib")
+            if ours is None or not ours.reached:
+                continue
+            shortest = min(shortest, ours.seconds)
+            if theirs is not None and theirs.reached:
+                bare.setdefault(key[0], []).append((ours.seconds, theirs.seconds, theirs.typical("making")))
+                if key[1] == 100.0:
+                    small.append((ours.seconds / theirs.seconds, theirs.seconds))
+    sums = [[sum(column) for column in zip(*times, strict=True)] for times in bare.values()]
+    whole, alone = [a / (b + c) for a, b, c in sums], [a / b for a, b, _ in sums]
+    slower = [theirs for ratio, theirs in small if ratio > 1.0]
+    return {
+        "ranking.sets": str(len(sums)),
+        "ranking.faster": str(sum(ratio < 1.0 for ratio in whole)),
+        "ranking.whole": f"{min(whole):.2f} to {max(whole):.2f} of its time, median {median(whole):.2f}",
+        "ranking.faster-alone": str(sum(ratio < 1.0 for ratio in alone)),
+        "ranking.slower": f"{1e3 * min(slower):.1g} to {1e3 * max(slower):.2g} ms",
+        "ranking.times": f"{max(ratio for ratio, _ in small):.0f}",
+        "ranking.shortest": f"{1e3 * shortest:.1g} ms",
+    }
+
+
+def solvers_table() -> list[str]:
+    """Our own solvers at a gap of 1e-3, for every set and C."""
+    found = lines("binary", 1e-3)
+    table = []
+    for name in dict.fromkeys(key[0] for key in found):
+        mine = [line for key, line in sorted(found.items()) if key[0] == name]
+        first = next(row for row in stored("binary") if row["set"] == name)
+        own = [", ".join(_proved(line.found.get(solver)) for line in mine) for solver in ("ocas", "sifting", "dcd")]
+        table.append([name, f"{int(first['n']):,}", f"{int(first['d']):,}", *own])
+    return markdown(["set", "rows", "features", "ocas", "sifting", "dcd"], table)
+
+
+def _proved(found: binary_report.Best | None) -> str:
+    return seconds(found.seconds) if found is not None and found.reached else "-"
+
+
+def svmlight_figures() -> dict[str, str]:
+    return {"svmlight.ratio": f"{max(float(row['times_scikit_learn']) for row in stored('svmlight')):.0f}"}
+
+
+def commits() -> dict[str, str]:
+    """`commit.NAME` for every stored result."""
+    return {f"commit.{path.stem}": measured_on(stored(path.stem)) for path in sorted(RESULTS.glob("*.csv"))}
+
+
+def filled(page: Path) -> str:
+    """The text of a page with its figures and tables."""
+    tables = {
+        "covtype-table": covtype_table,
+        "classes-table": classes_table,
+        "ranking-table": ranking_table,
+        "solvers-table": solvers_table,
+    }
+    text = page.read_text()
+    figures: dict[str, str] = {}
+    for part in (path_figures(), faster_figures(), ranking_figures(), svmlight_figures(), commits()):
+        figures |= part
+    for name, make in tables.items():
+        if f"<!-- {name} -->" in text:
+            text = with_table(text, name, make())
+    return with_figures(text, figures)
+
+
+def outdated(pages: Iterable[Path]) -> list[str]:
+    """The pages that say something else than the results."""
+    return [str(page) for page in pages if page.read_text() != filled(page)]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
+    pages = [ROOT / name for name in PAGES]
+    if options.parse_args().check:
+        wrong = outdated(pages)
+        print("\n".join(wrong) or "All figures are those of the results.")
+        raise SystemExit(1 if wrong else 0)
+    for page in pages:
+        page.write_text(filled(page))
+
+
+if __name__ == "__main__":
+    main()

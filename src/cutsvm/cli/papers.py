@@ -1,0 +1,148 @@
+"""`cutsvm train --paper NAME`: the problem, the algorithm and the stopping rule of one of the five papers.
+
+What a paper does not say is set as its page in `docs/papers/` tells. -c is the C of the paper: two of them write C / n in
+front of the sum of the losses, so that ours is theirs divided by the number of rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cutsvm.cli.messages import CommandError, flag
+
+# Options that state the problem or the algorithm, by their names in the namespace: a paper sets them.
+_SETTINGS = (
+    "solver line_search shards exact epsilon cut_at guard formulation buckets multi_class tol bias weights "
+    "kernel degree coef0 average"
+).split()
+# A gap that no fit reaches: the paper's own rule ends it.
+_OWN_RULE = 1e-15
+
+
+@dataclass(frozen=True)
+class Paper:
+    """How a paper trains.
+
+    takes: the settings that the user may state: parameters of the paper. parameters: of the estimator, given the options.
+    mean_loss: C multiplies the mean of the losses of the rows, not their sum. intercept: there is one.
+    """
+
+    name: str
+    citation: str
+    tasks: tuple[str, ...]
+    takes: frozenset[str]
+    parameters: Callable[[argparse.Namespace], dict[str, Any]]
+    intercept: bool = True
+    mean_loss: bool = False
+    max_classes: int | None = None
+
+    def check(self, options: argparse.Namespace) -> None:
+        """Refuse options that the paper sets, and tasks that it does not have."""
+        if options.task.name not in self.tasks:
+            raise CommandError(f"--paper {self.name} is for --task {' and '.join(self.tasks)}, not for {options.task}")
+        for name in _SETTINGS:
+            given = getattr(options, name, None)
+            if given not in (None, [], False, "auto" if name == "solver" else None) and name not in self.takes:
+                raise CommandError(f"--paper {self.name} sets {flag(name)}: leave it out")
+
+    def cost(self, options: argparse.Namespace, rows: int) -> float:
+        """Our C. The losses of pairs have their mean in both."""
+        cost: float = options.cost
+        return cost / rows if self.mean_loss and options.task.name == "classify" else cost
+
+    def check_classes(self, count: int) -> None:
+        if self.max_classes is not None and count > self.max_classes:
+            raise CommandError(f"--paper {self.name} takes two classes, here are {count}")
+
+
+def _joachims(options: argparse.Namespace) -> dict[str, Any]:
+    """Algorithm 1, and Algorithm 2 for pairs: b = 0, epsilon = 0.001."""
+    from cutsvm.solvers import CPA
+
+    return {"solver": CPA(exact=True, epsilon=_or(options.epsilon, 1e-3), shards=1), "tol": _OWN_RULE}
+
+
+def _franc_sonnenburg(options: argparse.Namespace) -> dict[str, Any]:
+    """Algorithm 1: b = 0, lambda = 0.1, condition (9) with the epsilon of the experiments, C / 1000."""
+    from cutsvm.solvers import OCAS
+
+    epsilon = 1e-3 * options.cost if options.epsilon is None else options.epsilon
+    solver = OCAS(exact=True, epsilon=epsilon, shards=1, guard=None, cut_at=_or(options.cut_at, 0.1))
+    return {"solver": solver, "tol": _OWN_RULE}
+
+
+def _arnosti(options: argparse.Namespace) -> dict[str, Any]:
+    """GCA2, or TCA, GCA and OCA by --line-search: b = 0, epsilon = 0.01."""
+    from cutsvm.solvers import OCAS
+
+    searches = {"line_search": options.line_search or "gca2", "safe": False, "first_step": 0.5}
+    solver = OCAS(exact=True, shards=1, guard=options.guard, **searches)
+    return {"solver": solver, "tol": _or(options.tol, 0.01)}
+
+
+def _bialon(options: argparse.Namespace) -> dict[str, Any]:
+    """(I2) with both mechanisms and a free intercept."""
+    from cutsvm.solvers import ACCPM
+
+    form = {"formulation": options.formulation or "I2", "buckets": _or(options.buckets, 16)}
+    return {"solver": ACCPM(**form, epsilon=_or(options.epsilon, 6e-6)), "tol": _OWN_RULE}
+
+
+def _melki(options: argparse.Namespace) -> dict[str, Any]:
+    """NL-SGD: cycles over shuffled rows, the mean of the last half of the updates."""
+    return {"solver": "sgd", "average": 0.5 if options.average is None else options.average}
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+_FOUND = (
+    Paper(
+        "joachims",
+        "T. Joachims, Training linear SVMs in linear time, KDD 2006",
+        ("classify", "rank", "roc", "ordinal"),
+        frozenset({"epsilon"}),
+        _joachims,
+        intercept=False,
+        mean_loss=True,
+        max_classes=2,
+    ),
+    Paper(
+        "franc-sonnenburg",
+        "V. Franc and S. Sonnenburg, Optimized cutting plane algorithm for support vector machines, ICML 2008",
+        ("classify",),
+        frozenset({"epsilon", "cut_at"}),
+        _franc_sonnenburg,
+        intercept=False,
+        mean_loss=True,
+        max_classes=2,
+    ),
+    Paper(
+        "arnosti",
+        "N. Arnosti, Reducing training time for linear SVMs, 2010",
+        ("classify",),
+        frozenset({"tol", "line_search", "guard"}),
+        _arnosti,
+        intercept=False,
+    ),
+    Paper(
+        "bialon",
+        "P. Bialon, A linear support vector machine solver for a large number of training examples, 2009",
+        ("classify",),
+        frozenset({"epsilon", "formulation", "buckets"}),
+        _bialon,
+        max_classes=2,
+    ),
+    Paper(
+        "melki",
+        "G. Melki and V. Kecman, Speeding up online training of L1 support vector machines, 2016",
+        ("kernel",),
+        frozenset({"average"}),
+        _melki,
+    ),
+)
+PAPERS = {paper.name: paper for paper in _FOUND}
