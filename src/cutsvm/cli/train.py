@@ -78,6 +78,8 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
         messages.note(f"report: {options.report}")
     if options.json:
         fields = {"task": task.name, "data": inputs, "model": written}
+        if options.paper is not None:
+            fields |= {"paper": options.paper, "paper_C": options.cost}
         if options.report is not None:
             fields["report"] = options.report if reported else None
         fields |= {"rows": data.shape[0], "features": data.shape[1], "nonzeros": data.entries}
