@@ -176,8 +176,8 @@ def run_at(
             status = judge.retry()
             if status is not None:
                 break
-            best = known = replace(last, w=w, penalty=context.oracle.penalty(w), risk=final.loss, lower=lower, exact=True)
-            context.start = w
+            known = replace(last, w=w, penalty=context.oracle.penalty(w), risk=final.loss, lower=lower, exact=True)
+            best, context.start = known, w
             iterates = resume_from(solver(context, C), known)
     records = [record.to_dict() for record in history]
     return Result(w, final.primal, lower, status, max(1, history[-1].iteration), records, final.loss)

@@ -38,8 +38,9 @@ class CPA(SolverBase):
     """Cutting planes; `epsilon` is the paper's, in units of the mean loss per row, or per pair.
 
     exact: the paper's Algorithms 1 and 2 to the letter, with one shard; each iteration is one of the paper's, and what
-    it yields is the point of that iteration. epsilon=None: with `exact` 0.001, as in the paper; otherwise the certified
-    gap alone ends a fit. buckets: above 1, only rows that may have crossed the margin are read (`cutsvm.solvers.bucketing.near_rows`), and
+    it yields is the point of that iteration.
+    epsilon=None: with `exact` 0.001, as in the paper; otherwise the certified gap alone ends a fit.
+    buckets: above 1, only rows that may have crossed the margin are read (`cutsvm.solvers.bucketing.near_rows`), and
     there is one shard; both_sides and whiten say which rows need not be.
     """
 

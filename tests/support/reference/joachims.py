@@ -1,4 +1,4 @@
-"""T. Joachims: Training linear SVMs in linear time, KDD 2006. Algorithms 1 and 2, line by line, with the paper's letters.
+"""T. Joachims: Training linear SVMs in linear time, KDD 2006. Algorithms 1 and 2 line by line, in the paper's letters.
 
 Lines are numbered as in the boxes. Lists begin at 0 here, at 1 in the paper. The quadratic program of line 4 is given
 to quadprog.
