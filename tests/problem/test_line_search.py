@@ -4,14 +4,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cutsvm._native import core
-from cutsvm.problem.line_search import GCA, GCA2, SEARCHES, TCA, best_intercept, exact, lowest
+from cutsvm.problem.line_search import SEARCHES, TCA, ArnostiSettings, best_intercept, exact, lowest, new_search
 from cutsvm.problem.losses import Hinge
+from tests.support.reference import arnosti as paper
 from tests.support.reference import hinge
-from tests.support.reference import line_search as paper
 from tests.support.strategies import rng_of, seeds, some_labels, some_scores
 
 
@@ -152,25 +152,99 @@ def test_never_worse_than_no_step(name, seed, kind, n, before):
         assert f(found) <= f(0.0) + (1e-12 * abs(f(0.0)) if name == "exact" else 0.0)
 
 
-@given(seed=seeds, kind=kinds, n=st.integers(1, 300))
-def test_gca_is_the_papers(seed, kind, n):
-    line, *penalty = some_line(rng_of(seed), kind, n)
-    assert GCA()(line, *penalty) == paper.gca(on(line, *penalty))
-    assert line.sweeps <= 4
+BOXES = {"gca": paper.GCA, "gca2": paper.GCA2, "tca": paper.TCA}
+SAFE = {"gca": paper.SafeGCA, "gca2": paper.SafeGCA2, "tca": paper.SafeTCA}
+OTHERS = {
+    "beta": 0.5,
+    "gamma": 0.05,
+    "g": 3.0,
+    "h": 0.25,
+    "t1": 0.1,
+    "t2": 0.3,
+    "factor": 4.0,
+    "least": 0.01,
+    "most": 2.0,
+}
 
 
-@pytest.mark.parametrize(("search", "same"), [(GCA2, paper.gca2), (TCA, paper.tca)])
-@given(seed=seeds, kind=kinds, n=st.integers(1, 200), runs=st.integers(1, 12))
-def test_stateful_searches_are_the_papers(search, same, seed, kind, n, runs):
-    rng, find = rng_of(seed), search()
-    mu, uncertainty = 1.0, 1.0
+class TooFarError(Exception):
+    """Our searches end at 100."""
+
+
+def within(f, furthest=100.0):
+    def limited(mu):
+        if abs(mu) > furthest:
+            raise TooFarError
+        return f(mu)
+
+    return limited
+
+
+@pytest.mark.parametrize("constants", [{}, OTHERS], ids=["the paper's", "others"])
+@pytest.mark.parametrize("safe", [False, True], ids=["as in the box", "safe"])
+@pytest.mark.parametrize("name", BOXES)
+@given(
+    seed=seeds,
+    kind=kinds,
+    n=st.integers(1, 200),
+    runs=st.integers(1, 12),
+    first_step=st.sampled_from([0.0, 0.02, 0.5, 1.0, 3.0]),
+)
+def test_searches_are_the_papers(name, safe, constants, seed, kind, n, runs, first_step):
+    """To the last bit, from one search to the next."""
+    rng = rng_of(seed)
+    find = new_search(name, ArnostiSettings(**constants), safe=safe, first_step=first_step)
+    same = (SAFE if safe else BOXES)[name](first_step, **constants)
     line, *penalty = some_line(rng, kind, n)
     for _ in range(runs):
         if rng.random() < 0.3:  # as a solver's lines do, those that follow are much alike, but not always
             line, *penalty = some_line(rng, kind, n)
-        found = find(line, *penalty)
-        mu, uncertainty = same(on(line, *penalty), mu, uncertainty)
-        assert (found, find.uncertainty) == (mu, uncertainty)
+        try:
+            mu = same(within(on(line, *penalty)))
+        except TooFarError:
+            assume(False)
+        assert find(line, *penalty) == mu
+        assert find.uncertainty == same.uncertainty
+
+
+@given(seed=seeds, kind=kinds, n=st.integers(1, 300))
+def test_gca_takes_four_sweeps(seed, kind, n):
+    line, *penalty = some_line(rng_of(seed), kind, n)
+    SEARCHES["gca"]()(line, *penalty)
+    assert line.sweeps <= 4
+
+
+@pytest.mark.parametrize("name", ["gca2", "tca"])
+@given(seed=seeds, kind=kinds, n=st.integers(1, 200), first_step=st.sampled_from([0.0, 0.5, 90.0, 1e6]))
+def test_unsafe_searches_stay_within_their_limits(name, seed, kind, n, first_step):
+    line, *penalty = some_line(rng_of(seed), kind, n)
+    find = new_search(name, safe=False, first_step=first_step)
+    for _ in range(3):
+        assert 0.0 <= find(line, *penalty) <= 100.0
+
+
+def test_an_unsafe_search_may_take_f_up():
+    """The minimum is at 0.001: the grid from -0.5 has no point between 0 and twice that, and f(0) is not compared."""
+    line = CountedLine(Hinge(np.ones(1)).line(np.full(1, 5.0), np.full(1, 5.0)))
+    curve = (-0.001, 1.0, 20.0)
+    f = on(line, *curve)
+    unsafe, safe = (new_search("gca2", safe=safe, first_step=0.5)(line, *curve) for safe in (False, True))
+    assert 0.0 < unsafe < 0.02
+    assert f(unsafe) > f(0.0) >= f(safe)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"beta": 0.6}, "beta=0.6: expected at most 0.5"),
+        ({"gamma": 0.0}, "gamma=0.0: expected a finite number above 0"),
+        ({"t1": -1.0}, "t1=-1.0: expected a finite number above 0"),
+        ({"factor": 0.5}, "factor=0.5: expected at least 1"),
+    ],
+)
+def test_settings_that_make_no_sense(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        ArnostiSettings(**wrong)
 
 
 @pytest.mark.parametrize("name", ["gca", "gca2", "tca"])

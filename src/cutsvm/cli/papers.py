@@ -70,7 +70,7 @@ def _franc_sonnenburg(options: argparse.Namespace) -> dict[str, Any]:
     from cutsvm.solvers import OCAS
 
     epsilon = 1e-3 * options.cost if options.epsilon is None else options.epsilon
-    solver = OCAS(exact=True, epsilon=epsilon, shards=1, guard=None, cut_at=_or(options.cut_at, 0.1))
+    solver = OCAS(exact=True, epsilon=epsilon, shards=1, guard="none", cut_at=_or(options.cut_at, 0.1))
     return {"solver": solver, "tol": _OWN_RULE}
 
 
@@ -79,7 +79,7 @@ def _arnosti(options: argparse.Namespace) -> dict[str, Any]:
     from cutsvm.solvers import OCAS
 
     searches = {"line_search": options.line_search or "gca2", "safe": False, "first_step": 0.5}
-    solver = OCAS(exact=True, shards=1, guard=options.guard, **searches)
+    solver = OCAS(exact=True, shards=1, guard=options.guard or "none", **searches)
     return {"solver": solver, "tol": _or(options.tol, 0.01)}
 
 

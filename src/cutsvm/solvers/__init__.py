@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cutsvm.problem.line_search import ArnostiSettings
 from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.auto import Auto, resolve
 from cutsvm.solvers.cpa import CPA
@@ -9,4 +10,4 @@ from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.sifting.solver import Sifting
 
-__all__ = ["ACCPM", "CPA", "DCD", "OCAS", "Auto", "Sifting", "resolve"]
+__all__ = ["ACCPM", "CPA", "DCD", "OCAS", "ArnostiSettings", "Auto", "Sifting", "resolve"]

@@ -17,10 +17,11 @@ linear SVMs, 2010. Beyond the papers: the reduced problem is solved only as well
 weight for a while are dropped; and if F(w_c) < F(w_b), which a free intercept makes possible (b is best at every point,
 and is not linear between two of them), step 2 is repeated towards w_c.
 
-A stall: step 2 returns 0 time and again, and nearly all planes are made around one w_b. Arnosti's remedy is a step of
-0.02 in place of any step of 0; it lets F(w_b) rise. Ours waits for some steps of 0 in a row, takes a shorter step if F
-would rise by more than the gap, and steps 2 to 4 then go on from there. What is yielded is the best point so far, so F
-never rises. `docs/solvers.md` has the measurements.
+A stall: step 2 returns 0 time and again, and nearly all planes are made around one w_b. Arnosti has two remedies: a
+step of 0.02 in each of the first five iterations, and one in place of any step of 0; both let F(w_b) rise. So do his
+searches with `safe=False`. Ours, `guard="stall"`, waits for some steps of 0 in a row, takes a shorter step if F would
+rise by more than the gap, and steps 2 to 4 then go on from there. What is yielded is the best point so far, so F never
+rises. `docs/papers/arnosti.md` has the measurements.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
 from cutsvm._utils import validation
-from cutsvm.problem.line_search import SEARCHES, Search
+from cutsvm._utils.fields import fields_repr
+from cutsvm.problem.line_search import SEARCHES, ArnostiSettings, new_search
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
 from cutsvm.solvers.bucketing.buckets import BucketSettings
@@ -39,33 +41,46 @@ from cutsvm.solvers.bucketing.near_rows import near_rows
 from cutsvm.solvers.cutting_planes import PlaneSettings, begin, best_step, check_shards, choose_shards, search
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, SolverBase
 
+Guard: TypeAlias = Literal["stall", "first_steps", "every_zero", "none"]
+
 
 @dataclass(frozen=True)
 class StallSettings:
     """searches, searches_multiclass: number of searches in a row without a step that are a stall.
 
+    first: number of iterations with a step of `nudge` for the guard "first_steps".
     aside: where to cut with cut_at = 0 after a step of at most `tiny`: w_b has its planes already. With a free
         intercept such steps may shrink for ever, each by the same factor.
     """
 
     searches: int = 10
     searches_multiclass: int = 3
+    first: int = 5
     aside: float = 0.1
     tiny: float = 1e-6
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class OCAS(SolverBase):
-    """Optimised cutting planes; `cut_at` is the paper's lambda, `nudge` the step out of a stall (0: none is made).
+    """Optimised cutting planes; `cut_at` is the paper's lambda, `nudge` the step of the guards (0: none is made).
 
-    exact: the paper's Algorithm 1 to the letter; each iteration is one of the paper's. epsilon: the absolute precision
+    exact: the paper's Algorithm 1 to the letter, without the guard "stall"; each iteration is one of the paper's. epsilon: the absolute precision
     at which it stops, F(w_b) - F_t(w_t) <= epsilon; None: the certified gap alone ends a fit.
     cut_at = 0 cuts at w_b itself, where the loss is known already. buckets, both_sides and whiten: as of `CPA`.
+
+    guard: against stalls. "stall": a step of `nudge`, or a shorter one, after some steps of 0 in a row. "first_steps":
+        one in each of the first five iterations, "every_zero": one in place of each step of 0, both as Arnosti has
+        them. "none": none of these.
+    safe, first_step, arnosti: of the searches "gca", "gca2" and "tca": whether F at their answer may not be higher than
+        at 0 (False: as in Arnosti's boxes), where the first of them begins, and their constants.
     """
 
     line_search: Literal["exact", "gca", "gca2", "tca"] = "exact"
+    safe: bool = True
+    first_step: float = 1.0
     shards: int | Literal["auto"] = "auto"
     cut_at: float = 0.1
+    guard: Guard = "stall"
     nudge: float = 0.02
     exact: bool = False
     epsilon: float | None = None
@@ -75,17 +90,21 @@ class OCAS(SolverBase):
     planes: PlaneSettings = field(default=PlaneSettings(), repr=False)
     bucketing: BucketSettings = field(default=BucketSettings(), repr=False)
     stall: StallSettings = field(default=StallSettings(), repr=False)
+    arnosti: ArnostiSettings = field(default=ArnostiSettings(), repr=False)
+
+    __repr__ = fields_repr
 
     def __post_init__(self) -> None:
         validation.one_of("line_search", self.line_search, tuple(SEARCHES))
+        validation.one_of("guard", self.guard, get_args(Guard))
         check_shards(self.shards, self.buckets, exact=self.exact)
         if self.epsilon is not None:
             validation.positive("epsilon", self.epsilon)
-        for name in ("cut_at", "nudge"):
+        for name in ("cut_at", "nudge", "first_step"):
             value = getattr(self, name)
             if value != 0.0:
                 validation.positive(name, value)
-            if value > 1.0:
+            if value > 1.0 and name != "first_step":
                 raise ValueError(f"{name}={value!r}: expected at most 1")
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
@@ -120,25 +139,34 @@ class OCAS(SolverBase):
 
 
 class _LineSearches:
-    """Step 2: line searches that begin where the last one ended, and the step out of a stall."""
+    """Step 2: line searches that begin where the last one ended, and the steps of a guard."""
 
     def __init__(self, settings: OCAS, oracle: Oracle, C: float) -> None:
-        self.oracle, self.C, self.nudge = oracle, C, 0.0 if settings.exact else settings.nudge
-        self.kind: type[Search] = SEARCHES[settings.line_search]
-        self.search = self.kind()
+        self.oracle, self.C, self.settings = oracle, C, settings
+        self.search = new_search(
+            settings.line_search, settings.arnosti, safe=settings.safe, first_step=settings.first_step
+        )
+        ours = settings.exact and settings.guard == "stall"  # it is in none of the papers
+        self.guard = "none" if ours or settings.nudge == 0.0 else settings.guard
         self.limit = settings.stall.searches if oracle.outputs == 1 else settings.stall.searches_multiclass
         self.tiny = 0.0 if settings.cut_at else settings.stall.tiny  # steps up to this are none
+        self.n_steps = 0
         self.n_stalled = 0  # searches in a row that found none
 
     def step(self, w_b: Point, w_t: Point, rise: float) -> tuple[Point, float]:
         """The next w_b, whose memory is that of the last, and what the search found; F may rise by `rise`."""
+        nudge, self.n_steps = self.settings.nudge, self.n_steps + 1
+        if self.guard == "first_steps" and self.n_steps <= self.settings.stall.first:
+            return self.oracle.between(w_b, w_t, nudge, out=w_b), nudge
         k = step = search(self.oracle, w_b, w_t, self.C, self.search)
         self.n_stalled = self.n_stalled + 1 if k <= self.tiny else 0
-        if self.n_stalled >= self.limit and self.nudge > 0.0:
-            step = best_step(self.oracle, w_b, w_t, self.C, self.nudge, rise)
+        if self.guard == "every_zero" and self.n_stalled:
+            step = nudge
+        elif self.guard == "stall" and self.n_stalled >= self.limit:
+            step = best_step(self.oracle, w_b, w_t, self.C, nudge, rise)
         return self.oracle.between(w_b, w_t, step, out=w_b), k
 
     def towards(self, w_b: Point, w_c: Point) -> Point:
         """The best point on the half-line from w_b through w_c."""
-        k = search(self.oracle, w_b, w_c, self.C, self.kind())
+        k = search(self.oracle, w_b, w_c, self.C, new_search(self.settings.line_search, self.settings.arnosti))
         return self.oracle.between(w_b, w_c, k, out=w_b)

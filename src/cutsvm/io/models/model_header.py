@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cutsvm._utils.fields import shown_fields
 from cutsvm._utils.types import Array
 from cutsvm.io.models.model_format import Expect, ModelFileError
 from cutsvm.io.models.tasks import Task
@@ -44,7 +45,7 @@ def _pack(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {"pairs": [[as_json(key), as_json(item)] for key, item in value.items()]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        options = {field.name: _pack(getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr}
+        options = {name: _pack(item) for name, item in shown_fields(value).items()}
         return {"solver": type(value).__name__, "options": options}
     return as_json(value)
 
