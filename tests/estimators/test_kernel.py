@@ -282,7 +282,9 @@ def test_frames(three):
 
 @may_stop_early
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("solver", ["sgd", SGD(step="1/m"), MinNorm()])
+@pytest.mark.parametrize(
+    "solver", ["sgd", SGD(step="1/m"), SGD(order="random", C_times="mean"), MinNorm(), ISDA(intercept="regularized")]
+)
 def test_pickle_and_clone(solver, kernel, three):
     X, y = three
     model = KernelSVC(solver=solver, kernel=kernel, random_state=0).fit(X, y)
@@ -297,7 +299,8 @@ def test_refit_discards_the_previous_fit(three):
     assert hasattr(model, "coef_")
     for kernel, data in (("rbf", X), ("precomputed", X @ X.T)):
         model.set_params(kernel=kernel).fit(data, y)
-        assert not hasattr(model, "coef_") and not hasattr(model, "intercept_")
+        assert not hasattr(model, "coef_")
+        assert_array_equal(model.intercept_, np.zeros(3))
     assert model.score(X @ X.T, y) > 0.5
 
 

@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import cutsvm.estimators.model_selection as selection
 from cutsvm import KernelSVC, nested_cross_validate
 from cutsvm.display.progress import CountBar
+from cutsvm.kernel_machines import ISDA, SGD, MinNorm
 
 matplotlib.use("Agg")
 GRID = {"C": [0.5, 8.0], "gamma": [0.1, 1.0, 4.0]}
@@ -41,7 +42,7 @@ def by_hand(X, y, grid, estimator, outer, inner):
     return np.array(scores), np.array(accuracy)
 
 
-@pytest.mark.parametrize("solver", ["isda", "min_norm"])
+@pytest.mark.parametrize("solver", ["isda", "min_norm", ISDA("regularized"), MinNorm("regularized")], ids=str)
 def test_equals_separate_fits(iris, solver):
     # These solvers have one answer, whatever the order of rows is.
     X, y = iris
@@ -53,7 +54,8 @@ def test_equals_separate_fits(iris, solver):
     np.testing.assert_allclose(found.accuracy, accuracy, atol=1e-12)
 
 
-def test_sgd_in_a_fold_equals_a_fit_in_the_same_order(iris, monkeypatch):
+@pytest.mark.parametrize("C_times", ["sum", "mean"])
+def test_sgd_in_a_fold_equals_a_fit_in_the_same_order(iris, monkeypatch, C_times):
     # With rows in the order of the data, in a fold as in a fit.
     X, y = iris
     order = np.random.default_rng(0).permutation(len(y))
@@ -63,7 +65,7 @@ def test_sgd_in_a_fold_equals_a_fit_in_the_same_order(iris, monkeypatch):
     # Rows are sorted by class before they are split, so that the folds are those of the sorted rows.
     sort = np.argsort(y, kind="stable")
     outer, inner = Given(KFold(3, shuffle=True, random_state=0)), Given(KFold(2, shuffle=True, random_state=0))
-    estimator = KernelSVC(epochs=3, certify=False)
+    estimator = KernelSVC(epochs=3, certify=False, solver=SGD(C_times=C_times))
     found = nested_cross_validate(X, y, param_grid=GRID, outer=outer, inner=inner, estimator=estimator)
     scores, accuracy = [], []
     combinations = [{"C": C, "gamma": gamma} for C in GRID["C"] for gamma in GRID["gamma"]]
@@ -108,7 +110,7 @@ class Given:
         return self.folds.split(np.zeros(len(X)))
 
 
-@pytest.mark.parametrize("solver", ["sgd", "isda"])
+@pytest.mark.parametrize("solver", ["sgd", "isda", SGD(order="random")], ids=str)
 def test_result_does_not_depend_on_threads_or_batches(iris, solver, monkeypatch):
     X, y = iris
     arguments = {"param_grid": GRID, "estimator": KernelSVC(solver=solver), "random_state": 3}

@@ -17,6 +17,7 @@ from cutsvm.kernel_machines.gram import Kernel, Points, identity
 from cutsvm.kernel_machines.l2 import L2Settings
 from cutsvm.kernel_machines.one_vs_one import Machines, decisions, duals, joined, pair_scores, pairwise
 from cutsvm.kernel_machines.sgd import SGDSettings
+from cutsvm.kernel_machines.visits import cyclic
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import kernel_machines as twin
 
@@ -40,7 +41,7 @@ def bounds(problems, alpha, scores, C, loss):
 class Data:
     """Rows in classes, with class weights and rows without weight; the kernel values are float32."""
 
-    def __init__(self, seed, n, K=2, kernel="rbf", kind=np.asarray):
+    def __init__(self, seed, n, K=2, kernel="rbf", kind=np.asarray, *, offset=0.0, mean_loss=False):
         rng = np.random.default_rng(seed)
         self.rng = rng
         self.X = rng.normal(size=(n, 3)).astype(np.float32).astype(np.float64)
@@ -50,8 +51,8 @@ class Data:
         for k in range(K):  # each class has some
             self.weights[np.flatnonzero(self.labels == k)[0]] = 1.0
         self.order = rng.permutation(n)
-        self.kernel = Kernel(kernel, float(rng.uniform(0.2, 1.0)), 3, 0.5)
-        self.problems = pairwise(self.labels, self.weights, self.order)
+        self.kernel = Kernel(kernel, float(rng.uniform(0.2, 1.0)), 3, 0.5, offset)
+        self.problems = pairwise(self.labels, self.weights, self.order, mean_loss=mean_loss)
         self.points = Points(kind(self.X), self.kernel, 1).take(np.arange(n))
         self.gram = np.empty((n, n), dtype=np.float32)
         self.points.matrix(self.gram)
@@ -103,7 +104,7 @@ def test_sgd_step_by_step(seed, n, K, epochs, average, rule, many, threads):
     ]
     assume(min(edge for row in expected for *_, edge in row) > EDGE)
     options = data.context(None, epochs=epochs, average=average).options
-    steps = sgd._Steps(SGD(rule), data.problems, Cs, options)
+    steps = sgd._Steps(SGD(rule), data.problems, cyclic(data.problems, epochs), Cs, options)
     for t in range(1, int(steps.end.max()) + 1):
         steps.run(data.gram, identity(n), identity(n), np.minimum(t, steps.end), threads)
         beta = beta_by_row(steps)
@@ -258,15 +259,29 @@ SHORT_ROUNDS = L2Settings(steps_per_round=3)
 
 
 @pytest.mark.parametrize(
-    "solver", [SGD(), SGD("1/m"), ISDA(settings=SHORT_ROUNDS), MinNorm(settings=SHORT_ROUNDS)], ids=repr
+    "solver",
+    [
+        SGD(),
+        SGD("1/m"),
+        SGD(order="random"),
+        SGD("1/m", "random", "before"),
+        SGD(C_times="mean"),
+        SGD(order="random", C_times="mean"),
+        ISDA(settings=SHORT_ROUNDS),
+        MinNorm(settings=SHORT_ROUNDS),
+        ISDA("regularized", settings=SHORT_ROUNDS),
+        MinNorm("regularized", settings=SHORT_ROUNDS),
+    ],
+    ids=repr,
 )
 @given(kernel=kernels, seed=seeds, n=st.integers(4, 20), K=classes, C=st.floats(0.01, 20.0))
 def test_bounds_hold_at_every_iterate(solver, kernel, seed, n, K, C):
     """lower <= optimum <= primal of what a solver yields; F is the mean over the rows of each pair, summed."""
-    data = Data(seed, n, K, kernel)
+    data = Data(seed, n, K, kernel, offset=solver.kernel_offset, mean_loss=solver.mean_loss)
     low, high = np.zeros(2)
     for p, m in enumerate(data.problems.sizes):
-        own = np.array(twin.optimum(data.K(p, data.exact()), data.a(p), C, solver.loss)) / (C * m)
+        scale = C if solver.mean_loss else C * m
+        own = np.array(twin.optimum(data.K(p, data.exact()), data.a(p), C, solver.loss)) / scale
         low, high = low + own[0], high + own[1]
     for count, solution in enumerate(solver(data.context(data.gram), C)):
         assert 0.0 <= solution.lower <= high * (1.0 + 1e-9)
@@ -385,17 +400,22 @@ def test_grouped_problems_equal_separate_ones(solver):
 
 
 def test_solver_objects():
-    assert [repr(resolve(name)) for name in ("sgd", "isda", "min_norm")] == ["SGD(step='1/t')", "ISDA()", "MinNorm()"]
+    assert [repr(resolve(name)) for name in ("sgd", "isda", "min_norm")] == [
+        "SGD(step='1/t', order='cyclic', iterates='after', C_times='sum')",
+        "ISDA(intercept=None)",
+        "MinNorm(intercept=None)",
+    ]
     assert resolve(SGD("1/m")).step == "1/m"
-    with pytest.raises(ValueError, match="step='fast': expected '1/t' or '1/m'"):
-        SGD("fast")
     with pytest.raises(ValueError, match="solver='smo': expected one of 'sgd', 'isda', 'min_norm', or a solver object"):
         resolve("smo")
 
 
 def test_invalid_arguments_raise():
     data = Data(0, 6)
-    p, steps = data.problems, sgd._Steps(SGD(), data.problems, np.array([1.0]), FitOptions(1, 0.5, 1e-3, 1))
+    p, steps = (
+        data.problems,
+        sgd._Steps(SGD(), data.problems, cyclic(data.problems, 1), np.array([1.0]), FitOptions(1, 0.5, 1e-3, 1)),
+    )
     good = {
         "values": data.gram, "row_place": identity(6), "column_place": identity(6), "rows": p.rows, "a": p.a,
         "first": p.first, "scale": steps.scale, "tail": steps.tail, "epochs": 1, "margin": np.ones(1),

@@ -33,6 +33,7 @@ from cutsvm.kernel_machines.gram import (
     is_sparse,
     sparse_parts,
     variance_of,
+    with_constant,
 )
 from cutsvm.kernel_machines.one_vs_one import decisions, duals, pair_scores, sort_by_class
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
@@ -47,8 +48,9 @@ class KernelSVC(CertifiedClassifier):
         F = lambda / 2 |w|^2 + 1/n sum_i s_i max(0, 1 - y_i f(x_i)),     lambda = 1 / (C n),  f(x) = w.phi(x)
 
     with s = class_weight; `solver="isda"` and `"min_norm"` have max(0, ..)^2 / 2 in place of max(0, ..). There is no
-    intercept. More than two classes: one such problem for each pair of them, of whose rows n is then the number; the
-    class with most votes wins, of several the one with the largest sum of scores.
+    intercept unless the solver object has one, and `SGD(C_times="mean")` has lambda = 1 / C. More than two classes: one
+    such problem for each pair of them, of whose rows n is then the number; the class with most votes wins, of several
+    the one with the largest sum of scores.
 
     Parameters
     ----------
@@ -113,6 +115,8 @@ class KernelSVC(CertifiedClassifier):
         For each support row one coefficient per other class, in the order of the classes. In the machine of two classes
         a positive score is for the later one.
     coef_ : ndarray of shape (n_classes * (n_classes - 1) / 2, n_features), only if the kernel is linear
+    intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
+        Added to the score of each pair; 0 but for `ISDA(intercept="regularized")` and `MinNorm` likewise.
     gamma_ : float
         The gamma that was used.
     objective_, lower_bound_, gap_ : float
@@ -192,24 +196,28 @@ class KernelSVC(CertifiedClassifier):
         self.gamma_ = self._gamma(data.X)
         random = check_random_state(0 if self.random_state is None else self.random_state)
         by_class, labels, order = sort_by_class(np.searchsorted(data.classes, data.y), random)
-        options = self._options(n, threads.count(self.n_jobs, n**2), deadline)
+        seed = int(random.randint(2**31 - 1))
+        options = self._options(n, threads.count(self.n_jobs, n**2), deadline, seed)
         driver = Driver(
             solver, float(self.C), options, self._limit(), self._callbacks(), positive_semidefinite=not self._indefinite
         )
         # Values that are kept are as precise as float32 can be; those of a block of rows are computed fast.
         precise = self.kernel == "linear" or solver.loss == "l2" or driver.fits(n)
         with threads.one_blas_thread():
-            points = self._points(data.X, options.threads, precise=precise).take(by_class)
+            points = self._points(data.X, options.threads, precise=precise, offset=solver.kernel_offset).take(by_class)
             points.given_rounding = given_rounding
             results, problems = driver.solve(points, labels, data.weights[by_class], order)
             alpha = np.concatenate([result.w for result in results])
             # For a linear kernel: the very weights whose objective was computed.
-            linear = [problems.weights(points.X, p, alpha) for p in range(len(problems)) if self.kernel == "linear"]
+            X = with_constant(points.X, solver.kernel_offset if self.kernel == "linear" else 0.0)
+            linear = [problems.weights(X, p, alpha) for p in range(len(problems)) if self.kernel == "linear"]
         self.classes_ = classes
         self._certify(results, None)
-        self._set_support(data.X, by_class, labels, duals(problems, alpha, len(classes), n))
+        self._set_support(data.X, by_class, labels, duals(problems, alpha, len(classes), n), solver.kernel_offset)
         if self.kernel == "linear":
-            self.coef_, self.intercept_ = np.array(linear), np.zeros(len(linear))
+            found, width = np.array(linear), int(data.X.shape[1])
+            self.coef_ = np.ascontiguousarray(found[:, :width])
+            self.intercept_ = found[:, width] if solver.kernel_offset else np.zeros(len(found))
         self._warn_unless_converged(data)
         return self
 
@@ -252,15 +260,15 @@ class KernelSVC(CertifiedClassifier):
         variance = variance_of(X)
         return 1.0 / (int(X.shape[1]) * variance) if variance > 0.0 else 1.0
 
-    def _points(self, X: Any, n_threads: int, *, precise: bool) -> Points:
-        kernel = Kernel(self.kernel, self.gamma_, int(self.degree), float(self.coef0))
+    def _points(self, X: Any, n_threads: int, *, precise: bool, offset: float = 0.0) -> Points:
+        kernel = Kernel(self.kernel, self.gamma_, int(self.degree), float(self.coef0), offset)
         return Points(X, kernel, n_threads, precise=precise)
 
     def _limit(self) -> int:
         """Bytes that kernel values may take."""
         return memory.parse_limit("1 GB" if self.memory_limit is None else self.memory_limit)
 
-    def _options(self, n: int, n_threads: int, deadline: Deadline | None = None) -> FitOptions:
+    def _options(self, n: int, n_threads: int, deadline: Deadline | None = None, seed: int = 0) -> FitOptions:
         auto = self.epochs == "auto"
         epochs = min(20, max(2, round(20_000 / n))) if auto else int(self.epochs)
         return FitOptions(
@@ -273,6 +281,7 @@ class KernelSVC(CertifiedClassifier):
             finish=auto and bool(self.certify),
             after_epochs=Status.EPOCHS if auto or epochs <= self.max_iter else Status.MAX_ITER,
             deadline=Deadline() if deadline is None else deadline,
+            seed=seed,
         )
 
     def _warn_unless_converged(self, data: TrainingData) -> None:
@@ -299,14 +308,16 @@ class KernelSVC(CertifiedClassifier):
         )
         return f"Stopped at a gap of {self.gap_:.2g} (tol={self.tol:g}): {self.status_.value}. {known}; {remedy}."
 
-    def _set_support(self, X: Any, by_class: Ints, labels: Ints, dual: Vector) -> None:
-        """Sets the support: rows with a coefficient, in the order of their classes."""
+    def _set_support(self, X: Any, by_class: Ints, labels: Ints, dual: Vector, offset: float) -> None:
+        """Sets the support: rows with a coefficient, in the order of their classes; and the intercepts."""
         support = np.flatnonzero(dual.any(axis=0))
         self.support_ = by_class[support]
         self.dual_coef_ = np.ascontiguousarray(dual[:, support])
         self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))
-        for stale in ("coef_", "intercept_"):
-            self.__dict__.pop(stale, None)
+        self.__dict__.pop("coef_", None)
+        # A constant in all kernel values adds the sum of a pair's coefficients to its scores.
+        ones = np.full((1, len(support)), offset)
+        self.intercept_ = pair_scores(ones, self.dual_coef_, self._edges())[0]
         self.support_vectors_: Any = np.empty((0, 0)) if self.kernel == "precomputed" else X[self.support_]
 
     def _pair_scores(self, X: Any) -> Vector:
@@ -327,12 +338,16 @@ class KernelSVC(CertifiedClassifier):
             support = self._points(vectors, n_threads, precise=X.dtype == np.float64)
             points = support if given else support.like(X)
             columns = self.support_ if given else slice(0, len(self.support_))
-            edges = np.concatenate([[0], np.cumsum(self.n_support_)])  # where each class's support begins, and the end
+            edges = self._edges()
             for rows in blocks(X.shape[0], points.settings.block_rows):
                 kernel = np.empty((rows.stop - rows.start, len(self.support_)), dtype=X.dtype)
                 points.values(rows, support, columns, kernel)
-                scores[rows] = pair_scores(kernel, self.dual_coef_, edges)
+                scores[rows] = pair_scores(kernel, self.dual_coef_, edges) + self.intercept_
         return scores
+
+    def _edges(self) -> Ints:
+        """Where each class's support begins, and the end."""
+        return np.concatenate([[0], np.cumsum(self.n_support_)])
 
     def decision_function(self, X: Any) -> Vector:
         """f(x) for two classes, positive for classes_[1]; for more, of shape (n, n_classes), the votes of each class.

@@ -33,6 +33,7 @@ from cutsvm.display.plotting.grid import format_value
 from cutsvm.display.progress import CountBar
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators.kernel import KernelSVC
+from cutsvm.kernel_machines import KernelSolver
 from cutsvm.kernel_machines.gram import GramSettings, Kernel, Points, in_blocks
 from cutsvm.kernel_machines.one_vs_one import Problems, joined, pairwise, sort_by_class
 
@@ -142,6 +143,7 @@ def nested_cross_validate(
     random = check_random_state(random_state)
     search = _Search(clone(estimator).set_params(n_jobs=n_jobs), X, y, grid, random)
     folds = search.folds(outer, inner, random)
+    search.seed = int(random.randint(2**31 - 1))
     with threads.one_blas_thread():
         scores = search.grid_scores(folds, verbose)
         best = scores.argmax(axis=1)
@@ -189,6 +191,7 @@ class _Search:
                 f"is {memory.format_bytes(limit)}: raise the estimator's memory_limit, or take fewer rows"
             )
         self.sort, self.labels, self.order = sort_by_class(np.searchsorted(self.classes, y), random)
+        self.seed = 0  # of rows that are drawn at random
         self.X = X
         self.threads = threads.count(estimator.n_jobs, len(y) ** 2)
         self.grid = grid
@@ -251,12 +254,12 @@ class _Search:
         """(parts, group) accuracies of machines trained on each part's first rows for its second."""
         own = clone(self.estimator).set_params(**self.params[group[0]])
         solver = own._check_params()
-        gram = self._matrix(own)
+        gram = self._matrix(own, solver.kernel_offset)
         began = perf_counter()
         Cs = np.array([float(self.params[k].get("C", own.C)) for k in group])
-        problems, edges = self._joined([train for train, _ in parts], own, shuffled=solver.loss == "hinge")
+        problems, edges = self._joined([train for train, _ in parts], own, solver)
         sizes = [len(train) for train, _ in parts]
-        machines = solver.batched(gram, problems, Cs, own._options(min(sizes), self.threads))
+        machines = solver.batched(gram, problems, Cs, own._options(min(sizes), self.threads, seed=self.seed))
         trained = perf_counter()
         hits = np.empty((len(parts), len(group)))
         for f, (_, test) in enumerate(parts):
@@ -269,14 +272,14 @@ class _Search:
         self.seconds["voting"] += perf_counter() - trained
         return hits
 
-    def _joined(self, trains: list[Ints], own: KernelSVC, *, shuffled: bool) -> tuple[Problems, Ints]:
+    def _joined(self, trains: list[Ints], own: KernelSVC, solver: KernelSolver) -> tuple[Problems, Ints]:
         """The problems of some training parts, and where each part begins; they do not depend on the kernel."""
-        key = (*map(id, trains), repr(own.class_weight), shuffled)
+        key = (*map(id, trains), repr(own.class_weight), solver.loss, solver.mean_loss)
         if key not in self._known:
-            self._known[key] = joined([self._problems(own, train, shuffled=shuffled) for train in trains])
+            self._known[key] = joined([self._problems(own, train, solver) for train in trains])
         return self._known[key]
 
-    def _problems(self, own: KernelSVC, train: Ints, *, shuffled: bool) -> Problems:
+    def _problems(self, own: KernelSVC, train: Ints, solver: KernelSolver) -> Problems:
         weights = np.ones(len(self.labels))
         mine = weights[train]
         present = np.unique(self.labels[train])
@@ -284,12 +287,12 @@ class _Search:
         weights[train] = mine
         inside = np.zeros(len(self.labels), dtype=bool)
         inside[train] = True
-        order = self.order if shuffled else np.arange(len(self.labels))
-        return pairwise(self.labels, weights, order[inside[order]])
+        order = self.order if solver.loss == "hinge" else np.arange(len(self.labels))
+        return pairwise(self.labels, weights, order[inside[order]], mean_loss=solver.mean_loss)
 
-    def _matrix(self, own: KernelSVC) -> Array:
+    def _matrix(self, own: KernelSVC, offset: float) -> Array:
         """All kernel values, for the kernel of one combination; cached for the next call."""
-        kernel = Kernel(own.kernel, own._gamma(self.X), int(own.degree), float(own.coef0))
+        kernel = Kernel(own.kernel, own._gamma(self.X), int(own.degree), float(own.coef0), offset)
         if kernel == self._gram[0]:
             return self._gram[1]
         began = perf_counter()

@@ -5,12 +5,14 @@ For each pair of classes, with m rows of weight s_i,
     F(w) = |w|^2 / (2 C m) + 1/m sum_i s_i loss(1 - y_i f(x_i)),     f(x) = w.phi(x) = sum_i coef_i K(x_i, x)
 
 where loss(z) is max(0, z), or max(0, z)^2 / 2 for the solvers of the L2 machine. It is 1 / (C m) times the form that
-other tools have, |w|^2 / 2 + C sum_i s_i loss(..), whose dual bounds it from below: for alpha_i = y_i coef_i >= 0
+other tools have, |w|^2 / 2 + C sum_i |a_i| loss(..) with |a_i| = s_i, whose dual bounds it from below: for
+alpha_i = y_i coef_i >= 0
 
-    hinge   sum_i alpha_i - |w|^2 / 2                                           if alpha_i <= C s_i
-    L2      sum_i alpha_i - |w|^2 / 2 - sum_i alpha_i^2 / (2 C s_i)
+    hinge   sum_i alpha_i - |w|^2 / 2                                           if alpha_i <= C |a_i|
+    L2      sum_i alpha_i - |w|^2 / 2 - sum_i alpha_i^2 / (2 C |a_i|)
 
-and so does each feasible multiple of alpha, of which the best is taken.
+and so does each feasible multiple of alpha, of which the best is taken. Where C weighs the mean of the losses
+(`Problems.mean_loss`), F has |w|^2 / (2 C), it is 1 / C times that form, and |a_i| = s_i / m.
 
 Both are computed from kernel values in float64 or better. F is raised, and the bound lowered, by their rounding errors.
 With errors of kernel values of at most rho k_i k_j, k_i^2 = K(x_i, x_i), and sums of m terms,
@@ -68,7 +70,7 @@ def all_bounds(
     values_off = 0.0 if given else rounding * eps / EPS
     kernel_off = rounding if given else values_off
     answer = np.empty((3, len(problems)))
-    for p, part in enumerate(problems.parts):
+    for p, (part, scale) in enumerate(zip(problems.parts, problems.scale, strict=True)):
         m = part.stop - part.start
         own, cap = alpha[part].astype(scores.dtype), C * np.abs(problems.a[part]).astype(scores.dtype)
         margins = np.copysign(1.0, problems.a[part]) * scores[part]
@@ -87,7 +89,7 @@ def all_bounds(
         error = 0.5 * off + lost + sums * abs(value)
         bound = _dual_bound(own, cap, curve, loss, sum_error=sums, square_error=sums)
         lower = -np.inf if np.isinf(rounding) else min(max(0.0, bound), value)
-        answer[:, p] = np.array([value + error, lower, error]) / (C * m)
+        answer[:, p] = np.array([value + error, lower, error]) / (C * scale)
     return answer[0], answer[1], answer[2]
 
 
@@ -99,7 +101,7 @@ def linear_bounds(
     F is that of w = sum_i alpha_i y_i x_i as stored in float64. The error of w_j is at most m eps sum_i alpha_i |x_ij|.
     """
     primal, lower = np.empty(len(problems)), np.empty(len(problems))
-    for p, part in enumerate(problems.parts):
+    for p, (part, scale) in enumerate(zip(problems.parts, problems.scale, strict=True)):
         m = part.stop - part.start
         rows = X[problems.rows[part]]
         w, cap = problems.weights(X, p, alpha), C * np.abs(problems.a[part])
@@ -117,7 +119,7 @@ def linear_bounds(
         own, tiny = alpha[part].astype(scores.dtype), float(np.finfo(np.float64).tiny)
         length = size + (m + 20) * EPS * (own @ lengths) + tiny * (1.0 + own.sum())
         bound = _dual_bound(own, cap, length * length, loss, sum_error=(m + 4) * eps, square_error=m * EPS)
-        primal[p], lower[p] = (value + error) / (C * m), min(max(0.0, bound), value) / (C * m)
+        primal[p], lower[p] = (value + error) / (C * scale), min(max(0.0, bound), value) / (C * scale)
     return primal, lower
 
 
@@ -146,7 +148,10 @@ def _refuse_negative(norm: float, error: float) -> None:
 
 
 def _objective(norm: Any, miss: Array, cap: Array, away: Array, loss: str) -> tuple[Any, Any]:
-    """C m F, and its error if those of f are at most `away`; miss: max(0, 1 - y_i f(x_i)), cap: C s_i."""
+    """|w|^2 / 2 + C sum_i |a_i| loss_i, and its error if those of f are at most `away`.
+
+    miss: max(0, 1 - y_i f(x_i)), cap: C |a_i|.
+    """
     if loss == "hinge":
         return 0.5 * norm + cap @ miss, cap @ away
     return 0.5 * norm + 0.5 * cap @ miss**2, cap @ (away * (miss + 0.5 * away))

@@ -14,7 +14,7 @@ from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status, relative_gap
 from cutsvm.kernel_machines.certificate import CertificateSettings, KernelErrors, all_bounds, linear_bounds
-from cutsvm.kernel_machines.gram import Points, blocks
+from cutsvm.kernel_machines.gram import Points, blocks, with_constant
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems, duals, pair_scores
 
 T = TypeVar("T")
@@ -88,6 +88,7 @@ class FitOptions:
     max_iter: int = 10_000
     finish: bool = False  # continue after the epochs until the gap is tol
     after_epochs: Status = Status.EPOCHS  # MAX_ITER if that has left fewer epochs than were asked for
+    seed: int = 0  # of rows that are drawn at random
     deadline: Deadline = field(default_factory=Deadline)
 
 
@@ -181,7 +182,8 @@ class KernelContext:
         """
         points = self.points.precisely()
         if points.kernel.name == "linear":
-            primals, lowers = linear_bounds(self.problems, alpha, points.X, C, loss, self.certificate)
+            X = with_constant(points.X, points.kernel.offset)
+            primals, lowers = linear_bounds(self.problems, alpha, X, C, loss, self.certificate)
             return float(primals.sum()), float(lowers.sum())
         errors = KernelErrors(points.rounding, points.diagonal(), points.given)
         width = 1 if points.given else int(points.X.shape[1])
@@ -240,6 +242,14 @@ class KernelSolver(Protocol):
 
     name: ClassVar[str]  # as a parameter of the estimator
     loss: ClassVar[str]  # "hinge" or "l2": see `cutsvm.kernel_machines.certificate`
+
+    @property
+    def mean_loss(self) -> bool:
+        """Whether C weighs the mean of the losses, else their sum."""
+
+    @property
+    def kernel_offset(self) -> float:
+        """What is added to all kernel values: 1 for a regularised intercept."""
 
     def __call__(self, context: KernelContext, C: float) -> Iterator[Solution]:
         """Solutions until the caller has enough, or until the solver can do no more."""

@@ -81,7 +81,7 @@ class Driver:
         n, hinge, options = len(labels), self.solver.loss == "hinge", self.options
         if not self.positive_semidefinite:
             options = replace(options, finish=False)
-        problems = pairwise(labels, weights, order if hinge else np.arange(n))
+        problems = pairwise(labels, weights, order if hinge else np.arange(n), mean_loss=self.solver.mean_loss)
         if not hinge and not self.fits(n):
             return self._solve_each(points, problems), problems
         gram, reserve, deadline = None, 0.0, options.deadline
@@ -114,7 +114,8 @@ class Driver:
         for part in problems.parts:
             own = points.take(problems.rows[part])
             rows = identity(len(own))
-            alone = Problems(rows, problems.a[part], np.array([0, len(own)]), *np.array([[0], [1]], dtype=np.int32))
+            low, high = np.array([[0], [1]], dtype=np.int32)
+            alone = Problems(rows, problems.a[part], np.array([0, len(own)]), low, high, problems.mean_loss)
             gram = None if ended else _gram(own, self.options.deadline)
             context = KernelContext(self.options, own, alone, rows, gram)
             results.append(self._zero(context) if gram is None else self._run(context))

@@ -6,6 +6,8 @@ parameters, so one matrix of it serves them all:
     linear   x.z                                rbf   exp(-gamma |x - z|^2)
     poly     (gamma x.z + coef0)^degree         precomputed: the caller's values
 
+and, for a regularised intercept, a constant `offset` more.
+
 Blocks have fixed sizes and each is the work of one thread with a BLAS of one thread, so that the values are the same
 for any number of threads.
 
@@ -56,6 +58,7 @@ class Kernel:
     gamma: float = 1.0
     degree: int = 3
     coef0: float = 0.0
+    offset: float = 0.0
 
     @property
     def base(self) -> Literal["distance", "dot"]:
@@ -74,6 +77,8 @@ class Kernel:
                 out *= once
         elif out is not base:
             np.copyto(out, base, casting="same_kind")
+        if self.offset:
+            out += self.offset
 
 
 # Wraps a loop over blocks: logs its progress, and raises OutOfTimeError if there is no time for all of them.
@@ -135,14 +140,15 @@ class Points:
         if self.kernel.name == "rbf":
             # A change of gamma |x - z|^2 by e changes the value by at most e.
             expanded = 2.0 * self.kernel.gamma * EPS * float(self.squares.max(initial=0.0))
-            return (terms + 8) * (min(expanded, self.settings.max_error_float64) + EPS)
+            # The offset adds one rounding, of a value that grows with it.
+            return (terms + 9) * (min(expanded, self.settings.max_error_float64) + EPS)
         # coef0 >= 0: |gamma x.z| + coef0 <= sqrt((gamma |x|^2 + coef0) (gamma |z|^2 + coef0))
-        return (terms + 6) * EPS * (1 if self.kernel.name == "linear" else 1.1 * self.kernel.degree)
+        return (terms + 7) * EPS * (1 if self.kernel.name == "linear" else 1.1 * self.kernel.degree)
 
     def extended(self, rows: Ints | slice, columns: Ints) -> Array:
         """Values of some rows with others in extended precision, from the rows as they were given; for few of them."""
         if self.given:
-            some: Array = self.X[rows][:, columns].astype(np.longdouble)
+            some: Array = self.X[rows][:, columns].astype(np.longdouble) + self.kernel.offset
             return some
         X, Z = (_dense(self.original[which]).astype(np.longdouble) for which in (rows, columns))
         distances = self.kernel.base == "distance"
@@ -153,9 +159,9 @@ class Points:
     def diagonal(self) -> Vector:
         """K(x, x) of all rows, in float64."""
         if self.given:
-            return np.diagonal(self.X).astype(np.float64)
+            return np.diagonal(self.X).astype(np.float64) + self.kernel.offset
         if self.kernel.name == "rbf":
-            return np.ones(len(self))
+            return np.full(len(self), 1.0 + self.kernel.offset)
         values: Vector = self.squares.astype(np.float64)
         self.kernel.of_base(values, values)
         return values
@@ -185,6 +191,8 @@ class Points:
             theirs = _pick(columns, block)
             if self.given:
                 out[:, block] = mine[:, theirs]
+                if self.kernel.offset and not base:
+                    out[:, block] += self.kernel.offset
                 return
             values = mine @ others.X[theirs].T
             values = values.toarray() if is_sparse(values) else values
@@ -236,7 +244,7 @@ class Points:
             if not self.given:
                 out[rows, : rows.start] = out[: rows.start, rows].T
         if self.kernel.base == "distance":  # the distance of a row to itself is 0 up to rounding
-            np.fill_diagonal(out, 0.0 if base else 1.0)
+            np.fill_diagonal(out, 0.0 if base else 1.0 + self.kernel.offset)
 
 
 def is_sparse(X: Any) -> bool:
@@ -266,6 +274,14 @@ def alike(X: Any, Z: Any) -> tuple[Any, Any]:
     if is_sparse(X) == is_sparse(Z):
         return X, Z
     return (X, sparse.csr_array(Z)) if is_sparse(X) else (sparse.csr_array(X), Z)
+
+
+def with_constant(X: Any, offset: float) -> Any:
+    """X with a column of sqrt(offset) more, so that products of rows grow by the offset; X itself if that is 0."""
+    if not offset:
+        return X
+    column = np.full((int(X.shape[0]), 1), np.sqrt(offset))
+    return sparse.hstack([X, sparse.csr_array(column)]).tocsr() if is_sparse(X) else np.hstack([X, column])
 
 
 def variance_of(X: Any) -> float:

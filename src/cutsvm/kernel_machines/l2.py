@@ -3,6 +3,9 @@
 Melki and Kecman (2016) compare NL-SGD with them. The problem, its dual and all steps are in core/l2_dual.hpp. Both
 methods take, now and then, some steps of conjugate gradients among the alphas above 0. These are ours: single steps
 are slow where C is large.
+
+The code that the paper compares with, GSVM, has K(x, z) + 1 in place of K(x, z): an intercept b = sum_i y_i alpha_i
+with b^2 / 2 beside |w|^2 / 2. That is `intercept="regularized"`.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -36,11 +39,21 @@ class L2Settings:
 
 @dataclass(frozen=True)
 class L2:
-    """A solver of the L2 machine, by the method `name` in core/l2_dual.hpp."""
+    """A solver of the L2 machine, by the method `name` in core/l2_dual.hpp; without an intercept unless asked for."""
 
+    intercept: Literal["regularized"] | None = None
     settings: L2Settings = field(default=L2Settings(), repr=False, kw_only=True)
     name: ClassVar[str]
     loss: ClassVar[str] = "l2"
+    mean_loss: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.intercept not in (None, "regularized"):
+            raise ValueError(f"intercept={self.intercept!r}: expected None or 'regularized'")
+
+    @property
+    def kernel_offset(self) -> float:
+        return 0.0 if self.intercept is None else 1.0
 
     def __call__(self, context: KernelContext, C: float) -> Iterator[Solution]:
         """A solution after every round, with bounds from kernel values in float64.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +17,9 @@ class Problems:
     """Two-class problems on rows of one data set, one after another.
 
     Problem p decides between the classes low[p] < high[p]; its rows are rows[first[p]:first[p + 1]], in the order in
-    which they are visited. a is the weight of a row, with the sign of its class: + for the higher one.
+    which they are visited. a is the weight of a row, with the sign of its class: + for the higher one. With mean_loss
+    C weighs the mean of a problem's losses, and a is the weight divided by the number of its rows; else C weighs their
+    sum.
     """
 
     rows: Array  # int32
@@ -25,6 +27,7 @@ class Problems:
     first: Ints
     low: Array  # int32
     high: Array
+    mean_loss: bool = False
 
     def __len__(self) -> int:
         return len(self.low)
@@ -32,6 +35,11 @@ class Problems:
     @property
     def sizes(self) -> Ints:
         return np.diff(self.first)
+
+    @property
+    def scale(self) -> Vector:
+        """1 / (C lambda) of each problem: F is lambda times |w|^2 / 2 + C sum_i |a_i| loss_i."""
+        return np.ones(len(self)) if self.mean_loss else self.sizes.astype(np.float64)
 
     def of(self, p: int) -> slice:
         """Where problem p's rows are."""
@@ -45,13 +53,14 @@ class Problems:
     def part(self, which: slice) -> Problems:
         """A run of problems, with the places of their rows unchanged."""
         first = self.first[which.start : which.stop + 1]
-        return Problems(self.rows, self.a, first, self.low[which], self.high[which])
+        return replace(self, first=first, low=self.low[which], high=self.high[which])
 
     def some(self, which: Ints) -> tuple[Problems, Ints]:
         """Some of the problems, and where their rows are among all."""
         places = np.concatenate([np.arange(self.first[p], self.first[p + 1]) for p in which])
         first = np.concatenate([[0], np.cumsum(self.sizes[which])])
-        return Problems(self.rows[places], self.a[places], first, self.low[which], self.high[which]), places
+        own = (self.rows[places], self.a[places], first, self.low[which], self.high[which])
+        return Problems(*own, self.mean_loss), places
 
     def weights(self, X: Any, p: int, alpha: Vector) -> Vector:
         """w = sum_i alpha_i y_i x_i of problem p; alpha: of the rows of all problems."""
@@ -61,10 +70,10 @@ class Problems:
     def by_row(self) -> tuple[Problems, Ints]:
         """The same with the rows of each problem in rising order, and where they were: two runs of kernel values."""
         places = np.concatenate([part.start + np.argsort(self.rows[part], kind="stable") for part in self.parts])
-        return Problems(self.rows[places], self.a[places], self.first, self.low, self.high), places
+        return replace(self, rows=self.rows[places], a=self.a[places]), places
 
 
-def pairwise(labels: Ints, weights: Vector, order: Ints) -> Problems:
+def pairwise(labels: Ints, weights: Vector, order: Ints, *, mean_loss: bool = False) -> Problems:
     """The problems of all pairs of classes among the rows `order`, each in that order.
 
     labels: 0, 1, .. for all rows. Classes without a row in `order` have no problem.
@@ -74,12 +83,12 @@ def pairwise(labels: Ints, weights: Vector, order: Ints) -> Problems:
     pairs = list(combinations(places, 2))
     parts = [order[np.sort(np.concatenate([places[low], places[high]]))] for low, high in pairs]
     signed = [
-        np.where(labels[part] == high, weights[part], -weights[part])
+        np.where(labels[part] == high, weights[part], -weights[part]) / (len(part) if mean_loss else 1)
         for part, (_, high) in zip(parts, pairs, strict=True)
     ]
     first = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
     low, high = np.array(pairs, dtype=np.int32).reshape(-1, 2).T.copy()
-    return Problems(np.concatenate(parts).astype(np.int32), np.concatenate(signed), first, low, high)
+    return Problems(np.concatenate(parts).astype(np.int32), np.concatenate(signed), first, low, high, mean_loss)
 
 
 def sort_by_class(labels: Ints, random: Any) -> tuple[Ints, Ints, Ints]:
@@ -103,6 +112,7 @@ def joined(groups: list[Problems]) -> tuple[Problems, Ints]:
         np.concatenate([*first, starts[-1:]]),
         np.concatenate([group.low for group in groups]),
         np.concatenate([group.high for group in groups]),
+        groups[0].mean_loss,
     )
     return every, np.concatenate([[0], np.cumsum([len(group) for group in groups])])
 

@@ -1,4 +1,4 @@
-"""NL-SGD: kernel machines by stochastic gradient steps, in cycles over shuffled rows.
+"""NL-SGD: kernel machines by stochastic gradient steps, in cycles over shuffled rows or with rows drawn at random.
 
 G. Melki and V. Kecman, "Speeding Up Online Training of L1 Support Vector Machines", IEEE SoutheastCon 2016.
 
@@ -10,8 +10,17 @@ Algorithm B for one pair of classes, with the paper's changes (shuffle once, the
         if y_i sum_j alpha_tj K(x_j, x_i) < 1:   beta_i += y_i s_i
     answer: the mean of the last `average` T of alpha_2 .. alpha_{T+1}; with average = 0 the last one
 
-The paper's box has 1 / (lambda m) where its text, (2), and the book that it follows have 1 / (lambda t). The latter is
-what converges; `SGD(step="1/m")` is the former.
+The paper can be read in several ways, each of which is a setting of `SGD`:
+
+    step      its box has 1 / (lambda m), "1/m"; its (2) and the book that it follows 1 / (lambda t), "1/t", which is
+              what converges
+    order     its box draws i at random, "random"; its section III goes through shuffled rows in turn, "cyclic"
+    iterates  its box gives the mean of alpha_1 .. alpha_T, "before" each step; a last alpha "after" T updates is
+              alpha_{T+1}
+    C_times   it calls C "or 1 / lambda": C times the "mean" of the losses; C times their "sum" is lambda = 1 / (C m)
+
+`SGD(step="1/m", order="random", iterates="before")` with average=1 is Algorithm B as it is printed, but for its line 7,
+where beta_j stands for beta_i.
 
 The steps are in core/kernel_sgd.hpp. Here are their schedule and the kernel values that they read: the whole matrix if
 there is room, else those of a block of rows with the support so far. With the linear kernel there are none:
@@ -33,10 +42,14 @@ import numpy as np
 from cutsvm._native import core, matrix_of
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status
+from cutsvm.kernel_machines import visits
 from cutsvm.kernel_machines.ascent import AscentSettings, ascend
 from cutsvm.kernel_machines.context import FitOptions, KernelContext, Solution, log
 from cutsvm.kernel_machines.gram import blocks, identity
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
+
+# (epoch, rows, the steps of each problem that are done after these rows)
+Blocks = Iterator[tuple[int, Ints, Ints]]
 
 
 @dataclass(frozen=True)
@@ -49,26 +62,59 @@ class SGDSettings:
     ascent: AscentSettings = field(default=AscentSettings())
 
 
+_LEGAL = {
+    "step": ("1/t", "1/m"),
+    "order": ("cyclic", "random"),
+    "iterates": ("after", "before"),
+    "C_times": ("sum", "mean"),
+}
+
+
 @dataclass(frozen=True)
 class SGD:
-    """Stochastic gradient steps on the hinge loss: `step` says how long they are."""
+    """Stochastic gradient steps on the hinge loss, NL-SGD of Melki and Kecman (2016).
+
+    Parameters
+    ----------
+    step : {"1/t", "1/m"}, default="1/t"
+        alpha_t = beta / (lambda t), the paper's (2), or beta / (lambda m), its algorithm boxes.
+    order : {"cyclic", "random"}, default="cyclic"
+        The shuffled rows in turn, its section III, or each drawn at random with replacement, its boxes.
+    iterates : {"after", "before"}, default="after"
+        Which alphas are averaged: those after each step, or those before it, alpha_1 .. alpha_T as in its boxes.
+    C_times : {"sum", "mean"}, default="sum"
+        Minimise |w|^2 / 2 + C times the sum of the losses, lambda = 1 / (C m), or times their mean, lambda = 1 / C.
+    """
 
     step: Literal["1/t", "1/m"] = "1/t"
+    order: Literal["cyclic", "random"] = "cyclic"
+    iterates: Literal["after", "before"] = "after"
+    C_times: Literal["sum", "mean"] = "sum"
     settings: SGDSettings = field(default=SGDSettings(), repr=False, kw_only=True)
     name: ClassVar[str] = "sgd"
     loss: ClassVar[str] = "hinge"
+    kernel_offset: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        if self.step not in ("1/t", "1/m"):
-            raise ValueError(f"step={self.step!r}: expected '1/t' or '1/m'")
+        for name, legal in _LEGAL.items():
+            if getattr(self, name) not in legal:
+                raise ValueError(f"{name}={getattr(self, name)!r}: expected {legal[0]!r} or {legal[1]!r}")
+
+    @property
+    def mean_loss(self) -> bool:
+        return self.C_times == "mean"
 
     def __call__(self, context: KernelContext, C: float) -> Iterator[Solution]:
         """The solution after the epochs or, if the ascent follows, each that has converged in float32."""
         options = context.options
-        steps = _Steps(self, context.problems, np.array([C]), options)
+        steps, blocks_of_steps = self._plan(context, C)
         early, alpha, epochs = False, None, 0
         try:
-            for _ in self._linear_epochs(steps, context, C) if context.kernel_free else self._epochs(steps, context):
+            for _ in (
+                self._linear_epochs(steps, context, C)
+                if context.kernel_free
+                else self._epochs(steps, context, blocks_of_steps)
+            ):
                 late = options.deadline.left <= max(context.reserve, steps.reserve)
                 early = late and bool((steps.done < steps.end).any())
                 if early:
@@ -90,39 +136,42 @@ class SGD:
             raise
 
     def batched(self, gram: Array, problems: Problems, Cs: Vector, options: FitOptions) -> Machines:
-        steps = _Steps(self, problems, Cs, options)
+        if self.order == "random":
+            visited = visits.random(problems, options.epochs, len(gram), options.seed)[0]
+        else:
+            visited = visits.cyclic(problems, options.epochs)
+        steps = _Steps(self, problems, visited, Cs, options)
         steps.run(gram, identity(len(gram)), identity(len(gram)), steps.end, options.threads)
-        return Machines(problems.first, steps.columns, steps.coef(), steps.used)
+        return Machines(visited.problems.first, steps.columns, steps.coef(), steps.used)
 
-    def _epochs(self, steps: _Steps, context: KernelContext) -> Iterator[None]:
+    def _plan(self, context: KernelContext, C: float) -> tuple[_Steps, Blocks]:
+        """The steps of a fit, and the blocks that they are taken in."""
+        problems, options = context.problems, context.options
+        if self.order == "random":
+            visited, sequence, positions = visits.random(problems, options.epochs, len(context.points), options.seed)
+        else:
+            visited, sequence = visits.cyclic(problems, options.epochs), context.order
+            positions = visits.cyclic_positions(problems, sequence)
+        steps = _Steps(self, problems, visited, np.array([C]), options)
+        return steps, visited.blocks(sequence, positions, self.settings.block_rows)
+
+    def _epochs(self, steps: _Steps, context: KernelContext, blocks_of_steps: Blocks) -> Iterator[None]:
         """All steps with the whole matrix, block by block of rows."""
         if context.gram is None:
-            yield from self._streamed_epochs(steps, context)
+            yield from self._streamed_epochs(steps, context, blocks_of_steps)
             return
         places = identity(len(context.points))
-        for _, _, until in self._blocks(context):
+        for _, _, until in blocks_of_steps:
             steps.run(context.gram, places, places, until, context.options.threads)
             yield
 
-    def _blocks(self, context: KernelContext) -> Iterator[tuple[int, slice, Ints]]:
-        """(epoch, block of the order, the steps of each problem that are done after it)"""
-        problems, n = context.problems, len(context.points)
-        position = np.empty(n, dtype=np.int64)  # of rows in the order that all problems share
-        position[context.order] = np.arange(n)
-        positions = [position[problems.rows[part]] for part in problems.parts]
-        for epoch in range(context.options.epochs):
-            for block in blocks(n, self.settings.block_rows):
-                until = np.array([np.searchsorted(own, block.stop) for own in positions], dtype=np.int64)
-                yield epoch, block, until + epoch * problems.sizes
-
-    def _streamed_epochs(self, steps: _Steps, context: KernelContext) -> Iterator[None]:
+    def _streamed_epochs(self, steps: _Steps, context: KernelContext, blocks_of_steps: Blocks) -> Iterator[None]:
         """All steps with the kernel values of one block of rows at a time, with the support so far."""
         n, deadline = len(context.points), context.options.deadline
         support = np.empty(0, dtype=np.int64)
         row_place, column_place = np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32)
         buffer, shown = np.empty(0, dtype=np.float32), deadline.spent
-        for epoch, block, until in self._blocks(context):
-            rows = context.order[block]
+        for epoch, rows, until in blocks_of_steps:
             fresh = rows[column_place[rows] < 0]
             columns = np.concatenate([support, fresh])
             if buffer.size < len(rows) * len(columns):
@@ -137,8 +186,8 @@ class SGD:
             column_place[fresh] = len(support) + identity(len(fresh))
             if deadline.verbose and deadline.spent - shown > deadline.log_every:
                 shown = deadline.spent
-                where = f"row {block.start:,} of {n:,}, support {len(support):,}"
-                log(f"epoch {epoch + 1} of {context.options.epochs}: {where}")
+                done = f"{int(steps.done.sum()):,} of {int(steps.end.sum()):,} steps, support {len(support):,}"
+                log(f"epoch {max(epoch + 1, steps.epochs_done)} of {context.options.epochs}: {done}")
             steps.run(panel, row_place, column_place, until, context.options.threads)
             row_place[rows] = -1  # the next block may be shorter
             support = _extended_support(steps, column_place, support, fresh)
@@ -146,7 +195,7 @@ class SGD:
 
     def _linear_epochs(self, steps: _Steps, context: KernelContext, C: float) -> Iterator[None]:
         """All steps of Algorithm A, problem by problem."""
-        problems, matrix, epochs = context.problems, matrix_of(context.points.X), context.options.epochs
+        problems, matrix, epochs = steps.problems, matrix_of(context.points.X), steps.epochs
         steps.slot[:] = np.concatenate([identity(m) for m in problems.sizes])
         for p, (m, part) in enumerate(zip(problems.sizes, problems.parts, strict=True)):
             plan = slice(epochs * part.start, epochs * part.stop)
@@ -163,19 +212,22 @@ class SGD:
 class _Steps:
     """The state of the steps of all problems; see core/kernel_sgd.hpp."""
 
-    def __init__(self, solver: SGD, problems: Problems, Cs: Vector, options: FitOptions) -> None:
-        step, epochs, average = solver.step, options.epochs, options.average
-        self.problems, self.epochs, self.Cs = problems, epochs, np.zeros(1 if len(Cs) == 1 else core.VERSIONS)
+    def __init__(
+        self, solver: SGD, problems: Problems, visited: visits.Visits, Cs: Vector, options: FitOptions
+    ) -> None:
+        self.visits, self.problems, self.epochs = visited, visited.problems, visited.epochs
+        self.sizes, self.n_rows = problems.sizes, len(problems.rows)
+        self.Cs = np.zeros(1 if len(Cs) == 1 else core.VERSIONS)
         self.Cs[: len(Cs)] = Cs
         with np.errstate(divide="ignore"):
             self.margin = np.where(self.Cs > 0.0, 1.0 / self.Cs, -np.inf)
-        self.step = step
-        self.scale, self.tail = _schedule(step, problems.sizes, epochs, average, solver.settings.max_cached_steps)
-        total = len(problems.rows)
+        self.step = solver.step
+        self.scale, self.tail = _schedule(solver, self.sizes, options.epochs, options.average)
+        total = len(self.problems.rows)
         self.slot, self.columns = np.full(total, -1, dtype=np.int32), np.zeros(total, dtype=np.int32)
         self.beta, self.mean = np.zeros((total, len(self.Cs))), np.zeros((total, len(self.Cs)))
         self.used, self.done = np.zeros(len(problems), dtype=np.int64), np.zeros(len(problems), dtype=np.int64)
-        self.end = epochs * problems.sizes
+        self.end = options.epochs * self.sizes
         self.reserve = 0.0  # seconds that a certificate will take, where the kernel matrix does not fit
 
     def run(self, gram: Array, row_place: Array, column_place: Array, until: Ints, threads: int) -> None:
@@ -205,34 +257,35 @@ class _Steps:
     @property
     def epochs_done(self) -> int:
         """The largest number of epochs, begun ones included, of a problem."""
-        return int(np.max(-(-self.done // self.problems.sizes)))
+        return int(np.max(-(-self.done // self.sizes)))
 
     def coef(self, *, early: bool = False) -> Vector:
         """The mean of the last alphas, in the order of the support; early: the last alpha."""
         if not early:
             return self.Cs * self.mean
-        ends = zip(self.problems.sizes.tolist(), self.done.tolist(), strict=True)
+        ends = zip(self.sizes.tolist(), self.done.tolist(), strict=True)
         last = np.array([_scale(self.step, m, np.array(t + 1.0)) for m, t in ends])
         answer: Vector = self.Cs * self.beta * np.repeat(last, self.problems.sizes)[:, None]
         return answer
 
     def alpha(self, *, early: bool = False) -> Vector:
-        """y_i coef_i of the first version, in the order of the problems' rows."""
+        """y_i coef_i of the first version, in the order of the rows of the problems that are solved."""
         places = np.repeat(self.problems.first[:-1], self.problems.sizes) + self.slot
         coef = self.coef(early=early)[np.where(self.slot < 0, 0, places), 0]
-        return np.where(self.slot < 0, 0.0, np.abs(coef))
+        return self.visits.by_row(np.where(self.slot < 0, 0.0, np.abs(coef)), self.n_rows)
 
 
-def _schedule(step: str, sizes: Ints, epochs: int, average: float, max_cached: int) -> tuple[Vector, Vector]:
-    """(scale_t, tail_t) of all steps of all problems; see `_plan`."""
-    # Folds and pairs of classes often have the same size. Long plans are not kept beyond the fit.
-    plan = _plan if int(sizes.max()) * epochs <= max_cached else _plan.__wrapped__
-    plans = [plan(step, m, epochs, average) for m in sizes.tolist()]
-    return np.concatenate([scale for scale, _ in plans]), np.concatenate([tail for _, tail in plans])
+def _schedule(solver: SGD, sizes: Ints, epochs: int, average: float) -> tuple[Vector, Vector]:
+    """(scale_t, tail_t) of all steps of all problems; see `_factors`."""
+    # Folds and pairs of classes often have the same size. Long schedules are not kept beyond the fit.
+    short = int(sizes.max()) * epochs <= solver.settings.max_cached_steps
+    factors = _factors if short else _factors.__wrapped__
+    found = [factors(solver.step, solver.iterates, m, epochs, average) for m in sizes.tolist()]
+    return np.concatenate([scale for scale, _ in found]), np.concatenate([tail for _, tail in found])
 
 
 @lru_cache(maxsize=256)
-def _plan(step: str, m: int, epochs: int, average: float) -> tuple[Vector, Vector]:
+def _factors(step: str, iterates: str, m: int, epochs: int, average: float) -> tuple[Vector, Vector]:
     """(scale_t, tail_t) of the steps t = 1 .. T of a problem with m rows.
 
     alpha_t = C scale_t beta. C tail_t is the coefficient of step t's change of beta in the mean of the last alphas.
@@ -240,8 +293,9 @@ def _plan(step: str, m: int, epochs: int, average: float) -> tuple[Vector, Vecto
     T = epochs * m
     scale = _scale(step, m, np.arange(1.0, T + 2))
     last = max(1, round(average * T))
-    counted = scale / last
-    counted[: T + 1 - last] = 0.0
+    end = T + 1 if iterates == "after" else T  # the last alpha that is counted
+    counted = np.zeros(T + 1)
+    counted[end - last : end] = scale[end - last : end] / last
     later = np.cumsum(counted[::-1])[::-1]  # of alpha_t and all that come after it
     return scale[:T], later[1:]
 

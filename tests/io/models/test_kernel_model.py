@@ -11,7 +11,7 @@ from scipy import sparse
 
 from cutsvm import KernelSVC
 from cutsvm.io.models.model_file import ModelFileError, load_model, save_model
-from cutsvm.kernel_machines import SGD
+from cutsvm.kernel_machines import ISDA, SGD, MinNorm
 from tests.support.model_files import array, tamper
 
 LAYOUTS = {
@@ -67,10 +67,36 @@ def test_parameters_and_certificate(tmp_path: Path) -> None:
         assert getattr(loaded, name) == getattr(model, name), name
 
 
-@pytest.mark.parametrize("solver", ["isda", "min_norm", SGD(step="1/m")], ids=str)
+@pytest.mark.parametrize(
+    "solver",
+    [
+        "isda",
+        "min_norm",
+        SGD(step="1/m"),
+        SGD(order="random", iterates="before", C_times="mean"),
+        ISDA(),
+        MinNorm(intercept="regularized"),
+    ],
+    ids=str,
+)
 def test_solvers_by_name_and_as_objects(tmp_path: Path, solver: Any) -> None:
     save_model(fitted(solver=solver), tmp_path / "m")
     assert load_model(tmp_path / "m").estimator.solver == solver
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("classes", [(0, 1), (0, 1, 2)])
+def test_intercepts(tmp_path: Path, kernel: str, classes: Any) -> None:
+    model = fitted(classes, kernel=kernel, solver=ISDA(intercept="regularized"))
+    save_model(model, tmp_path / "m")
+    loaded = load_model(tmp_path / "m").estimator
+    assert np.all(model.intercept_ != 0.0)
+    np.testing.assert_array_equal(loaded.intercept_, model.intercept_, strict=True)
+    X, _ = data(classes)
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    path = tamper(tmp_path, lambda h: array(h, "intercept").update(shape=[len(model.intercept_), 1]), model=model)
+    with pytest.raises(ModelFileError, match="numbers in 'intercept'"):
+        load_model(path)
 
 
 def test_solvers_of_linear_models_are_ignored(tmp_path: Path) -> None:

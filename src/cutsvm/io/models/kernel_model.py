@@ -5,6 +5,7 @@
               support_vectors (support, features), or of CSR its three arrays: support_data, support_indices,
               support_indptr
               coef (pairs of classes, features), if the kernel is linear
+              intercept (pairs of classes), unless all are 0
 
 A precomputed kernel is refused: such a model has no support vectors, and predicts only with kernel values of the
 training rows.
@@ -49,6 +50,8 @@ def pack(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays["support_vectors"] = vectors
     if estimator.kernel == "linear":
         arrays["coef"] = estimator.coef_
+    if np.any(estimator.intercept_):
+        arrays["intercept"] = estimator.intercept_
     if not (np.isfinite(estimator.gamma_) and all(np.isfinite(array).all() for array in arrays.values())):
         raise ModelFileError("the model has numbers that are not finite")
     return {"gamma": float(estimator.gamma_)}, arrays
@@ -74,9 +77,12 @@ def restore(expect: Expect, estimator: Any, task: Task, header: dict[str, Any], 
         estimator.support_vectors_ = _csr(expect, arrays, (count, width))
     else:
         estimator.support_vectors_ = _array(expect, arrays, "support_vectors", (count, width), "f8", "f4")
+    pairs = classes * (classes - 1) // 2
+    estimator.intercept_ = np.zeros(pairs)
+    if "intercept" in arrays:
+        estimator.intercept_ = _array(expect, arrays, "intercept", (pairs,), "f8")
     if estimator.kernel == "linear":
-        estimator.coef_ = _array(expect, arrays, "coef", (classes * (classes - 1) // 2, width), "f8")
-        estimator.intercept_ = np.zeros(len(estimator.coef_))
+        estimator.coef_ = _array(expect, arrays, "coef", (pairs, width), "f8")
 
 
 def _check_kernel(expect: Expect, estimator: Any, gamma: Any) -> None:
