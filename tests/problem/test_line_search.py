@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cutsvm._native import core
 from cutsvm.problem.line_search import SEARCHES, TCA, ArnostiSettings, best_intercept, exact, lowest, new_search
+from cutsvm.problem.line_search.intercept import InterceptSettings
 from cutsvm.problem.losses import Hinge
 from tests.support.reference import arnosti as paper
 from tests.support.reference import hinge
@@ -69,6 +70,23 @@ def test_best_intercept_counts_light_rows_beside_heavy_ones(seed, n, decades):
 
     best = min(loss(float(k)) for k in np.sign(a) - f)
     assert loss(found) <= best * Fraction(1 + 1e-11)
+
+
+@given(
+    seed=seeds,
+    n=st.integers(2, 400),
+    decades=st.sampled_from([12, 30]),
+    different=st.sampled_from([1, 2, 5, 1000]),
+    most=st.sampled_from([1, 3, 20]),
+)
+def test_best_intercept_is_the_same_if_few_breakpoints_are_sorted(seed, n, decades, different, most):
+    """Counted between places, however many tie, or all sorted at once."""
+    rng = rng_of(seed)
+    f = rng.normal(size=different)[rng.integers(0, different, n)]
+    a = rng.choice([-1.0, 0.0, 1.0], size=n) * 10.0 ** rng.uniform(-decades / 2, decades / 2, size=n)
+    a[:2] = abs(a[0]) + 1e6, -abs(a[1]) - 1e-6
+    few = InterceptSettings(most=most, places=7, sample=16)
+    assert best_intercept(Hinge(a), f, counting=few) == best_intercept(Hinge(a), f)
 
 
 def test_lowest_returns_the_middle_of_a_plateau():

@@ -1,7 +1,7 @@
 """`cutsvm train --paper NAME`: the problem, the algorithm and the stopping rule of one of the five papers.
 
-What a paper does not say is set as its page in `docs/papers/` tells. -c is the C of the paper: two of them write C / n in
-front of the sum of the losses, so that ours is theirs divided by the number of rows.
+What a paper does not say is set as its page in `docs/papers/` tells. -c is the C of the paper: two of them write C / n
+in front of the sum of the losses, so that ours is theirs divided by the number of rows.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _OWN_RULE = 1e-15
 class Paper:
     """How a paper trains.
 
-    takes: the settings that the user may state: parameters of the paper. parameters: of the estimator, given the options.
-    mean_loss: C multiplies the mean of the losses of the rows, not their sum. intercept: there is one.
+    takes: the settings that the user may state, which are parameters of the paper. parameters: of the estimator, given
+        the options. intercept: there is one. mean_loss: C multiplies the mean of the losses of the rows, not their sum.
     """
 
     name: str

@@ -64,8 +64,9 @@ class StallSettings:
 class OCAS(SolverBase):
     """Optimised cutting planes; `cut_at` is the paper's lambda, `nudge` the step of the guards (0: none is made).
 
-    exact: the paper's Algorithm 1 to the letter, without the guard "stall"; each iteration is one of the paper's. epsilon: the absolute precision
-    at which it stops, F(w_b) - F_t(w_t) <= epsilon; None: the certified gap alone ends a fit.
+    exact: the paper's Algorithm 1 to the letter, without the guard "stall"; each iteration is one of the paper's.
+    epsilon: the absolute precision at which it stops, F(w_b) - F_t(w_t) <= epsilon; None: the certified gap alone ends
+        a fit.
     cut_at = 0 cuts at w_b itself, where the loss is known already. buckets, both_sides and whiten: as of `CPA`.
 
     guard: against stalls. "stall": a step of `nudge`, or a shorter one, after some steps of 0 in a row. "first_steps":

@@ -138,7 +138,8 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
             raise DataError(f"{os.fspath(path)}: incomplete: run convert again")
         raise DataError(f"{os.fspath(path)}: not a store: it has no {NAME}")
     with open(file, "rb") as stream:
-        text = stream.read(_MAX_BYTES)
+        # Of its own size: a buffer of the largest size would be asked for first, and may be refused.
+        text = stream.read(min(_MAX_BYTES, os.fstat(stream.fileno()).st_size))
     try:
         fields = parse_json(text)
     except ValueError as error:

@@ -18,7 +18,7 @@ from cutsvm._native import core
 from cutsvm._utils.types import Vector
 
 if TYPE_CHECKING:
-    from cutsvm.problem.losses import BreakpointLine, Line, MarginLoss
+    from cutsvm.problem.losses import BreakpointLine, Line
 
 
 @dataclass(frozen=True)
@@ -129,28 +129,6 @@ def lowest(line: BreakpointLine, flat: float, settings: LineSearchSettings = SET
     return 0.5 * (left + _inside(line, _bracket(line, settings, 0.0, 0.0, flat, left + around), 0.0, flat))
 
 
-def best_intercept(loss: MarginLoss, scores: Vector, settings: LineSearchSettings = SETTINGS) -> float:
-    """argmin over k of the loss of scores + k, in the middle where that is a plateau.
-
-    Slopes within `flat` of the weight that counts there are round-off. Where all rows weigh about the same, that may as
-    well be `flat` of all the weight. Else rows would be lost that are light beside others, which may have no loss
-    there: then weights are added up from both sides, so that nothing is ever subtracted.
-    """
-    if settings.flat * loss.total <= settings.light * loss.lightest:
-        return lowest(loss.line(scores), settings.flat * loss.total, settings)
-    rows = np.flatnonzero(loss.signed)
-    y, weights = np.sign(loss.signed[rows]), np.abs(loss.signed[rows])
-    breakpoints = y - scores[rows]  # positive rows have a loss to the left of theirs, negative ones to the right
-    order = np.argsort(breakpoints, kind="stable")
-    breakpoints, positive, weights = breakpoints[order], y[order] > 0.0, weights[order]
-    rising = np.cumsum(np.where(positive, 0.0, weights))  # the slopes just right of each breakpoint
-    falling = np.append(np.cumsum(np.where(positive, weights, 0.0)[::-1])[::-1][1:], 0.0)
-    flat = settings.flat * (rising + falling)
-    left = int(np.argmax(rising - falling >= -flat))  # there is one: at the last breakpoint nothing falls
-    beyond = np.flatnonzero(rising - falling > flat)
-    return float(breakpoints[left] if not len(beyond) else 0.5 * breakpoints[left] + 0.5 * breakpoints[beyond[0]])
-
-
 class Bracket(NamedTuple):
     """Where h' reaches a level: with `slope`, that of the loss with the tilt, at low; slope_high is h' at high."""
 
@@ -203,15 +181,15 @@ def _bracket(
         rounds += 1
         if inside <= settings.most and (inside <= settings.few * line.n + 1024 or rounds > settings.rounds):
             return Bracket(low, high, slope_low, slope_high)
-        ks = low + (high - low) * (np.arange(1, 9) / 9) if rounds <= settings.rounds else _floats_between(low, high)
+        ks = low + (high - low) * (np.arange(1, 9) / 9) if rounds <= settings.rounds else floats_between(low, high)
         if not len(ks):  # all breakpoints that are left are at one place
             return high
 
 
-def _floats_between(low: float, high: float) -> Vector:
-    """Up to 8 numbers between two, evenly spaced in the order of all float64: about 20 such steps leave none."""
+def floats_between(low: float, high: float, many: int = 8) -> Vector:
+    """Up to this number between two, evenly spaced in the order of all float64: about 20 such steps leave none."""
     first, last = _rank(low), _rank(high)
-    ranks = sorted({first + (last - first) * j // 9 for j in range(1, 9)} - {first, last})
+    ranks = sorted({first + (last - first) * j // (many + 1) for j in range(1, many + 1)} - {first, last})
     return np.array([_of_rank(rank) for rank in ranks])
 
 

@@ -142,9 +142,7 @@ def draw_sample(oracle: Oracle, size: int, least: int, rng: np.random.Generator)
     more = [chosen]
     for label in range(loss.labels):
         if np.count_nonzero(drawn.label_mask(label)) < least:
-            of_class = _rows_of(loss, label)
-            few = len(of_class) <= least
-            more.append(of_class if few else of_class[rng.integers(0, len(of_class), least)])
+            more.append(_some_of(loss, label, least, rng))
     if len(more) > 1:
         chosen = in_order(np.concatenate(more))
         drawn = loss.take(chosen)
@@ -156,7 +154,14 @@ def draw_sample(oracle: Oracle, size: int, least: int, rng: np.random.Generator)
     return oracle.restrict(matrix.take(chosen).fast(), loss.take(chosen, factors))
 
 
-def _rows_of(loss: GroupedLoss, label: int) -> Ints:
-    """The rows of one class, found some at a time: a rare class must not take memory for all rows."""
-    parts = validation.parts(loss.n)
-    return np.concatenate([np.flatnonzero(loss.part(part).label_mask(label)) + part.start for part in parts])
+def _some_of(loss: GroupedLoss, label: int, least: int, rng: np.random.Generator) -> Ints:
+    """Rows of one class, all of them or `least` at random; in two sweeps, so that not even their numbers are kept."""
+    total = sum(int(np.count_nonzero(loss.part(part).label_mask(label))) for part in validation.parts(loss.n))
+    places = np.arange(total) if total <= least else np.sort(rng.integers(0, total, least))
+    found, before = [np.empty(0, dtype=np.int64)], 0
+    for part in validation.parts(loss.n):
+        mine = np.flatnonzero(loss.part(part).label_mask(label))
+        low, high = np.searchsorted(places, [before, before + len(mine)])
+        found.append(mine[places[low:high] - before] + part.start)
+        before += len(mine)
+    return np.concatenate(found)
