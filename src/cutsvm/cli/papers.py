@@ -53,8 +53,9 @@ class Paper:
         cost: float = options.cost
         return cost / rows if self.mean_loss and options.task.name == "classify" else cost
 
-    def check_classes(self, count: int) -> None:
-        if self.max_classes is not None and count > self.max_classes:
+    def check_classes(self, options: argparse.Namespace, count: int) -> None:
+        """Refuse more classes than the paper has; levels of pairs may be any number."""
+        if self.max_classes is not None and options.task.name == "classify" and count > self.max_classes:
             raise CommandError(f"--paper {self.name} takes two classes, here are {count}")
 
 
@@ -78,7 +79,7 @@ def _arnosti(options: argparse.Namespace) -> dict[str, Any]:
     """GCA2, or TCA, GCA and OCA by --line-search: b = 0, epsilon = 0.01."""
     from cutsvm.solvers import OCAS
 
-    searches = {"line_search": options.line_search or "gca2", "safe": False, "first_step": 0.5}
+    searches: dict[str, Any] = {"line_search": options.line_search or "gca2", "safe": False, "first_step": 0.5}
     solver = OCAS(exact=True, shards=1, guard=options.guard or "none", **searches)
     return {"solver": solver, "tol": _or(options.tol, 0.01)}
 
@@ -87,7 +88,7 @@ def _bialon(options: argparse.Namespace) -> dict[str, Any]:
     """(I2) with both mechanisms and a free intercept."""
     from cutsvm.solvers import ACCPM
 
-    form = {"formulation": options.formulation or "I2", "buckets": _or(options.buckets, 16)}
+    form: dict[str, Any] = {"formulation": options.formulation or "I2", "buckets": _or(options.buckets, 16)}
     return {"solver": ACCPM(**form, epsilon=_or(options.epsilon, 6e-6)), "tol": _OWN_RULE}
 
 

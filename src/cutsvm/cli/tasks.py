@@ -48,7 +48,7 @@ def validate_options(options: argparse.Namespace) -> None:
             build_estimator(options)._check_params()
         return
     for name, solvers in _SOLVER_OPTIONS.items():
-        if _given(options, name) and options.solver not in solvers:
+        if paper is None and _given(options, name) and options.solver not in solvers:
             takers = [solver for solver in solvers if solver != "auto"]
             raise CommandError(f"{flag(name)} applies to --solver {_listed(takers)}, not to {options.solver}")
     with as_command_error():
@@ -94,9 +94,10 @@ def _listed(names: Sequence[str], last: str = "and") -> str:
 
 def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, float] | None = None, rows: int = 1) -> Any:
     """The estimator of the task with the parameters that the options state, for this number of rows."""
+    paper = paper_of(options)
     params = {
         "tol": options.tol,
-        "solver": _solver(options),
+        "solver": None if paper is not None else _solver(options),
         "class_weight": class_weight,
         "multi_class": options.multi_class,
         "max_time": options.max_time,
@@ -108,7 +109,7 @@ def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, floa
     params["random_state"] = params.pop("seed")
     if options.bias is not None:
         params |= {"fit_intercept": options.bias != -1, "intercept": "regularized"}
-    if (paper := paper_of(options)) is not None:
+    if paper is not None:
         params |= paper.parameters(options)
         params["fit_intercept"] = None if paper.intercept or "bias" not in options.task.options else False
     given = {name: value for name, value in params.items() if value is not None}

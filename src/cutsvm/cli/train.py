@@ -18,7 +18,15 @@ from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
 from cutsvm.cli.data import as_labels, check_input, check_output, read_rows
 from cutsvm.cli.info import machine_facts
-from cutsvm.cli.messages import CommandError, Messages, as_command_error, certificate, print_json, print_result
+from cutsvm.cli.messages import (
+    CommandError,
+    Messages,
+    as_command_error,
+    certificate,
+    one_line,
+    print_json,
+    print_result,
+)
 from cutsvm.cli.report_option import check_report, write_report
 from cutsvm.cli.tasks import build_estimator, class_weight, paper_of, validate_options
 from cutsvm.cli.validate import cross_validate
@@ -61,8 +69,8 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
     messages.note(f"{data.source}: {describe_data(task, data, classes)}, read in {reading:.2f} s")
     estimator = build_estimator(options, class_weight(options, classes), data.shape[0])
     if (paper := paper_of(options)) is not None:
-        paper.check_classes(len(classes))
-        messages.note(f"as in {paper.citation}: {estimator}")
+        paper.check_classes(options, len(classes))
+        messages.note(f"as in {paper.citation}: {one_line(repr(estimator))}")
     if options.folds is not None and y is not None:
         return cross_validate(options, estimator, data, y)
     if isinstance(data, StoredDataset) and estimator._trains_from_disk:
@@ -223,7 +231,9 @@ def _print_certificate(
     before = seconds_before_resume(estimator)
     spent = f"{seconds:.2f} s" + (f" after {before:.3g} s in earlier runs" if before else "")
     tol = requested_tol(estimator)
-    words = f"{certificate(gap, tol)}, {_work(estimator)}, {spent}"
+    own_rule = estimator.status_.name == "EPSILON"
+    ended = f"; {estimator.status_.value}" if own_rule else ""
+    words = f"{certificate(gap, None if own_rule else tol)}, {_work(estimator)}, {spent}{ended}"
     all_epochs = tol is None and estimator.status_.name == "EPOCHS"
     if not estimator.converged_ and not all_epochs:
         messages.warn(f"not converged ({estimator.status_.value}): {words}. {_advice(options, data, tol)}")
