@@ -38,6 +38,11 @@ def seconds(value: float) -> str:
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
 
+def power(value: float) -> str:
+    """1e2, 6e5"""
+    return f"{value:.0e}".replace("e+0", "e")
+
+
 def lines(name: str, gap: float) -> dict[tuple[str, float], Line]:
     """One line for each set and C of a CSV of `binary.py` or its like, at one gap."""
     found = problems(binary_report.read(RESULTS / f"{name}.csv"))
@@ -69,12 +74,14 @@ def faster_figures() -> dict[str, str]:
 def covtype_table() -> list[str]:
     names = ("svmocas", "LIBLINEAR", "snapml")
     table = []
-    for (_, Cn), line in sorted(lines("covtype", 1e-3).items()):
+    for (name, Cn), line in sorted(lines("binary", 1e-3).items()):
+        if name != "covtype":
+            continue
         assert line.ours is not None
         passes = line.ours.typical("passes")
         ours = f"**{seconds(line.ours.seconds)}** ({passes:.0f} pass{'es' if passes != 1 else ''} over the data)"
         others = [time_of(line.rival), *(time_of(line.found.get(name)) for name in names[1:])]
-        table.append([f"{Cn:.0e}", ours, *others])
+        table.append([power(Cn), ours, *others])
     return markdown(["C n", "cutsvm", "svmocas (proved)", "LIBLINEAR", "snapml"], table)
 
 
@@ -83,7 +90,7 @@ def classes_table() -> list[str]:
     for (name, Cn), line in sorted(lines("multiclass", 1e-2).items()):
         if name == "covtype-7":
             others = [time_of(line.found.get(peer)) for peer in ("msvmocas", "LIBLINEAR")]
-            table.append([f"{Cn:.0e}", f"**{time_of(line.ours)}**", *others])
+            table.append([power(Cn), f"**{time_of(line.ours)}**", *others])
     return markdown(["C n", "cutsvm", "msvmocas", "LIBLINEAR -s 4"], table)
 
 
