@@ -1,4 +1,4 @@
-"""CPA(exact=True) and OCAS(exact=True) beside the boxes of their papers, line by line; what the papers prove of them."""
+"""CPA(exact=True) and OCAS(exact=True) beside the boxes of their papers, and what the papers prove of them."""
 
 from itertools import islice
 
