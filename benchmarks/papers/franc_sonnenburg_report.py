@@ -17,7 +17,7 @@ from binary_report import markdown
 from paper import Picture, publish
 
 Row = dict[str, Any]
-TEXT = {"experiment", "set", "solver", "message"}
+TEXT = {"experiment", "set", "solver", "status", "message"}
 PARTS = {
     "scores": "scores (output computation)",
     "planes": "planes",
@@ -163,7 +163,32 @@ def by_threads(rows: list[Row]) -> list[str]:
     return markdown(["set", "solver", "part", f"{few:.0f} thread, s", f"{many:.0f} threads, s", "speed-up"], lines)
 
 
+def by_shortcut(rows: list[Row]) -> list[str]:
+    """Iterations and seconds of the paper's algorithm and with short cuts: median, least and most over the subsets."""
+    lines = []
+    mine = of(rows, "shortcuts")
+    for epsilon in sorted({row["epsilon"] for row in mine}, reverse=True):
+        here = [row for row in mine if row["epsilon"] == epsilon]
+        exact = {row["round"]: row for row in here if row["solver"] == "ocas"}
+        for solver in different(here, "solver"):
+            found = [row for row in here if row["solver"] == solver]
+            label = "the paper's algorithm" if solver == "ocas" else solver
+            cells = [f"{epsilon:g}", label, spread([row["iterations"] for row in found], ".0f")]
+            cells.append(spread([row["iterations"] / exact[row["round"]]["iterations"] for row in found], ".2f"))
+            cells.append(spread([row["seconds"] / exact[row["round"]]["seconds"] for row in found], ".2f"))
+            cells += [spread([row["planes"] for row in found], ".0f"), f"{median(row['gap'] for row in found):.1e}"]
+            lines.append([*cells, str(len(found))])
+    head = ["epsilon / C", "solver", "iterations", "of the paper's", "seconds, of the paper's", "planes at the end"]
+    return markdown([*head, "gap", "subsets"], lines)
+
+
+def spread(values: list[float], form: str) -> str:
+    """The median, and the least and the most."""
+    return f"{median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+
+
 TABLES: dict[str, Callable[[list[Row]], list[str]]] = {
+    "shortcuts": by_shortcut,
     "training": at_best_cost,
     "convergence": by_time,
     "selection": by_selection,
