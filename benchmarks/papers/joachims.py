@@ -39,9 +39,9 @@ FIELDS = [
     *"ended status test_rows test_accuracy test_area test_prbep message".split(),
 ]
 BOTH = [(task, solver) for task in (CLASSES, PAIRS) for solver in (PAPER, DEFAULT)]
-EPSILONS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
+EPSILONS = (1e-1, 3e-2, 1e-2, 1e-3, 1e-4)
 COSTS = (1e2, 1e3, 1e4, 1e5, 1e6, 1e7)
-SIZES = (1e3, 3e3, 1e4, 3e4, 1e5, 3e5)
+SIZES = (1e3, 3e3, 1e4, 3e4, 1e5)
 SEEDS = range(1, 11)
 # What the short cuts of CPA are worth: with some of them, and with all.
 LOOSE, DROPPED, ONE_SHARD, SHARDS = "loose reduced problem", "planes dropped", "both, one shard", "both, shards"
@@ -344,10 +344,10 @@ def solve(options: argparse.Namespace, path: Path) -> None:
     found: list[Row] = []
     for set_name in there:
         warm_up(bench, set_name)
-        for experiment, job in jobs:
-            if job.set == set_name and job.n <= len(bench.y):
-                found.append(bench.run(job) | {"experiment": experiment})
-        paper.save(path, FIELDS, kept + found, EXPERIMENTS)
+        for experiment in options.only:
+            mine = [job for name, job in jobs if name == experiment and job.set == set_name]
+            found += [bench.run(job) | {"experiment": experiment} for job in mine if job.n <= len(bench.y)]
+            paper.save(path, FIELDS, kept + found, EXPERIMENTS)
 
 
 def warm_up(bench: Bench, name: str) -> None:
