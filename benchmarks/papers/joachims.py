@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import data
 import joachims_report
 import paper
-from joachims_report import CLASSES, DECOMPOSITION, DEFAULT, PAIRS, PAPER, TIGHT, Row
+from joachims_tables import CLASSES, DECOMPOSITION, DEFAULT, PAIRS, PAPER, TEXT, TIGHT, Row
 from peers import as_csr, layouts
 
 FIELDS = [
@@ -334,7 +334,7 @@ def show(row: Row) -> None:
 
 def solve(options: argparse.Namespace, path: Path) -> None:
     """Run what is asked for, data set by data set; the results of other experiments stay in the file."""
-    kept = paper.read(path, joachims_report.TEXT) if path.exists() else []
+    kept = paper.read(path, TEXT) if path.exists() else []
     kept = [row for row in kept if row["experiment"] not in options.only]
     bench = Bench(options)
     jobs = [(name, job) for name in options.only for job in EXPERIMENTS[name]()]
