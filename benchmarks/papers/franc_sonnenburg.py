@@ -231,11 +231,11 @@ def selection(bench: Bench) -> None:
 
 
 def training(bench: Bench) -> None:
-    """Time and objective at the best C, three times; and a bound to measure all of them by."""
+    """Time and objective at the best C, some times; and a bound to measure all of them by."""
     for name in bench.sets:
         split = bench.split(name)
         Cn = bench.best_cost(name)
-        for _ in range(1 if bench.options.quick else 3):
+        for _ in range(1 if bench.options.quick else bench.options.rounds):
             fits(bench, "training", split, Cn)
         bound(bench, "training", split.train, Cn)
 
@@ -366,4 +366,5 @@ def solve(options: argparse.Namespace, path: Path) -> None:
 if __name__ == "__main__":
     options = paper.parser(__doc__, EXPERIMENTS, "3,000 rows a set")
     paper.limited(options, 40.0)
+    options.add_argument("--rounds", type=int, default=3, help="of `training`, medians count")
     paper.main("franc_sonnenburg", paper.parsed(options), solve, report.make)
