@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -17,7 +18,7 @@ from binary_report import markdown
 from paper import Picture, publish
 
 Row = dict[str, Any]
-TEXT = {"experiment", "set", "solver", "message"}
+TEXT = {"experiment", "set", "solver", "status", "message"}
 PARTS = {
     "scores": "scores (output computation)",
     "planes": "planes",
@@ -163,7 +164,32 @@ def by_threads(rows: list[Row]) -> list[str]:
     return markdown(["set", "solver", "part", f"{few:.0f} thread, s", f"{many:.0f} threads, s", "speed-up"], lines)
 
 
+def by_shortcut(rows: list[Row]) -> list[str]:
+    """Iterations and seconds of the paper's algorithm and with short cuts: median, least and most over the subsets."""
+    lines = []
+    mine = of(rows, "shortcuts")
+    for epsilon in sorted({row["epsilon"] for row in mine}, reverse=True):
+        here = [row for row in mine if row["epsilon"] == epsilon]
+        exact = {row["round"]: row for row in here if row["solver"] == "ocas"}
+        for solver in different(here, "solver"):
+            found = [row for row in here if row["solver"] == solver]
+            label = "the paper's algorithm" if solver == "ocas" else solver
+            cells = [f"{epsilon:g}", label, spread([row["iterations"] for row in found], ".0f")]
+            cells.append(spread([row["iterations"] / exact[row["round"]]["iterations"] for row in found], ".2f"))
+            cells.append(spread([row["seconds"] / exact[row["round"]]["seconds"] for row in found], ".2f"))
+            cells += [spread([row["planes"] for row in found], ".0f"), f"{median(row['gap'] for row in found):.1e}"]
+            lines.append([*cells, str(len(found))])
+    head = ["epsilon / C", "solver", "iterations", "of the paper's", "seconds, of the paper's", "planes at the end"]
+    return markdown([*head, "gap", "subsets"], lines)
+
+
+def spread(values: list[float], form: str) -> str:
+    """The median, and the least and the most."""
+    return f"{median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+
+
 TABLES: dict[str, Callable[[list[Row]], list[str]]] = {
+    "shortcuts": by_shortcut,
     "training": at_best_cost,
     "convergence": by_time,
     "selection": by_selection,
@@ -223,9 +249,95 @@ PICTURES = {
 }
 
 
+def fit(rows: list[Row], name: str, solver: str) -> Row:
+    """A fit at the best C; its seconds are the median."""
+    found = of(rows, "training", set=name, solver=solver)
+    return found[-1] | {"seconds": median(row["seconds"] for row in found)}
+
+
+def more(rows: list[Row], name: str, what: str, one: str, other: str) -> str:
+    """How many times the iterations or seconds of one solver are those of another at the best C."""
+    a, b = fit(rows, name, one), fit(rows, name, other)
+    return bracket([a, b], f"{a[what] / b[what]:.1f}")
+
+
+def from_to(values: list[float], form: str) -> str:
+    return f"{min(values):{form}} to {max(values):{form}}"
+
+
+def ratio(rows: list[Row], solver: str, epsilon: float, what: str) -> str:
+    """Iterations or seconds with short cuts over those of the paper's algorithm on the same rows, the median."""
+    mine = [row for row in of(rows, "shortcuts") if row["epsilon"] == epsilon]
+    exact = {row["round"]: row for row in mine if row["solver"] == "ocas"}
+    return f"{median(row[what] / exact[row['round']][what] for row in mine if row['solver'] == solver):.2f}"
+
+
+def area_spread(rows: list[Row]) -> str:
+    """By how many points the areas of our solvers that ended differ, at most, on any set."""
+    found = []
+    for name in different(of(rows, "training"), "set"):
+        mine = [row for row in of(rows, "training", set=name) if row["solver"] in OURS and row["ended"]]
+        found.append(100 * (max(row["test"] for row in mine) - min(row["test"] for row in mine)))
+    return f"{max(found):.2f}"
+
+
+def many_rows(rows: list[Row], name: str, solver: str, least: int = 10_000) -> list[float]:
+    """Iterations from so many rows on."""
+    return [row["iterations"] for row in of(rows, "scaling", set=name, solver=solver) if row["n"] >= least]
+
+
+OURS = ("cutsvm", "ocas", "cpa", "ocas, short cuts")
+# The figures within sentences of the page.
+SENTENCES: dict[str, Callable[[list[Row]], str]] = {
+    **{
+        f"{solver}-{what}-{name}": lambda rows, solver=solver, what=what, name=name, form=form: bracket(
+            [fit(rows, name, solver)], f"{fit(rows, name, solver)[what]:{form}}"
+        )
+        for name in ("covtype", "mnist", "arxiv", "artificial")
+        for solver in ("ocas", "cpa")
+        for what, form in (("iterations", ".0f"), ("seconds", ".2f"))
+    },
+    **{
+        f"sgd-{name}": lambda rows, name=name: excess(
+            fit(rows, name, "SGD")["objective"], best_bound(of(rows, "training", set=name))
+        )
+        for name in ("covtype", "artificial")
+    },
+    **{
+        f"{what}-excess-{name}": lambda rows, what=what, name=name: excess(
+            fit(rows, name, what)["objective"], best_bound(of(rows, "training", set=name))
+        )
+        for name in ("covtype", "mnist", "arxiv", "artificial")
+        for what in ("ocas", "cpa")
+    },
+    **{
+        f"faster-{name}": lambda rows, name=name: more(rows, name, "seconds", "ocas", "cutsvm")
+        for name in ("covtype", "mnist", "arxiv", "artificial")
+    },
+    "areas": area_spread,
+    "covtype-iterations": lambda rows: from_to(many_rows(rows, "covtype", "ocas"), ".0f"),
+    "covtype-iterations-cpa": lambda rows: from_to(many_rows(rows, "covtype", "cpa"), ".0f"),
+    "covtype-objective": lambda rows: f"{fit(rows, 'covtype', 'ocas')['objective']:,.0f}",
+    "one-shard-1e-3": lambda rows: ratio(rows, "both, one shard", 1e-3, "iterations"),
+    "one-shard-seconds-1e-3": lambda rows: ratio(rows, "both, one shard", 1e-3, "seconds"),
+    "shards-1e-3": lambda rows: ratio(rows, "both, shards", 1e-3, "iterations"),
+    "shards-seconds-1e-3": lambda rows: ratio(rows, "both, shards", 1e-3, "seconds"),
+    "dropped-1e-3": lambda rows: ratio(rows, "planes dropped", 1e-3, "iterations"),
+}
+
+
+def sentences(rows: list[Row]) -> dict[str, str]:
+    """The figures within sentences for which there are results."""
+    found = {}
+    for name, make_one in SENTENCES.items():
+        with suppress(IndexError, KeyError, TypeError, ValueError):
+            found[name] = make_one(rows)
+    return found
+
+
 def make(path: Path, docs: Path) -> None:
     """Tables beside the CSV and on the page of the documentation, the pictures in its folder."""
     rows = read(path)
     there = {row["experiment"] for row in rows if row["seconds"] != ""}
     tables = {name: table(rows) for name, table in TABLES.items() if name in there}
-    publish(path, docs, "Franc and Sonnenburg (2008)", tables, PICTURES, rows)
+    publish(path, docs, "Franc and Sonnenburg (2008)", tables, PICTURES, rows, sentences(rows))

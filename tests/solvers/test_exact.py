@@ -1,4 +1,4 @@
-"""CPA(exact=True) and OCAS(exact=True) beside the boxes of their papers, line by line; what the papers prove of them."""
+"""CPA(exact=True) and OCAS(exact=True) beside the boxes of their papers, and what the papers prove of them."""
 
 from itertools import islice
 
@@ -241,6 +241,14 @@ def test_the_answer_is_that_of_line_10():
     assert result.primal == pytest.approx(primal[-1], rel=1e-9)
     assert sum(np.diff(primal) > 0) > 20
     assert result.n_iter == result.history[-1]["planes"]  # all are kept
+
+
+def test_no_iteration_follows_the_papers_rule():
+    """The gap is within so small a tol, but for rounding errors; the paper's rule is met all the same."""
+    X, y = hard(n=500)
+    oracle = pairs_of(X, (3 + y).astype(int) // 2)
+    result = run(CPA(exact=True), oracle, 1e-5 / oracle.loss.total, Stop(tol=1e-12))
+    assert result.status is Status.EPSILON and result.n_iter == 2
 
 
 def test_a_run_that_is_cut_short_keeps_the_best_point():

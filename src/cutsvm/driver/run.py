@@ -169,6 +169,8 @@ def run_at(
             close = relative_gap(final.upper, lower) <= stop.tol
             if status is Status.PRECISION and close:
                 status = Status.CONVERGED
+            if status is Status.CONVERGED and not close and last.satisfied:
+                status = Status.EPSILON  # rounding errors are larger than tol, which the solver's rule does not need
             if status is not Status.CONVERGED or close:
                 break
             # The scores of combined points have drifted from those of w. From w itself, with the planes that are known,

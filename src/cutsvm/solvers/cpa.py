@@ -75,8 +75,9 @@ class CPA(SolverBase):
                 excess = (oracle.value(w) - reduced.risk) / oracle.loss.total
                 bundle.add(oracle.planes(w))  # 2, 3
                 satisfied = epsilon is not None and excess <= epsilon
-                lower, rising = max(best.lower, reduced.lower), reduced.lower > best.lower
-                now = context.iterate(w, C, lower, step=1.0, satisfied=satisfied, pending=self.exact and rising)
+                rises = settings.rises(reduced.lower, best.lower)  # F(w) need not fall meanwhile
+                lower = max(best.lower, reduced.lower)
+                now = context.iterate(w, C, lower, step=1.0, satisfied=satisfied, pending=rises)
                 if self.exact:
                     best = now
                 else:

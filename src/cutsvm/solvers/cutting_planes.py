@@ -36,11 +36,17 @@ class PlaneSettings:
     qp_share: the reduced problem is solved to this share of the gap that is left: a better answer would not be used.
     patience: number of reduced problems without weight after which a plane is dropped.
     paper_epsilon: the epsilon of Joachims' experiments, in units of the mean loss.
+    rise: a lower bound that rises by more than this share of itself is no matter of rounding: a run has not stalled.
     """
 
     qp_share: float = 0.1
     patience: int = 6
     paper_epsilon: float = 1e-3
+    rise: float = 1e-10
+
+    def rises(self, lower: float, before: float) -> bool:
+        """Whether a bound is above the last one by more than rounding errors."""
+        return lower > before * (1.0 + self.rise)
 
 
 def check_shards(shards: int | str, buckets: int = 1, *, exact: bool = False) -> None:

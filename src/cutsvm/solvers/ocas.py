@@ -122,6 +122,7 @@ class OCAS(SolverBase):
             while True:
                 tol = 0.0 if self.exact else self.planes.qp_share * (best.primal - best.lower)
                 reduced = bundle.minimise(C, tol)  # 1
+                rises = self.exact and self.planes.rises(reduced.lower, best.lower)
                 lower = max(best.lower, reduced.lower)
                 w_t = oracle.at(reduced.w, out=unused)
                 w_b, k = lines.step(w_b, w_t, rise=best.primal - lower)  # 2
@@ -136,7 +137,7 @@ class OCAS(SolverBase):
                     now = context.iterate(w_b, C, lower, step=k)
                 best, unused = now.or_better(best), w_t
                 satisfied = self.epsilon is not None and best.primal - lower <= self.epsilon
-                yield replace(best, satisfied=satisfied) if satisfied else best
+                yield replace(best, satisfied=satisfied, pending=rises)
 
 
 class _LineSearches:
