@@ -300,3 +300,17 @@ def test_a_relative_tol_tolerance_still_gives_a_bound(seed, tol):
     assert rough.value - rough.lower <= tol
     assert rough.lower <= best.value + 1e-9
     assert rough.steps <= best.steps
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_begins_again_where_it_cycles(solver, monkeypatch):
+    """From a weight of 0 the method comes back to the same three points; from equal weights it needs no step."""
+    slopes = np.array([[402.70596585, -136.21477249, 72.4487756, 94.39031448, 97.54899107]])
+    problem = ReducedProblem(slopes, np.array([131.0]), np.zeros(1, dtype=np.int64), 0, slopes @ slopes.T)
+    cycling = SOLVERS[solver](problem, 1 / 131, 1e-9, np.zeros(1))
+    assert cycling.value - cycling.lower > 0.1
+    if solver == "lapack":
+        monkeypatch.setattr(ReducedProblem, "compiled", ReducedProblem.lapack)
+    found = problem.solve(1 / 131, 1e-9, np.zeros(1))
+    assert found.value - found.lower <= 1e-9
+    assert found.value == pytest.approx(by_quadprog(slopes, problem.offsets, problem.shard, 0, 1 / 131), rel=1e-9)

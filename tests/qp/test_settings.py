@@ -12,6 +12,6 @@ def test_compiled_settings_have_the_same_values_and_are_built_once():
     compiled = compiled_settings(settings)
     assert compiled_settings(InteriorPointSettings(max_steps=7, backtracking=0.5)) is compiled
     names = {name for name in dir(compiled) if not name.startswith("_")}
-    assert names | {"lapack_rows"} == {field.name for field in fields(settings)}
+    assert names | {"lapack_rows", "failed_gap"} == {field.name for field in fields(settings)}
     for name in names:
         assert getattr(compiled, name) == getattr(settings, name), name

@@ -126,6 +126,7 @@ def run_at(
     before = 0 if saved is None else int(saved.record["iteration"])
     judge = Judge(replace_limits(stop, before))
     last: Iterate | None = None
+    best: Iterate | None = None  # F need not fall from one iterate to the next
     status: Status | None = None
     # Overflow is seen in the objective, and then it is an error.
     with clock(None if saved is None else saved.record) as time, np.errstate(over="ignore", invalid="ignore"):
@@ -137,6 +138,7 @@ def run_at(
                 for last in iterates:
                     if not np.isfinite(last.primal):
                         raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
+                    best = last if best is None else last.or_better(best)
                     note = last.note or context.note
                     history.append(record_of(last, before + len(history), time, stop.tol, label, note))
                     if part is not None and len(history) > 1:  # the first is where it began
@@ -154,7 +156,9 @@ def run_at(
             finally:
                 if isinstance(iterates, Generator):
                     iterates.close()  # now: it may have files to remove
-            assert last is not None and status is not None
+            assert last is not None and best is not None and status is not None
+            if not status.converged:
+                last = best
             try:
                 # After Ctrl-C nobody waits for digits that the gap does not need.
                 precise = 1e-6 if status is Status.INTERRUPTED else None
@@ -165,6 +169,8 @@ def run_at(
             close = relative_gap(final.upper, lower) <= stop.tol
             if status is Status.PRECISION and close:
                 status = Status.CONVERGED
+            if status is Status.CONVERGED and not close and last.satisfied:
+                status = Status.EPSILON  # rounding errors are larger than tol, which the solver's rule does not need
             if status is not Status.CONVERGED or close:
                 break
             # The scores of combined points have drifted from those of w. From w itself, with the planes that are known,
@@ -173,7 +179,7 @@ def run_at(
             if status is not None:
                 break
             known = replace(last, w=w, penalty=context.oracle.penalty(w), risk=final.loss, lower=lower, exact=True)
-            context.start = w
+            best, context.start = known, w
             iterates = resume_from(solver(context, C), known)
     records = [record.to_dict() for record in history]
     return Result(w, final.primal, lower, status, max(1, history[-1].iteration), records, final.loss)

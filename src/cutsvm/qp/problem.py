@@ -53,9 +53,17 @@ class ReducedProblem:
             )
 
     def solve(self, C: float, tol: float, warm_start: Vector | None = None) -> ReducedSolution:
-        """The solution to an absolute tolerance of the objective, from the weights `warm_start` if given."""
+        """The solution to an absolute tolerance of the objective, from the weights `warm_start` if given.
+
+        From a start near the boundary the method may cycle, far from the solution: then it begins with equal weights.
+        """
         rows = self.slopes.shape[1] if self.gram is None else len(self.gram)
-        return (self.compiled if rows < self.settings.lapack_rows else self.lapack)(C, tol, warm_start)
+        method = self.compiled if rows < self.settings.lapack_rows else self.lapack
+        found = method(C, tol, warm_start)
+        if warm_start is None or found.value - found.lower <= max(tol, self.settings.failed_gap * found.value):
+            return found
+        again = method(C, tol, None)
+        return again if again.value - again.lower < found.value - found.lower else found
 
     def compiled(self, C: float, tol: float, warm_start: Vector | None = None) -> ReducedSolution:
         """`solve` with the compiled method."""

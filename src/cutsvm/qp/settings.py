@@ -15,6 +15,8 @@ class InteriorPointSettings:
     max_steps: int = 60
     # From this many rows of M on LAPACK factorises faster (0.6 of its time at 500 rows, the same at 1,000).
     lapack_rows: int = 1000
+    # A solution with a relative gap above this is none: round-off leaves a smaller one.
+    failed_gap: float = 1e-6
 
     # A step ends at this fraction of the way to the boundary. It is multiplied by `backtracking`, at most
     # `max_backtracks` times, until no product is below min(min_centrality, centrality_decrease * least product / mu)
@@ -54,6 +56,6 @@ def compiled_settings(settings: InteriorPointSettings) -> core.InteriorPointSett
     """The same settings as the compiled method takes them."""
     compiled = core.InteriorPointSettings()
     for name, value in asdict(settings).items():
-        if name != "lapack_rows":
+        if name not in ("lapack_rows", "failed_gap"):
             setattr(compiled, name, value)
     return compiled

@@ -35,19 +35,29 @@ class PlaneSettings:
 
     qp_share: the reduced problem is solved to this share of the gap that is left: a better answer would not be used.
     patience: number of reduced problems without weight after which a plane is dropped.
+    paper_epsilon: the epsilon of Joachims' experiments, in units of the mean loss.
+    rise: a lower bound that rises by more than this share of itself is no matter of rounding: a run has not stalled.
     """
 
     qp_share: float = 0.1
     patience: int = 6
+    paper_epsilon: float = 1e-3
+    rise: float = 1e-10
+
+    def rises(self, lower: float, before: float) -> bool:
+        """Whether a bound is above the last one by more than rounding errors."""
+        return lower > before * (1.0 + self.rise)
 
 
-def check_shards(shards: int | str, buckets: int = 1) -> None:
-    """Shards are "auto" or a whole number, at least 1; and 1 with buckets."""
+def check_shards(shards: int | str, buckets: int = 1, *, exact: bool = False) -> None:
+    """Shards are "auto" or a whole number, at least 1; and 1 with buckets, and for a paper's exact algorithm."""
     if shards != "auto":
         validation.whole("shards", shards, least=1)
     validation.whole("buckets", buckets, least=1)
     if buckets > 1 and shards not in (1, "auto"):
         raise ValueError(f"shards={shards!r}, buckets={buckets!r}: with buckets there is one shard")
+    if exact and shards not in (1, "auto"):
+        raise ValueError(f"shards={shards!r}, exact=True: the paper's algorithm has one shard")
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,9 @@ class ShardCosts:
         return self.steps * (self.step + self.plane * planes + self.flop * flops)
 
 
-def choose_shards(oracle: Oracle, C: float, shards: int | str = "auto", buckets: int = 1) -> int:
+def choose_shards(
+    oracle: Oracle, C: float, shards: int | str = "auto", buckets: int = 1, *, exact: bool = False
+) -> int:
     """The number asked for, or the power of two with the lowest estimate of passes x (sweeps + reduced problem).
 
     More shards make a tighter model of the risk and so fewer passes: roughly as P^-0.1 where C is small, P^-0.28 at
@@ -80,8 +92,8 @@ def choose_shards(oracle: Oracle, C: float, shards: int | str = "auto", buckets:
     and `benchmarks/shards.py` shows how near to the best number this comes; they do not depend on n_jobs, so that the
     answer does not.
     """
-    if buckets > 1 or shards != "auto":
-        return 1 if buckets > 1 else int(shards)
+    if exact or buckets > 1 or shards != "auto":
+        return 1 if exact or buckets > 1 else int(shards)
     costs, matrix, size = ShardCosts(), oracle.matrix, oracle.size
     sweeps = costs.call + oracle.outputs * (costs.entry * matrix.entries + costs.row * matrix.n)
     decades = log10(max(C * oracle.loss.total, 1e-300)) - 4.0  # of C n above 1e4
@@ -105,13 +117,15 @@ def _planes(shards: int, size: int, hard: float) -> float:
     return 12.0 * shards + 0.2 * hard * size * (1.0 + log2(shards))
 
 
-def begin(context: FitContext) -> Point:
-    """The first point; its planes, and those that the oracle begins with, are in the bundle."""
+def begin(context: FitContext, *, without_planes: bool = False) -> Point:
+    """The first point. The planes that the oracle begins with are in the bundle, and those of the point, too, unless
+    it is `without_planes`."""
     if not len(context.bundle):
         for planes in context.oracle.initial_planes():
             context.bundle.add(planes)
     first = context.evaluated_first() or context.oracle.at(context.first)
-    context.bundle.add(context.oracle.planes(first))
+    if not without_planes:
+        context.bundle.add(context.oracle.planes(first))
     return first
 
 

@@ -9,7 +9,9 @@ Minimises F(w) = |w|^2/2 + C R(w). With R_t the planes so far, repeat:
     3. w_c  = (1 - cut_at) w_b + cut_at w_t
     4. add the planes that touch R at w_c, one per shard
 
-until F(w_b) is close to the lower bound. One shard is the paper's algorithm; more shards make a tighter R_t and a
+until F(w_b) is close to the lower bound, by at most `epsilon` (the paper's condition 9) or by the certified gap.
+`exact=True` is the paper's algorithm: no plane at first, so that the first w_t is 0; one shard; step 1 is solved until
+rounding leaves nothing to gain; every plane is kept; no step out of a stall. More shards make a tighter R_t and a
 larger reduced problem. `line_search` other than "exact" makes step 2 that of N. Arnosti: Reducing training time for
 linear SVMs, 2010. Beyond the papers: the reduced problem is solved only as well as the gap needs; planes that carry no
 weight for a while are dropped; and if F(w_c) < F(w_b), which a free intercept makes possible (b is best at every point,
@@ -25,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from cutsvm._utils import validation
@@ -56,6 +58,8 @@ class StallSettings:
 class OCAS(SolverBase):
     """Optimised cutting planes; `cut_at` is the paper's lambda, `nudge` the step out of a stall (0: none is made).
 
+    exact: the paper's Algorithm 1 to the letter; each iteration is one of the paper's. epsilon: the absolute precision
+    at which it stops, F(w_b) - F_t(w_t) <= epsilon; None: the certified gap alone ends a fit.
     cut_at = 0 cuts at w_b itself, where the loss is known already. buckets, both_sides and whiten: as of `CPA`.
     """
 
@@ -63,6 +67,8 @@ class OCAS(SolverBase):
     shards: int | Literal["auto"] = "auto"
     cut_at: float = 0.1
     nudge: float = 0.02
+    exact: bool = False
+    epsilon: float | None = None
     buckets: int = 1
     both_sides: bool = True
     whiten: bool = True
@@ -72,7 +78,9 @@ class OCAS(SolverBase):
 
     def __post_init__(self) -> None:
         validation.one_of("line_search", self.line_search, tuple(SEARCHES))
-        check_shards(self.shards, self.buckets)
+        check_shards(self.shards, self.buckets, exact=self.exact)
+        if self.epsilon is not None:
+            validation.positive("epsilon", self.epsilon)
         for name in ("cut_at", "nudge"):
             value = getattr(self, name)
             if value != 0.0:
@@ -82,16 +90,19 @@ class OCAS(SolverBase):
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """From the smallest C up, with shards for the largest."""
-        return PathOrder(sorted(Cs), choose_shards(oracle, max(Cs), self.shards, self.buckets))
+        return PathOrder(sorted(Cs), choose_shards(oracle, max(Cs), self.shards, self.buckets, exact=self.exact))
 
     def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:
         with near_rows(context, self) if self.buckets > 1 else nullcontext():
             oracle, bundle = context.oracle, context.bundle
-            w_b, unused, lines = begin(context), None, _LineSearches(self, oracle, C)
+            w_b, unused = begin(context, without_planes=self.exact), None
+            lines = _LineSearches(self, oracle, C)
             best = context.iterate(w_b, C, bundle.proven(C))
             yield best
             while True:
-                reduced = bundle.minimise(C, tol=self.planes.qp_share * (best.primal - best.lower))  # 1
+                tol = 0.0 if self.exact else self.planes.qp_share * (best.primal - best.lower)
+                reduced = bundle.minimise(C, tol)  # 1
+                rises = self.exact and self.planes.rises(reduced.lower, best.lower)
                 lower = max(best.lower, reduced.lower)
                 w_t = oracle.at(reduced.w, out=unused)
                 w_b, k = lines.step(w_b, w_t, rise=best.primal - lower)  # 2
@@ -99,19 +110,21 @@ class OCAS(SolverBase):
                 cut_at = self.cut_at or (self.stall.aside if k <= lines.tiny else 0.0)
                 w_c = oracle.between(w_b, w_t, cut_at, out=w_t) if cut_at else w_b  # 3
                 bundle.add(oracle.planes(w_c))  # 4
-                bundle.drop_idle(self.planes.patience)
+                if not self.exact:
+                    bundle.drop_idle(self.planes.patience)
                 if oracle.n_free and context.iterate(w_c, C, lower).primal < now.primal:
                     w_b = lines.towards(w_b, w_c)
                     now = context.iterate(w_b, C, lower, step=k)
                 best, unused = now.or_better(best), w_t
-                yield best
+                satisfied = self.epsilon is not None and best.primal - lower <= self.epsilon
+                yield replace(best, satisfied=satisfied, pending=rises)
 
 
 class _LineSearches:
     """Step 2: line searches that begin where the last one ended, and the step out of a stall."""
 
     def __init__(self, settings: OCAS, oracle: Oracle, C: float) -> None:
-        self.oracle, self.C, self.nudge = oracle, C, settings.nudge
+        self.oracle, self.C, self.nudge = oracle, C, 0.0 if settings.exact else settings.nudge
         self.kind: type[Search] = SEARCHES[settings.line_search]
         self.search = self.kind()
         self.limit = settings.stall.searches if oracle.outputs == 1 else settings.stall.searches_multiclass

@@ -252,7 +252,10 @@ class Progress:
 
 
 def resume_from(iterates: Iterator[Iterate], known: Iterate) -> Iterator[Iterate]:
-    """The iterates of a solver that began where something is known: no bound is ever worse than the known one."""
+    """The iterates of a solver that began where something is known: no bound is ever worse than the known one.
+
+    A point that meets the solver's own stopping rule is its answer, and stays.
+    """
     first = next(iterates)  # where it began
     progress = Progress()  # of the solver's own bounds
     progress.stalled(first.primal, first.lower)
@@ -260,6 +263,6 @@ def resume_from(iterates: Iterator[Iterate], known: Iterate) -> Iterator[Iterate
         # It may have to find again what was known; as long as it makes progress it has not stalled.
         moved = progress.stalled(iterate.primal, iterate.lower) == 0
         best = iterate
-        if iterate.primal > known.primal:
+        if iterate.primal > known.primal and not iterate.satisfied:
             best = replace(iterate, w=known.w, penalty=known.penalty, risk=known.risk, exact=known.exact)
         yield replace(best, lower=max(iterate.lower, known.lower), pending=iterate.pending or moved)

@@ -88,6 +88,7 @@ def test_parameters_that_are_objects(tmp_path: Path) -> None:
 
 SOLVERS = [
     *(OCAS(line_search="tca", shards=4), CPA(epsilon=0.1, buckets=2), DCD(), ACCPM(formulation="E"), Auto()),
+    *(CPA(exact=True), OCAS(exact=True, epsilon=0.5)),
     *(Sifting(), Sifting(inner=OCAS(line_search="gca", shards=2), band=0.3), Sifting(inner=DCD())),
 ]
 
