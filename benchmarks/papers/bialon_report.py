@@ -16,7 +16,7 @@ from binary_report import markdown
 from paper import Picture, publish
 
 Row = dict[str, Any]
-TEXT = {"experiment", "set", "solver", "variant", "status", "message"}
+TEXT = {"experiment", "set", "solver", "variant", "place", "status", "message"}
 # Table 1: seconds and accuracy on the training rows, in percent.
 MECHANISMS = {
     "1 on, 2 on": ("56", "86.50"),

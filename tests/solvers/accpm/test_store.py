@@ -75,7 +75,7 @@ def test_the_same_sums(both, intercept, whiten):
             assert memory.worst(w).slack == pytest.approx(disk.worst(w).slack, rel=1e-12)
             for limit in (0.0, 0.5 * mine.loss):
                 early, same = memory.sums(w, limit), disk.sums(w, limit)
-                assert early.loss > limit and not early.whole
+                assert early.loss > limit
                 assert same.loss == pytest.approx(early.loss, rel=1e-9)
             assert memory.first(w).number == disk.first(w).number
         if dispatches < 2:

@@ -227,21 +227,19 @@ class Buckets:
         """
         W, b = self.oracle.parts(w)
         slope, heights, stop = np.zeros(self.matrix.d + 1), np.array([before.loss, 0.0]), 0
-        left, total = sum(part.n for part in near), 0
         for rows, signed in self._joined(near):
             rows_here, read = rows.prefix(signed, W, float(b), limit, slope, heights)
             stop += rows_here
             self.oracle.count_rows(read)
-            total += read
             if heights[0] > limit:
                 break
-        self.note(w, total)
+        self.note(w, stop)  # not what was read: that depends on the number of threads
         loss, offset = float(heights[0]), float(heights[1])
         lost = sum_error(stop)
         own = Plane(
             slope[: self.oracle.size], offset * (1.0 - 2.0 * lost), loss - before.loss, np.full(2, lost * offset)
         )
-        return before.plus(own)._replace(loss=loss, whole=stop == left), stop
+        return before.plus(own)._replace(loss=loss, whole=stop == sum(part.n for part in near)), stop
 
     def sums(self, w: Vector, limit: float = np.inf) -> Plane:
         """The plane at w of all rows, or of the first of them whose loss exceeds a limit."""
