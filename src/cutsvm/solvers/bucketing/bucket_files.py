@@ -96,7 +96,7 @@ class BucketFiles(Buckets):
     @property
     def _piece_rows(self) -> int:
         """Rows of a few MB."""
-        return int(1 + self.settings.piece_bytes // self.folder.row_bytes)
+        return min(self.settings.piece_rows, int(1 + self.settings.piece_bytes // self.folder.row_bytes))
 
 
 class _Filled:

@@ -71,9 +71,9 @@ class BucketSettings:
     K: of Remark 1. only_if_it_pays: beyond that, rows read in vain must have cost as much as a dispatch, which takes as
         long as reading `cost` n rows; the move over the last `recent` points says how many those are.
     safety: moves are taken this much longer, for rounding.
-    piece_bytes: of rows that are dispatched at a time into buckets on disk. sample_rows: rows that say where buckets
-        begin, or as many as a piece holds. pending_bytes: of rows that wait in all buckets together, about, until they
-        are written.
+    piece_bytes, piece_rows: of rows that are dispatched at a time into buckets on disk, at most. pending_bytes: of rows
+        that wait in all buckets together, about, until they are written.
+    sample_rows: rows that say where buckets begin, or as many as a piece holds.
     """
 
     K: int = 3
@@ -82,7 +82,8 @@ class BucketSettings:
     recent: int = 8
     safety: float = 1.0 + 1e-9
     piece_bytes: int = 4 << 20
-    pending_bytes: int = 32 << 20
+    piece_rows: int = 1 << 16
+    pending_bytes: int = 8 << 20
     sample_rows: int = 10_000
 
 
