@@ -228,6 +228,10 @@ def figures(rows: list[Row]) -> dict[str, str]:
         pairs = list(zip(mine, none, strict=False))
         found[f"{name}-times"] = f"{np.median([b['cpu'] / a['cpu'] for a, b in pairs]):.2f}"
         found[f"{name}-rows"] = f"{np.median([per_row(b) / per_row(a) for a, b in pairs]):.1f}"
+        reading = [
+            (row["seconds_planes"] + row["seconds_scores"] + row["seconds_sift"]) / row["seconds"] for row in mine
+        ]
+        found[f"{name}-reading"] = f"{100 * np.median(reading):.0f}"
         found[f"{name}-clock"] = f"{np.median([b['seconds'] / a['seconds'] for a, b in pairs]):.2f}"
     for (place, variant), mine in groups(rows, "table1", "place", "variant").items():
         name = f"table1-{place}-{variant.replace(', ', '-').replace(' ', '')}"

@@ -126,14 +126,14 @@ Prefix hinge_prefix(const Rows& rows, View<const double> a, const double* w, dou
         else
             for_equal_tasks(ahead, threads, [&](std::int64_t k) { add(k, std::numeric_limits<double>::infinity()); });
         for (std::int64_t k = 0; k < ahead; ++k) {
-            const bool over = sums.heights[0] + part(k).heights[0] > limit;
-            if (over && !alone) {
+            const bool exceeded = sums.heights[0] + part(k).heights[0] > limit;
+            if (exceeded && !alone) {
                 std::fill_n(part(k).slope, size, 0.0);
                 stop = add(k, limit);
             }
             for (std::int64_t j = 0; j <= rows.d; ++j) sums.slope[j] += part(k).slope[j];
             for (int h = 0; h < 2; ++h) sums.heights[h] += part(k).heights[h];
-            if (over) return {stop, alone ? stop : std::min(rows.n, (first + ahead) * PIECE)};
+            if (exceeded) return {stop, alone ? stop : std::min(rows.n, (first + ahead) * PIECE)};
         }
     }
     return {rows.n, rows.n};
