@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 
+import billion
 import paper
 import plots
 from arnosti_report import curve, style
@@ -16,7 +17,7 @@ from binary_report import markdown
 from paper import Picture, publish
 
 Row = dict[str, Any]
-TEXT = {"experiment", "set", "solver", "variant", "status", "message"}
+TEXT = {"experiment", "set", "solver", "variant", "place", "status", "message"}
 # Table 1: seconds and accuracy on the training rows, in percent.
 MECHANISMS = {
     "1 on, 2 on": ("56", "86.50"),
@@ -71,15 +72,67 @@ def gets_and_puts(row: Row) -> str:
     return f"{row['gets'] + row['puts']:.1e}".replace("e+0", "e")
 
 
-def mechanisms(rows: list[Row]) -> list[str]:
-    """Table 1."""
+def spread(values: list[float], form: str = "{:.2f}") -> str:
+    """The median of several seeds, and from the least to the most."""
+    low, middle, high = (form.format(value) for value in (min(values), float(np.median(values)), max(values)))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def groups(rows: list[Row], experiment: str, *names: str) -> dict[tuple[Any, ...], list[Row]]:
+    """The fits of an experiment that differ only by their seed."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in fits(rows, experiment):
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return found
+
+
+def per_row(fit: Row) -> float:
+    """Gets and puts in units of n."""
+    return float((fit["gets"] + fit["puts"]) / fit["n"])
+
+
+def table1(rows: list[Row]) -> list[str]:
+    """Table 1: the paper's solver by its own stop test."""
     lines = []
-    for row in fits(rows, "table1"):
-        cells = [row["variant"], *MECHANISMS.get(row["variant"], ("", ""))]
-        cells += [bracket(row, f"{row['seconds']:.2f}"), percent(row["train_accuracy"]), f"{row['iterations']:.0f}"]
-        lines.append([*cells, gets_and_puts(row), f"{(row['gets'] + row['puts']) / row['n']:.0f}", f"{row['gap']:.0e}"])
-    head = ["mechanisms", "paper, s", "paper, accuracy, %", "s", "accuracy, %", "iterations", "gets + puts"]
-    return markdown([*head, "the same / n", "gap"], lines)
+    for (place, variant), mine in groups(rows, "table1", "place", "variant").items():
+        cells = [place, variant, *MECHANISMS[variant], spread([row["cpu"] for row in mine])]
+        cells += [spread([100 * row["train_accuracy"] for row in mine])]
+        cells += [
+            spread([row["iterations"] for row in mine], "{:.0f}"),
+            spread([per_row(row) for row in mine], "{:.0f}"),
+        ]
+        lines.append([*cells, f"{max(row['gap'] for row in mine):.0e}"])
+    head = ["rows in", "mechanisms", "paper, s", "paper, accuracy, %", "s", "accuracy, %", "iterations"]
+    return markdown([*head, "(gets + puts) / n", "gap, at most"], lines)
+
+
+def mechanisms(rows: list[Row]) -> list[str]:
+    """Our solver before and after, to one gap."""
+    names = ("n", "place", "variant")
+    before, after = groups(rows, "before", *names), groups(rows, "mechanisms", *names)
+    lines = []
+    for (n, place, variant), mine in after.items():
+        none = after[n, place, "1 off, 2 off"]
+        cells = [f"{n:,.0f}", place, variant]
+        for some in (before.get((n, place, variant), []), mine):
+            cells += [spread([row[name] for row in some]) if some else "" for name in ("cpu", "seconds")]
+            cells += [spread([per_row(row) for row in some], "{:.0f}") if some else ""]
+        ratios = [b["cpu"] / a["cpu"] for a, b in zip(mine, none, strict=False)]
+        lines.append(
+            [*cells, spread(ratios), spread([per_row(b) / per_row(a) for a, b in zip(mine, none, strict=False)])]
+        )
+    both = ["processor, s", "clock, s", "(gets + puts) / n"]
+    head = ["n", "rows in", "mechanisms", *(f"before: {name}" for name in both), *both]
+    return markdown([*head, "none / this, processor", "none / this, rows"], lines)
+
+
+def stops(rows: list[Row]) -> list[str]:
+    """The stop test, and where runs end that nothing else ends."""
+    lines = []
+    for row in fits(rows, "stops"):
+        cells = [row["solver"].split()[1], f"{row['C']:g}", row["variant"], f"{row['iterations']:.0f}"]
+        lines.append([*cells, f"{row['last_distance']:.2f}", f"{row['gap']:.0e}", row["status"].lower()])
+    return markdown(["problem", "C", "radius", "iterations", "mean of ln(distance / R)", "gap", "ended by"], lines)
 
 
 def real(rows: list[Row]) -> list[str]:
@@ -87,9 +140,9 @@ def real(rows: list[Row]) -> list[str]:
     lines = []
     for row in fits(rows, "table2"):
         paper = REAL[row["set"], row["C"], row["variant"]]
-        name = "accpm" if row["variant"] == "author" else f"cpa, epsilon {row['variant']} %"
+        name = "the paper's" if row["variant"] == "author" else f"SVM-perf's, epsilon {row['variant']} %"
         cells = [row["set"], f"{row['C']:g}", name, *paper, bracket(row, f"{row['seconds']:.1f}")]
-        cells += [f"{row['iterations']:.0f}", gets_and_puts(row) if name == "accpm" else ""]
+        cells += [f"{row['iterations']:.0f}", gets_and_puts(row) if row["variant"] == "author" else ""]
         lines.append([*cells, percent(row["test_accuracy"]), percent(row["train_accuracy"]), f"{row['gap']:.0e}"])
     both = ["s", "iterations", "gets + puts", "test, %", "train, %"]
     return markdown(["set", "C", "solver", *(f"paper: {name}" for name in both), *both, "gap"], lines)
@@ -121,7 +174,9 @@ def rows_read(rows: list[Row]) -> list[str]:
 
 
 TABLES: dict[str, Callable[[list[Row]], list[str]]] = {
-    "table1": mechanisms,
+    "table1": table1,
+    "mechanisms": mechanisms,
+    "stops": stops,
     "table2": real,
     "figure1": by_cost,
     "reads": rows_read,
@@ -156,4 +211,45 @@ def make(path: Path, docs: Path) -> None:
     rows = paper.read(path, TEXT)
     there = {row["experiment"] for row in rows if row["iterations"] != ""}
     tables = {name: table(rows) for name, table in TABLES.items() if name in there}
-    publish(path, docs, "Bialon (2009)", tables, PICTURES, rows)
+    tables["billion"] = [*billion.table(billion.read(billion.RESULTS)), ""]
+    publish(path, docs, "Bialon (2009)", tables, PICTURES, rows, figures(rows))
+
+
+def figures(rows: list[Row]) -> dict[str, str]:
+    """Numbers within sentences of the page."""
+    found: dict[str, str] = {}
+    for row in fits(rows, "table2"):
+        name = f"{row['set']}-{row['C']:g}-{row['variant']}"
+        found |= {f"{name}-iterations": f"{row['iterations']:.0f}", f"{name}-gets": gets_and_puts(row)}
+        found[f"{name}-train"] = percent(row["train_accuracy"])
+    for (n, place, variant), mine in groups(rows, "mechanisms", "n", "place", "variant").items():
+        none = [r for r in fits(rows, "mechanisms") if (r["n"], r["place"], r["variant"]) == (n, place, "1 off, 2 off")]
+        name = f"{n:.0f}-{place}-{variant.replace(', ', '-').replace(' ', '')}"
+        pairs = list(zip(mine, none, strict=False))
+        found[f"{name}-times"] = f"{np.median([b['cpu'] / a['cpu'] for a, b in pairs]):.2f}"
+        found[f"{name}-rows"] = f"{np.median([per_row(b) / per_row(a) for a, b in pairs]):.1f}"
+        reading = [
+            (row["seconds_planes"] + row["seconds_scores"] + row["seconds_sift"]) / row["seconds"] for row in mine
+        ]
+        found[f"{name}-reading"] = f"{100 * np.median(reading):.0f}"
+        found[f"{name}-clock"] = f"{np.median([b['seconds'] / a['seconds'] for a, b in pairs]):.2f}"
+    for (place, variant), mine in groups(rows, "table1", "place", "variant").items():
+        name = f"table1-{place}-{variant.replace(', ', '-').replace(' ', '')}"
+        found[f"{name}-rows"] = f"{np.median([per_row(row) for row in mine]):.0f}"
+        found[f"{name}-iterations"] = f"{np.median([row['iterations'] for row in mine]):.0f}"
+    ends = [row["last_distance"] for row in fits(rows, "stops") if "to the end" in row["variant"]]
+    tests = [row for row in fits(rows, "stops") if "to the end" not in row["variant"]]
+    if ends:
+        found |= {"last-least": f"{max(ends):.1f}", "last-most": f"{min(ends):.1f}"}
+        found["stops-gap"] = f"{max(row['gap'] for row in tests):.0e}"
+    read = {(row["solver"], row["variant"]): row for row in fits(rows, "reads")}
+    for (solver, variant), row in read.items():
+        none = read[solver, "none" if variant else ""]
+        share = 100 * (1 - (row["gets"] + row["puts"]) / (none["gets"] + none["puts"]))
+        name = f"reads-{solver}-{variant}".replace(" ", "-")
+        found |= {f"{name}-spared": f"{share:.0f}", f"{name}-iterations": f"{row['iterations']:.0f}"}
+        found[f"{name}-seconds"] = f"{row['seconds']:.1f}"
+    for row in fits(rows, "figure1"):
+        name = f"figure1-{row['variant'].split(',')[0]}-{row['C']:g}".replace(" ", "-").replace("'", "")
+        found[f"{name}-iterations"] = f"{row['iterations']:.0f}"
+    return found

@@ -1,8 +1,9 @@
-// Bindings of core/tangents.hpp.
+// Bindings of core/tangents.hpp and core/prefix.hpp.
 #include "core/tangents.hpp"
 
 #include "bindings/arrays.hpp"
 #include "bindings/matrix.hpp"
+#include "core/prefix.hpp"
 
 using namespace cutsvm;
 
@@ -29,10 +30,29 @@ void run_tangents(const Matrix& X, const Vector<double>& signed_weights, const A
     });
 }
 
+std::tuple<std::int64_t, std::int64_t> run_prefix(const Matrix& X, const Vector<double>& signed_weights,
+                                                  const Vector<double>& w, double b, double limit,
+                                                  const VectorOut<double>& slope, const VectorOut<double>& heights) {
+    check(extent(signed_weights) == X.n(), "one entry per row expected");
+    check(extent(w) == X.d(), "w: one entry per feature expected");
+    check(extent(slope) == X.d() + 1, "slope: d + 1 entries expected");
+    check(extent(heights) == 2, "heights: two entries expected");
+    return X.visit([&](const auto& rows) {
+        return released([&] {
+            const InsideSums sums{slope.data(), heights.data()};
+            const auto [stop, read] =
+                hinge_prefix(rows, view(signed_weights), w.data(), b, limit, sums, X.threads());
+            return std::tuple(stop, read);
+        });
+    });
+}
+
 }  // namespace
 
 void bind_tangents(nb::module_& m, BoundMatrix& matrix) {
     matrix.def("tangents", &run_tangents, "signed"_a.noconvert(), "W"_a.noconvert(), "b"_a.noconvert(),
                "edges"_a.noconvert(), "partial"_a.noconvert(), "heights"_a.noconvert());
+    matrix.def("prefix", &run_prefix, "signed"_a.noconvert(), "w"_a.noconvert(), "b"_a, "limit"_a,
+               "slope"_a.noconvert(), "heights"_a.noconvert());
     m.attr("POINTS") = POINTS;
 }

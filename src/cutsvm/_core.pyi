@@ -218,6 +218,15 @@ class Matrix:
         partial: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
         heights: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
     ) -> None: ...
+    def prefix(
+        self,
+        signed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        b: float,
+        limit: float,
+        slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        heights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> tuple[int, int]: ...
     def descend(
         self,
         descent: tuple[

@@ -39,8 +39,8 @@ class ArrayRows(core.Matrix):
     def magnitudes(self) -> Magnitudes: ...
 
     @abstractmethod
-    def take(self: Own, rows: Ints) -> Own:
-        """A copy of these rows."""
+    def take(self: Own, rows: Ints, out: Own | None = None) -> Own:
+        """A copy of these rows. out: as many rows of this kind that are not used any more; their memory may be."""
 
     @abstractmethod
     def part(self: Own, begin: int, end: int) -> Own:
@@ -119,7 +119,7 @@ class SparseRows(ArrayRows):
             largest *= longest
         return Magnitudes.of_norm(float(np.sqrt(largest)), longest)
 
-    def take(self, rows: Ints) -> SparseRows:
+    def take(self, rows: Ints, out: SparseRows | None = None) -> SparseRows:
         values, columns, pointers = self.arrays
         ends = np.zeros(len(rows) + 1, dtype=pointers.dtype)
         np.cumsum(pointers[rows + 1] - pointers[rows], out=ends[1:])
@@ -199,8 +199,8 @@ class DenseRows(ArrayRows):
         middle = np.where(centre, low + 0.5 * (high - low), 0.0).astype(self.X.dtype)
         return DenseRows(self.X - middle, self.threads), middle.astype(np.float64)
 
-    def take(self, rows: Ints) -> DenseRows:
-        copy = np.empty((len(rows), self.d), dtype=self.X.dtype)
+    def take(self, rows: Ints, out: DenseRows | None = None) -> DenseRows:
+        copy = np.empty((len(rows), self.d), dtype=self.X.dtype) if out is None else out.X
         self.take_into(rows, copy)
         return DenseRows(copy, self.threads)
 

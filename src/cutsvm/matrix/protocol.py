@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -132,6 +132,15 @@ class Rows(Protocol):
     def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
         """The hinge loss of each piece of rows and its tangent plane, at several points; see core/tangents.hpp."""
 
+    def prefix(
+        self, signed: Vector, w: Vector, b: float, limit: float, slope: Vector, heights: Vector
+    ) -> tuple[int, int]:
+        """The hinge loss of the first rows, until it exceeds a limit; see core/prefix.hpp.
+
+        slope += sum of -signed_i (x_i, 1), heights += (loss, sum of |signed_i|), over those of them inside the margin.
+        Returns how many rows that is of, and how many were read for it.
+        """
+
     def take(self, rows: Ints) -> RowsInMemory:
         """A copy of these rows, given in rising order."""
 
@@ -158,6 +167,9 @@ class RowsInMemory(Rows, Protocol):
     def mean_square(self) -> float:
         """The mean of |x_i|^2, estimated."""
 
+    def take(self, rows: Ints, out: Any = None) -> RowsInMemory:
+        """A copy of these rows. out: as many rows of this kind that are not used any more; their memory may be."""
+
     def part(self: Block, begin: int, end: int) -> Block:
         """The rows from begin to end, read where they are."""
 
@@ -175,15 +187,19 @@ class RowsInMemory(Rows, Protocol):
 class RowsOnDisk(Rows, Protocol):
     """Rows that are read block by block, and can be copied to other places on disk."""
 
+    @property
+    def row_squares(self) -> Vector:
+        """|x_i|^2 of all rows, mapped."""
+
     def run(self, begin: int, end: int) -> Iterator[tuple[slice, RowsInMemory]]:
         """The rows from begin to end, some at a time: their places, and the rows."""
 
     def temporary_stores(self) -> TemporaryStores: ...
 
 
-# Which store rows go to, the rows, a value for each, and its number among all rows; and what a store then has.
+# Which file rows go to, the rows, a value for each, and its number among all rows; and what a file then has, mapped.
 RowBatch = tuple[int, RowsInMemory, Vector, Ints]
-StoredBatch = tuple[RowsOnDisk, Vector, Ints]
+StoredBatch = tuple[RowsInMemory, Vector, Ints]
 
 
 class TemporaryStores(Protocol):
@@ -193,10 +209,13 @@ class TemporaryStores(Protocol):
     def row_bytes(self) -> float: ...
 
     def write(self, many: int, pending: int, batches: Iterable[RowBatch]) -> list[StoredBatch | None]:
-        """Writes `many` stores, which replace the previous ones; together they buffer `pending` bytes of rows."""
+        """Writes `many` files, which replace the previous ones; together they buffer `pending` bytes of rows."""
+
+    def check_intact(self) -> None:
+        """Raise DataError if a mapped page could not be read."""
 
     def close(self) -> None:
-        """Removes the stores."""
+        """Removes the files."""
 
 
 def cut_blocks(blocks: Iterable[tuple[slice, Block]], most: int) -> Iterator[tuple[slice, Block]]:

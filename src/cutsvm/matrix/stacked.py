@@ -18,6 +18,25 @@ from cutsvm.matrix.protocol import COMPRESSION, Choices, CompressionSettings, De
 Own = TypeVar("Own", bound="RowsInParts")
 
 
+def prefix_of(
+    parts: Iterable[tuple[slice, RowsInMemory]],
+    signed: Vector,
+    w: Vector,
+    b: float,
+    limit: float,
+    slope: Vector,
+    heights: Vector,
+) -> tuple[int, int]:
+    """`Rows.prefix` of rows that come in parts."""
+    stop = read = 0
+    for mine, part in parts:
+        here, more = part.prefix(signed[mine], w, b, limit, slope, heights)
+        stop, read = mine.start + here, read + more
+        if heights[0] > limit:
+            break
+    return stop, read
+
+
 class RowsInParts(ABC):
     """Rows that are read part by part: kernels that write to each row of a result, or continue sums."""
 
@@ -44,6 +63,11 @@ class RowsInParts(ABC):
     def tangents(self, signed: Vector, W: Vector, b: Vector, edges: Ints, partial: Vector, heights: Vector) -> None:
         for mine, part in self.by_part():
             part.tangents(signed[mine], W, b, np.clip(edges - mine.start, 0, part.n), partial, heights)
+
+    def prefix(
+        self, signed: Vector, w: Vector, b: float, limit: float, slope: Vector, heights: Vector
+    ) -> tuple[int, int]:
+        return prefix_of(self.by_part(), signed, w, b, limit, slope, heights)
 
 
 class StackedRows(RowsInParts):
@@ -92,7 +116,7 @@ class StackedRows(RowsInParts):
     def group_sums(self, weights: Vector, group: Array, sums: Vector) -> int:
         return sum(part.group_sums(weights[mine], group[mine], sums) for mine, part in self.by_part())
 
-    def take(self, rows: Ints) -> StackedRows:
+    def take(self, rows: Ints, out: StackedRows | None = None) -> StackedRows:
         parts = [(part, rows[(rows >= mine.start) & (rows < mine.stop)] - mine.start) for mine, part in self.by_part()]
         return StackedRows([part.take(own) for part, own in parts if len(own)])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -21,7 +21,7 @@ from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix.arrays import DenseRows, SparseRows, index_type
 from cutsvm.matrix.magnitudes import Magnitudes
 from cutsvm.matrix.protocol import COMPRESSION, Choices, CompressionSettings, Storage, cut_blocks
-from cutsvm.matrix.stacked import RowsInParts
+from cutsvm.matrix.stacked import RowsInParts, prefix_of
 from cutsvm.matrix.temporary_stores import StoreFolder
 
 
@@ -59,8 +59,8 @@ class StoreRows(RowsInParts):
         return self.temporary is None
 
     def temporary_stores(self) -> StoreFolder:
-        """For copies of rows, in a folder beside the store, that are read like these."""
-        return StoreFolder(self.store, lambda copy: StoreRows(copy, self.threads, temporary=self.temporary))
+        """For copies of rows, in a folder beside the store."""
+        return StoreFolder(self.store, self.threads, self.vector)
 
     def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
         return np.empty(shape, dtype=dtype) if self.temporary is None else self.temporary.zeros(shape, dtype)
@@ -124,6 +124,18 @@ class StoreRows(RowsInParts):
                 yield slice(low, high), rows.part(low - mine.start, high - mine.start)
                 self.store.check_intact()
 
+    def prefix(
+        self, signed: Vector, w: Vector, b: float, limit: float, slope: Vector, heights: Vector
+    ) -> tuple[int, int]:
+        """Of the first block no more is read than it takes; of the others all, while the one before is used."""
+        if limit == np.inf:
+            return super().prefix(signed, w, b, limit, slope, heights)
+        first = cut_blocks([(self._place(0), self._as_rows(self.store.read(0, whole=False)))], self.settings.max_rows)
+        others = cut_blocks(self._whole_blocks(range(1, len(self.edges) - 1)), self.settings.max_rows)
+        found = prefix_of(chain(first, others), signed, w, b, limit, slope, heights)
+        self.store.check_intact()
+        return found
+
     def _place(self, k: int) -> slice:
         return slice(int(self.edges[k]), int(self.edges[k + 1]))
 
@@ -176,6 +188,11 @@ class StoreRows(RowsInParts):
     def squares(self, out: Vector) -> None:
         out[:] = self.store.squares
         self.store.check_intact()
+
+    @property
+    def row_squares(self) -> Vector:
+        found: Vector = self.store.squares
+        return found
 
     def squares_of(self, begin: int, end: int) -> Vector:
         """|x_i|^2 of the rows from begin to end, mapped."""

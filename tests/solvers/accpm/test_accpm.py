@@ -1,6 +1,7 @@
 """The analytic-centre solver: centres, buckets and oracles against brute force; its forms; its own stop test."""
 
-from itertools import islice, pairwise
+from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ from cutsvm.driver.run import run
 from cutsvm.solvers import ACCPM, CPA, OCAS, Sifting
 from cutsvm.solvers.accpm.analytic_center import Centre, CentreSettings, lowest
 from cutsvm.solvers.accpm.oracles import ORACLES
-from cutsvm.solvers.bucketing import buckets
 from cutsvm.solvers.bucketing.buckets import Buckets, BucketSettings
 from cutsvm.solvers.bucketing.score_bounds import Plain, Whitened
 from cutsvm.solvers.protocol import new_context
@@ -131,17 +131,18 @@ def test_skipped_rows_do_not_change_the_oracle(intercept, both_sides, whiten, se
     assert [p.low for p in kept.parts[1:]] >= [p.high for p in kept.parts[:-1]]
     for step in (0.0, 1e-3, 0.1, 1.0, 10.0):
         w = at + step * rng.normal(size=oracle.size)
-        sums = list(kept.sums(w))
-        assert [s.whole for s in sums] == [False] * (len(sums) - 1) + [True]
         loss, _ = everything(X, a, w)
+        sums = [kept.sums(w, limit) for limit in (0.0, 0.3 * loss, 0.9 * loss, np.inf)]
+        assert sums[-1].whole
         scale = np.abs(a).sum() * (1.0 + np.abs(X).max()) * (1.0 + np.abs(w).max())
         assert sums[-1].loss == pytest.approx(loss, rel=1e-12, abs=1e-13 * scale)
+        for s, limit in zip(sums, (0.0, 0.3 * loss, 0.9 * loss, np.inf), strict=True):
+            assert s.loss > limit or s.whole
         # The plane touches the loss at w and is below it elsewhere, and so are those of a part of the rows.
         for s in sums:
             assert s.slope @ w + s.offset == pytest.approx(s.loss, abs=1e-12 * scale)
             other = w + rng.normal(size=oracle.size)
             assert s.slope @ other + s.offset <= everything(X, a, other)[0] + 1e-11 * scale
-        assert all(earlier.loss <= later.loss + 1e-12 * scale for earlier, later in pairwise(sums))
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -154,12 +155,12 @@ def test_few_rows_are_read_near_the_last_dispatch(intercept):
     for both_sides in (False, True):
         kept = Buckets(oracle, count=16, both_sides=both_sides)
         with clock() as time:
-            list(kept.sums(at))
+            kept.sums(at)
             assert time.counts["passes"] == 1
             kept.dispatch(at)
             assert time.counts["rows_written"] == len(a)
             kept.read = 0
-            list(kept.sums(at + move))
+            kept.sums(at + move)
         reads[both_sides] = kept.read
     inside = np.count_nonzero(hinge.losses(everything(X, a, at)[1], a))
     assert inside < reads[False] < inside + 0.1 * len(a)
@@ -197,32 +198,38 @@ def test_whitened_bounds_are_tight_for_similar_rows():
     assert (whitened < 0.01 * plain).all()
 
 
-def test_unprofitable_dispatch_is_postponed():
+def test_dispatch_waits_until_it_pays():
+    """Far from anywhere no row can be spared; with small steps far from the last dispatch all are read in vain."""
     X, a = long_data(1000)
-    kept = Buckets(oracle_of(X, a), count=8)
-    rng, when = np.random.default_rng(0), []
-    for sweep in range(100):
-        before = kept.place
-        w = 100.0 * rng.normal(size=6)  # far from anywhere: no row can be spared
-        kept.dispatch_if_due(w)
-        if kept.place is not before:
-            when.append(sweep)
-        list(kept.sums(w + 100.0 * rng.normal(size=6)))
-    assert when == [6, 12, 24, 48, 96]
-    assert kept.wait == 2 * kept.settings.K * 1000 * 16
+    cost = 4.0
+    rng, when = np.random.default_rng(0), {}
+    for literal in (False, True):
+        settings = BucketSettings(only_if_it_pays=not literal, cost=cost)
+        kept = Buckets(oracle_of(X, a), count=8, settings=settings)
+        places, w = [], np.zeros(6)
+        for step in range(60):
+            w = 100.0 * rng.normal(size=6) if step < 30 else 1.0 + 1e-6 * rng.normal(size=6)
+            before = kept.place
+            kept.dispatch_if_due(w)
+            if kept.place is not before:
+                places.append(step)
+            kept.sums(w)
+        when[literal] = places
+    assert when[True][:4] == [6, 13, 20, 27]  # after 2 K = 6 readings of all rows: there is none where they are sorted
+    assert len(when[False]) == 2 and when[False][0] == 6 and when[False][1] > 30 + cost
 
 
 def test_rows_are_dispatched_by_the_rule_of_remark_1():
     """Not before 2 K n rows were read since the last time, and never with one bucket."""
     X, a = long_data(1000)
     for count, due in ((1, np.inf), (2, 6), (16, 6)):
-        kept = Buckets(oracle_of(X, a), count=count)
+        kept = Buckets(oracle_of(X, a), count=count, settings=BucketSettings(only_if_it_pays=False))
         w = np.ones(6)
         with clock() as time:
             for sweeps in range(20):
                 assert (time.counts["rows_written"] > 0) == (sweeps > due)
                 kept.dispatch_if_due(w)
-                list(kept.sums(w))
+                kept.sums(w)
     assert kept.place is not None
 
 
@@ -232,16 +239,7 @@ def test_long_and_zero_rows_are_in_their_buckets():
     kept = Buckets(oracle_of(X, a, "none"), count=4, both_sides=True)
     kept.dispatch(np.array([2.0]))
     for w in ([2.0], [2.5], [-7.0]):
-        assert list(kept.sums(np.array(w)))[-1].loss == pytest.approx(everything(X, a, np.array(w))[0])
-
-
-@given(n=st.integers(1, 5000))
-def test_runs_are_short_at_first(n):
-    lengths = np.diff(buckets._runs(n, BucketSettings()))
-    assert lengths.sum() == n
-    assert (lengths > 0).all()
-    assert lengths.max() <= -(-n // BucketSettings().last_run)
-    assert lengths[0] == max(1, n // BucketSettings().first_run)
+        assert kept.sums(np.array(w)).loss == pytest.approx(everything(X, a, np.array(w))[0])
 
 
 # The oracles
@@ -254,7 +252,7 @@ def test_cuts_keep_the_solution(intercept, form, dispatched, early, seed, n, d):
     rng = rng_of(seed)
     X, a = some_problem(rng, n, d)
     oracle, C = oracle_of(X, a, intercept), 10.0 ** rng.uniform(-2, 2)
-    kept = Buckets(oracle, count=6, both_sides=bool(rng.integers(2)), runs=early)
+    kept = Buckets(oracle, count=6, both_sides=bool(rng.integers(2)))
     cut = ORACLES[form](kept, C, early=early)
     if dispatched:
         kept.dispatch(rng.normal(size=oracle.size))
@@ -290,7 +288,7 @@ def test_cut_at_z_below_zero():
     """Where nothing is lost, R - z <= 0 still says z >= 0."""
     X, a = separable()
     oracle = oracle_of(X, a, "none")
-    cut = ORACLES["I2"](Buckets(oracle, count=1, runs=True), 1.0, early=True)
+    cut = ORACLES["I2"](Buckets(oracle, count=1), 1.0, early=True)
     answer = cut(np.array([1.0, 0.0, 0.0, 0.0, -0.5]))
     assert_array_equal(answer.gradient, [0.0, 0.0, 0.0, 0.0, -1.0])
 
@@ -405,17 +403,19 @@ def test_threads_do_not_change_a_bit(form, overlapping):
         assert [r["lower"] for r in results[0].history] == [r["lower"] for r in other.history]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["I1", "I2"])
-def test_the_papers_stop_test(form, overlapping):
-    """The mean distance from the cuts; exp(-12) is where the paper stops, with an answer as good as any."""
-    X, y = overlapping
-    oracle = oracle_of(X, y.astype(float), "regularized")
-    result = run(ACCPM(formulation=form, epsilon=np.exp(-12.0)), oracle, 0.01, Stop(tol=1e-15))
+@pytest.mark.parametrize("one_radius", [False, True])
+@pytest.mark.parametrize("form", ["I1", "I2", "E"])
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 1e2])
+def test_the_papers_stop_test_ends_runs(form, one_radius, scale):
+    """The mean distance from the cuts in units of R: exp(-12) is where the paper stops, however features are scaled."""
+    X, a = separable(200) if form == "E" else long_data(400, 4)
+    oracle, C = oracle_of(scale * X, a, "free"), (100.0 if form == "E" else 0.1) / scale**2
+    paper = ACCPM(formulation=form, epsilon=np.exp(-12.0), one_radius=one_radius)
+    result = run(paper, oracle, C, Stop(tol=1e-15, max_iter=3000))
     assert result.status is Status.EPSILON
     assert result.status.converged
-    assert result.gap < 1e-4
-    loose = run(ACCPM(formulation=form, epsilon=1e-2), oracle, 0.01, Stop(tol=1e-12))
+    assert result.gap < 1e-3
+    loose = run(replace(paper, epsilon=1e-2), oracle, C, Stop(tol=1e-12))
     assert loose.status is Status.EPSILON
     assert loose.n_iter < result.n_iter
 

@@ -93,6 +93,11 @@ class Centre:
         self.slacks, self.x = moved, form.point()
         return True
 
+    @property
+    def mean_log_distance(self) -> float:
+        """The mean of ln(s_i / R): what the paper's stop test looks at."""
+        return float(np.log(self.slacks / self.radius).mean())
+
     def _recentre(self, slacks: Vector) -> Vector | None:
         """Algorithm 6 from the last centre; the slacks at the new one, or None if rounding forbids it."""
         form, k = self._form, len(slacks)

@@ -8,9 +8,9 @@ P. Bialon: A linear Support Vector Machine solver for a large number of training
     (E)   x = (w, b)       min |w|^2/2         subject to  1 - y_j f_j <= 0 for all j
 
 An oracle returns the gradient of a constraint that x violates, or that of the goal if there is none: where it rises,
-the solution is not. "Mechanism 1", `early`, stops reading at the first constraint found violated. Rows are read in
-parts (`cutsvm.solvers.bucketing.buckets`), so it stops at the end of a part: (I2) returns the last constraint that it
-has read, which implies those before, and (E) the one of the part that is violated most.
+the solution is not. "Mechanism 1", `early`, stops reading at the first constraint found violated, row by row as in the
+paper; rows come in the order of their buckets (`cutsvm.solvers.bucketing.buckets`). Without it (I2) reads all rows and
+returns the last constraint, which implies the others, and (E) that of the row furthest inside the margin.
 
 Beside the cut an answer has what it says about the risk: a plane under R, whatever was read of it; and R, if all was.
 
@@ -21,7 +21,6 @@ otherwise return the gradient of the goal at a point with z < R = 0, and so cut 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +31,7 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.qp.problem import ReducedProblem
 from cutsvm.solvers.bucketing.buckets import Buckets
-from cutsvm.solvers.bucketing.parts import Plane, Worst
+from cutsvm.solvers.bucketing.parts import Worst
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class Inexact1(CutOracle):
     """Algorithm 3, for (I1): every call reads all rows."""
 
     def __call__(self, x: Vector) -> Answer:
-        sums = _last(self.buckets.sums(x))
+        sums = self.buckets.sums(x)
         return Answer(_penalty_gradient(self.buckets.oracle, x) + self.C * sums.slope, sums.planes(), sums.loss)
 
 
@@ -71,7 +70,7 @@ class Inexact2(CutOracle):
 
     def __call__(self, x: Vector) -> Answer:
         w, z = x[:-1], x[-1]
-        sums = _last(self.buckets.sums(w), above=z if self.early else np.inf)
+        sums = self.buckets.sums(w, limit=float(z) if self.early else np.inf)
         known = sums.loss if sums.whole else None
         if sums.loss > z:
             return Answer(np.append(sums.slope, -1.0), sums.planes(), known)
@@ -89,12 +88,7 @@ class Separating(CutOracle):
         self.ratio = buckets.loss.total / buckets.loss.lightest
 
     def __call__(self, x: Vector) -> Answer:
-        found = None
-        for worst in self.buckets.worst(x):
-            if worst is not None and (found is None or worst.slack > found.slack):
-                found = worst
-            if self.early and found is not None:
-                break
+        found = self.buckets.first(x) if self.early else self.buckets.worst(x)
         return Answer(_penalty_gradient(self.buckets.oracle, x), None, 0.0) if found is None else self._row(found)
 
     def _row(self, worst: Worst) -> Answer:
@@ -126,14 +120,6 @@ class Separating(CutOracle):
 
 
 ORACLES: dict[str, type[CutOracle]] = {"I1": Inexact1, "I2": Inexact2, "E": Separating}
-
-
-def _last(sums: Iterable[Plane], above: float = np.inf) -> Plane:
-    """The sums over all rows, or over the first of them whose loss is above a number."""
-    for so_far in sums:
-        if so_far.loss > above and not so_far.whole:
-            break
-    return so_far
 
 
 def _penalty_gradient(oracle: Oracle, w: Vector) -> Vector:

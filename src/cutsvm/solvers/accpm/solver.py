@@ -10,18 +10,21 @@ Minimises F(w) = |w|^2/2 + C R(w), written as (I1), (I2) or (E) (`cutsvm.solvers
     2. gamma = oracle(x): the solution has gamma.(y - x) <= 0
     3. x = argmin Phi over the cuts so far, Phi = prox term - sum of ln of the distances (`analytic_center`)
 
-until the geometric mean of the distances of x from its cuts is epsilon: the paper stops at exp(-12) = 6e-6.
-`epsilon=None` leaves the end to the certified gap.
+until the geometric mean of the distances of x from its cuts is epsilon R: the paper stops when the mean of -ln of the
+distances is 12, which is epsilon = exp(-12) = 6e-6 in units of its R. `epsilon=None` leaves the end to the certified
+gap.
 
 The bounds, which the paper has not: what a cut oracle sums up is a plane under R wherever it stopped reading, so it
 goes into the bundle, and the bundle's minimum is a lower bound of F. The larger the bundle, the less often it is asked.
 The upper bound is F at the best x where all of R was known: with (I1) at every x, with (I2) where all rows were read,
 with (E) where no row was inside the margin.
 
-What the paper leaves open. The distance: by strong duality |w*|^2 <= C S with S the weight of all rows; some solution
-has a row on the margin and so |b*| <= 1 + |w*| max |x_i|; and z* <= S. Each kind of coordinate is measured in its own
-of these, so that all are 1 at most; with `start` given they are counted from there. Intercepts: b is a coordinate of x
-as in the paper, regularised with w or free. If it is free, planes have a slope in b, and the bundle balances them.
+What the paper leaves open. The distance R: by strong duality |w*|^2 <= C S with S the weight of all rows; some solution
+has a row on the margin and so |b*| <= 1 + |w*| max |x_i|; and z* <= S. By default each kind of coordinate is measured
+in its own of these, so that all are 1 at most, and R is the root of their number; with `one_radius`, as in the paper,
+x is as it is and R^2 the sum of the squares. With `start` given coordinates are counted from there. Intercepts: b is a
+coordinate of x as in the paper, regularised with w or free. If it is free, planes have a slope in b, and the bundle
+balances them.
 
 (E) has the same solution only if the rows can be separated and C is large enough. If not, the best separating w is
 provably worse than some other w, and that is an error.
@@ -65,10 +68,10 @@ class ACCPMSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ACCPM(SolverBase):
-    """Analytic centres; `epsilon` is the mean distance from the cuts to stop at.
+    """Analytic centres; `epsilon` is the mean distance from the cuts to stop at, in units of R.
 
     `both_sides` and `whiten` are not the paper's: fewer rows are then read (`cutsvm.solvers.bucketing.buckets`). The
-    buckets of rows on disk are on disk too.
+    buckets of rows on disk are on disk too. `one_radius` is: x has one R, and not one for each kind of coordinate.
     """
 
     formulation: Literal["I1", "I2", "E"] = "I1"
@@ -76,6 +79,7 @@ class ACCPM(SolverBase):
     early_return: bool = True
     both_sides: bool = False
     whiten: bool = False
+    one_radius: bool = False
     epsilon: float | None = None
     settings: ACCPMSettings = field(default=ACCPMSettings(), repr=False)
     requires = frozenset({"margin"})
@@ -91,10 +95,10 @@ class ACCPM(SolverBase):
         if self.formulation == "E" and not len(bundle):
             bundle = oracle.new_bundle(C)  # (E) makes shards of its own, with which nobody else may go on
         early = self.early_return and self.formulation != "I1"
-        options: dict[str, Any] = {"both_sides": self.both_sides, "whiten": self.whiten, "runs": early}
+        options: dict[str, Any] = {"both_sides": self.both_sides, "whiten": self.whiten}
         with closing(buckets_of(oracle, count=self.buckets, settings=self.settings.buckets, **options)) as buckets:
             cut_oracle = ORACLES[self.formulation](buckets, C, early=early)
-            yield from self._iterate(_State(cut_oracle, bundle, context, self.settings))
+            yield from self._iterate(_State(cut_oracle, bundle, context, self))
 
     def _iterate(self, state: _State) -> Iterator[Iterate]:
         yield state.iterate()
@@ -107,55 +111,51 @@ class ACCPM(SolverBase):
             alive = centre.cut(state.scale * answer.gradient)  # 3
             if not alive:
                 break
-            state.distances.append(_unit(state.scale, answer.gradient))
-            mean = float((np.log(centre.slacks) + state.distances).mean())
-            satisfied = self.epsilon is not None and mean <= np.log(self.epsilon)
+            satisfied = self.epsilon is not None and centre.mean_log_distance <= np.log(self.epsilon)
             yield state.iterate(satisfied=satisfied, pending=True)
         state.certify(tol=0.0)
         while True:  # nothing more can be had in float64
             yield state.iterate()
 
 
-def _unit(scale: Vector, gradient: Vector) -> float:
-    """ln of a distance of 1 from the cut, measured in x and not in x / scale."""
-    return float(np.log(np.linalg.norm(scale * gradient) / np.linalg.norm(gradient)))
-
-
 class _State:
     """What a run knows: the best point and F there, the planes and the bound; and the units of x."""
 
-    def __init__(self, cut_oracle: CutOracle, bundle: Bundle, context: FitContext, settings: ACCPMSettings) -> None:
-        self.cut_oracle, self.buckets, self.settings = cut_oracle, cut_oracle.buckets, settings
+    def __init__(self, cut_oracle: CutOracle, bundle: Bundle, context: FitContext, solver: ACCPM) -> None:
+        self.cut_oracle, self.buckets, self.settings = cut_oracle, cut_oracle.buckets, solver.settings
         self.context, self.bundle = context, bundle
         self.oracle, self.C = context.oracle, cut_oracle.C
         self.separating = isinstance(self.cut_oracle, Separating)
         if self.separating and len(self.bundle):
             raise ValueError('ACCPM(formulation="E") begins without planes')
         start = np.zeros(self.oracle.size) if context.start is None else context.start
-        self.best, self.risk = start, self.oracle.value(self.oracle.score(start))
+        at_zero = not start.any()  # every row is inside the margin there
+        self.best, self.risk = start, self.oracle.loss.total if at_zero else self.buckets.sums(start).loss
         self.primal = self.oracle.penalty(start) + self.C * self.risk
         self.lower, self.fresh = self.bundle.proven(self.C), 0
         if len(self.bundle):
-            self.certify(tol=settings.planes.qp_share * self.primal)
-        self._measure(start)
-        self.distances: list[float] = []
+            self.certify(tol=self.settings.planes.qp_share * self.primal)
+        self._measure(start, one_radius=solver.one_radius)
 
-    def _measure(self, start: Vector) -> None:
+    def _measure(self, start: Vector, *, one_radius: bool) -> None:
         """The origin and the unit of each coordinate, and the radius in these units that holds a solution."""
         oracle, d, total = self.oracle, self.oracle.size - self.oracle.n_free, self.oracle.loss.total
         longest = float(np.sqrt(self.C * total))  # |w*|
         far = min(float(np.linalg.norm(start[:d])) + longest, float(np.sqrt(2.0 * max(0.0, self.primal - self.lower))))
         units = [np.full(d, max(far, 1e-12 * longest))]
         if oracle.n_free:
-            signed, lengths = self.buckets.loss.signed, self.buckets.plain.lengths
+            signed, plain = self.buckets.loss.signed, self.buckets.plain
             parts = validation.parts(len(signed))
-            of_parts = (np.max(lengths[part], where=signed[part] != 0.0, initial=0.0) for part in parts)
+            of_parts = (np.max(plain.lengths_of(part), where=signed[part] != 0.0, initial=0.0) for part in parts)
             wide = 1.0 + longest * float(max(of_parts))
             units.append(np.full(oracle.n_free, abs(float(start[-1])) + wide))
         if self.cut_oracle.extra:
             units.append(np.full(1, total))
         self.origin = np.append(start, np.zeros(self.cut_oracle.extra))
         self.scale, self.radius = np.concatenate(units), float(np.sqrt(len(units)))
+        if one_radius:
+            self.radius = float(np.linalg.norm([unit[0] for unit in units]))
+            self.scale = np.ones(len(self.scale))
 
     def learn(self, x: Vector, answer: Answer) -> None:
         """The bounds after an answer of the cut_oracle."""

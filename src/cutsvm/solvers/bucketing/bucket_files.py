@@ -1,29 +1,28 @@
-"""Buckets of rows on disk, for `cutsvm.solvers.bucketing.buckets`: each is a store of its own, for as long as the
-solver runs.
+"""Buckets of rows on disk, for `cutsvm.solvers.bucketing.buckets`: each is a file, for as long as the solver runs.
 
 A dispatch reads the rows once, block by block, and writes each into its bucket: at most a few MB of rows are in memory.
-So where the buckets begin has to be known before: a sample of the rows, taken once, says it. Only the sizes of the
-buckets are less exact than in memory; the range of a bucket's v_i is that of its own rows. Sums over rows inside the
-margin are made on the way.
+Sums over rows inside the margin are made on the way. The files are mapped and read where they are. Before the first
+dispatch the rows are read from their store.
 
-Before the first dispatch parts are runs of the store's own rows. The rows' lengths are the one number per row that is
-held in memory; labels and numbers are columns of the buckets.
+No number of each row is held in memory: lengths are computed from the store's column of squares, labels and numbers are
+mapped with their rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.matrix.protocol import RowBatch, RowsInMemory, RowsOnDisk, TemporaryStores, cut_blocks
+from cutsvm.matrix.protocol import RowBatch, Rows, RowsInMemory, RowsOnDisk, TemporaryStores, cut_blocks
 from cutsvm.problem.oracle import Oracle
-from cutsvm.solvers.bucketing.buckets import Buckets, distances, ranges
-from cutsvm.solvers.bucketing.parts import Part, StoredPart
+from cutsvm.solvers.bucketing.buckets import Buckets, by_bucket, distances
+from cutsvm.solvers.bucketing.parts import Part, Plane
 
 
 def buckets_of(oracle: Oracle, **settings: Any) -> Buckets:
@@ -32,12 +31,9 @@ def buckets_of(oracle: Oracle, **settings: Any) -> Buckets:
 
 
 class BucketFiles(Buckets):
-    """Buckets that are stores in a temporary folder."""
+    """Buckets that are files in a temporary folder."""
 
     matrix: RowsOnDisk
-
-    def _run(self, begin: int, end: int) -> Part:
-        return StoredPart(self.oracle, self.matrix, self.loss.part(slice(begin, end)), range(begin, end), begin)
 
     @cached_property
     def folder(self) -> TemporaryStores:
@@ -64,7 +60,7 @@ class BucketFiles(Buckets):
         for k, stored in enumerate(self.folder.write(len(edges) + 1, self.settings.pending_bytes, batches)):
             if stored is not None:
                 rows, signed, numbers = stored
-                part = StoredPart(self.oracle, rows, self.loss.of_signed(signed), numbers)
+                part = Part(rows, self.loss.of_signed(signed), numbers)
                 part.low, part.high = filled.low[k], filled.high[k]
                 part.totals = filled.totals[2 * k : 2 * k + 2] if k < inside else None
                 parts.append(part)
@@ -72,32 +68,35 @@ class BucketFiles(Buckets):
 
     def _batches(self, w: Vector, filled: _Filled) -> Iterator[RowBatch]:
         """All rows with the number of their bucket, some of one bucket at a time."""
-        for numbers, rows in cut_blocks(self.matrix.blocks(), self._piece_rows):
-            signed = self.loss.signed[numbers]
-            v = distances(signed, self.oracle.scores_of(rows, w), self.moves.lengths[numbers])
-            which = np.searchsorted(filled.edges, v, side="right")
-            for k in np.unique(which):
-                own = np.flatnonzero(which == k)
-                filled.low[k] = min(filled.low[k], float(v[own].min()))
-                filled.high[k] = max(filled.high[k], float(v[own].max()))
-                yield k, rows.take(own), signed[own], own + numbers.start
+        for places, rows in cut_blocks(self.matrix.blocks(), self._piece_rows):
+            signed = self.loss.signed[places]
+            v = distances(signed, self.oracle.scores_of(rows, w), self.moves.lengths_of(places))
+            which, order = by_bucket(v, filled.edges)
+            v, mine, taken = v[order], signed[order], rows.take(order)
+            bounds = np.searchsorted(which, np.arange(len(filled.edges) + 2)).tolist()
+            for k, (begin, end) in enumerate(pairwise(bounds)):
+                if begin < end:
+                    filled.low[k] = min(filled.low[k], float(v[begin:end].min()))
+                    filled.high[k] = max(filled.high[k], float(v[begin:end].max()))
+                    yield k, taken.part(begin, end), mine[begin:end], order[begin:end] + places.start
             if filled.inside:
-                group = np.where(which < filled.inside, 2 * which + (signed < 0.0), -1).astype(np.int32)
-                rows.group_sums(signed, group, filled.totals)
+                group = np.where(which < filled.inside, 2 * which.astype(np.int32) + (mine < 0.0), -1).astype(np.int32)
+                taken.group_sums(mine, group, filled.totals)
 
-    def _edges(self, w: Vector) -> Vector:
-        """Where buckets begin, but the first: by the quantiles of the sample, and at 0."""
-        numbers, rows = self._sample
-        scores = self.oracle.scores_of(rows, w)
-        v = np.sort(distances(self.loss.signed[numbers], scores, self.moves.lengths[numbers]))
-        inside = int(np.searchsorted(v, 0.0))
-        begins = [begin for begin, _ in ranges(inside, rows.n, self.count) if begin not in (0, inside)]
-        return np.unique(np.append(v[begins], 0.0))
+    def _joined(self, near: list[Part]) -> Iterator[tuple[Rows, Vector]]:
+        for part in near:
+            yield part.matrix, part.loss.signed
+
+    def _prefix(self, w: Vector, near: list[Part], limit: float, before: Plane) -> tuple[Plane, int]:
+        found = super()._prefix(w, near, limit, before)
+        if self.place is not None:
+            self.folder.check_intact()
+        return found
 
     @property
     def _piece_rows(self) -> int:
         """Rows of a few MB."""
-        return int(1 + self.settings.piece_bytes // self.folder.row_bytes)
+        return min(self.settings.piece_rows, int(1 + self.settings.piece_bytes // self.folder.row_bytes))
 
 
 class _Filled:

@@ -132,12 +132,11 @@ class NearRowsOracle(Oracle):
         scores[:] = b
         if np.any(W):
             near.oracle.matrix.scores(W, float(b), scores)
-            self._read(near.n)
-            self.buckets.spared += self.matrix.n - near.n
+            self._read(w, near.n)
         return _KnownScores(w, scores, of_near={near: scores})
 
-    def _read(self, rows: int) -> None:
-        self.buckets.read += rows
+    def _read(self, w: Vector, rows: int) -> None:
+        self.buckets.note(w, rows)
         self.count_rows(rows)
 
     def _around(self, *points: Vector) -> _Near:
@@ -164,7 +163,7 @@ class NearRowsOracle(Oracle):
                     scores[mine] = known[before.places[part]]
                 else:
                     part.matrix.scores(W, float(b), scores[mine])
-                    self._read(part.n)
+                    self._read(point.w, part.n)
             near.means.scores(W, float(b), scores[near.n :])
             point.of_near.clear()
             point.of_near[near] = scores

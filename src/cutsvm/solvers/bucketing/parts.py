@@ -1,30 +1,22 @@
-"""Some of the rows, in memory or on disk, for solvers that read rows in parts.
-
-Part
-    rows in memory; its planes are updated by the rows that changed sides.
-StoredPart
-    rows on disk, read once from end to end: scores and plane of a block are computed while it is in memory. Nothing is
-    kept, so a part takes no memory.
-"""
+"""Some of the rows, in memory or mapped, for solvers that read rows in parts; and the planes under their loss."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.matrix.protocol import Rows, RowsOnDisk
+from cutsvm.matrix.protocol import Rows
 from cutsvm.problem.certificate import UNIT, sum_error
 from cutsvm.problem.losses import MarginLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
-from cutsvm.problem.point import Point
 
 Numbers = Sequence[int] | Array  # of rows among all
 
-__all__ = ["Part", "Plane", "StoredPart", "Worst", "label_sums", "no_plane"]
+__all__ = ["Part", "Plane", "Worst", "inside_plane", "label_sums", "no_plane", "worst_of"]
 
 
 class Plane(NamedTuple):
@@ -52,7 +44,7 @@ def no_plane(full: Oracle) -> Plane:
 
 
 class Worst(NamedTuple):
-    """The row that is furthest inside the margin: by how much, its number among all, the plane of its loss."""
+    """A row inside the margin: by how much, its number among all, the plane of its loss."""
 
     slack: float
     number: int
@@ -62,68 +54,43 @@ class Worst(NamedTuple):
 class Part:
     """Some of the rows: their numbers among all, and the range of their v_i."""
 
-    def __init__(self, full: Oracle, matrix: Rows, loss: MarginLoss, numbers: Numbers) -> None:
-        self.full, self.matrix, self.loss, self.numbers = full, matrix, loss, numbers
+    def __init__(self, matrix: Rows, loss: MarginLoss, numbers: Numbers) -> None:
+        self.matrix, self.loss, self.numbers = matrix, loss, numbers
         self.low, self.high = -np.inf, np.inf
         self.totals: Vector | None = None  # sums of s_i (x_i, 1) of either label, if all are inside the margin
-        self._oracle: Oracle | None = None
-        self._point: Point | None = None
 
     @property
     def n(self) -> int:
         return self.loss.n
 
-    def scored(self, w: Vector) -> Iterator[tuple[int, Oracle, Point]]:
-        """The rows read once: where each piece begins, its risk, and w with its scores."""
-        if self._oracle is None:
-            self._oracle = self.full.restrict(self.matrix, self.loss)
-        self._point = self._oracle.score(w, out=self._point)
-        yield 0, self._oracle, self._point
 
-    def plane(self, w: Vector) -> Plane:
-        """The plane that touches the loss of these rows at w."""
-        total = no_plane(self.full)
-        for _, oracle, point in self.scored(w):
-            planes = oracle.planes(point)
-            here = Plane(planes.slopes[0], float(planes.offsets[0]), oracle.value(point), planes.errors[0])
-            total = total.plus(here)
-        return total
-
-    def worst(self, w: Vector) -> Worst | None:
-        """The row that is furthest inside the margin at w, if one is."""
-        worst = None
-        for begin, oracle, point in self.scored(w):
-            loss = cast("MarginLoss", oracle.loss)
-            y = np.sign(loss.signed)
-            slacks = np.where(y == 0.0, 0.0, 1.0 - y * point.scores)
-            i = int(slacks.argmax())
-            if slacks[i] > (0.0 if worst is None else worst.slack):
-                worst = Worst(float(slacks[i]), int(self.numbers[begin + i]), _of_row(oracle, loss, i))
-        return worst
-
-    def inside(self, w: Vector) -> Plane:
-        """The plane with all rows inside the margin, and what it says at w."""
-        assert self.totals is not None
-        positive, negative = self.totals
-        slope, offset = (negative - positive)[: self.full.size], float(positive[-1] + negative[-1])
-        lost = sum_error(self.n)
-        return Plane(slope, offset * (1.0 - lost), float(slope @ w) + offset, np.full(2, lost * offset))
+def inside_plane(full: Oracle, part: Part, w: Vector) -> Plane:
+    """The plane of a part with all rows inside the margin, and what it says at w."""
+    assert part.totals is not None
+    positive, negative = part.totals
+    slope, offset = (negative - positive)[: full.size], float(positive[-1] + negative[-1])
+    lost = sum_error(part.n)
+    return Plane(slope, offset * (1.0 - lost), float(slope @ w) + offset, np.full(2, lost * offset))
 
 
-class StoredPart(Part):
-    """The same of rows of a store, from `begin` on."""
+def worst_of(full: Oracle, part: Part, w: Vector) -> Worst | None:
+    """The row of a part that is furthest inside the margin at w, if one is."""
+    found, least = None, 0.0
+    for mine, rows in part.matrix.blocks():
+        y = np.sign(part.loss.signed[mine])
+        slacks = np.where(y == 0.0, 0.0, 1.0 - y * full.scores_of(rows, w))
+        i = int(slacks.argmax())
+        if slacks[i] > least:
+            least, found = float(slacks[i]), mine.start + i
+    return None if found is None else row_inside(full, part, found, least)
 
-    matrix: RowsOnDisk
 
-    def __init__(self, full: Oracle, matrix: RowsOnDisk, loss: MarginLoss, numbers: Numbers, begin: int = 0) -> None:
-        super().__init__(full, matrix, loss, numbers)
-        self._begin = begin
-
-    def scored(self, w: Vector) -> Iterator[tuple[int, Oracle, Point]]:
-        for mine, rows in self.matrix.run(self._begin, self._begin + self.n):
-            at = slice(mine.start - self._begin, mine.stop - self._begin)
-            oracle = self.full.restrict(rows, self.loss.part(at))
-            yield at.start, oracle, oracle.score(w)
+def row_inside(full: Oracle, part: Part, row: int, slack: float) -> Worst:
+    """A row of a part, and the plane of its loss."""
+    only: Ints = np.array([row])
+    own = part.loss.take(only)
+    planes = full.restrict(part.matrix.take(only), own).dual_planes(-own.signed)
+    return Worst(slack, int(part.numbers[row]), planes)
 
 
 def label_sums(rows: Rows, signed: Vector) -> Vector:
@@ -131,9 +98,3 @@ def label_sums(rows: Rows, signed: Vector) -> Vector:
     sums = np.zeros((2, rows.d + 1))
     rows.group_sums(signed, (signed < 0.0).astype(np.int32), sums)
     return sums
-
-
-def _of_row(oracle: Oracle, loss: MarginLoss, i: int) -> Planes:
-    only: Ints = np.array([i])
-    own = loss.take(only)
-    return oracle.restrict(oracle.matrix.take(only), own).dual_planes(-own.signed)

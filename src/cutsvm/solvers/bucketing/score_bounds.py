@@ -16,13 +16,14 @@ slowly, now counts for little. It takes n d^2 operations once. `docs/solvers.md`
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from cutsvm._utils.timing import timed
-from cutsvm._utils.types import Vector
-from cutsvm.matrix.protocol import Rows, cut_blocks
+from cutsvm._utils.types import Ints, Vector
+from cutsvm.matrix.protocol import Rows, RowsOnDisk, cut_blocks
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 
@@ -30,14 +31,24 @@ from cutsvm.problem.point import Intercept
 class Plain:
     """Moves by Cauchy and Schwarz."""
 
-    @timed("sift")
     def __init__(self, oracle: Oracle, rows: Rows) -> None:
-        self.lengths: Vector = rows.vector(rows.n)
-        rows.by_row().squares(self.lengths)
-        if not oracle.supports.streaming:  # a store has them
-            oracle.count_rows()
-        self.lengths += oracle.intercept is not Intercept.NONE
-        np.sqrt(self.lengths, out=self.lengths)
+        self._rows, self._one = rows, float(oracle.intercept is not Intercept.NONE)
+        if oracle.supports.streaming:
+            self._squares = cast("RowsOnDisk", rows).row_squares
+        else:
+            with timed("sift"):
+                self._squares = rows.vector(rows.n)
+                rows.by_row().squares(self._squares)
+                oracle.count_rows()
+
+    def lengths_of(self, rows: slice | Ints) -> Vector:
+        """The lengths of some rows."""
+        lengths: Vector = np.sqrt(self._squares[rows] + self._one)
+        return lengths
+
+    @property
+    def lengths(self) -> Vector:
+        return self.lengths_of(slice(0, self._rows.n))
 
     def move(self, change: Vector) -> float:
         with np.errstate(over="ignore"):  # an infinite bound is one
@@ -75,6 +86,10 @@ class Whitened:
             at += len(block)
         oracle.count_rows()
         oracle.count_rows()
+
+    def lengths_of(self, rows: slice | Ints) -> Vector:
+        part: Vector = self.lengths[rows]
+        return part
 
     def move(self, change: Vector) -> float:
         w = change[: self.d]
