@@ -18,11 +18,12 @@ from matplotlib.ticker import NullLocator
 
 import plots
 from binary_report import markdown
+import paper
 from paper import Picture, publish
 
 Row = dict[str, Any]
 OURS, SORTING = "cutsvm", "msvmocas"
-TEXT = {"experiment", "solver", "set", "search", "shards", "mean", "guard", "ended", "status", "message"}
+TEXT = set("experiment solver variant search set layout mean status message".split())
 MEASURES = ("seconds", "seconds_search", "iterations")
 SETS = {"fig2": "covtype", "fig3": "mnist"}
 # By search: time, search time and iterations over those of the exact search, as the text gives them; error in %.
@@ -76,9 +77,7 @@ PARTS = {
 
 
 def read(path: Path) -> list[Row]:
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
-    return [{key: value if key in TEXT or value == "" else float(value) for key, value in row.items()} for row in rows]
+    return paper.read(path, TEXT)
 
 
 def fits(rows: list[Row], **wanted: Any) -> list[Row]:
