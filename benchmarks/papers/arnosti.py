@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ SEARCHES = ("exact", "gca2", "tca")
 OURS, SORTING = "cutsvm", MultiSvmOcas.name
 FIELDS = [
     *"experiment solver variant search set n d classes seed layout C Cn mean epsilon most round limit".split(),
-    *"seconds iterations standstills longest passes planes seconds_search seconds_rest seconds_scores".split(),
+    *"seconds cpu iterations standstills longest passes planes seconds_search seconds_rest seconds_scores".split(),
     *"seconds_planes seconds_qp objective gap ended status error test_error message".split(),
 ]
 Row = dict[str, Any]
@@ -235,7 +236,7 @@ class Bench:
         return self.test[name]
 
     def ours(self, found: data.DataSet, C: float, job: Job) -> tuple[np.ndarray, np.ndarray, Row]:
-        """cutsvm. Seconds: the solver's own clock, without the checks of the data."""
+        """cutsvm. Seconds: the solver's own clock, without the checks of the data. `cpu`: of the process, with them."""
         from cutsvm import LinearSVC
         from cutsvm.solvers import OCAS
 
@@ -245,11 +246,13 @@ class Bench:
         if found.classes > 2:
             fixed["multi_class"] = "crammer_singer"
         model = LinearSVC(C, tol=job.epsilon, solver=solver, max_iter=job.most or 100_000, **fixed)
+        began = process_time()
         model.fit(found.X, found.y)
+        cpu = process_time() - began
         last, zeros = model.history_[-1], [record["step"] == 0.0 for record in model.history_[1:]]
         facts = {key: last[key] for key in ("seconds", "passes", "planes", "gap")}
         facts |= {f"seconds_{part}": last[f"seconds_{part}"] for part in ("scores", "planes", "qp")}
-        facts |= {"seconds_search": last["seconds_line_search"], "limit": limit or ""}
+        facts |= {"cpu": cpu, "seconds_search": last["seconds_line_search"], "limit": limit or ""}
         facts |= {"ended": model.converged_, "status": model.status_.name}
         facts |= {"iterations": len(zeros), "standstills": sum(zeros), "longest": longest(zeros)}
         parts = sum(value for key, value in last.items() if key.startswith("seconds_"))
@@ -288,7 +291,7 @@ def experiment(name: str, bench: Bench, options: argparse.Namespace) -> Iterator
     if options.quick:
         jobs = [job._replace(set=job.set.partition(":")[0] + ":1000", most=20, seed=0) for job in jobs if not job.seed]
     names = data.available([job.set for job in jobs], options.data)[0]
-    jobs = [job for job in jobs if job.set in names and wanted(job.solver, options)]
+    jobs = [job for job in jobs if job.set in names and wanted(job.solver, job.set, options)]
     bench.sets.clear()
     for turn in range(options.repeat):
         ended = []
@@ -318,15 +321,17 @@ def solve(options: argparse.Namespace, path: Path) -> None:
     paper.commit()  # that of the sources as they are now
     for name in options.only:
         old = arnosti_report.read(path) if path.exists() else []
-        rows = [row for row in old if row["experiment"] != name or not wanted(row["solver"], options)]
+        rows = [row for row in old if row["experiment"] != name or not wanted(row["solver"], row["set"], options)]
         for row in experiment(name, bench, options):
             rows.append(row)
             paper.save(path, FIELDS, rows, EXPERIMENTS)
 
 
-def wanted(solver: str, options: argparse.Namespace) -> bool:
-    """Whether this run is to measure the solver."""
-    return options.sorting == "with" or (options.sorting == "only") == (solver == SORTING)
+def wanted(solver: str, name: str, options: argparse.Namespace) -> bool:
+    """Whether this run is to measure the solver on this set."""
+    if options.set and name.partition(":")[0] != options.set:
+        return False
+    return bool(options.sorting == "with" or (options.sorting == "only") == (solver == SORTING))
 
 
 def arguments() -> argparse.Namespace:
@@ -337,6 +342,7 @@ def arguments() -> argparse.Namespace:
     add(
         "--sorting", choices=["with", "without", "only"], default="with", help="msvmocas beside ours, or one of the two"
     )
+    add("--set", default="", help="only the fits on this set")
     add("--repeat", type=int, default=1, help="rounds; medians count")
     add("--rows", type=int, default=50_000, help="rows of covtype in fig6, stalls and layout")
     add("--jobs", type=int, default=1, help="threads of ours, -1: all cores")
