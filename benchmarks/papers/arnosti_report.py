@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import paper
-from arnosti_pictures import PICTURES
+from arnosti_pictures import PICTURES, style
 from arnosti_tables import NEEDS, TABLES, Row, figures
 
+__all__ = ["make", "read", "style"]
 TEXT = set("experiment solver variant search set layout mean status message".split())
 
 
