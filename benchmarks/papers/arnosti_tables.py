@@ -294,8 +294,6 @@ NEEDS = {"errors-covtype": "fig2", "errors-mnist": "fig3", "guards-poker": "guar
 def figures(rows: list[Row]) -> dict[str, str]:
     """Figures within the sentences of the page, of the experiments that ran."""
     found: dict[str, str] = {}
-    limits = [row["limit"] for row in rows if row["experiment"] == "fig4" and row["solver"] == SORTING]
-    found["fig4-limit"] = f"{max(limits):.0f}" if limits else ""
     counts = [row["iterations"] for row in fits(rows, experiment="layout")]
     if counts:
         found |= {"layout-least": f"{min(counts):.0f}", "layout-most": f"{max(counts):.0f}"}
