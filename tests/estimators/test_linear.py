@@ -257,8 +257,8 @@ def test_pickle_clone_and_grid_search(overlapping):
     assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert clone(model).get_params() == model.get_params()
     assert repr(OCAS(shards=64)) == (
-        "OCAS(line_search='exact', shards=64, cut_at=0.1, nudge=0.02, exact=False, epsilon=None, buckets=1, "
-        "both_sides=True, whiten=True)"
+        "OCAS(line_search='exact', safe=True, first_step=1.0, shards=64, cut_at=0.1, guard='stall', nudge=0.02, "
+        "exact=False, epsilon=None, buckets=1, both_sides=True, whiten=True)"
     )
     search = GridSearchCV(make_pipeline(StandardScaler(), LinearSVC()), {"linearsvc__C": [1e-3, 1e-2]}, n_jobs=2)
     assert search.fit(X[:1000], y[:1000]).best_score_ > 0.8

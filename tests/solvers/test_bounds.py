@@ -25,7 +25,7 @@ SIFTING = {"sample": 0.3, "band": 0.2, "settings": SIFT_ANYTHING}
 SOLVERS = {
     "ocas": lambda shards: OCAS(shards=shards),
     "ocas, cuts at the best point": lambda shards: OCAS(shards=shards, cut_at=0.0),
-    "ocas, not nudged": lambda shards: OCAS(shards=shards, nudge=0.0),
+    "ocas, unguarded": lambda shards: OCAS(shards=shards, guard="none"),
     "ocas, gca": lambda shards: OCAS(shards=shards, line_search="gca"),
     "ocas, gca2": lambda shards: OCAS(shards=shards, line_search="gca2"),
     "ocas, tca": lambda shards: OCAS(shards=shards, line_search="tca"),

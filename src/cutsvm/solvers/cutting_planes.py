@@ -35,14 +35,23 @@ class PlaneSettings:
 
     qp_share: the reduced problem is solved to this share of the gap that is left: a better answer would not be used.
     patience: number of reduced problems without weight after which a plane is dropped.
+    patience_one_shard: the same for `OCAS` with one shard, half of it with two, and so on down to `patience`. Few
+        shards have few planes, which cost little; and where steps are short, the same planes are needed again and again.
+    idle_values: numbers in idle planes, about, up to which there is such patience.
     paper_epsilon: the epsilon of Joachims' experiments, in units of the mean loss.
     rise: a lower bound that rises by more than this share of itself is no matter of rounding: a run has not stalled.
     """
 
     qp_share: float = 0.1
     patience: int = 6
+    patience_one_shard: int = 50
+    idle_values: int = 1 << 20
     paper_epsilon: float = 1e-3
     rise: float = 1e-10
+
+    def patience_with(self, shards: int, size: int) -> int:
+        """The patience with this number of shards, for w of this size."""
+        return max(self.patience, min(self.patience_one_shard // max(shards, 1), self.idle_values // size))
 
     def rises(self, lower: float, before: float) -> bool:
         """Whether a bound is above the last one by more than rounding errors."""

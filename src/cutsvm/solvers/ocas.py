@@ -49,6 +49,7 @@ class StallSettings:
     """searches, searches_multiclass: number of searches in a row without a step that are a stall.
 
     first: number of iterations with a step of `nudge` for the guard "first_steps".
+    zero: steps up to this are steps of 0: w_b on a breakpoint makes 1e-15 of them.
     aside: where to cut with cut_at = 0 after a step of at most `tiny`: w_b has its planes already. With a free
         intercept such steps may shrink for ever, each by the same factor.
     """
@@ -58,6 +59,7 @@ class StallSettings:
     first: int = 5
     aside: float = 0.1
     tiny: float = 1e-6
+    zero: float = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -131,7 +133,7 @@ class OCAS(SolverBase):
                 w_c = oracle.between(w_b, w_t, cut_at, out=w_t) if cut_at else w_b  # 3
                 bundle.add(oracle.planes(w_c))  # 4
                 if not self.exact:
-                    bundle.drop_idle(self.planes.patience)
+                    bundle.drop_idle(self.planes.patience_with(oracle.shards, oracle.size))
                 if oracle.n_free and context.iterate(w_c, C, lower).primal < now.primal:
                     w_b = lines.towards(w_b, w_c)
                     now = context.iterate(w_b, C, lower, step=k)
@@ -151,7 +153,7 @@ class _LineSearches:
         ours = settings.exact and settings.guard == "stall"  # it is in none of the papers
         self.guard = "none" if ours or settings.nudge == 0.0 else settings.guard
         self.limit = settings.stall.searches if oracle.outputs == 1 else settings.stall.searches_multiclass
-        self.tiny = 0.0 if settings.cut_at else settings.stall.tiny  # steps up to this are none
+        self.tiny = settings.stall.zero if settings.cut_at else settings.stall.tiny  # steps up to this are none
         self.n_steps = 0
         self.n_stalled = 0  # searches in a row that found none
 

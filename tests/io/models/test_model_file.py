@@ -20,7 +20,7 @@ from cutsvm.io.files import write_atomically
 from cutsvm.io.models import model_format
 from cutsvm.io.models.model_file import ModelFileError, is_model_file, load_model, save_model
 from cutsvm.io.models.model_format import pack
-from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
+from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, ArnostiSettings, Auto, Sifting
 from tests.support.model_files import array, fitted, rebuild, tamper
 
 CLASSES = {
@@ -89,6 +89,7 @@ def test_parameters_that_are_objects(tmp_path: Path) -> None:
 SOLVERS = [
     *(OCAS(line_search="tca", shards=4), CPA(epsilon=0.1, buckets=2), DCD(), ACCPM(formulation="E"), Auto()),
     *(CPA(exact=True), OCAS(exact=True, epsilon=0.5)),
+    OCAS(line_search="gca2", safe=False, first_step=0.5, guard="none", arnosti=ArnostiSettings(beta=0.1, t1=0.3)),
     *(Sifting(), Sifting(inner=OCAS(line_search="gca", shards=2), band=0.3), Sifting(inner=DCD())),
 ]
 

@@ -214,7 +214,8 @@ class MultiClass:
 def exact(problem, C, w_b, w_t):
     """argmin over mu >= 0 of f(mu) = F(w_b + mu (w_t - w_b)), by sorting all breakpoints of its derivative."""
     step = w_t - w_b
-    ends = [0.0, *sorted(mu for mu in problem.breakpoints(w_b, w_t) if mu > 0), INFINITY]
+    # A row that the last search has put on its margin may have its breakpoint at 1e-17 in place of 0.
+    ends = [0.0, *sorted(mu for mu in problem.breakpoints(w_b, w_t) if mu > 1e-12), INFINITY]
     for left, right in pairwise(ends):
         middle = w_b + (0.5 * (left + right) if right < INFINITY else left + 1.0) * step
         slope = step @ w_b + C * problem.subgradient(middle) @ step  # of f on this piece, at mu = 0
