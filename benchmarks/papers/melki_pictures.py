@@ -76,19 +76,18 @@ def picture_of_shares(rows: list[Row], path: Path) -> None:
     names = [name for name in PAPER if of(rows, "configurations", set=name)]
     few = (len(names) + 1) // 2
     figure, grid = plots.panels(2, few, width=1.75, height=1.6)
-    shares = SHARES[:4]
     for place, axes in enumerate([axes for row in grid for axes in row]):
         if place >= len(names):
             axes.set_visible(False)
             continue
         name = names[place]
         for epochs in all_epochs(rows, name):
-            mine = [float(np.mean(one(rows, name, "mean", epochs, average))) for average in shares]
+            mine = [float(np.mean(one(rows, name, "mean", epochs, average))) for average in SHARES]
             colour, marker = plots.SERIES[EPOCHS[int(epochs)]], plots.MARKERS[EPOCHS[int(epochs)]]
-            axes.plot(range(len(shares)), mine, color=colour, marker=marker)
+            axes.plot(range(len(SHARES)), mine, color=colour, marker=marker)
         axes.axhline(PAPER[name][0][2], color=PAPERS, linewidth=1.2)
-        axes.set_xlim(-0.3, len(shares) - 0.7)
-        axes.set_xticks(range(len(shares)), ["last", "25 %", "50 %", "75 %"])
+        axes.set_xlim(-0.3, len(SHARES) - 0.7)
+        axes.set_xticks(range(len(SHARES)), ["last", "25 %", "50 %", "75 %"])
         axes.set_title(name.removesuffix("_lasvm"))
         axes.grid(axis="x", visible=False)
     seen = {int(row["epochs"]) for row in of(rows, "configurations")}
