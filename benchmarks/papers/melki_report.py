@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 import paper
 import plots
 from binary_report import markdown
-from paper import Picture, publish
+from melki_statistics import Paired, against, chance, combined, paired
+from paper import publish
 
 Row = dict[str, Any]
-TEXT = {"experiment", "set", "solver", "choices", "message"}
+TEXT = set("experiment set solver C_times order step iterates intercept folds choices message".split())
 SOLVERS = {"min_norm": "MN-SVM", "isda": "NN-ISDA", "sgd": "NL-SGD"}
 # Table II: accuracy in %; table III: seconds. In the order of SOLVERS.
 PAPER = {
@@ -30,11 +31,19 @@ PAPER = {
     "usps": ((98.21, 98.05, 96.93), (7777.82, 5245.55, 4193.36)),
     "reuters_lasvm": ((98.05, 98.08, 97.28), (1657.04, 1368.02, 758.05)),
 }
-
-
+SMALL, MEDIUM = list(PAPER)[:7], list(PAPER)[7:]
+# The last rows of tables II and III as they are printed, Prokaryotic and Eukaryotic included.
+PRINTED = {
+    "small": ((83.88, 83.34, 83.35), (49.33, 7.37, 6.16)),
+    "medium": ((98.52, 98.47, 97.69), (3407.57, 2380.54, 1764.04)),
+}
+READINGS = {"sum": "lambda = 1/(C m)", "mean": "lambda = 1/C"}
+STEPS = {"1/m": "1/(λm)", "1/t": "1/(λt)"}
+INTERCEPTS = {"none": "K", "regularized": "K + 1"}
+SETTINGS = [("cyclic", "1/m"), ("cyclic", "1/t"), ("random", "1/m"), ("random", "1/t")]
 EPOCHS = {1: 4, 2: 6, 5: 1, 20: 0}  # their places among colours and markers
 PAPERS = plots.SERIES[2]
-SHARES = (0.0, 0.25, 0.5)  # of the updates that are averaged
+SHARES = (0.0, 0.25, 0.5, 0.75)  # of the updates that are averaged
 
 
 def read(path: Path) -> list[Row]:
@@ -42,69 +51,283 @@ def read(path: Path) -> list[Row]:
 
 
 def of(rows: list[Row], experiment: str, **more: Any) -> list[Row]:
-    """The rows of an experiment that have these values."""
-    return [
-        row for row in rows if row["experiment"] == experiment and all(row[key] == value for key, value in more.items())
-    ]
+    """The rows of an experiment that have these values, by their shuffles."""
+    found = [row for row in rows if row["experiment"] == experiment and all(row[k] == v for k, v in more.items())]
+    return sorted(found, key=lambda row: row["seed"] or 0)
 
 
-def runs(rows: list[Row], name: str, what: str) -> list[list[float]]:
-    """What the runs of each solver on a set have come to, in the order of SOLVERS."""
-    return [[row[what] for row in of(rows, "tables", set=name, solver=solver)] for solver in SOLVERS]
+def there(rows: list[Row], experiment: str) -> list[str]:
+    """The sets with results of an experiment, in the paper's order."""
+    sets = {row["set"] for row in of(rows, experiment)}
+    return [name for name in PAPER if name in sets]
+
+
+def reading(rows: list[Row], name: str, C_times: str, what: str = "accuracy", **more: Any) -> list[float]:
+    """NL-SGD of tables II and III on each shuffle; cyclic, with the step 1 / (lambda m) of the box, unless told."""
+    asked = {"order": "cyclic", "step": "1/m", "iterates": "after"} | more
+    found = of(rows, "readings", set=name, C_times=C_times, **asked)
+    return [(100 if what == "accuracy" else 1) * row[what] for row in found if row[what] != ""]
+
+
+def of_l2(rows: list[Row], name: str, solver: str, intercept: str, what: str = "accuracy") -> list[float]:
+    found = of(rows, "l2", set=name, solver=solver, intercept=intercept)
+    return [(100 if what == "accuracy" else 1) * row[what] for row in found if row[what] != ""]
+
+
+def columns(rows: list[Row], name: str, what: str) -> list[list[float]]:
+    """What the runs of tables II and III have come to: MN-SVM and NN-ISDA with K and K + 1, NL-SGD in both readings."""
+    dual = [of_l2(rows, name, solver, own, what) for solver in ("min_norm", "isda") for own in INTERCEPTS]
+    return dual + [reading(rows, name, own, what) for own in READINGS]
+
+
+def with_averages(rows: list[Row], what: str, form: Callable[[list[float]], str], form_of_mean: str) -> list[list[str]]:
+    """The cells of tables II and III: the paper's figure before each pair of ours; averages in the last rows."""
+    place = 0 if what == "accuracy" else 1
+    digits = ".2f"
+    lines = []
+    for name, figures in PAPER.items():
+        cells, ours = [name.removesuffix("_lasvm")], columns(rows, name, what)
+        for k, figure in enumerate(figures[place]):
+            cells += [f"{figure:{digits}}", form(ours[2 * k]), form(ours[2 * k + 1])]
+        lines.append(cells)
+    for kind, names in (("small", SMALL), ("medium", MEDIUM)):
+        cells = [f"average of the {len(names)} {kind} ones"]
+        means = [[np.mean(found) if found else np.nan for found in columns(rows, name, what)] for name in names]
+        for k in range(3):
+            mine = [float(np.mean([row[2 * k + own] for row in means])) for own in range(2)]
+            cells.append(f"{np.mean([PAPER[name][place][k] for name in names]):{digits}}")
+            cells += ["" if np.isnan(value) else f"{value:{form_of_mean}}" for value in mine]
+        lines.append(cells)
+    for kind, figures in PRINTED.items():
+        own = [cell for figure in figures[place] for cell in (f"{figure:{digits}}", "", "")]
+        lines.append([f"as printed, {kind}", *own])
+    return lines
+
+
+HEAD = ["MN-SVM, paper", "K", "K + 1", "NN-ISDA, paper", "K", "K + 1", "NL-SGD, paper", *READINGS.values()]
 
 
 def accuracies(rows: list[Row]) -> list[str]:
-    """Table II: means over the seeds, and the range of several."""
-    lines = []
-    for name, (printed, _) in PAPER.items():
-        cells = [name]
-        for figure, found in zip(printed, runs(rows, name, "accuracy"), strict=True):
-            mine = [100 * value for value in found]
-            spread = f" ({min(mine):.1f} to {max(mine):.1f})" if len(mine) > 1 else ""
-            cells += [f"{figure:.2f}", f"{np.mean(mine):.2f}{spread}" if mine else ""]
+    """Table II: means over the shuffles, and the standard deviation of several."""
+
+    def form(found: list[float]) -> str:
+        if not found:
+            return ""
+        return f"{np.mean(found):.2f}" + (f" ({np.std(found, ddof=1):.1f})" if len(found) > 1 else "")
+
+    lines = with_averages(rows, "accuracy", form, ".2f")
+    for line, name in zip(lines, PAPER, strict=False):
         peer = [row for row in of(rows, "peer", set=name) if row["accuracy"] != ""]
-        lines.append([*cells, f"{100 * peer[0]['accuracy']:.2f}" if peer else ""])
-    head = [part for name in SOLVERS.values() for part in (f"{name}, paper", name)]
-    return markdown(["set", *head, "SVC"], lines)
+        line.append(f"{100 * peer[0]['accuracy']:.2f}" if peer else "")
+    return markdown(["set", *HEAD, "SVC"], [[*line, ""][: len(HEAD) + 2] for line in lines])
 
 
 def seconds(rows: list[Row]) -> list[str]:
-    """Table III: seconds, the medians over the seeds."""
-    lines = []
-    for name, (_, printed) in PAPER.items():
-        cells = [name]
-        found = runs(rows, name, "seconds")
-        for figure, mine in zip(printed, found, strict=True):
-            cells += [f"{figure:.2f}", f"{np.median(mine):.2f}" if mine else ""]
+    """Table III: CPU seconds, the medians over the shuffles."""
+    lines = with_averages(rows, "cpu", lambda found: f"{np.median(found):.2f}" if found else "", ".2f")
+    for line, name in zip(lines, PAPER, strict=False):
         for row in of(rows, "peer", set=name)[:1]:
-            ratio = f"{row['seconds'] / np.median(found[-1]):.0f}" if found[-1] else ""
-            cells += [f"{row['seconds']:.1f}" + ("" if row["ended"] else " *"), ratio]
-        memory = [row["memory"] for row in of(rows, "tables", set=name) if row["memory"] != ""]
-        cells += [""] * (9 - len(cells))
-        lines.append([*cells, f"{max(memory) / 1e9:.2f}" if memory else ""])
-    head = [part for name in SOLVERS.values() for part in (f"{name}, paper", name)]
-    return markdown(["seconds", *head, "SVC", "SVC / NL-SGD", "our peak memory, GB"], lines)
+            mine = reading(rows, name, "mean", "cpu")
+            if row["cpu"] != "" and mine:
+                line += [f"{row['cpu']:.1f}" + ("" if row["ended"] else " *"), f"{row['cpu'] / np.median(mine):.0f}"]
+        memory = [row["memory"] for row in of(rows, "readings", set=name) if row["memory"] != ""]
+        line += [""] * (len(HEAD) + 3 - len(line))
+        line.append(f"{max(memory) / 1e9:.2f}" if memory else "")
+    width = len(HEAD) + 4
+    return markdown(
+        ["CPU seconds", *HEAD, "SVC", "SVC / NL-SGD", "peak memory, GB"], [(line + [""] * 3)[:width] for line in lines]
+    )
 
 
-def share(rows: list[Row], name: str, epochs: float, average: float) -> float:
-    """Mean accuracy in % with so many epochs and this share averaged."""
-    found = of(rows, "configurations", set=name, solver="sgd", epochs=epochs, average=average)
-    return float(np.mean([100 * row["accuracy"] for row in found]))
+def orders(rows: list[Row]) -> list[str]:
+    """NL-SGD with each reading, order and step; and Algorithm B to the letter."""
+    lines = []
+    for name in there(rows, "readings"):
+        cells = [name.removesuffix("_lasvm"), f"{PAPER[name][0][2]:.2f}"]
+        for C_times in READINGS:
+            for order, step in SETTINGS:
+                found = reading(rows, name, C_times, order=order, step=step)
+                cells.append(f"{np.mean(found):.2f}" if found else "")
+            letter = reading(rows, name, C_times, order="random", step="1/m", iterates="before")
+            cells.append(f"{np.mean(letter):.2f}" if letter else "")
+        lines.append(cells)
+    short = [f"{order}, 1/(λ{step[-1]})" for order, step in SETTINGS]
+    head = [f"{'λ=1/(Cm)' if own == 'sum' else 'λ=1/C'}: {one}" for own in READINGS for one in (*short, "Algorithm B")]
+    return markdown(["set", "paper", *head], lines)
+
+
+def significance(rows: list[Row]) -> list[str]:
+    """The paper's NL-SGD among our shuffles, with each reading and step."""
+    lines, ps = [], {key: list[float]() for key in product(READINGS, STEPS)}
+    for name in there(rows, "readings"):
+        figure, cells = PAPER[name][0][2], [name.removesuffix("_lasvm")]
+        cells += [str(len(reading(rows, name, "sum"))), f"{figure:.2f}"]
+        for own, step in ps:
+            found = reading(rows, name, own, step=step)
+            if not found:
+                cells.append("")
+                continue
+            seen = against(figure, found)
+            ps[own, step].append(seen.p if name in SMALL else np.nan)
+            ranks = f"; {seen.below} below, {seen.above} above" if name in SMALL else ""
+            spread = f" ({seen.low:.1f} to {seen.high:.1f}){ranks}; p {chance(seen.p)}" if seen.n > 1 else ""
+            cells.append(f"{seen.mean:.2f}{spread}")
+        lines.append([*cells, nearer(rows, name)])
+    lines.append(["the small ones together", "", "", *(f"p {chance(combined(one))}" for one in ps.values()), ""])
+    head = [f"{READINGS[own]}, step {STEPS[step]}" for own, step in ps]
+    return markdown(["set", "shuffles", "paper", *head, "nearer, step of the box"], lines)
+
+
+def comparisons(rows: list[Row], name: str) -> list[Paired]:
+    """lambda = 1/C less 1/(C m), random less cyclic, 1/(lambda t) less 1/(lambda m); the rest as in the paper."""
+    step = "1/m" if reading(rows, name, "mean", order="random") else "1/t"  # the largest sets have only one of them
+    asked = [
+        ({"C_times": "mean"}, {"C_times": "sum"}),
+        ({"order": "random", "step": step}, {"order": "cyclic", "step": step}),
+        ({"step": "1/t"}, {"step": "1/m"}),
+    ]
+    found = []
+    for one, two in asked:
+        values = [
+            reading(rows, name, **{"C_times": "mean"} | own)  # by their shuffles: the first ones are in both
+            for own in (one, two)
+        ]
+        n = min(map(len, values))
+        found.append(paired(values[0][:n], values[1][:n]))
+    return found
+
+
+def differences(rows: list[Row]) -> list[str]:
+    """Settings against each other, over the same shuffles."""
+    lines = []
+    for name in there(rows, "readings"):
+        cells = [name.removesuffix("_lasvm")]
+        for found in comparisons(rows, name):
+            cells.append(f"{found.mean:+.2f}" + (f" ± {found.error:.2f}; p {chance(found.p)}" if found.n > 1 else ""))
+        lines.append(cells)
+    head = ["λ=1/C less λ=1/(Cm)", "random less cyclic order", "step 1/(λt) less 1/(λm)"]
+    return markdown(["set", *head], lines)
+
+
+def nearer(rows: list[Row], name: str) -> str:
+    """The reading whose mean is nearer to the paper's figure."""
+    figure = PAPER[name][0][2]
+    away = {own: abs(float(np.mean(reading(rows, name, own))) - figure) for own in READINGS}
+    return READINGS[min(away, key=lambda own: away[own])]
+
+
+def cuts(rows: list[Row]) -> list[str]:
+    """Stratified folds, and folds that are cut from the shuffled rows."""
+    lines, ps = [], [list[float]() for _ in range(4)]
+    for name in there(rows, "folds"):
+        figure, cells = PAPER[name][0][2], [name, f"{PAPER[name][0][2]:.2f}"]
+        for k, own in enumerate(READINGS):
+            plain = [100 * row["accuracy"] for row in of(rows, "folds", set=name, C_times=own)]
+            for j, found in enumerate((reading(rows, name, own), plain)):
+                seen = against(figure, found)
+                ps[2 * k + j].append(seen.p)
+                cells.append(f"{seen.mean:.2f} ({seen.deviation:.1f}), p {chance(seen.p)}")
+        lines.append(cells)
+    lines.append(["together", "", *(f"p {chance(combined(one))}" for one in ps)])
+    kinds = ("stratified", "plain")
+    return markdown(["set", "paper", *(f"{READINGS[own]}, {kind}" for own in READINGS for kind in kinds)], lines)
+
+
+def one(rows: list[Row], name: str, C_times: str, epochs: float, average: float) -> list[float]:
+    """Accuracies in % of figures 6 and 7, by their shuffles."""
+    found = of(rows, "configurations", set=name, C_times=C_times, epochs=epochs, average=average)
+    return [100 * row["accuracy"] for row in found]
+
+
+def all_epochs(rows: list[Row], name: str) -> list[float]:
+    return sorted({row["epochs"] for row in of(rows, "configurations", set=name)})
 
 
 def shares(rows: list[Row]) -> list[str]:
-    """Figures 6 to 10 as a table: accuracy and seconds by epochs and share averaged."""
+    """Figures 6 to 10 as a table: accuracy and CPU seconds by epochs and share averaged."""
     lines = []
     for name in PAPER:
-        for epochs in sorted({row["epochs"] for row in of(rows, "configurations", set=name, solver="sgd")}):
-            cells = [name, f"{epochs:.0f}"]
-            cells += [f"{share(rows, name, epochs, average):.2f}" for average in SHARES]
-            timed = of(rows, "configurations", set=name, solver="sgd", epochs=epochs, average=0.5)
-            cells.append(f"{np.median([row['seconds'] for row in timed]):.2f}")
-            box = of(rows, "configurations", set=name, solver="sgd 1/m", epochs=epochs)
-            lines.append([*cells, f"{100 * np.mean([row['accuracy'] for row in box]):.2f}" if box else ""])
-    head = ["set", "epochs", "last, %", "last 25 %, %", "last 50 %, %", "seconds", "last 50 %, step 1/m, %"]
-    return markdown(head, lines)
+        for epochs in all_epochs(rows, name):
+            steps = {row["step"] for row in of(rows, "configurations", set=name)}
+            cells = [name.removesuffix("_lasvm"), " ".join(STEPS[step] for step in sorted(steps)), f"{epochs:.0f}"]
+            for own in READINGS:
+                means = [one(rows, name, own, epochs, average) for average in SHARES]
+                cells += [f"{np.mean(found):.2f}" if found else "" for found in means]
+            timed = of(rows, "configurations", set=name, epochs=epochs, average=0.5)
+            cpu = [row["cpu"] for row in timed if row["cpu"] != ""]
+            lines.append([*cells, f"{np.median(cpu):.2f}" if cpu else ""])
+    named = ["last", "25 %", "50 %", "75 %"]
+    head = [f"{'λ=1/(Cm)' if own == 'sum' else 'λ=1/C'}: {share}" for own in READINGS for share in named]
+    return markdown(["set", "step", "epochs", *head, "CPU s"], lines)
+
+
+def best_of(rows: list[Row], name: str, C_times: str) -> list[float]:
+    """The best accuracy of each shuffle over the epochs and shares of figure 6."""
+    found = [one(rows, name, C_times, epochs, share) for epochs in (2, 5) for share in SHARES]
+    return [max(values) for values in zip(*found, strict=True)]
+
+
+def chosen_afterwards(rows: list[Row]) -> list[str]:
+    """The best of figure 6's eight settings of each shuffle, beside the setting of table II on the same shuffles."""
+    lines, ps = [], {own: list[float]() for own in READINGS}
+    for name in there(rows, "configurations"):
+        if name not in SMALL:
+            continue
+        cells = [name, f"{PAPER[name][0][2]:.2f}"]
+        for own in READINGS:
+            best = against(PAPER[name][0][2], best_of(rows, name, own))
+            ps[own].append(best.p)
+            cells += [f"{np.mean(one(rows, name, own, 5, 0.5)):.2f}"]
+            cells += [f"{best.mean:.2f} ({best.low:.1f} to {best.high:.1f}); p {chance(best.p)}"]
+        lines.append(cells)
+    lines.append(["together", "", *(cell for own in READINGS for cell in ("", f"p {chance(combined(ps[own]))}"))])
+    head = [f"{label}, {what}" for label in READINGS.values() for what in ("5 epochs, 50 %", "best of the eight")]
+    return markdown(["set", "paper", *head], lines)
+
+
+def over_pairs(pairs: list[tuple[list[float], list[float]]]) -> Paired | None:
+    """Differences over all shuffles of several settings, one after another."""
+    known = [pair for pair in pairs if pair[0] and len(pair[0]) == len(pair[1])]
+    firsts, seconds = ([value for pair in known for value in pair[k]] for k in range(2))
+    return paired(firsts, seconds) if firsts else None
+
+
+def more_epochs(rows: list[Row], names: list[str], few: int, many: int) -> Paired | None:
+    """Accuracy with many epochs minus that with few, over shuffles, readings and sets; last 50 %."""
+    return over_pairs(
+        [(one(rows, name, own, many, 0.5), one(rows, name, own, few, 0.5)) for name in names for own in READINGS]
+    )
+
+
+def averaging(rows: list[Row], names: list[str], share: float) -> Paired | None:
+    """Accuracy of the mean over a share of the updates minus that of the last alpha; the paper's epochs."""
+    return over_pairs(
+        [
+            (one(rows, name, own, epochs, share), one(rows, name, own, epochs, 0.0))
+            for name in names
+            for own in READINGS
+            for epochs in ((2, 5) if name in SMALL else (1, 2))
+        ]
+    )
+
+
+def claims(rows: list[Row]) -> list[str]:
+    """What the paper says of figures 6 and 7, as differences over the same shuffles."""
+    asked = [(f"{name}: five epochs surpass two", more_epochs(rows, [name], 2, 5)) for name in ("wine", "glass", "tae")]
+    for name in MEDIUM:
+        short = name.removesuffix("_lasvm")
+        asked.append((f"{short}: one and two epochs differ little", more_epochs(rows, [name], 1, 2)))
+    for kind, names in (("small", SMALL), ("medium", MEDIUM)):
+        for share in (0.5, 0.75):
+            words = f"{kind} sets: the mean of the last {100 * share:.0f} % is better than the last alpha"
+            asked.append((words, averaging(rows, names, share)))
+    lines = []
+    for words, found in asked:
+        if found is not None:
+            few = found.n < 3
+            spread = "" if few else f" ± {found.error:.2f}"
+            lines.append([words, f"{found.mean:+.2f}{spread}", str(found.n), "" if few else chance(found.p)])
+    return markdown(["the paper", "difference, points", "pairs", "p"], lines)
 
 
 def many_digits(rows: list[Row]) -> list[str]:
@@ -119,82 +342,28 @@ def many_digits(rows: list[Row]) -> list[str]:
     return markdown(["solver", "rows", "epochs", "test error, %", "s to train", "peak memory, GB", ""], lines)
 
 
-TABLES: dict[str, Callable[[list[Row]], list[str]]] = {
-    "table2": accuracies,
-    "table3": seconds,
-    "figures": shares,
-    "mnist": many_digits,
-}
-NEEDS = {"table2": "tables", "table3": "tables", "figures": "configurations", "mnist": "mnist"}
-
-
-def picture_of_times(rows: list[Row], path: Path) -> None:
-    """Table III: the paper's seconds and ours, and SVC's."""
-    names = [name for name in PAPER if of(rows, "tables", set=name, solver="min_norm")]
-    figure, [[axes]] = plots.panels(1, 1, width=7.6, height=2.8)
-    width = 0.13
-    for place, (solver, label) in enumerate(SOLVERS.items()):
-        colour = plots.SERIES[(3, 1, 0)[place]]
-        printed = [PAPER[name][1][place] for name in names]
-        ours = [np.median([row["seconds"] for row in of(rows, "tables", set=name, solver=solver)]) for name in names]
-        where = np.arange(len(names)) + width * (2 * place - 2.5)
-        axes.bar(where, printed, width, facecolor="white", edgecolor=colour, label=f"{label}, paper", zorder=2)
-        axes.bar(where + width, ours, width, facecolor=colour, edgecolor=colour, label=label, zorder=2)
-    peers = {row["set"]: row for row in of(rows, "peer")}
-    for place, name in enumerate(names):
-        if name in peers:
-            seconds = peers[name]["seconds"]
-            axes.plot([place - 0.45, place + 0.45], [seconds] * 2, color=plots.SERIES[2], zorder=3)
-    axes.plot([], [], color=plots.SERIES[2], label="SVC in GridSearchCV")
-    axes.set(yscale="log", ylabel="seconds, nested 5 x 5 over 8 x 8")
-    axes.set_xticks(range(len(names)), [name.removesuffix("_lasvm") for name in names])
-    axes.grid(axis="x", visible=False)
-    plots.plain_ticks(axes.yaxis)
-    figure.legend(loc="outside upper center", ncols=4)
-    plots.save(figure, path)
-
-
-def picture_of_shares(rows: list[Row], path: Path) -> None:
-    """Figures 6 and 7: accuracy by epochs and share averaged."""
-    names = [name for name in PAPER if of(rows, "configurations", set=name)]
-    few = (len(names) + 1) // 2
-    figure, grid = plots.panels(2, few, width=1.75, height=1.6)
-    for place, axes in enumerate([axes for row in grid for axes in row]):
-        if place >= len(names):
-            axes.set_visible(False)
-            continue
-        name = names[place]
-        all_epochs = sorted({row["epochs"] for row in of(rows, "configurations", set=name, solver="sgd")})
-        for epochs in all_epochs:
-            mine = [share(rows, name, epochs, average) for average in SHARES]
-            axes.plot(
-                range(len(SHARES)), mine, color=plots.SERIES[EPOCHS[epochs]], marker=plots.MARKERS[EPOCHS[epochs]]
-            )
-        axes.axhline(PAPER[name][0][2], color=PAPERS, linewidth=1.2)
-        axes.set_xlim(-0.3, len(SHARES) - 0.7)
-        axes.set_xticks(range(len(SHARES)), ["last", "25 %", "50 %"])
-        axes.set_title(name.removesuffix("_lasvm"))
-        axes.grid(axis="x", visible=False)
-    seen = sorted({row["epochs"] for row in of(rows, "configurations", solver="sgd")})
-    handles = [
-        Line2D([], [], color=plots.SERIES[k], marker=plots.MARKERS[k], label=f"{epochs} epoch{'s' * (epochs > 1)}")
-        for epochs, k in EPOCHS.items()
-        if epochs in seen
-    ]
-    plots.legend_on_top(figure, [*handles, Line2D([], [], color=PAPERS, label="paper, table II")], 5)
-    figure.supylabel("accuracy, %", size=9)
-    plots.save(figure, path)
-
-
-PICTURES = {
-    "table3": Picture("melki-seconds.png", "Seconds of nested cross-validation", picture_of_times),
-    "figures": Picture("melki-shares.png", "Accuracy by epochs and share averaged", picture_of_shares),
+TABLES: dict[str, tuple[str, Callable[[list[Row]], list[str]]]] = {
+    "table2": ("readings", accuracies),
+    "table3": ("readings", seconds),
+    "orders": ("readings", orders),
+    "significance": ("readings", significance),
+    "differences": ("readings", differences),
+    "folds": ("folds", cuts),
+    "figures": ("configurations", shares),
+    "claims": ("configurations", claims),
+    "best": ("configurations", chosen_afterwards),
+    "mnist": ("mnist", many_digits),
 }
 
 
 def make(path: Path, docs: Path) -> None:
     """Tables beside the CSV and on the page of the documentation, the pictures in its folder."""
+    import melki_pictures
+    import melki_sentences
+
     rows = read(path)
-    there = {row["experiment"] for row in rows}
-    tables = {name: table(rows) for name, table in TABLES.items() if NEEDS[name] in there}
-    publish(path, docs, "Melki and Kecman (2016)", tables, PICTURES, rows)
+    known = {row["experiment"] for row in rows}
+    tables = {name: table(rows) for name, (needs, table) in TABLES.items() if needs in known}
+    complete = all(set(SMALL) <= set(there(rows, name)) for name in ("readings", "l2", "folds", "configurations"))
+    figures = melki_sentences.figures(rows) if complete else {}
+    publish(path, docs, "Melki and Kecman (2016)", tables, melki_pictures.PICTURES, rows, figures)

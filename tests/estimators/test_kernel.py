@@ -30,7 +30,8 @@ from tests.support.layouts import LAYOUTS
 from tests.support.reference import kernel_machines as twin
 
 SOLVERS = ["sgd", "isda", "min_norm"]
-ESTIMATORS = [KernelSVC(solver=solver) for solver in SOLVERS]
+SETTINGS = [SGD(order="random"), SGD(C_times="mean"), ISDA("regularized")]
+ESTIMATORS = [KernelSVC(solver=solver) for solver in [*SOLVERS, *SETTINGS]]
 # A number of epochs ends wherever it is then, and says so.
 may_stop_early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
