@@ -162,7 +162,8 @@ def pairs(kind: str) -> dict[str, str]:
 
 
 ALL = "free regularized none"
-FEW = "auto; ocas; cpa; accpm I1; ocas, buckets"
+FEW = "auto; ocas; cpa; accpm I1"
+BUCKETS = "ocas, buckets; accpm I1, buckets"
 MULTI = "auto; ocas; ocas, tca; ocas, 64 shards; cpa; sifting"
 E = {
     "accpm E, free intercept": 'LinearSVC(solver=ACCPM(formulation="E", buckets=1), **fixed)',
@@ -186,10 +187,12 @@ KINDS = {
     "thin": Kind(26_000_000, 20, 200, linear("all", ALL) | OTHER, overlapping, "two classes that overlap"),
     "thinnest": Kind(20_000_000, 4, 200, linear("all"), overlapping, "the same, few features"),
     "separable": Kind(26_000_000, 20, 200, E | linear("auto; ocas"), separable, "two classes apart"),
-    "float64": Kind(13_000_000, 20, 200, linear(FEW), double, "two classes that overlap, float64"),
-    "weighted": Kind(26_000_000, 20, 200, linear(FEW, ALL), weighted, "weights from 1e-6 to 1e6, and 0"),
+    "float64": Kind(13_000_000, 20, 200, linear(FEW + "; " + BUCKETS), double, "two classes that overlap, float64"),
+    "weighted": Kind(
+        26_000_000, 20, 200, linear(FEW, ALL) | linear(BUCKETS), weighted, "weights from 1e-6 to 1e6, and 0"
+    ),
     "ties": Kind(26_000_000, 20, 200, linear("all"), ties, "eight different rows, labels sorted"),
-    "equal": Kind(26_000_000, 20, 200, linear(FEW), equal, "all rows the same"),
+    "equal": Kind(26_000_000, 20, 200, linear(FEW + "; " + BUCKETS), equal, "all rows the same"),
     "wide": Kind(2_000_000, 250, 200, linear(FEW + "; accpm I2, buckets", "free none"), overlapping, "250 features"),
     "sparse": Kind(4_200_000, 3_000, 200, linear(FEW), sparse, "CSR, 60 values a row"),
     "text": Kind(6_300_000, 60_000, 300, linear("auto; ocas; cpa"), sparse, "CSR, 60 values a row"),

@@ -149,7 +149,13 @@ def _rows_on_disk(estimator: Certified, source: Dataset) -> StoreRows | None:
     if not plan.on_disk:
         return None
     temporary = None if plan.vectors_in_memory else TemporaryArrays(source.store.path)
-    return StoreRows(source.store, threads.count(estimator.n_jobs), room=plan.room, temporary=temporary)
+    return StoreRows(
+        source.store,
+        threads.count(estimator.n_jobs),
+        room=plan.room,
+        temporary=temporary,
+        plane_bytes=plan.plane_bytes,
+    )
 
 
 def _check_label_type(y: Array) -> None:

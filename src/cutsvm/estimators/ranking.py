@@ -54,7 +54,8 @@ class PairwiseSVM(Certified):
         return solver
 
     def _memory_plan(self, store: Store) -> memory.Plan:
-        return memory.plan_pairs(store.shape[0], store.manifest.size, self.memory_limit)
+        rows, features = store.shape
+        return memory.plan_pairs(rows, store.manifest.size, self.memory_limit, features=features)
 
     def _fit_pairs(
         self, models: Sequence[PairwiseSVM], solver: Solver, rows: WholeRows, y: Array, starts: Ints, weights: Vector
