@@ -58,6 +58,7 @@ class Bundle:
     ) -> None:
         self.n_free, self.intercept_box = n_free, intercept_box
         self.most = None if memory is None else planes_within(memory.size, size)
+        self._memory = memory
         self._allocate = np.zeros if memory is None or not planes_in_files(size) else memory.allocate
         self._scale = scale
         self._slopes = np.empty((0, size))  # grown by doubling; the first `_used` rows count
@@ -101,6 +102,19 @@ class Bundle:
         """The planes' weights in the last solution, in units of C."""
         return self._weights[: self._used]
 
+    @property
+    def largest(self) -> float:
+        """The largest absolute slope that any plane has had."""
+        return self._largest
+
+    def heaviest(self, copies: int = 4) -> Array:
+        """Indices of all planes or, where memory is limited, of so many that this number of copies fits; rising."""
+        many = self._used
+        if self._memory is not None:
+            many = min(many, max(1, self._memory.size // (8 * copies * self._slopes.shape[1])))
+        adds = self.weights * self.offsets
+        return np.sort(np.argsort(-adds, kind="stable")[:many]) if many < self._used else np.arange(self._used)
+
     def proven(self, C: float) -> float:
         """A bound of the objective that holds before any plane is looked at: that of a run which this one goes on."""
         return self._proven[0] if self._proven[1] == C else 0.0
@@ -112,7 +126,8 @@ class Bundle:
         self._slopes[:m], self._offsets[:m], self._shard[:m] = planes.slopes, planes.offsets, shard
         self._errors[:m] = planes.errors
         self._weights[:m], self._idle[:m] = weights, 0
-        self._used, self._largest = m, float(np.abs(planes.slopes).max(initial=0.0))
+        self._used = m
+        self._largest = max(float(planes.slopes.max(initial=0.0)), -float(planes.slopes.min(initial=0.0)))
         self._proven = self._highest = proven
 
     def add(self, planes: Planes) -> None:
