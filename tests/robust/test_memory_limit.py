@@ -114,6 +114,35 @@ def test_planes_of_wide_rows_fit_the_limit(wide_store, tmp_path):
     assert peak.private <= limit
 
 
+PAIRS = """
+import sys, warnings
+from cutsvm import OrdinalSVC, ROCAreaSVC, RankingSVM
+warnings.simplefilter("ignore")
+model, least = eval(sys.argv[1]), 0
+while not hasattr(model, "coef_"):
+    try:
+        model.set_params(memory_limit=(least := least + 10_000_000)).fit(sys.argv[2])
+    except ValueError as error:
+        assert "too little for a fit" in str(error), error
+print(least)
+"""
+
+
+@linux
+@pytest.mark.parametrize("name", ["RankingSVM", "OrdinalSVC"])
+def test_pairs_fit_the_smallest_limit_that_is_accepted(name, tmp_path):
+    """What is kept of a row, in the worst case: different scores and levels, weights far apart."""
+    rng, rows = np.random.default_rng(0), 300_000
+    X = rng.normal(size=(rows, 2)).astype(np.float32)
+    y = X[:, 0] + rng.normal(size=rows)
+    y = y if name == "RankingSVM" else np.digitize(y, [-1.0, 0.0, 1.0]).astype(float)
+    weights, qid = 10.0 ** rng.uniform(-20.0, 20.0, rows), np.zeros(rows, dtype=int)
+    convert((X, y), tmp_path / "store", weight=weights, qid=qid)
+    peak = watch([sys.executable, "-c", PAIRS, f"{name}(max_iter=2, n_jobs=2)", str(tmp_path / "store")])
+    assert peak.returncode == 0, peak.output
+    assert peak.private <= int(peak.output)
+
+
 def test_shards_whose_planes_do_not_fit_are_refused(wide_store):
     with pytest.raises(ValueError, match="shards=128: memory_limit leaves room"):
         LinearSVC(solver=OCAS(shards=128), memory_limit=memory.in_use(1 << 25) + 140_000_000).fit(wide_store)

@@ -184,7 +184,7 @@ class LinearSVC(CertifiedClassifier):
         validation.one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
         return super()._check_params()
 
-    def _memory_plan(self, store: Store) -> memory.Plan:
+    def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         classes = len(store.labels)
         outputs = classes if classes > 2 and self.multi_class == "crammer_singer" else 1
         rows, features = store.shape
