@@ -115,14 +115,15 @@ def sparse(rng: np.random.Generator, many: int, d: int, _: float, filled: int = 
     return csr_matrix((values.ravel(), columns.ravel(), pointers), shape=(many, d)), y
 
 
-def queries(levels: int, each: int = 100) -> Callable[..., Batch]:
-    """Queries of `each` rows; many scores tie."""
+def queries(levels: int, each: int = 100, spread: float = 0.0) -> Callable[..., Batch]:
+    """Queries of `each` rows, and weights that differ by this many powers of ten."""
 
     def batch(rng: np.random.Generator, many: int, d: int, share: float) -> Batch:
         X = rng.standard_normal((many, d), dtype=np.float32)
         y = np.digitize(X[:, 0] + rng.standard_normal(many), np.linspace(-1.5, 1.5, levels - 1))
         begin = round(share * 1e9)
-        return X, y.astype(np.float64), np.ones(many), begin + np.arange(many) // each
+        weights = 10.0 ** rng.uniform(-spread / 2, spread / 2, many)
+        return X, y.astype(np.float64), weights, begin + np.arange(many) // each
 
     return batch
 
@@ -162,7 +163,8 @@ def pairs(kind: str) -> dict[str, str]:
 
 
 ALL = "free regularized none"
-FEW = "auto; ocas; cpa; accpm I1; ocas, buckets"
+FEW = "auto; ocas; cpa; accpm I1"
+BUCKETS = "ocas, buckets; accpm I1, buckets"
 MULTI = "auto; ocas; ocas, tca; ocas, 64 shards; cpa; sifting"
 E = {
     "accpm E, free intercept": 'LinearSVC(solver=ACCPM(formulation="E", buckets=1), **fixed)',
@@ -183,25 +185,32 @@ OTHER = {
 OVR = dict(more=', multi_class="ovr"', words=", one-vs-rest")
 
 KINDS = {
-    "thin": Kind(26_000_000, 20, 200, linear("all", ALL) | OTHER, overlapping, "two classes that overlap"),
-    "thinnest": Kind(20_000_000, 4, 200, linear("all"), overlapping, "the same, few features"),
-    "separable": Kind(26_000_000, 20, 200, E | linear("auto; ocas"), separable, "two classes apart"),
-    "float64": Kind(13_000_000, 20, 200, linear(FEW), double, "two classes that overlap, float64"),
-    "weighted": Kind(26_000_000, 20, 200, linear(FEW, ALL), weighted, "weights from 1e-6 to 1e6, and 0"),
-    "ties": Kind(26_000_000, 20, 200, linear("all"), ties, "eight different rows, labels sorted"),
-    "equal": Kind(26_000_000, 20, 200, linear(FEW), equal, "all rows the same"),
-    "wide": Kind(2_000_000, 250, 200, linear(FEW + "; accpm I2, buckets", "free none"), overlapping, "250 features"),
-    "sparse": Kind(4_200_000, 3_000, 200, linear(FEW), sparse, "CSR, 60 values a row"),
-    "text": Kind(6_300_000, 60_000, 300, linear("auto; ocas; cpa"), sparse, "CSR, 60 values a row"),
-    "4 classes": Kind(26_000_000, 20, 200, linear(MULTI, ALL) | linear("auto; ocas", **OVR), classes(4), "overlap"),
-    "4 classes, ties": Kind(26_000_000, 20, 200, linear("auto; ocas; cpa"), sorted_classes, "eight different rows"),
-    "20 classes": Kind(2_600_000, 250, 260, linear("auto; ocas; sifting"), classes(20), "overlap"),
+    "thin": Kind(26_000_000, 20, 200, linear("all"), overlapping, "two classes that overlap"),
+    "two classes": Kind(6_400_000, 80, 200, linear("all", "regularized none") | OTHER, overlapping, "they overlap"),
+    "4 classes": Kind(6_400_000, 80, 200, linear(MULTI, ALL) | linear("auto; ocas", **OVR), classes(4), "they overlap"),
+    "weighted": Kind(
+        6_400_000, 80, 200, linear(FEW + "; " + BUCKETS) | linear("auto; ocas", "regularized none"), weighted,
+        "two classes, weights from 1e-6 to 1e6 and 0",
+    ),
     "ranking": Kind(
-        500_000, 1_500, 300, pairs("RankingSVM") | {"path over three C": "Path(ranking_path, **fixed)"}, queries(5),
+        480_000, 1_600, 300, pairs("RankingSVM") | {"path over three C": "Path(ranking_path, **fixed)"}, queries(5),
         "queries of 100 rows",
     ),
-    "ordinal": Kind(500_000, 1_500, 300, pairs("OrdinalSVC"), queries(20), "20 levels"),
-    "roc": Kind(500_000, 1_500, 300, pairs("ROCAreaSVC"), queries(2), "two classes"),
+    "ordinal": Kind(480_000, 1_600, 300, pairs("OrdinalSVC"), queries(20), "20 levels"),
+    "ordinal, weighted": Kind(
+        190_000, 4_000, 300, pairs("OrdinalSVC"), queries(5, spread=12.0), "weights from 1e-6 to 1e6"
+    ),
+    "roc": Kind(480_000, 1_600, 300, pairs("ROCAreaSVC"), queries(2), "two classes"),
+    "text": Kind(6_300_000, 60_000, 300, linear("auto; ocas; cpa"), sparse, "CSR, 60 values a row"),
+    "sparse": Kind(4_200_000, 3_000, 200, linear(FEW), sparse, "CSR, 60 values a row"),
+    "wide": Kind(2_000_000, 250, 200, linear(FEW + "; accpm I2, buckets"), overlapping, "two classes that overlap"),
+    "20 classes": Kind(2_600_000, 250, 260, linear("auto; ocas; sifting"), classes(20), "they overlap"),
+    "ties": Kind(6_400_000, 80, 200, linear(FEW + "; ocas, 64 shards; " + BUCKETS), ties, "eight different rows"),
+    "ties, 4 classes": Kind(6_400_000, 80, 200, linear("auto; ocas; cpa"), sorted_classes, "eight different rows"),
+    "equal": Kind(26_000_000, 20, 200, linear(FEW), equal, "all rows the same"),
+    "separable": Kind(6_400_000, 80, 200, E | linear("auto"), separable, "two classes apart"),
+    "float64": Kind(3_200_000, 80, 200, linear(FEW + "; " + BUCKETS), double, "two classes that overlap, float64"),
+    "thinnest": Kind(20_000_000, 4, 200, linear(FEW + "; " + BUCKETS), overlapping, "two classes, 1.6 times the limit"),
     "roc, thin": Kind(26_000_000, 20, 200, pairs("ROCAreaSVC"), overlapping, "two classes that overlap"),
 }  # fmt: skip
 
@@ -255,7 +264,7 @@ class Command:
         from cutsvm.cli import main
 
         limit = os.environ["LIMIT"]
-        words = ["train", "--memory", limit, "-c", os.environ["C"], "--max-time", "8", store, f"{store}.model"]
+        words = ["train", "--memory", limit, "-c", os.environ["C"], "--max-time", "6", store, f"{store}.model"]
         try:
             main(words)
         except SystemExit as end:
@@ -281,7 +290,7 @@ def work(options: argparse.Namespace) -> None:
     os.environ |= {"LIMIT": str(limit), "C": str(C)}
     fixed: dict[str, Any] = {"C": C, "memory_limit": limit, "max_iter": options.iterations, "n_jobs": 2, "tol": 1e-6}
     if "auto" in options.name or "sifting" in options.name:  # many of its iterations are on few rows
-        fixed |= {"max_iter": 300, "max_time": 15.0, "tol": 1e-3}
+        fixed |= {"max_iter": 300, "max_time": 10.0, "tol": 1e-3}
     names: dict[str, Any] = {**vars(cutsvm.solvers), "ACCPM": ACCPM, "CPA": CPA, "OCAS": OCAS, "soon": soon}
     names |= {"ACCPMSettings": ACCPMSettings, "fixed": fixed, "Twice": Twice, "Path": SeveralC, "Command": Command}
     names |= {name: getattr(cutsvm, name) for name in cutsvm.__all__}
@@ -466,7 +475,7 @@ def main() -> None:
     add = parser.add_argument
     add("--only", type=lambda text: text.split(";"), default=list(KINDS), help="stores, separated by ;")
     add("--cases", nargs="*", default=[], help="words that the name of a case has to have")
-    add("--iterations", type=int, default=4)
+    add("--iterations", type=int, default=3)
     add("--seconds", type=float, default=300.0, help="after which a fit is ended, and that is an error")
     add("--scale", type=float, default=1.0, help="of the number of rows")
     add("--quick", action="store_true", help="no repetition of a fit that has failed")

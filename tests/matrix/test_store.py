@@ -11,6 +11,8 @@ from scipy import sparse
 import cutsvm
 from cutsvm import KernelSVC, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
 from cutsvm._utils import memory
+from cutsvm.driver.records import Stop
+from cutsvm.driver.run import run
 from cutsvm.io import open_dataset
 from cutsvm.matrix import Choices, SparseRows, StoreRows, as_rows
 from cutsvm.problem.losses import Hinge
@@ -300,3 +302,21 @@ def test_every_estimator_has_the_names_of_a_store_s_features(limit, tmp_path):
         params = {} if make is KernelSVC else {"memory_limit": limit}
         model = make(**params).fit(tmp_path / "rows.store")
         assert list(model.feature_names_in_) == ["height", "width"], make
+
+
+@pytest.mark.parametrize("solver", [OCAS(shards=2), CPA(shards=1)], ids=["ocas", "cpa"])
+@pytest.mark.parametrize("intercept", list(Intercept))
+def test_few_planes_leave_bounds_valid(both, solver, intercept):
+    """With memory for twelve planes a fit takes longer; its bounds hold at every iterate, and meet."""
+    ours, disk = both
+    C, loss = 0.1, Hinge(np.asarray(disk.store.y, dtype=np.float64))
+    size = disk.d + (intercept is not Intercept.NONE)
+    few = StoreRows(disk.store, 2, plane_bytes=memory.bytes_of_planes(12, size))
+    exact = run(OCAS(), Oracle(ours, loss, intercept, 2), C, Stop(1e-6, 1000))
+    whole, found = (run(solver, Oracle(rows, loss, intercept, 2), C, Stop(1e-3, 3000)) for rows in (disk, few))
+    assert found.status.converged
+    most, of_few = (max(record["planes"] for record in result.history) for result in (whole, found))
+    assert of_few <= 12 < most
+    for record in found.history:
+        assert record["lower"] <= exact.primal * (1.0 + 1e-12)
+        assert record["primal"] >= exact.lower * (1.0 - 1e-12)

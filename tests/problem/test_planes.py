@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cutsvm._utils.memory import bytes_of_planes
+from cutsvm.io.temporary_arrays import TemporaryArrays
+from cutsvm.matrix import PlaneMemory
 from cutsvm.problem.certificate import Magnitudes, RowScale
 from cutsvm.problem.planes import Bundle, Planes
 from tests.support.reduced_problems import class_planes, problem_of
@@ -45,6 +48,40 @@ def test_bundle_with_several_free_intercepts(size):
         assert lower - 1e-8 <= now <= whole.value
         lower = now
     assert lower == pytest.approx(whole.value, rel=1e-7)
+
+
+@pytest.mark.parametrize(("size", "shards"), [(5, 1), (5, 4), (1500, 2)], ids=["few features", "shards", "in files"])
+def test_planes_beyond_the_memory_are_replaced_by_their_means(size, shards, tmp_path):
+    """The bound never falls, stays below the minimum with all planes, and comes close to it; no more planes are kept
+    than fit."""
+    rng = rng_of(5)
+    files = TemporaryArrays(tmp_path / "store")
+    made = []
+
+    def allocate(shape):
+        made.append(files.zeros(shape))
+        return made[-1]
+
+    most = 6 * max(2, shards)
+    memory = PlaneMemory(bytes_of_planes(most, size), allocate)
+    scale = RowScale(Magnitudes.of_norm(10.0, 3), 1, 0, False, 0.0)
+    few, every = Bundle(size, 0, lambda: scale, np.inf, memory), Bundle(size, 0, lambda: scale)
+    assert few.most == most
+    lower, w = 0.0, np.zeros(size)
+    rows = rng.normal(size=(shards, 30, size)) + 1.0  # each shard is a sum of hinges
+    for _ in range(80):
+        inside = 1.0 - rows @ w > 0.0
+        planes = Planes(
+            -np.where(inside[:, :, None], rows, 0.0).sum(axis=1), inside.sum(axis=1) * 1.0, np.zeros((shards, 2))
+        )
+        few.add(planes)
+        every.add(planes)
+        found, whole = few.minimise(0.01, 1e-9), every.minimise(0.01, 1e-9)
+        assert len(few) <= most
+        assert lower - 1e-8 <= found.lower <= whole.value + 1e-8
+        lower, w = found.lower, found.w
+    assert lower >= 0.98 * whole.lower
+    assert bool(made) == (size > 1000)
 
 
 def test_the_bound_of_an_empty_bundle_is_zero():

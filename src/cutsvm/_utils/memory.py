@@ -23,9 +23,16 @@ class MemorySettings:
     scores: int = 3  # points whose scores are kept, a float64 number per row and output
     row_copies: float = 1.2  # how often a row of the working set is held: some twice, for a moment or in part
     row_overhead: int = 72  # of the working set's own problem, per row and output
-    paired_row: int = 200  # of the pairwise loss and its solvers per row, most of it to sort
+    paired_row: int = 230  # of the pairwise loss and its solvers per row, most of it to sort
+    exact_row: int = 340  # more of a row where thresholds need sums of whole numbers of any size
     vector_share: float = 0.3  # of the memory that is left may hold numbers of all rows
     min_rows: int = 2000  # that the working set must be able to hold
+    plane_vectors: int = 40  # of the length of a plane, besides planes: sums in pieces, points, copies
+    group_sums: int = 1 << 25  # of the groups of rows, in pieces; at least one piece
+    planes: int = 1000  # that a reduced problem may have if there is memory
+    min_planes: int = 24
+    planes_in_fixed: float = 0.4  # of `fixed` is for planes
+    plane_share: float = 0.4  # of the memory that is left may be for planes, too
     machine_share: float = 0.6  # of the machine's memory that a fit without a limit may take
     step: int = 32 << 20  # what the process already uses is rounded up to a multiple of this
 
@@ -38,6 +45,32 @@ class Plan:
     room: int | None
     description: str
     vectors_in_memory: bool = True  # a few numbers of each row are in memory too
+    plane_bytes: int | None = None  # for planes and their reduced problem; None: any number
+
+
+def planes_in_files(size: int, wide: int = 1024) -> bool:
+    """Whether planes of this number of coordinates are in files, if memory is limited."""
+    return size >= wide
+
+
+def bytes_of_planes(many: int, size: int) -> int:
+    """What this number of planes takes, each of `size` numbers, with their reduced problem.
+
+    m planes take 3 m size numbers unless they are in files, since they are copied as they grow; the reduced problem 6 m
+    min(m, size). Twice, since a solver may have planes of all rows and of a working set.
+    """
+    return 16 * many * ((0 if planes_in_files(size) else 3 * size) + 6 * min(many, size))
+
+
+def planes_within(memory: int, size: int) -> int:
+    """The largest number of planes that takes no more than this memory; at least one."""
+    many = 1
+    while bytes_of_planes(2 * many, size) <= memory:
+        many *= 2
+    for power in range(many.bit_length() - 1, -1, -1):
+        if bytes_of_planes(many + (1 << power), size) <= memory:
+            many += 1 << power
+    return many
 
 
 def parse_limit(limit: Any) -> int:
@@ -57,7 +90,13 @@ def parse_limit(limit: Any) -> int:
 
 
 def plan(
-    rows: int, size: int, memory_limit: str | int | None, outputs: int = 1, settings: MemorySettings | None = None
+    rows: int,
+    size: int,
+    memory_limit: str | int | None,
+    outputs: int = 1,
+    settings: MemorySettings | None = None,
+    *,
+    features: int = 1,
 ) -> Plan:
     """How to train from a store of `rows` rows and `size` bytes: from disk if there is a limit, else in memory
     if that suffices.
@@ -78,7 +117,7 @@ def plan(
         limit = parse_limit(memory_limit)
         why = f"memory_limit is {format_bytes(limit)}"
     row = use.row_copies * size / rows + use.row_overhead * outputs
-    left = limit - in_use(use.step) - use.fixed
+    left, plane_bytes = _beside_planes(limit - in_use(use.step) - use.fixed, outputs, features, use)
     in_memory = vectors <= use.vector_share * left
     if in_memory:
         left -= vectors
@@ -88,13 +127,36 @@ def plan(
         raise ValueError(f"{why}: too little for a fit; expected at least {least}")
     where = "in memory" if in_memory else "in a file beside it"
     text = f"from disk: {why}; scores and labels ({format_bytes(vectors)}) {where}, up to {room:,} rows held"
-    return Plan(True, room, text, in_memory)
+    return Plan(True, room, text, in_memory, plane_bytes)
 
 
-def plan_pairs(rows: int, size: int, memory_limit: str | int | None, settings: MemorySettings | None = None) -> Plan:
-    """How to train on the pairs of a store's queries: rows in memory or on disk, what is kept of each in memory."""
+def _beside_planes(left: int, outputs: int, features: int, use: MemorySettings) -> tuple[int, int]:
+    """What is left of some memory beside numbers for each feature, and what planes may take."""
+    plane = outputs * (features + 1)
+    groups = 8 * max(2, outputs**2) * (features + 1)
+    left -= 8 * use.plane_vectors * plane + 4 * groups + min(16 * groups, max(use.group_sums, groups))
+    given = int(use.planes_in_fixed * use.fixed)
+    most = max(given + int(use.plane_share * max(0, left)), bytes_of_planes(use.min_planes, plane))
+    planes = min(bytes_of_planes(use.planes, plane), most)
+    return left - max(0, planes - given), max(planes, given)
+
+
+def plan_pairs(
+    rows: int,
+    size: int,
+    memory_limit: str | int | None,
+    settings: MemorySettings | None = None,
+    *,
+    features: int = 1,
+    levels: int = 0,
+    exact: bool = False,
+) -> Plan:
+    """How to train on the pairs of a store's queries: rows in memory or on disk, what is kept of each in memory.
+
+    levels: of y, between which thresholds are computed; exact: from sums of whole numbers.
+    """
     use = MemorySettings() if settings is None else settings
-    vectors = use.paired_row * rows
+    vectors = (use.paired_row + levels // 8 + exact * use.exact_row) * rows
     if memory_limit is None:
         need, limit = size + vectors, int(use.machine_share * total())
         if limit == 0 or need <= limit:
@@ -102,10 +164,12 @@ def plan_pairs(rows: int, size: int, memory_limit: str | int | None, settings: M
         why = f"{format_bytes(need)} would be too much for memory: the limit is"
     else:
         limit, why = parse_limit(memory_limit), "memory_limit is"
-    need = in_use(use.step) + use.fixed + vectors
-    if need > limit:
-        raise ValueError(f"{why} {format_bytes(limit)}: too little for a fit; expected at least {format_bytes(need)}")
-    return Plan(True, 0, f"from disk: {why} {format_bytes(limit)}; numbers of each row in memory")
+    left, plane_bytes = _beside_planes(limit - in_use(use.step) - use.fixed - vectors, 1, features, use)
+    if left < 0:
+        least = format_bytes(limit - left)
+        raise ValueError(f"{why} {format_bytes(limit)}: too little for a fit; expected at least {least}")
+    text = f"from disk: {why} {format_bytes(limit)}; numbers of each row in memory"
+    return Plan(True, 0, text, plane_bytes=plane_bytes)
 
 
 def format_bytes(size: float) -> str:

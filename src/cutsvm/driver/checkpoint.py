@@ -106,9 +106,13 @@ class Part:
         """What a problem that is running needs besides w."""
         bundle, found = self.context.bundle, {}
         # Slopes beyond OVERFLOW, which end a fit, are not kept.
-        if len(bundle) and max(self.context.Cs) * float(np.abs(bundle.slopes).max()) < OVERFLOW:
+        if len(bundle) and max(self.context.Cs) * bundle.largest < OVERFLOW:
             found = {"slopes": bundle.slopes, "offsets": bundle.offsets, "errors": bundle.errors, "shard": bundle.shard}
-            found |= {"weights": bundle.weights, "bounds": self.context.oracle.bounds}
+            found["weights"] = bundle.weights
+            kept = bundle.heaviest()  # others would not fit into memory when they are read
+            if len(kept) < len(bundle):
+                found = {name: values[kept] for name, values in found.items()}
+            found["bounds"] = self.context.oracle.bounds
         if self.context.dual is not None:
             found["dual"] = self.context.dual
         return found

@@ -100,8 +100,8 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if solver.requires & lacking:
             raise ValueError(f"{solver!r} {reason}")
 
-    def _memory_plan(self, store: Store) -> memory.Plan:
-        """How to train from a store."""
+    def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
+        """How to train from a store; weights: those given in place of its own."""
         raise NotImplementedError
 
     def _callbacks(self) -> list[Callback]:

@@ -84,7 +84,8 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
             sample_weight = source.weights if sample_weight is None else sample_weight
             qid = source.qid if qid is None else qid
         weighted = sample_weight is not None
-        X, rows, y, texts = _matrix(estimator, X, y, source)
+        own = source is None or sample_weight is source.weights
+        X, rows, y, texts = _matrix(estimator, X, y, source, None if own else sample_weight)
         if estimator._targets == "numbers":
             validation.check_numeric(y)
             weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
@@ -120,10 +121,12 @@ def _open(estimator: Certified, X: Any, y: Any, resources: ExitStack) -> Dataset
     return open_data_set(X if y is not None else resources.enter_context(as_store(X)), y)
 
 
-def _matrix(estimator: Any, X: Any, y: Any, source: Dataset | None) -> tuple[Any, WholeRows, Array, Array | None]:
-    """X, its rows, y, and the texts of labels that are ranks."""
+def _matrix(
+    estimator: Any, X: Any, y: Any, source: Dataset | None, weights: Any = None
+) -> tuple[Any, WholeRows, Array, Array | None]:
+    """X, its rows, y, and the texts of labels that are ranks; weights: those given in place of the source's."""
     texts: Array | None = None
-    rows: WholeRows | None = None if source is None else _rows_on_disk(estimator, source)
+    rows: WholeRows | None = None if source is None else _rows_on_disk(estimator, source, weights)
     if rows is None:
         X, y = (X, y) if source is None else (source.X, source.y)
         numeric = estimator._targets == "numbers"
@@ -140,16 +143,23 @@ def _matrix(estimator: Any, X: Any, y: Any, source: Dataset | None) -> tuple[Any
     return X, rows, y, texts
 
 
-def _rows_on_disk(estimator: Certified, source: Dataset) -> StoreRows | None:
+def _rows_on_disk(estimator: Certified, source: Dataset, weights: Any) -> StoreRows | None:
     """The rows of a store that the estimator reads from disk; None: they are to be loaded."""
     if not estimator._trains_from_disk or not isinstance(source, StoredDataset) or source.loaded:
         return None
-    plan = estimator._memory_plan(source.store)
+    store = source.store
+    plan = estimator._memory_plan(store) if weights is None else estimator._memory_plan(store, weights)
     logging.getLogger("cutsvm").info("%s: training %s", source.source, plan.description)
     if not plan.on_disk:
         return None
     temporary = None if plan.vectors_in_memory else TemporaryArrays(source.store.path)
-    return StoreRows(source.store, threads.count(estimator.n_jobs), room=plan.room, temporary=temporary)
+    return StoreRows(
+        source.store,
+        threads.count(estimator.n_jobs),
+        room=plan.room,
+        temporary=temporary,
+        plane_bytes=plan.plane_bytes,
+    )
 
 
 def _check_label_type(y: Array) -> None:

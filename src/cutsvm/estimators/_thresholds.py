@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm._utils.validation import parts
 from cutsvm._utils.warn import warn
 
 # The cost of predicting level `at` for rows of other levels.
@@ -47,12 +48,21 @@ def best_thresholds(scores: Vector, levels: Ints, weights: Vector, count: int, l
     return np.array(chosen[::-1])
 
 
-def _summable(weights: Vector, count: int, max_ratio: float = 2.0**40) -> Array:
-    """The weights; as integers of any size if the sum of all is above max_ratio times the smallest.
+def sums_are_exact(weights: Array, count: int, max_ratio: float = 2.0**40) -> bool:
+    """Whether sums of these weights in float64 tell them apart: that of all is at most max_ratio times the smallest."""
+    total, least = 0.0, np.inf
+    for part in parts(len(weights)):
+        mine = weights[part]
+        total, least = total + float(mine.sum()), min(least, float(mine[mine > 0.0].min(initial=np.inf)))
+    return count * total <= max_ratio * least
+
+
+def _summable(weights: Vector, count: int) -> Array:
+    """The weights; as integers of any size if sums of floats are not exact enough.
 
     Costs are sums over all rows before a cut: a float would lose a light row that comes after a heavy one.
     """
-    if count * weights.sum() <= max_ratio * weights.min():
+    if sums_are_exact(weights, count):
         return weights
     mantissas, exponents = np.frexp(weights)
     shifts = (exponents - exponents.min()).tolist()

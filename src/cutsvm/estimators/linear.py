@@ -184,10 +184,11 @@ class LinearSVC(CertifiedClassifier):
         validation.one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
         return super()._check_params()
 
-    def _memory_plan(self, store: Store) -> memory.Plan:
+    def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         classes = len(store.labels)
         outputs = classes if classes > 2 and self.multi_class == "crammer_singer" else 1
-        return memory.plan(store.shape[0], store.manifest.size, self.memory_limit, outputs)
+        rows, features = store.shape
+        return memory.plan(rows, store.manifest.size, self.memory_limit, outputs, features=features)
 
     def _checkpoint_of(self, solver: Solver, data: TrainingData) -> Checkpoint | None:
         if self.checkpoint is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from cutsvm.driver.records import Record, Stop
 from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
+from cutsvm.estimators._thresholds import sums_are_exact
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows
 from cutsvm.problem.losses import Pairwise
@@ -47,14 +48,20 @@ class PairwiseSVM(Certified):
 
     _min_rows = 2
     _trains_from_disk = True
+    _has_thresholds: ClassVar[bool] = True  # between levels
 
     def _check_params(self) -> Solver:
         solver = super()._check_params()
         self._check_requirements(solver, {"dual", "margin"}, 'has no pairs of rows: use "auto", "ocas" or "cpa"')
         return solver
 
-    def _memory_plan(self, store: Store) -> memory.Plan:
-        return memory.plan_pairs(store.shape[0], store.manifest.size, self.memory_limit)
+    def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
+        (rows, features), levels, exact = store.shape, 0, False
+        if self._has_thresholds:
+            levels, given = len(store.labels), store.weights if weights is None else np.atleast_1d(weights)
+            exact = given is not None and not sums_are_exact(given, levels)
+        limit = self.memory_limit
+        return memory.plan_pairs(rows, store.manifest.size, limit, features=features, levels=levels, exact=exact)
 
     def _fit_pairs(
         self, models: Sequence[PairwiseSVM], solver: Solver, rows: WholeRows, y: Array, starts: Ints, weights: Vector
@@ -110,7 +117,7 @@ class RankingSVM(PairwiseSVM):
         As in `LinearSVC`.
     memory_limit : str or int, default=None
         Private memory that a fit from a file or a store may use, as in `LinearSVC`. The rows of a query have to be
-        consecutive in it; the arrays over rows (about 200 bytes per row) have to fit the limit.
+        consecutive in it; the arrays over rows (about 220 bytes per row) have to fit the limit.
     solver : {"auto", "ocas", "cpa"} or a solver object, default="auto"
         "auto" is "ocas", optimised cutting planes with several planes per pass where that is faster; "cpa" is the
         paper's algorithm.
@@ -137,6 +144,7 @@ class RankingSVM(PairwiseSVM):
     """
 
     _targets = "numbers"
+    _has_thresholds = False
 
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVM:
         """Fits the model to rows X with values y to be ordered by, within each query.

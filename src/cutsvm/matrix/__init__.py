@@ -9,7 +9,16 @@ import numpy as np
 
 from cutsvm._utils.types import Ints
 from cutsvm.matrix.arrays import DenseRows, SparseRows, as_rows
-from cutsvm.matrix.protocol import COMPRESSION, Choices, CompressionSettings, Descent, Rows, RowsInMemory, Seen
+from cutsvm.matrix.protocol import (
+    COMPRESSION,
+    Choices,
+    CompressionSettings,
+    Descent,
+    PlaneMemory,
+    Rows,
+    RowsInMemory,
+    Seen,
+)
 from cutsvm.matrix.stacked import StackedRows
 from cutsvm.matrix.store import StoreRows
 
@@ -19,6 +28,7 @@ __all__ = [
     "CompressionSettings",
     "DenseRows",
     "Descent",
+    "PlaneMemory",
     "Rows",
     "RowsInMemory",
     "Seen",

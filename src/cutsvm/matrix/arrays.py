@@ -16,7 +16,7 @@ from cutsvm._utils import memory
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm._utils.validation import csr_is_sorted
 from cutsvm.matrix.magnitudes import Magnitudes
-from cutsvm.matrix.protocol import COMPRESSION, CompressionSettings, Storage
+from cutsvm.matrix.protocol import COMPRESSION, CompressionSettings, PlaneMemory, Storage
 
 Own = TypeVar("Own", bound="ArrayRows")
 CSR = tuple[Array, Array, Array]  # values, columns, row pointers
@@ -33,6 +33,7 @@ class ArrayRows(core.Matrix):
     storage = Storage(memory=True)
     room: int | None = None  # rows that a solver may copy; None: any number
     held = True  # there is memory for a few numbers of each row
+    plane_memory: PlaneMemory | None = None  # None: any
 
     @property
     @abstractmethod

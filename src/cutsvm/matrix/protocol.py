@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -72,10 +72,18 @@ class Storage:
     copies: bool = True
 
 
+class PlaneMemory(NamedTuple):
+    """Bytes that planes and their reduced problem may take; `allocate` makes arrays that do not count, in files."""
+
+    size: int
+    allocate: Callable[[tuple[int, int]], Vector]
+
+
 class Rows(Protocol):
     """n rows x_i of d features; `entries` values are read by one pass.
 
     room: number of rows that a solver may copy; None: any number. held: there is memory for a few numbers of each row.
+    plane_memory: for planes and their reduced problem; None: any.
     """
 
     @property
@@ -90,6 +98,8 @@ class Rows(Protocol):
     def room(self) -> int | None: ...
     @property
     def held(self) -> bool: ...
+    @property
+    def plane_memory(self) -> PlaneMemory | None: ...
 
     def vector(self, shape: int | tuple[int, int], dtype: DTypeLike = np.float64) -> Array:
         """Memory for numbers of each row, not initialised."""

@@ -13,7 +13,16 @@ from numpy.typing import DTypeLike
 
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix.magnitudes import Magnitudes
-from cutsvm.matrix.protocol import COMPRESSION, Choices, CompressionSettings, Descent, RowsInMemory, Seen, Storage
+from cutsvm.matrix.protocol import (
+    COMPRESSION,
+    Choices,
+    CompressionSettings,
+    Descent,
+    PlaneMemory,
+    RowsInMemory,
+    Seen,
+    Storage,
+)
 
 Own = TypeVar("Own", bound="RowsInParts")
 
@@ -76,6 +85,7 @@ class StackedRows(RowsInParts):
     storage = Storage(memory=True, copies=False)
     room: int | None = None  # rows that a solver may copy; None: any number
     held = True  # there is memory for a few numbers of each row
+    plane_memory: PlaneMemory | None = None  # None: any
 
     def __init__(self, parts: Sequence[RowsInMemory]) -> None:
         self.parts = parts

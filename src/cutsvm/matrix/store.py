@@ -20,7 +20,7 @@ from cutsvm.io.store.store import Store
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix.arrays import DenseRows, SparseRows, index_type
 from cutsvm.matrix.magnitudes import Magnitudes
-from cutsvm.matrix.protocol import COMPRESSION, Choices, CompressionSettings, Storage, cut_blocks
+from cutsvm.matrix.protocol import COMPRESSION, Choices, CompressionSettings, PlaneMemory, Storage, cut_blocks
 from cutsvm.matrix.stacked import RowsInParts, prefix_of
 from cutsvm.matrix.temporary_stores import StoreFolder
 
@@ -38,15 +38,24 @@ class StoreRows(RowsInParts):
 
     room: number of rows that may be held in memory at once, by solvers that keep some; None: as many as they like.
     temporary: arrays with one entry per row, on disk, if there is no memory for them.
+    plane_bytes: memory that planes and their reduced problem may take; None: any. Wide ones are in files.
     """
 
     storage = Storage(disk=True)
     settings = StoreSettings()
 
     def __init__(
-        self, store: Store, threads: int = 1, *, room: int | None = None, temporary: TemporaryArrays | None = None
+        self,
+        store: Store,
+        threads: int = 1,
+        *,
+        room: int | None = None,
+        temporary: TemporaryArrays | None = None,
+        plane_bytes: int | None = None,
     ) -> None:
         self.store, self.threads, self.room, self.temporary = store, threads, room, temporary
+        files = temporary or TemporaryArrays(store.path)
+        self.plane_memory = None if plane_bytes is None else PlaneMemory(plane_bytes, files.zeros)
         self.n, self.d = store.shape
         self.entries = store.manifest.entries
         self.edges = store.edges

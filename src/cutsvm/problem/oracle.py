@@ -23,7 +23,7 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.matrix import COMPRESSION, CompressionSettings, Rows, RowsInMemory
+from cutsvm.matrix import COMPRESSION, CompressionSettings, PlaneMemory, Rows, RowsInMemory
 from cutsvm.problem.certificate import Magnitudes, RowScale, sum_error
 from cutsvm.problem.line_search import best_intercept
 from cutsvm.problem.losses import Line, Loss, MarginLoss, RowLoss
@@ -66,6 +66,7 @@ class Oracle:
     given, shift: X is `given` less the row `shift`, m; the intercept of the model is then b - w.m.
     origin, mean_error: R is a lower bound of the risk of `origin`, made of some of its rows and of means of others;
         mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`.
+    plane_memory: for planes and their reduced problem; by default what the matrix allows.
     n_last: number of last rows that are a shard of their own.
     whole: these are all the rows of the problem.
     """
@@ -79,6 +80,7 @@ class Oracle:
     shift: Vector | None = None
     origin: Oracle | None = None
     mean_error: float = 0.0
+    plane_memory: PlaneMemory | None = None
     n_last: int = 0
     whole: bool = True
     settings: OracleSettings = OracleSettings()
@@ -93,6 +95,8 @@ class Oracle:
             object.__setattr__(self, "given", self.matrix)
         if self.bounds is None:
             object.__setattr__(self, "bounds", self.shard_bounds(1))
+        if self.plane_memory is None:
+            object.__setattr__(self, "plane_memory", self.matrix.plane_memory)
 
     @cached_property
     def size(self) -> int:
@@ -163,6 +167,7 @@ class Oracle:
             self.threads,
             origin=origin,
             mean_error=mean_error or 0.0,
+            plane_memory=self.plane_memory,
             n_last=n_last,
             whole=False,
             settings=self.settings,
@@ -198,7 +203,8 @@ class Oracle:
 
     def new_bundle(self, C: float) -> Bundle:
         """An empty bundle for planes under the risk, for this C and smaller ones."""
-        return Bundle(self.size, self.n_free, lambda: self.scale(C), intercept_box=self.intercept_box(C))
+        box = self.intercept_box(C)
+        return Bundle(self.size, self.n_free, lambda: self.scale(C), box, self.plane_memory)
 
     def penalty(self, w: Vector) -> float:
         """|w|^2 / 2 over the regularised coordinates."""

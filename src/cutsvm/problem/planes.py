@@ -8,10 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
+from cutsvm._utils.memory import planes_in_files, planes_within
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.matrix import Choices, Rows
-from cutsvm.problem.certificate import RowScale, dual_bound
+from cutsvm.matrix import Choices, PlaneMemory, Rows
+from cutsvm.problem.certificate import RowScale, dual_bound, gamma
 from cutsvm.qp.problem import ReducedProblem
 from cutsvm.qp.sorted_planes import ReducedSolution
 
@@ -36,14 +37,29 @@ class Bundle:
 
     Planes do not depend on C, so a bundle serves every C. With two free coordinates and more, its bound depends on
     `intercept_box`: some minimiser of the whole objective has none of them beyond it, for every C in question.
+
+    memory: for planes and the reduced problem; None: any. If `most` fit and more are added, those of the least weight
+    in the last solution are replaced by one plane per shard, their mean with these weights: it lies below R_p as they
+    do, and the bound of the last solution stays.
     """
 
     # A plane is idle that adds less than this share of the mean that its shard's planes add to the bound. With several
     # free coordinates planes of little weight may be what balances the others: those are kept.
     IDLE, BALANCING = 0.02, 0.001
+    MOVED = 1 << 22  # bytes of planes that are moved at a time
 
-    def __init__(self, size: int, n_free: int, scale: Callable[[], RowScale], intercept_box: float = np.inf) -> None:
+    def __init__(
+        self,
+        size: int,
+        n_free: int,
+        scale: Callable[[], RowScale],
+        intercept_box: float = np.inf,
+        memory: PlaneMemory | None = None,
+    ) -> None:
         self.n_free, self.intercept_box = n_free, intercept_box
+        self.most = None if memory is None else planes_within(memory.size, size)
+        self._memory = memory
+        self._allocate = np.zeros if memory is None or not planes_in_files(size) else memory.allocate
         self._scale = scale
         self._slopes = np.empty((0, size))  # grown by doubling; the first `_used` rows count
         self._offsets: Vector = np.empty(0)
@@ -86,6 +102,19 @@ class Bundle:
         """The planes' weights in the last solution, in units of C."""
         return self._weights[: self._used]
 
+    @property
+    def largest(self) -> float:
+        """The largest absolute slope that any plane has had."""
+        return self._largest
+
+    def heaviest(self, copies: int = 4) -> Array:
+        """Indices of all planes or, where memory is limited, of so many that this number of copies fits; rising."""
+        many = self._used
+        if self._memory is not None:
+            many = min(many, max(1, self._memory.size // (8 * copies * self._slopes.shape[1])))
+        adds = self.weights * self.offsets
+        return np.sort(np.argsort(-adds, kind="stable")[:many]) if many < self._used else np.arange(self._used)
+
     def proven(self, C: float) -> float:
         """A bound of the objective that holds before any plane is looked at: that of a run which this one goes on."""
         return self._proven[0] if self._proven[1] == C else 0.0
@@ -97,15 +126,19 @@ class Bundle:
         self._slopes[:m], self._offsets[:m], self._shard[:m] = planes.slopes, planes.offsets, shard
         self._errors[:m] = planes.errors
         self._weights[:m], self._idle[:m] = weights, 0
-        self._used, self._largest = m, float(np.abs(planes.slopes).max(initial=0.0))
+        self._used = m
+        self._largest = max(float(planes.slopes.max(initial=0.0)), -float(planes.slopes.min(initial=0.0)))
         self._proven = self._highest = proven
 
     def add(self, planes: Planes) -> None:
         """Adds one plane per shard, but for those that say no more than R_p >= 0."""
         nontrivial = np.flatnonzero(planes.offsets > 0.0)
         fresh = len(nontrivial)
+        if self.most is not None and self._used + fresh > self.most:
+            self._combine(max(1, self.most // 2 - fresh))
         if self._used + fresh > len(self._offsets):
-            self._grow(max(2 * len(self._offsets), self._used + fresh, 16))
+            doubled = max(2 * len(self._offsets), 16)
+            self._grow(max(doubled if self.most is None else min(doubled, self.most), self._used + fresh))
         rows = slice(self._used, self._used + fresh)
         self._slopes[rows], self._offsets[rows] = planes.slopes[nontrivial], planes.offsets[nontrivial]
         self._errors[rows] = planes.errors[nontrivial]
@@ -119,10 +152,38 @@ class Bundle:
             new[: self._used] = old[: self._used]
             return new
 
-        self._slopes, self._offsets, self._errors, self._weights = map(
-            larger, (self._slopes, self._offsets, self._errors, self._weights)
-        )
+        slopes = self._allocate((capacity, self._slopes.shape[1]))
+        slopes[: self._used] = self._slopes[: self._used]
+        self._slopes = slopes
+        self._offsets, self._errors, self._weights = map(larger, (self._offsets, self._errors, self._weights))
         self._shard, self._idle = (larger(a).astype(np.int64) for a in (self._shard, self._idle))  # type: ignore[arg-type]
+
+    def _combine(self, many: int) -> None:
+        """Leaves up to this number of planes: the latest, those that add most to the bound, and means of the others."""
+        m, shard, lost = self._used, self.shard, gamma(self._used + 8)
+        weights = np.maximum(self._weights[:m], 0.0)
+        latest = (self._weights[:m] == 0.0) & (self._idle[:m] == 0)  # no solution has seen them
+        order = np.argsort(-np.where(latest, np.inf, weights * self.offsets), kind="stable")
+        stay = max(0, many - len(np.unique(shard)))
+        rest = np.sort(order[stay:])
+        rest = rest[weights[rest] > 0.0]
+        means = []
+        for p in np.unique(shard[rest]).tolist():
+            mine = rest[shard[rest] == p]
+            total = float(weights[mine].sum())
+            x = weights[mine] / total * (1.0 - lost)  # of sum 1 at most, whatever rounding takes
+            offset, errors = float(x @ self.offsets[mine]), x @ self.errors[mine]
+            errors = errors + 2.0 * lost * (offset + errors)  # of adding up the slope: as in `dual_bound`
+            slope = np.zeros(self._slopes.shape[1])
+            for times, k in zip(x.tolist(), mine.tolist(), strict=True):  # a copy of them all might not fit
+                slope += times * self._slopes[k]
+            means.append((total, p, slope, offset * (1.0 - lost), errors))
+        self._keep(np.sort(order[:stay]))
+        for total, p, slope, offset, errors in sorted(means, key=lambda mean: -mean[0])[: many - stay]:
+            k = self._used
+            self._slopes[k], self._offsets[k], self._errors[k], self._shard[k] = slope, offset, errors, p
+            self._weights[k], self._idle[k] = total, 0
+            self._used += 1
 
     def height(self, w: Vector) -> float:
         """R_B(w)"""
@@ -196,13 +257,18 @@ class Bundle:
             return
         m = self._used
         keep = np.flatnonzero(self._idle[:m] < patience)
-        if len(keep) == m:
-            return
+        if len(keep) < m:
+            self._keep(keep)
+
+    def _keep(self, keep: Ints) -> None:
+        """Drops all other planes; `keep` rises."""
         known = keep[keep < self._known]
         self._gram[: len(known), : len(known)] = self._gram[np.ix_(known, known)]
         self._known, self._used = len(known), len(keep)
         for array in (self._slopes, self._offsets, self._errors, self._shard, self._weights, self._idle):
-            array[: len(keep)] = array[keep]
+            some = max(1, self.MOVED // max(1, array[:1].nbytes))
+            for begin in range(0, len(keep), some):  # not all at once: a copy of wide planes might not fit
+                array[begin : begin + some][: len(keep) - begin] = array[keep[begin : begin + some]]
 
 
 @dataclass(eq=False)

@@ -8,6 +8,7 @@ from math import log2, log10
 import numpy as np
 
 from cutsvm._utils import validation
+from cutsvm._utils.memory import planes_within
 from cutsvm._utils.timing import timed
 from cutsvm.problem.line_search import Curve, Exact, Search
 from cutsvm.problem.losses import Line
@@ -84,6 +85,12 @@ class ShardCosts:
     rows_per_shard: int = 250  # at least
     most: int = 128
     memory: float = 1 / 4  # of the memory of X, which planes may take
+    least_planes: int = 6  # of a shard, that a limit on memory has to leave room for
+
+    def within(self, oracle: Oracle) -> float:
+        """The number of shards that there is memory for."""
+        memory = oracle.plane_memory
+        return np.inf if memory is None else max(1, planes_within(memory.size, oracle.size) // self.least_planes)
 
     def reduced(self, planes: float, size: int) -> float:
         """Seconds of one reduced problem."""
@@ -101,16 +108,23 @@ def choose_shards(
     and `benchmarks/shards.py` shows how near to the best number this comes; they do not depend on n_jobs, so that the
     answer does not.
     """
-    if exact or buckets > 1 or shards != "auto":
-        return 1 if exact or buckets > 1 else int(shards)
     costs, matrix, size = ShardCosts(), oracle.matrix, oracle.size
+    most = costs.within(oracle)
+    if exact or buckets > 1:
+        return 1
+    if shards != "auto":
+        if int(shards) > most:
+            raise ValueError(
+                f"shards={shards}: memory_limit leaves room for planes of {size:,} numbers of {most} shards"
+            )
+        return int(shards)
     sweeps = costs.call + oracle.outputs * (costs.entry * matrix.entries + costs.row * matrix.n)
     decades = log10(max(C * oracle.loss.total, 1e-300)) - 4.0  # of C n above 1e4
     power = min(0.5, max(0.1, 0.28 + 0.08 * decades))
     hard = min(1.0, max(0.0, (1.0 + decades) / 3.0))
     best, lowest = 1, sweeps + costs.reduced(_planes(1, size, hard), size)
     number = 2
-    while matrix.n >= costs.few_rows and number <= min(costs.most, matrix.n // costs.rows_per_shard):
+    while matrix.n >= costs.few_rows and number <= min(costs.most, most, matrix.n // costs.rows_per_shard):
         planes = _planes(number, size, hard)
         if planes * size > costs.memory * matrix.entries:
             break
