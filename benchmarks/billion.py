@@ -29,7 +29,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "papers"))
 
-from paper import commit
+from provenance import commit
 
 RESULTS = Path(__file__).parent / "results"
 BLOCK = 1 << 20

@@ -31,6 +31,7 @@ import arnosti_report
 import data
 import paper
 from peers import MultiSvmOcas, as_csr, judge, layouts
+from provenance import commit
 
 SEARCHES = ("exact", "gca2", "tca")
 OURS, SORTING = "cutsvm", MultiSvmOcas.name
@@ -315,7 +316,7 @@ def show(row: Row) -> None:
 def solve(options: argparse.Namespace, path: Path) -> None:
     """One experiment after the other; the results of others stay in the file."""
     bench = Bench(options)
-    paper.commit()  # that of the sources as they are now
+    commit()  # that of the sources as they are now
     for name in options.only:
         old = arnosti_report.read(path) if path.exists() else []
         rows = [row for row in old if row["experiment"] != name or not wanted(row["solver"], row["set"], options)]

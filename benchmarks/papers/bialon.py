@@ -36,6 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import bialon_report
 import data
 import paper
+from provenance import commit
 
 FIELDS = [
     *"experiment set solver variant place seed n d C epsilon tol limit seconds cpu iterations gap objective".split(),
@@ -345,7 +346,7 @@ def solve(options: argparse.Namespace, path: Path) -> None:
             row = job._asdict() | {"experiment": options.store_as or experiment, "n": n}
             if job.set not in (*there, *MADE) or key(row) in done or (options.rows and n not in options.rows):
                 continue
-            row = bench.run(job) | {"experiment": row["experiment"], "commit": options.commit or paper.commit()}
+            row = bench.run(job) | {"experiment": row["experiment"], "commit": options.commit or commit()}
             show(row)
             kept = [old for old in kept if key(old) != key(row)] + [row]
             paper.save(path, FIELDS, kept, EXPERIMENTS)

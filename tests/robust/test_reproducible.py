@@ -154,10 +154,10 @@ def test_equal_breakpoints_are_not_extracted(monkeypatch):
 
 
 def test_floats_between():
-    from cutsvm.problem.line_search.breakpoints import _floats_between
+    from cutsvm.problem.line_search.breakpoints import floats_between
 
     for low, high in ((-1.0, 1.0), (0.0, 1e-300), (-1e300, -1e-300), (1.0, 1.0 + 1e-15)):
-        ks = _floats_between(low, high)
+        ks = floats_between(low, high)
         assert len(ks) and (np.diff(ks) > 0).all() and low < ks[0] and ks[-1] < high
-    assert len(_floats_between(1.0, np.nextafter(1.0, 2.0))) == 0
-    assert_array_equal(_floats_between(-5e-324, 5e-324), [0.0])
+    assert len(floats_between(1.0, np.nextafter(1.0, 2.0))) == 0
+    assert_array_equal(floats_between(-5e-324, 5e-324), [0.0])

@@ -51,11 +51,11 @@ class Paper:
     def cost(self, options: argparse.Namespace, rows: int) -> float:
         """Our C. The losses of pairs have their mean in both."""
         cost: float = options.cost
-        return cost / rows if self.mean_loss and options.task.name == "classify" else cost
+        return cost / rows if self.mean_loss and not options.task.has_pairs else cost
 
     def check_classes(self, options: argparse.Namespace, count: int) -> None:
         """Refuse more classes than the paper has; levels of pairs may be any number."""
-        if self.max_classes is not None and options.task.name == "classify" and count > self.max_classes:
+        if self.max_classes is not None and not options.task.has_pairs and count > self.max_classes:
             raise CommandError(f"--paper {self.name} takes two classes, here are {count}")
 
 

@@ -97,9 +97,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     # Intermixed parsing allows options between DATA and MODEL, but not `--`.
     options = command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
     if "task" in options:
-        # A paper about one task needs no --task.
-        only = PAPERS[options.paper].tasks if getattr(options, "paper", None) and options.task == "classify" else ()
-        options.task = TASKS[only[0] if len(only) == 1 else options.task]
+        # The first task of a paper needs no --task.
+        first = PAPERS[options.paper].tasks[0] if getattr(options, "paper", None) else next(iter(TASKS))
+        options.task = TASKS[options.task or first]
     if "zero_based" in options:
         options.zero_based = {"auto": "auto", "0": False, "1": True}[options.zero_based]
     return options
@@ -225,8 +225,8 @@ def _add_data(parser: _Parser) -> None:
 def _add_problem(parser: _Parser, tasks: list[str], *, cost: bool = False) -> None:
     group = parser.add_argument_group("problem")
     add = group.add_argument
-    task = "what to learn (default: classify); rank uses qid:"
-    add("--task", choices=tasks, default="classify", help=task)
+    task = "what to learn (default: classify, with --paper melki kernel); rank uses qid:"
+    add("--task", choices=tasks, help=task)
     if cost:
         add("-c", dest="cost", metavar="C", type=_positive, default=1.0, help="cost (default: 1)")
     add("-e", dest="tol", metavar="TOL", type=_positive, help="relative gap at which to stop (default: 1e-3)")

@@ -29,11 +29,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from cutsvm._utils import validation
 from cutsvm._utils.fields import fields_repr
-from cutsvm.problem.line_search import SEARCHES, ArnostiSettings, new_search
+from cutsvm.problem.line_search import SEARCHES, ArnostiSettings, Exact, Search, new_search
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
 from cutsvm.solvers.bucketing.buckets import BucketSettings
@@ -147,15 +147,18 @@ class _LineSearches:
 
     def __init__(self, settings: OCAS, oracle: Oracle, C: float) -> None:
         self.oracle, self.C, self.settings = oracle, C, settings
-        self.search = new_search(
-            settings.line_search, settings.arnosti, safe=settings.safe, first_step=settings.first_step
-        )
+        self.search = self._new_search(safe=settings.safe, first_step=settings.first_step)
         ours = settings.exact and settings.guard == "stall"  # it is in none of the papers
         self.guard = "none" if ours or settings.nudge == 0.0 else settings.guard
         self.limit = settings.stall.searches if oracle.outputs == 1 else settings.stall.searches_multiclass
         self.tiny = settings.stall.zero if settings.cut_at else settings.stall.tiny  # steps up to this are none
         self.n_steps = 0
         self.n_stalled = 0  # searches in a row that found none
+
+    def _new_search(self, *, safe: bool = True, first_step: float = 1.0) -> Search:
+        name = self.settings.line_search
+        more: dict[str, Any] = {"safe": safe, "first_step": first_step}
+        return Exact() if name == "exact" else new_search(name, self.settings.arnosti, **more)
 
     def step(self, w_b: Point, w_t: Point, rise: float) -> tuple[Point, float]:
         """The next w_b, whose memory is that of the last, and what the search found; F may rise by `rise`."""
@@ -172,5 +175,5 @@ class _LineSearches:
 
     def towards(self, w_b: Point, w_c: Point) -> Point:
         """The best point on the half-line from w_b through w_c."""
-        k = search(self.oracle, w_b, w_c, self.C, new_search(self.settings.line_search, self.settings.arnosti))
+        k = search(self.oracle, w_b, w_c, self.C, self._new_search())
         return self.oracle.between(w_b, w_c, k, out=w_b)

@@ -30,6 +30,7 @@ class Task:
     has_classes: bool = True
     max_classes: int | None = None
     has_queries: bool = False
+    has_pairs: bool = False  # the loss is a mean over pairs of rows, otherwise a sum over rows
     has_kernel: bool = False  # the model is its support vectors, otherwise rows of weights
     has_thresholds: bool = False  # classes in any order, a threshold between every two
     weights_per_class: bool = False  # with more than two classes a row of weights for each
@@ -105,6 +106,7 @@ _RANK = Task(
     cv_estimator="cutsvm.estimators.path_cv:RankingSVMCV",
     predicts_scores=True,
     score_method="predict",
+    has_pairs=True,
     options=_LINEAR_OPTIONS,
     margin_caption="Score differences of random pairs of rows of one query, the row with the higher label first: below "
     "0 the pair is in the wrong order, below 1 it has a loss.",
@@ -118,6 +120,7 @@ _ROC = Task(
     max_classes=2,
     predicts_scores=True,
     writes_liblinear=True,
+    has_pairs=True,
     options=_LINEAR_OPTIONS,
     margin_caption="How far each row is on its side of the threshold; below 0 it is on the wrong side.",
 )
@@ -128,6 +131,7 @@ _ORDINAL = Task(
     "a linear model for ordered classes, with a threshold between every two",
     label_noun="levels",
     has_thresholds=True,
+    has_pairs=True,
     options=_LINEAR_OPTIONS,
     margin_caption="The scores of the rows of each level. The lines are the thresholds between levels.",
 )
