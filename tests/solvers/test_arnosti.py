@@ -149,7 +149,7 @@ def test_steps_of_the_guards(monkeypatch, guard, expected):
         return between(self, start, end, k, out=out)
 
     monkeypatch.setattr(type(oracle), "between", record)
-    list(islice(iterates(OCAS(shards=1, guard=guard), oracle, 1e-2), 7))
+    list(islice(iterates(OCAS(line_search="tca", shards=1, guard=guard), oracle, 1e-2), 7))
     assert moved[::2] == expected  # each second call is for w_c
 
 
