@@ -110,7 +110,7 @@ def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, floa
     if options.bias is not None:
         params |= {"fit_intercept": options.bias != -1, "intercept": "regularized"}
     if paper is not None:
-        params |= paper.parameters(options)
+        params |= paper.parameters(options, rows)
         params["fit_intercept"] = None if paper.intercept or "bias" not in options.task.options else False
     given = {name: value for name, value in params.items() if value is not None}
     return options.task.make_estimator(cost_of(options, rows), **{**options.task.parameters, **given})
