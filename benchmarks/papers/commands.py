@@ -130,7 +130,7 @@ def run(job: Job, options: argparse.Namespace) -> Row:
     facts = json.loads(done.stdout)
     row |= {"n": facts["rows"]}
     if "-v" in words:
-        return row | {"error": 100.0 * (1.0 - facts["accuracy"])}
+        return row | {"error": 100.0 * (1.0 - facts["cross_validation_accuracy"])}
     own = {"iterations": "n_iter", "lower": "lower_bound"}
     row |= {key: facts[own.get(key, key)] for key in "C iterations objective lower gap seconds status".split()}
     row["ended"] = facts["converged"]
