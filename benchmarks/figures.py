@@ -159,6 +159,35 @@ def _proved(found: binary_report.Best | None) -> str:
     return seconds(found.seconds) if found is not None and found.reached else "-"
 
 
+def mnist_figures() -> dict[str, str]:
+    """60,000 digits by kernel machines: `papers/melki.py`."""
+    with (RESULTS.parent / "papers" / "results" / "melki.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["experiment"] == "mnist"]
+    found: dict[str, str] = {}
+    for row in rows:
+        name = "svc" if row["solver"] == "SVC" else f"{float(row['epochs']):.0f}"
+        if row["solver"] in ("SVC", "sgd"):
+            found[f"mnist.{name}.seconds"] = f"{float(row['seconds']):.0f}"
+            found[f"mnist.{name}.error"] = f"{100.0 * (1.0 - float(row['accuracy'])):.3g}"
+    return found
+
+
+def billion_figures() -> dict[str, str]:
+    """The billion rows by our default solver."""
+    row = next(
+        row for row in stored("billion") if float(row["rows"]) == 1e9 and row.get("solver", "default") == "default"
+    )
+    return {
+        "billion.gigabytes": f"{float(row['gigabytes']):.0f}",
+        "billion.limit": row["limit"].replace("MB", " MB"),
+        "billion.minutes": f"{float(row['seconds_fit']) / 60:.0f}",
+        "billion.gap": f"{float(row['gap']):.0e}".replace("e-0", "e-"),
+        "billion.reads": row["reads"],
+        "billion.memory": f"{float(row['peak_megabytes']):.0f}",
+        "billion.accuracy": f"{100.0 * float(row['accuracy']):.4f}",
+    }
+
+
 def svmlight_figures() -> dict[str, str]:
     return {"svmlight.ratio": f"{max(float(row['times_scikit_learn']) for row in stored('svmlight')):.0f}"}
 
@@ -178,11 +207,19 @@ def filled(page: Path) -> str:
     }
     text = page.read_text()
     figures: dict[str, str] = {}
-    for part in (path_figures(), faster_figures(), ranking_figures(), svmlight_figures(), commits()):
-        figures |= part
-    for name, make in tables.items():
+    for make in (
+        path_figures,
+        faster_figures,
+        ranking_figures,
+        mnist_figures,
+        billion_figures,
+        svmlight_figures,
+        commits,
+    ):
+        figures |= make()
+    for name, table in tables.items():
         if f"<!-- {name} -->" in text:
-            text = with_table(text, name, make())
+            text = with_table(text, name, table())
     return with_figures(text, figures)
 
 
