@@ -103,6 +103,18 @@ def _machines(rows: list[Row]) -> dict[str, str]:
         for own in INTERCEPTS
         for a, b in zip(of_l2(rows, n, "isda", own), of_l2(rows, n, "min_norm", own), strict=False)
     ]
+    differ = [
+        a["choices"] == b["choices"]
+        for n in PAPER
+        for own in INTERCEPTS
+        for a, b in zip(
+            of(rows, "l2", set=n, solver="isda", intercept=own),
+            of(rows, "l2", set=n, solver="min_norm", intercept=own),
+            strict=False,
+        )
+        if abs(a["accuracy"] - b["accuracy"]) > 5e-5
+    ]
+    found["differ"], found["differ_choice"] = f"{len(differ)}", f"{differ.count(False)}"
     found["same_share"] = f"{100 * float(np.mean(np.array(same) < 0.005)):.0f}"
     found["same_most"] = f"{max(same):.2f}"
     for solver in ("isda", "min_norm"):
@@ -132,6 +144,7 @@ def _figures(rows: list[Row]) -> dict[str, str]:
         ps = [against(PAPER[n][0][2], best_of(rows, n, own)) for n in SMALL]
         found[f"best_{own}_p"] = chance(combined([seen.p for seen in ps]))
         gained = [np.mean(best_of(rows, n, own)) - np.mean(one_setting(rows, n, own)) for n in SMALL]
+        found[f"best_{own}_heart"] = chance(ps[SMALL.index("heart")].p)
         found[f"best_{own}_gain"] = f"{min(gained):.1f} to {max(gained):.1f}"
     return found
 
