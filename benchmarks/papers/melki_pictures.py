@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 import plots
-from melki_report import EPOCHS, PAPER, PAPERS, SHARES, SOLVERS, all_epochs, columns, of, one, reading
+from melki_report import EPOCHS, PAPER, PAPERS, SHARES, SOLVERS, columns, of, one, reading
 from paper import Picture
 
 Row = dict[str, Any]
@@ -73,7 +73,7 @@ def picture_of_times(rows: list[Row], path: Path) -> None:
 
 def picture_of_shares(rows: list[Row], path: Path) -> None:
     """Figures 6 and 7: accuracy by epochs and share averaged, lambda = 1/C."""
-    names = [name for name in PAPER if of(rows, "configurations", set=name)]
+    names = [name for name in PAPER if of(rows, "configurations", set=name, C_times="mean")]
     few = (len(names) + 1) // 2
     figure, grid = plots.panels(2, few, width=1.75, height=1.6)
     for place, axes in enumerate([axes for row in grid for axes in row]):
@@ -81,7 +81,7 @@ def picture_of_shares(rows: list[Row], path: Path) -> None:
             axes.set_visible(False)
             continue
         name = names[place]
-        for epochs in all_epochs(rows, name):
+        for epochs in sorted({row["epochs"] for row in of(rows, "configurations", set=name, C_times="mean")}):
             mine = [float(np.mean(one(rows, name, "mean", epochs, average))) for average in SHARES]
             colour, marker = plots.SERIES[EPOCHS[int(epochs)]], plots.MARKERS[EPOCHS[int(epochs)]]
             axes.plot(range(len(SHARES)), mine, color=colour, marker=marker)

@@ -203,7 +203,8 @@ def differences(rows: list[Row]) -> list[str]:
     for name in there(rows, "readings"):
         cells = [name.removesuffix("_lasvm")]
         for found in comparisons(rows, name):
-            cells.append(f"{found.mean:+.2f}" + (f" ± {found.error:.2f}; p {chance(found.p)}" if found.n > 1 else ""))
+            spread = f" ± {found.error:.2f}; p {chance(found.p)}" if found.n > 1 else ""
+            cells.append(f"{found.mean:+.2f}{spread}" if found.n else "")
         lines.append(cells)
     head = ["λ=1/C less λ=1/(Cm)", "random less cyclic order", "step 1/(λt) less 1/(λm)"]
     return markdown(["set", *head], lines)

@@ -22,7 +22,7 @@ from melki_report import (
     one,
     reading,
 )
-from melki_statistics import against, chance, combined, paired
+from melki_statistics import against, chance, combined, paired, sign_test
 
 Row = dict[str, Any]
 
@@ -53,16 +53,33 @@ def figures(rows: list[Row]) -> dict[str, str]:
     found["nearer_mean"] = ", ".join(nearer)
     found["nearer_sum"] = ", ".join(n.removesuffix("_lasvm") for n in PAPER if away[n][1] >= away[n][0])
     found["nearer_count"] = f"{len(nearer)}"
+    found["nearer_p"] = chance(sign_test(len(nearer), len(PAPER)))
     apart = [comparisons(rows, n)[0] for n in SMALL]
     told = [n for n, one in zip(SMALL, apart, strict=True) if one.p < 0.05]
     found["told_apart"] = ", ".join(told) if told else "none"
     found["apart_range"] = f"{min(one.mean for one in apart):+.2f} to {max(one.mean for one in apart):+.2f}"
     for k, label in enumerate(("order", "step"), start=1):
-        own = [comparisons(rows, n)[k] for n in PAPER]
+        own = [one for n in PAPER if (one := comparisons(rows, n)[k]).n]
         found[f"{label}_range"] = f"{min(one.mean for one in own):+.2f} to {max(one.mean for one in own):+.2f}"
-        clear = [n.removesuffix("_lasvm") for n, one in zip(PAPER, own, strict=True) if one.p < 0.05]
+        clear = [n.removesuffix("_lasvm") for n in PAPER if comparisons(rows, n)[k].p < 0.05]
         found[f"{label}_clear"] = ", ".join(clear) if clear else "none"
-    return found | _machines(rows) | _figures(rows) | _times(rows)
+    return found | _choices(rows) | _machines(rows) | _figures(rows) | _times(rows)
+
+
+def _choices(rows: list[Row]) -> dict[str, str]:
+    """The C that the inner folds choose, over the small sets."""
+    found = {}
+    for own in READINGS:
+        chosen = [
+            float(one.split("/")[0])
+            for n in SMALL
+            for row in of(rows, "readings", set=n, C_times=own, order="cyclic", step="1/m")
+            for one in row["choices"].split()
+        ]
+        found[f"chosen_{own}"] = f"{np.median(chosen):g}"
+        found[f"largest_{own}"] = f"{100 * np.mean(np.array(chosen) == 1024.0):.0f}"
+        found[f"smallest_{own}"] = f"{100 * np.mean(np.array(chosen) == 0.0625):.0f}"
+    return found
 
 
 def _machines(rows: list[Row]) -> dict[str, str]:
@@ -86,6 +103,18 @@ def _machines(rows: list[Row]) -> dict[str, str]:
         for own in INTERCEPTS
         for a, b in zip(of_l2(rows, n, "isda", own), of_l2(rows, n, "min_norm", own), strict=False)
     ]
+    differ = [
+        a["choices"] == b["choices"]
+        for n in PAPER
+        for own in INTERCEPTS
+        for a, b in zip(
+            of(rows, "l2", set=n, solver="isda", intercept=own),
+            of(rows, "l2", set=n, solver="min_norm", intercept=own),
+            strict=False,
+        )
+        if abs(a["accuracy"] - b["accuracy"]) > 5e-5
+    ]
+    found["differ"], found["differ_choice"] = f"{len(differ)}", f"{differ.count(False)}"
     found["same_share"] = f"{100 * float(np.mean(np.array(same) < 0.005)):.0f}"
     found["same_most"] = f"{max(same):.2f}"
     for solver in ("isda", "min_norm"):
@@ -115,6 +144,7 @@ def _figures(rows: list[Row]) -> dict[str, str]:
         ps = [against(PAPER[n][0][2], best_of(rows, n, own)) for n in SMALL]
         found[f"best_{own}_p"] = chance(combined([seen.p for seen in ps]))
         gained = [np.mean(best_of(rows, n, own)) - np.mean(one_setting(rows, n, own)) for n in SMALL]
+        found[f"best_{own}_heart"] = chance(ps[SMALL.index("heart")].p)
         found[f"best_{own}_gain"] = f"{min(gained):.1f} to {max(gained):.1f}"
     return found
 
@@ -133,11 +163,17 @@ def _times(rows: list[Row]) -> dict[str, str]:
             known = [cpu[name] for name in names if not np.isnan(cpu[name][2 * place + 1])]
             mean = np.mean(known, axis=0)
             found[f"{solver}_ratio_{kind}"] = f"{mean[2 * place + 1] / mean[5]:.1f}"
+    ratios = [
+        float(np.median(reading(rows, n, "mean", "cpu", order="random")) / np.median(reading(rows, n, "mean", "cpu")))
+        for n in SMALL
+    ]
+    found["random_cpu"] = f"{min(ratios):.1f} to {max(ratios):.1f}"
     found["cpu_small"] = f"{min(cpu[n][5] for n in SMALL):.2f} to {max(cpu[n][5] for n in SMALL):.2f}"
     for name in MEDIUM:
         found[f"{name}_cpu"] = f"{cpu[name][5]:.0f}"
     peers = {row["set"]: row["cpu"] / cpu[row["set"]][5] for row in of(rows, "peer") if row["cpu"] != ""}
-    found["peer_small"] = f"{min(peers[n] for n in SMALL):.0f} to {max(peers[n] for n in SMALL):.0f}"
+    small = [peers[n] for n in SMALL if n in peers]
+    found["peer_small"] = f"{min(small):.0f} to {max(small):.0f}"
     for name in MEDIUM:
         found[f"{name}_peer"] = f"{peers[name]:.0f}" if name in peers else "?"
     return found

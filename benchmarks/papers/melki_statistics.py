@@ -63,7 +63,12 @@ def paired(one: list[float], two: list[float]) -> Paired:
     p = np.nan
     if n > 1:
         p = 1.0 if not differences.any() else float(stats.ttest_1samp(differences, 0.0).pvalue)
-    return Paired(float(differences.mean()), error, p, n)
+    return Paired(float(differences.mean()) if n else np.nan, error, p, n)
+
+
+def sign_test(wins: int, n: int) -> float:
+    """The probability, two-sided, of a split as uneven as this one between two equals."""
+    return float(stats.binomtest(wins, n).pvalue)
 
 
 def chance(p: float) -> str:
