@@ -143,6 +143,28 @@ def test_pairs_fit_the_smallest_limit_that_is_accepted(name, tmp_path):
     assert peak.private <= int(peak.output)
 
 
+WHITENED = """
+import sys, warnings
+from cutsvm import LinearSVC
+from cutsvm.solvers import OCAS
+from cutsvm.solvers.bucketing.buckets import BucketSettings
+warnings.simplefilter("ignore")
+solver = OCAS(buckets=4, bucketing=BucketSettings(K=1))
+LinearSVC(C=0.01, solver=solver, memory_limit=int(sys.argv[2]), max_iter=4, n_jobs=2).fit(sys.argv[1])
+"""
+
+
+@linux
+def test_lengths_of_many_features_fit_the_limit(tmp_path):
+    """500 features, the most that are whitened."""
+    rng, rows, limit = np.random.default_rng(0), 18_000, 200_000_000
+    X = rng.normal(size=(rows, 500)).astype(np.float32)
+    convert((X, np.where(X[:, 0] + rng.normal(size=rows) > 0.0, 1, -1)), tmp_path / "store")
+    peak = watch([sys.executable, "-c", WHITENED, str(tmp_path / "store"), str(limit)])
+    assert peak.returncode == 0, peak.output
+    assert peak.private <= limit
+
+
 def test_shards_whose_planes_do_not_fit_are_refused(wide_store):
     with pytest.raises(ValueError, match="shards=128: memory_limit leaves room"):
         LinearSVC(solver=OCAS(shards=128), memory_limit=memory.in_use(1 << 25) + 140_000_000).fit(wide_store)
