@@ -383,7 +383,7 @@ def run(options: argparse.Namespace, file: Path) -> None:
         cases = {case: text for case, text in kind.cases.items() if all(word in case for word in options.cases)}
         cases = {case: text for case, text in cases.items() if not any(word in case for word in options.without)}
         if options.missing:
-            there = {row["case"] for row in known if row["store"] == name and row["commit"] == commit()}
+            there = {row["case"] for row in known if row["store"] == name}
             cases = {case: text for case, text in cases.items() if case not in there}
         if not cases:
             continue
@@ -480,7 +480,7 @@ def main() -> None:
     add("--only", type=lambda text: text.split(";"), default=list(KINDS), help="stores, separated by ;")
     add("--cases", nargs="*", default=[], help="words that the name of a case has to have")
     add("--without", nargs="*", default=[], help="words that it must not have")
-    add("--missing", action="store_true", help="only cases that the results do not have of this commit")
+    add("--missing", action="store_true", help="only cases that the results do not have")
     add("--iterations", type=int, default=3)
     add("--seconds", type=float, default=300.0, help="after which a fit is ended, and that is an error")
     add("--scale", type=float, default=1.0, help="of the number of rows")

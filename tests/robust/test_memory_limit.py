@@ -174,3 +174,22 @@ def test_the_interpreter_counts(wide_store):
     """A limit below what the process has already is refused, with what is needed."""
     with pytest.raises(ValueError, match="too little for a fit; expected at least"):
         LinearSVC(memory_limit=memory.private()).fit(wide_store)
+
+
+FREED = """
+import numpy as np
+from cutsvm._utils import memory
+small = [np.ones(1000) for _ in range(10_000)]
+few = small[::100]  # they keep the heap from shrinking by itself
+del small
+before = memory.private()
+memory.in_use(1)
+print(before - memory.private())
+"""
+
+
+@linux
+def test_what_was_freed_leaves_room_for_the_next_fit():
+    found = watch([sys.executable, "-c", FREED])
+    assert found.returncode == 0, found.output
+    assert int(found.output) > 60_000_000
