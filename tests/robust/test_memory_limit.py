@@ -90,6 +90,7 @@ fixed = dict(C=10.0, tol=1e-9, memory_limit=limit, fit_intercept=False, n_jobs=2
 LinearSVC(solver=CPA(shards=1), max_iter=200, checkpoint=checkpoint, **fixed).fit(store)
 LinearSVC(solver=CPA(shards=1), max_iter=1, checkpoint=checkpoint, **fixed).fit(store)  # reads it
 LinearSVC(solver=OCAS(), max_iter=60, **fixed).fit(store)
+LinearSVC(solver="accpm", max_iter=200, **fixed).fit(store)
 LinearSVC(max_iter=60, **fixed).fit(store)
 """
 
