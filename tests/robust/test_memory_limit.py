@@ -90,6 +90,7 @@ fixed = dict(C=10.0, tol=1e-9, memory_limit=limit, fit_intercept=False, n_jobs=2
 LinearSVC(solver=CPA(shards=1), max_iter=200, checkpoint=checkpoint, **fixed).fit(store)
 LinearSVC(solver=CPA(shards=1), max_iter=1, checkpoint=checkpoint, **fixed).fit(store)  # reads it
 LinearSVC(solver=OCAS(), max_iter=60, **fixed).fit(store)
+LinearSVC(solver="accpm", max_iter=200, **fixed).fit(store)
 LinearSVC(max_iter=60, **fixed).fit(store)
 """
 
@@ -143,6 +144,28 @@ def test_pairs_fit_the_smallest_limit_that_is_accepted(name, tmp_path):
     assert peak.private <= int(peak.output)
 
 
+WHITENED = """
+import sys, warnings
+from cutsvm import LinearSVC
+from cutsvm.solvers import OCAS
+from cutsvm.solvers.bucketing.buckets import BucketSettings
+warnings.simplefilter("ignore")
+solver = OCAS(buckets=4, bucketing=BucketSettings(K=1))
+LinearSVC(C=0.01, solver=solver, memory_limit=int(sys.argv[2]), max_iter=4, n_jobs=2).fit(sys.argv[1])
+"""
+
+
+@linux
+def test_lengths_of_many_features_fit_the_limit(tmp_path):
+    """500 features, the most that are whitened."""
+    rng, rows, limit = np.random.default_rng(0), 18_000, 200_000_000
+    X = rng.normal(size=(rows, 500)).astype(np.float32)
+    convert((X, np.where(X[:, 0] + rng.normal(size=rows) > 0.0, 1, -1)), tmp_path / "store")
+    peak = watch([sys.executable, "-c", WHITENED, str(tmp_path / "store"), str(limit)])
+    assert peak.returncode == 0, peak.output
+    assert peak.private <= limit
+
+
 def test_shards_whose_planes_do_not_fit_are_refused(wide_store):
     with pytest.raises(ValueError, match="shards=128: memory_limit leaves room"):
         LinearSVC(solver=OCAS(shards=128), memory_limit=memory.in_use(1 << 25) + 140_000_000).fit(wide_store)
@@ -152,3 +175,22 @@ def test_the_interpreter_counts(wide_store):
     """A limit below what the process has already is refused, with what is needed."""
     with pytest.raises(ValueError, match="too little for a fit; expected at least"):
         LinearSVC(memory_limit=memory.private()).fit(wide_store)
+
+
+FREED = """
+import numpy as np
+from cutsvm._utils import memory
+small = [np.ones(1000) for _ in range(10_000)]
+few = small[::100]  # they keep the heap from shrinking by itself
+del small
+before = memory.private()
+memory.in_use(1)
+print(before - memory.private())
+"""
+
+
+@linux
+def test_what_was_freed_leaves_room_for_the_next_fit():
+    found = watch([sys.executable, "-c", FREED])
+    assert found.returncode == 0, found.output
+    assert int(found.output) > 60_000_000

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from cutsvm._utils.memory import planes_in_files
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix.magnitudes import Magnitudes
 
@@ -77,6 +78,11 @@ class PlaneMemory(NamedTuple):
 
     size: int
     allocate: Callable[[tuple[int, int]], Vector]
+
+
+def plane_allocator(memory: PlaneMemory | None, size: int) -> Callable[[tuple[int, int]], Vector]:
+    """What allocates arrays of planes of this size: in files, if memory is limited and they are wide."""
+    return np.zeros if memory is None or not planes_in_files(size) else memory.allocate
 
 
 class Rows(Protocol):

@@ -24,6 +24,7 @@ Fewer cuts than coordinates: x = A'y, and H is inverted by Woodbury's formula, w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,14 +62,19 @@ class Step(NamedTuple):
     pp: float
 
 
-class Centre:
-    """The centre `x` of the cuts so far; R is `radius`."""
+Allocate = Callable[[tuple[int, int]], Vector]
 
-    def __init__(self, size: int, radius: float, settings: CentreSettings | None = None) -> None:
+
+class Centre:
+    """The centre `x` of the cuts so far; R is `radius`. allocate: memory for cuts."""
+
+    def __init__(
+        self, size: int, radius: float, settings: CentreSettings | None = None, allocate: Allocate = np.zeros
+    ) -> None:
         self.radius, self.settings = radius, settings or CentreSettings()
         self.x: Vector = np.zeros(size)
         self.slacks: Vector = np.empty(0)
-        self._form: _ByCuts | _ByCoordinates = _ByCuts(size, self.settings)
+        self._form: _ByCuts | _ByCoordinates = _ByCuts(size, self.settings, allocate)
 
     @timed("centre")
     def cut(self, normal: Vector) -> bool:
@@ -152,13 +158,15 @@ def lowest(slacks: Vector, q: Vector, tilt: float, curvature: float, settings: C
 class _Grown:
     """Rows that are added one at a time, in an array that doubles."""
 
-    def __init__(self, width: int) -> None:
-        self._rows = np.empty((16, width))
+    def __init__(self, width: int, allocate: Allocate) -> None:
+        self._allocate, self._rows = allocate, allocate((16, width))
         self.used = 0
 
     def append(self, row: Vector) -> None:
         if self.used == len(self._rows):
-            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+            rows = self._allocate((2 * self.used, self._rows.shape[1]))
+            rows[: self.used] = self._rows
+            self._rows = rows
         self._rows[self.used] = row
         self.used += 1
 
@@ -208,8 +216,8 @@ class _Form(ABC):
 class _ByCuts(_Form):
     """x = A'y: one unknown per cut, for fewer cuts than coordinates."""
 
-    def __init__(self, size: int, settings: CentreSettings) -> None:
-        super().__init__(_Grown(size), np.empty(0), settings)
+    def __init__(self, size: int, settings: CentreSettings, allocate: Allocate) -> None:
+        super().__init__(_Grown(size, allocate), np.empty(0), settings)
         self._y: Vector = np.empty(0)
         self._gram = np.empty((0, 0))
 

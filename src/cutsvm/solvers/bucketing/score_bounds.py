@@ -98,9 +98,9 @@ class Whitened:
             return float(np.hypot(np.linalg.norm(w @ self.L), shift / self.s))
 
 
-def _blocks(rows: Rows, W: Vector, b: Vector, most: int = 1 << 13) -> Iterator[Vector]:
-    """X W' + b, at most `most` rows at a time."""
-    for _, block in cut_blocks(rows.blocks(), most):
+def _blocks(rows: Rows, W: Vector, b: Vector, most: int = 1 << 20) -> Iterator[Vector]:
+    """X W' + b, some rows at a time: about `most` numbers, since squares of them are made, too."""
+    for _, block in cut_blocks(rows.blocks(), max(1, min(1 << 13, most // len(W)))):
         out = np.empty((block.n, len(W)))
         block.scores_many(W, b, out)
         yield out
