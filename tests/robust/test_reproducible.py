@@ -154,7 +154,7 @@ def test_equal_breakpoints_are_not_extracted(monkeypatch):
 
 
 def test_floats_between():
-    from cutsvm.problem.line_search.breakpoints import floats_between
+    from cutsvm.problem.line_search.intercept import floats_between
 
     for low, high in ((-1.0, 1.0), (0.0, 1e-300), (-1e300, -1e-300), (1.0, 1.0 + 1e-15)):
         ks = floats_between(low, high)

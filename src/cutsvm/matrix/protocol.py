@@ -79,10 +79,9 @@ class PlaneMemory(NamedTuple):
     size: int
     allocate: Callable[[tuple[int, int]], Vector]
 
-
-def plane_allocator(memory: PlaneMemory | None, size: int) -> Callable[[tuple[int, int]], Vector]:
-    """What allocates arrays of planes of this size: in files, if memory is limited and they are wide."""
-    return np.zeros if memory is None or not planes_in_files(size) else memory.allocate
+    def allocator(self, size: int) -> Callable[[tuple[int, int]], Vector]:
+        """What allocates arrays of planes of this size: in files if they are wide."""
+        return self.allocate if planes_in_files(size) else np.zeros
 
 
 class Rows(Protocol):

@@ -12,7 +12,6 @@ from cutsvm._utils.memory import planes_within
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import Choices, PlaneMemory, Rows
-from cutsvm.matrix.protocol import plane_allocator
 from cutsvm.problem.certificate import RowScale, dual_bound, gamma
 from cutsvm.qp.problem import ReducedProblem
 from cutsvm.qp.sorted_planes import ReducedSolution
@@ -60,7 +59,7 @@ class Bundle:
         self.n_free, self.intercept_box = n_free, intercept_box
         self.most = None if memory is None else planes_within(memory.size, size)
         self._memory = memory
-        self._allocate = plane_allocator(memory, size)
+        self._allocate = np.zeros if memory is None else memory.allocator(size)
         self._scale = scale
         self._slopes = np.empty((0, size))  # grown by doubling; the first `_used` rows count
         self._offsets: Vector = np.empty(0)

@@ -6,7 +6,6 @@ its zero; the few breakpoints that are left inside are searched by selection. To
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,9 +15,10 @@ import numpy as np
 
 from cutsvm._native import core
 from cutsvm._utils.types import Vector
+from cutsvm.problem.line_search.intercept import COUNTING, InterceptSettings, counted_intercept, floats_between
 
 if TYPE_CHECKING:
-    from cutsvm.problem.losses import BreakpointLine, Line
+    from cutsvm.problem.losses import BreakpointLine, Line, MarginLoss
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,22 @@ def lowest(line: BreakpointLine, flat: float, settings: LineSearchSettings = SET
     return 0.5 * (left + _inside(line, _bracket(line, settings, 0.0, 0.0, flat, left + around), 0.0, flat))
 
 
+def best_intercept(
+    loss: MarginLoss,
+    scores: Vector,
+    settings: LineSearchSettings = SETTINGS,
+    counting: InterceptSettings = COUNTING,
+) -> float:
+    """argmin over k of the loss of scores + k, in the middle where that is a plateau.
+
+    Slopes within `flat` of the weight that counts there are round-off. Where all rows weigh about the same, that may as
+    well be `flat` of all the weight, and the search is that along any line.
+    """
+    if settings.flat * loss.total <= settings.light * loss.lightest:
+        return lowest(loss.line(scores), settings.flat * loss.total, settings)
+    return counted_intercept(loss.signed, scores, settings.flat, counting)
+
+
 class Bracket(NamedTuple):
     """Where h' reaches a level: with `slope`, that of the loss with the tilt, at low; slope_high is h' at high."""
 
@@ -184,21 +200,3 @@ def _bracket(
         ks = low + (high - low) * (np.arange(1, 9) / 9) if rounds <= settings.rounds else floats_between(low, high)
         if not len(ks):  # all breakpoints that are left are at one place
             return high
-
-
-def floats_between(low: float, high: float, many: int = 8) -> Vector:
-    """Up to this number between two, evenly spaced in the order of all float64: about 20 such steps leave none."""
-    first, last = _rank(low), _rank(high)
-    ranks = sorted({first + (last - first) * j // (many + 1) for j in range(1, many + 1)} - {first, last})
-    return np.array([_of_rank(rank) for rank in ranks])
-
-
-def _rank(value: float) -> int:
-    """The place of a number in the order of all float64, 0 for 0.0."""
-    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
-    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
-
-
-def _of_rank(rank: int) -> float:
-    value: float = struct.unpack("<d", struct.pack("<q", abs(rank)))[0]
-    return value if rank >= 0 else -value

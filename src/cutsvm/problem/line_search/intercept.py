@@ -1,11 +1,10 @@
-"""The best intercept: argmin over k of the hinge loss of scores + k.
+"""The best intercept of rows of unlike weights: argmin over k of the hinge loss of scores + k, by counting.
 
 Row i has a breakpoint at y_i - f_i: a positive row has a loss to the left of it, a negative one to the right. The slope
 of the loss at k is the weight of the negative rows whose breakpoint is at k or left of it, `rising`, less that of the
 positive rows whose breakpoint is right of k, `falling`. Slopes within `flat` of the weight that counts there, rising +
-falling, are round-off. Where all rows weigh about the same, that may as well be `flat` of all the weight, and the
-search is that along any line (`cutsvm.problem.line_search.breakpoints`). Else rows would be lost that are light beside
-others, which may have no loss there: then weights are added up from both sides, so that nothing is ever subtracted.
+falling, are round-off. Weights are added up from both sides, so that nothing is ever subtracted: rows that are light
+beside others, which may have no loss there, still count.
 
 There may be more rows than memory can hold numbers of. So breakpoints are counted, some rows at a time, between the
 quantiles of a sample, until few enough are left to be sorted. If many are at one place, which no quantile separates,
@@ -14,18 +13,15 @@ they are counted between floats that are evenly spaced in the order of all float
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cutsvm._utils.types import Array, Vector
 from cutsvm._utils.validation import parts
-from cutsvm.problem.line_search.breakpoints import SETTINGS, LineSearchSettings, floats_between, lowest
-
-if TYPE_CHECKING:
-    from cutsvm.problem.losses import MarginLoss
 
 
 @dataclass(frozen=True)
@@ -43,16 +39,8 @@ COUNTING = InterceptSettings()
 Condition = Callable[[Vector, Vector], Array]  # of rising and falling: whether a place is far enough to the right
 
 
-def best_intercept(
-    loss: MarginLoss,
-    scores: Vector,
-    settings: LineSearchSettings = SETTINGS,
-    counting: InterceptSettings = COUNTING,
-) -> float:
-    """argmin over k of the loss of scores + k, in the middle where that is a plateau."""
-    flat = settings.flat
-    if flat * loss.total <= settings.light * loss.lightest:
-        return lowest(loss.line(scores), flat * loss.total, settings)
+def counted_intercept(signed: Vector, scores: Vector, flat: float, counting: InterceptSettings = COUNTING) -> float:
+    """argmin over k of the hinge loss of scores + k, in the middle where that is a plateau; signed: y_i s_i."""
 
     def reached(rising: Vector, falling: Vector) -> Array:
         return rising - falling >= -flat * (rising + falling)
@@ -60,7 +48,7 @@ def best_intercept(
     def passed(rising: Vector, falling: Vector) -> Array:
         return rising - falling > flat * (rising + falling)
 
-    rows = _Rows(loss.signed, scores)
+    rows = _Rows(signed, scores)
     whole = rows.bracket()
     at_left, at_right = (_narrowed(rows, whole, condition, counting) for condition in (reached, passed))
     few = rows.selected(at_left, counting)
@@ -152,3 +140,21 @@ def _first(few: tuple[Vector, Vector], bracket: _Bracket, condition: Condition) 
     later = np.cumsum(np.maximum(signed, 0.0)[::-1])[::-1]
     found = condition(rising, bracket.falling + np.append(later[1:], 0.0))
     return float(at[np.argmax(found)]) if found.any() else np.inf
+
+
+def floats_between(low: float, high: float, many: int = 8) -> Vector:
+    """Up to this number between two, evenly spaced in the order of all float64: about 20 such steps leave none."""
+    first, last = _rank(low), _rank(high)
+    ranks = sorted({first + (last - first) * j // (many + 1) for j in range(1, many + 1)} - {first, last})
+    return np.array([_of_rank(rank) for rank in ranks])
+
+
+def _rank(value: float) -> int:
+    """The place of a number in the order of all float64, 0 for 0.0."""
+    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+    return bits if bits >= 0 else -(bits & 0x7FFF_FFFF_FFFF_FFFF)
+
+
+def _of_rank(rank: int) -> float:
+    value: float = struct.unpack("<d", struct.pack("<q", abs(rank)))[0]
+    return value if rank >= 0 else -value

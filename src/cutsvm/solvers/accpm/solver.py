@@ -41,7 +41,6 @@ import numpy as np
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
-from cutsvm.matrix.protocol import plane_allocator
 from cutsvm.problem.planes import Bundle
 from cutsvm.qp.sorted_planes import ReducedSolution
 from cutsvm.solvers.accpm.analytic_center import Centre, CentreSettings
@@ -103,8 +102,9 @@ class ACCPM(SolverBase):
 
     def _iterate(self, state: _State) -> Iterator[Iterate]:
         yield state.iterate()
-        size = len(state.scale)
-        centre = Centre(size, state.radius, self.settings.centre, plane_allocator(state.oracle.plane_memory, size))
+        size, memory = len(state.scale), state.oracle.plane_memory
+        allocate = np.zeros if memory is None else memory.allocator(size)
+        centre = Centre(size, state.radius, self.settings.centre, allocate)
         while True:
             x = state.origin + state.scale * centre.x
             state.buckets.dispatch_if_due(x[: state.oracle.size])  # 1
