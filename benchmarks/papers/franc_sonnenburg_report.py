@@ -315,8 +315,8 @@ SENTENCES: dict[str, Callable[[list[Row]], str]] = {
         for name in ("covtype", "mnist", "arxiv", "artificial")
     },
     "areas": area_spread,
-    "covtype-iterations": lambda rows: from_to(many_rows(rows, "covtype", "ocas, short cuts"), ".0f"),
-    "covtype-iterations-cpa": lambda rows: from_to(many_rows(rows, "covtype", "cpa, short cuts"), ".0f"),
+    "covtype-iterations": lambda rows: from_to(many_rows(rows, "covtype", "ocas"), ".0f"),
+    "covtype-iterations-cpa": lambda rows: from_to(many_rows(rows, "covtype", "cpa"), ".0f"),
     "covtype-objective": lambda rows: f"{fit(rows, 'covtype', 'ocas')['objective']:,.0f}",
     "one-shard-1e-3": lambda rows: ratio(rows, "both, one shard", 1e-3, "iterations"),
     "one-shard-seconds-1e-3": lambda rows: ratio(rows, "both, one shard", 1e-3, "seconds"),
