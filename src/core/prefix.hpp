@@ -31,12 +31,14 @@ struct InsideSums {
 };
 
 // out += sum of g[k] x_(from + at[k]) over `used` rows.
+// requires: rows from + at[k] exist; at and g have `used` entries, out has d.
 template <class Rows>
 void add_some(const Rows& rows, std::int64_t from, const std::int32_t* at, const double* g, std::int64_t used,
               double* out) {
     for (std::int64_t k = 0; k < used; ++k) rows.axpy(from + at[k], g[k], out);
 }
 // Four at a time: an addition to out then waits for the one before a quarter as often.
+// requires: as above.
 template <class T>
 void add_some(const DenseRows<T>& rows, std::int64_t from, const std::int32_t* at, const double* g, std::int64_t used,
               double* out) {
