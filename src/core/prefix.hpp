@@ -31,7 +31,7 @@ struct InsideSums {
 };
 
 // out += sum of g[k] x_(from + at[k]) over `used` rows.
-// requires: at and g have `used` entries; from + at[k] are rows; out has d.
+// requires: rows from + at[k] exist; at and g have `used` entries, out has d.
 template <class Rows>
 void add_some(const Rows& rows, std::int64_t from, const std::int32_t* at, const double* g, std::int64_t used,
               double* out) {

@@ -8,6 +8,7 @@
 #include "core/dcd.hpp"
 #include "core/hinge.hpp"
 #include "core/many.hpp"
+#include "core/prefix.hpp"
 #include "core/reduced.hpp"
 #include "core/sweep.hpp"
 #include "core/tangents.hpp"
@@ -135,6 +136,32 @@ void check_tangents(const Problem& p, const Rows& rows, std::int64_t points, int
                    threads);
     expect(sums == expected, "tangents: slopes", points);
     expect(heights == levels, "tangents: heights", points);
+}
+
+// The loss of the first rows until it exceeds a limit: row by row.
+template <class Rows>
+void check_prefix(const Problem& p, const Rows& rows, double limit, int threads) {
+    const auto size = static_cast<std::size_t>(p.d + 1);
+    std::vector<double> expected(size), slope(size), levels(2), heights(2);
+    const double b = 0.5;
+    std::int64_t stop = 0;
+    while (stop < p.n && levels[0] <= limit) {
+        const double a = p.a[static_cast<std::size_t>(stop)];
+        double f = b;
+        for (std::int64_t j = 0; j < p.d; ++j) f += p.x(stop, j) * p.w[static_cast<std::size_t>(j)];
+        if (const double left = std::abs(a) - a * f; left > 0.0) {
+            for (std::int64_t j = 0; j <= p.d; ++j)
+                expected[static_cast<std::size_t>(j)] -= a * (j < p.d ? p.x(stop, j) : 1.0);
+            levels[0] += left;
+            levels[1] += std::abs(a);
+        }
+        ++stop;
+    }
+    const InsideSums sums{slope.data(), heights.data()};
+    const auto found = hinge_prefix(rows, View(p.a), p.w.data(), b, limit, sums, threads);
+    expect(found.rows == stop && found.read >= stop && found.read <= p.n, "prefix: rows", static_cast<long>(stop));
+    expect(slope == expected, "prefix: slope", static_cast<long>(stop));
+    expect(heights == levels, "prefix: heights", static_cast<long>(stop));
 }
 
 // Epochs of coordinate descent from a start that is not 0; one thread, or several that share w.
@@ -283,6 +310,7 @@ void check_all(const Problem& p, const Rows& rows, int threads) {
     check_ends_and_hashes(p, rows, threads);
     check_more_rows(p, rows, threads);
     for (const std::int64_t points : {1, 8, 9, 16}) check_tangents(p, rows, points, threads);
+    for (const double limit : {0.0, 100.0, 5000.0, 1e9}) check_prefix(p, rows, limit, threads);
     check_descent(p, rows, p.d % 2 ? 1.0 : 0.0, p.shards % 2 ? 1 : 7, threads);
 }
 

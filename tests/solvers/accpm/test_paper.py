@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -184,6 +184,7 @@ def test_the_solution_is_the_optimum(form):
 @pytest.mark.parametrize("form", ["E", "I1", "I2"])
 @pytest.mark.parametrize("one_radius", [False, True])
 @pytest.mark.parametrize("pays", [False, True])
+@settings(max_examples=8)  # of each of 36 mixes
 @given(seed=seeds, early=st.booleans(), count=st.sampled_from([1, 2, 7, 16]), both_sides=st.booleans())
 def test_bounds_hold_at_every_iterate(form, intercept, one_radius, pays, seed, early, count, both_sides):
     """Every formulation and every setting, the paper's among them."""
@@ -191,7 +192,7 @@ def test_bounds_hold_at_every_iterate(form, intercept, one_radius, pays, seed, e
     C = 100.0 if form == "E" else 10.0 ** (seed % 5 - 2)
     low, high = svm.optimum(X, a, C, intercept)
     slack = 1e-9 * high
-    settings = ACCPMSettings(buckets=BucketSettings(only_if_it_pays=pays, K=1, cost=1.0))
+    dispatches = ACCPMSettings(buckets=BucketSettings(only_if_it_pays=pays, K=1, cost=1.0))
     solver = ACCPM(
         formulation=form,
         buckets=count,
@@ -199,7 +200,7 @@ def test_bounds_hold_at_every_iterate(form, intercept, one_radius, pays, seed, e
         both_sides=both_sides,
         one_radius=one_radius,
         epsilon=float(np.exp(-12.0)),
-        settings=settings,
+        settings=dispatches,
     )
     for k, iterate in enumerate(iterates(solver, oracle_of(X, a, intercept), C)):
         assert iterate.lower <= high + slack
