@@ -12,7 +12,7 @@ from matplotlib.ticker import NullLocator
 
 import plots
 from arnosti_printed import BARS, FEATURES, MEASURES, ONE, OURS, PAPER, PAPERS_FEATURES, PARTS, SETS, SORTING, STALLS
-from arnosti_tables import Row, fits, share
+from arnosti_tables import Row, costs, fits, share
 from paper import Picture
 
 
@@ -105,7 +105,7 @@ def picture_of_parts(rows: list[Row], path: Path) -> None:
 def picture_of_costs(rows: list[Row], path: Path) -> None:
     """Figure 6: iterations over those of the exact search, against C."""
     figure, [[axes]] = plots.panels(1, 1, width=5.6, height=2.6)
-    found = [row for row in fits(rows, experiment="fig6", variant=PAPER) if row["ended"]]
+    found = [row for row in costs(rows) if row["ended"]]
     base = {row["C"]: row["iterations"] for row in found if row["search"] == "exact"}
     for i, search in ((1, "gca2"), (2, "tca")):
         mine = [row for row in found if row["search"] == search and row["C"] in base]
