@@ -110,11 +110,14 @@ def ratios(rows: list[Row], name: str) -> list[str]:
     for measure in ("time", "search time", "iterations"):
         head += [f"{measure} / exact", "paper"]
     lines = []
+    known = any(row["cpu"] != "" for row in mine)  # else the clock's
     for row in map(on_cpu, mine):
         base = next((on_cpu(b) for b in mine if b["search"] == "exact" and b["variant"] == row["variant"]), None)
         printed = RATIOS[name].get(row["search"], ("",) * 4) if row["variant"] == PAPER else ("",) * 4
-        cells = [label(row), kind(row), bracket(row, f"{row['seconds']:.1f}"), share_text(row)]
-        cells += [count(row), f"{row['standstills']:.0f}"]
+        seconds = (
+            bracket(row, f"{row['seconds']:.1f}") if not known or row["cpu"] != "" or row["solver"] != OURS else ""
+        )
+        cells = [label(row), kind(row), seconds, share_text(row), count(row), f"{row['standstills']:.0f}"]
         for measure, value in zip(MEASURES, printed, strict=False):
             cells += [over(row, base, measure) if row["solver"] == OURS else "", value]
         lines.append(cells)
