@@ -314,6 +314,12 @@ def figures(rows: list[Row]) -> dict[str, str]:
     for search, variant in (("gca2", PAPER), ("tca", PAPER), ("exact", "paper, first_steps"), ("exact", AUTO)):
         name = f"poker-{search}-{variant}".replace(", ", "-")
         found[name] = count(one(rows, experiment="stalls", set="poker", search=search, variant=variant))
+    for search in ("gca2", "tca"):
+        row = one(rows, experiment="stalls", set="covtype-7", search=search, variant=PAPER)
+        found[f"covtype-{search}-paper"] = count(row)
+    stalled = one(rows, experiment="stalls", set="poker", search="exact", variant=PAPER, solver=OURS)
+    found["poker-exact-zeros"] = f"{stalled['standstills']:.0f}" if stalled else ""
+    found["poker-exact-paper"] = f"{stalled['iterations']:.0f}" if stalled else ""
     wanted = {"experiment": "guards", "set": "poker", "n": 3000.0, "Cn": 25010.0, "search": "exact"}
     for name, variant in (("before", BEFORE), ("after", ONE)):
         found[f"guards-{name}"] = spread(fits(rows, **wanted, variant=variant)).replace("-", "not within 1,500")
