@@ -12,7 +12,7 @@ from matplotlib.ticker import NullLocator
 
 import plots
 from arnosti_printed import BARS, FEATURES, MEASURES, ONE, OURS, PAPER, PAPERS_FEATURES, PARTS, SETS, SORTING, STALLS
-from arnosti_tables import Row, fits, share
+from arnosti_tables import Row, costs, fits, on_cpu, share
 from paper import Picture
 
 
@@ -21,11 +21,11 @@ def picture_of_searches(rows: list[Row], path: Path) -> None:
     figure, grid = plots.panels(1, 2, width=4.2, height=2.6)
     styles = {"gca2": (plots.SERIES[1], ""), "tca": (plots.SERIES[2], "///"), "gca": (plots.SERIES[6], "...")}
     for name, axes in zip(SETS, grid[0], strict=True):
-        mine = [row for row in fits(rows, experiment=name) if row["variant"] == PAPER and row["ended"]]
+        mine = [on_cpu(row) for row in fits(rows, experiment=name) if row["variant"] == PAPER and row["ended"]]
         base = next((row for row in mine if row["search"] == "exact"), None)
         for i, (search, (colour, hatch)) in enumerate(styles.items()):
             row = next((row for row in mine if row["search"] == search), None)
-            if base is None or row is None:
+            if base is None or row is None or (row["cpu"] == "") != (base["cpu"] == ""):  # not the same clock
                 continue
             heights = [row[key] / base[key] for key in MEASURES]
             places = [x + 0.26 * (i - 1) for x in range(len(MEASURES))]
@@ -105,7 +105,7 @@ def picture_of_parts(rows: list[Row], path: Path) -> None:
 def picture_of_costs(rows: list[Row], path: Path) -> None:
     """Figure 6: iterations over those of the exact search, against C."""
     figure, [[axes]] = plots.panels(1, 1, width=5.6, height=2.6)
-    found = [row for row in fits(rows, experiment="fig6", variant=PAPER) if row["ended"]]
+    found = [row for row in costs(rows) if row["ended"]]
     base = {row["C"]: row["iterations"] for row in found if row["search"] == "exact"}
     for i, search in ((1, "gca2"), (2, "tca")):
         mine = [row for row in found if row["search"] == search and row["C"] in base]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import paper
-from arnosti_pictures import PICTURES, style
+from arnosti_pictures import PICTURES, curve, style
 from arnosti_tables import NEEDS, TABLES, Row, figures
 
-__all__ = ["make", "read", "style"]
+__all__ = ["curve", "make", "read", "style"]
 TEXT = set("experiment solver variant search set layout mean status message".split())
 
 

@@ -40,8 +40,7 @@ std::tuple<std::int64_t, std::int64_t> run_prefix(const Matrix& X, const Vector<
     return X.visit([&](const auto& rows) {
         return released([&] {
             const InsideSums sums{slope.data(), heights.data()};
-            const auto [stop, read] =
-                hinge_prefix(rows, view(signed_weights), w.data(), b, limit, sums, X.threads());
+            const auto [stop, read] = hinge_prefix(rows, view(signed_weights), w.data(), b, limit, sums, X.threads());
             return std::tuple(stop, read);
         });
     });

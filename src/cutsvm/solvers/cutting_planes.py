@@ -37,7 +37,7 @@ class PlaneSettings:
     qp_share: the reduced problem is solved to this share of the gap that is left: a better answer would not be used.
     patience: number of reduced problems without weight after which a plane is dropped.
     patience_one_shard: the same for `OCAS` with one shard, half of it with two, and so on down to `patience`. Few
-        shards have few planes, which cost little; and where steps are short, the same planes are needed time and again.
+        shards have few planes, which cost little; and where steps are short, the same planes are needed again.
     idle_values: numbers in idle planes, about, up to which there is such patience.
     paper_epsilon: the epsilon of Joachims' experiments, in units of the mean loss.
     rise: a lower bound that rises by more than this share of itself is no matter of rounding: a run has not stalled.
