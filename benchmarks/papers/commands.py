@@ -84,7 +84,7 @@ BIALON = [
 ]
 MELKI_SETS = {"iris": "4.00", "wine": "2.83", "glass": "30.83", "heart": "15.19", "sonar": "10.51"}
 MELKI = [
-    Job("melki", name, "-c 16 --gamma 0.25 -v 5", error=error, note="one C and gamma of its grid; paper: nested")
+    Job("melki", name, "-c 256 --gamma 1 -v 5", error=error, note="one C and gamma of its grid; paper: nested")
     for name, error in MELKI_SETS.items()
 ]
 JOBS = [*MELKI, *JOACHIMS, *FRANC, *BIALON, *ARNOSTI]

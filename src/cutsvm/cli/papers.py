@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -78,11 +79,18 @@ def _franc_sonnenburg(options: argparse.Namespace, rows: int) -> dict[str, Any]:
 
 
 def _arnosti(options: argparse.Namespace, rows: int) -> dict[str, Any]:
-    """GCA2, or TCA, GCA and OCA by --line-search: b = 0, epsilon = 0.01."""
+    """GCA2, or TCA, GCA and OCA by --line-search: b = 0, epsilon = 0.01, every plane kept."""
     from cutsvm.solvers import OCAS
+    from cutsvm.solvers.cutting_planes import PlaneSettings
 
-    searches: dict[str, Any] = {"line_search": options.line_search or "gca2", "safe": False, "first_step": 0.5}
-    solver = OCAS(exact=True, shards=1, guard=options.guard or "none", **searches)
+    solver = OCAS(
+        line_search=options.line_search or "gca2",
+        safe=False,
+        first_step=0.5,
+        shards=1,
+        guard=options.guard or "none",
+        planes=PlaneSettings(qp_share=1e-6, patience=sys.maxsize),
+    )
     return {"solver": solver, "tol": _or(options.tol, 0.01)}
 
 

@@ -31,6 +31,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
+
 from cutsvm._utils import validation
 from cutsvm._utils.fields import fields_repr
 from cutsvm.problem.line_search import SEARCHES, ArnostiSettings, Exact, Search, new_search
@@ -162,6 +164,8 @@ class _LineSearches:
 
     def step(self, w_b: Point, w_t: Point, rise: float) -> tuple[Point, float]:
         """The next w_b, whose memory is that of the last, and what the search found; F may rise by `rise`."""
+        if np.array_equal(w_b.w, w_t.w):  # as in the first iteration of `exact`: there is no line to search
+            return w_b, 0.0
         nudge, self.n_steps = self.settings.nudge, self.n_steps + 1
         if self.guard == "first_steps" and self.n_steps <= self.settings.stall.first:
             return self.oracle.between(w_b, w_t, nudge, out=w_b), nudge
