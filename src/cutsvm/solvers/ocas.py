@@ -35,7 +35,7 @@ import numpy as np
 
 from cutsvm._utils import validation
 from cutsvm._utils.fields import fields_repr
-from cutsvm.problem.line_search import SEARCHES, ArnostiSettings, Exact, Search, new_search
+from cutsvm.problem.line_search import SEARCHES, ArnostiSettings, Search, new_search
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
 from cutsvm.solvers.bucketing.buckets import BucketSettings
@@ -160,7 +160,7 @@ class _LineSearches:
     def _new_search(self, *, safe: bool = True, first_step: float = 1.0) -> Search:
         name = self.settings.line_search
         more: dict[str, Any] = {"safe": safe, "first_step": first_step}
-        return Exact() if name == "exact" else new_search(name, self.settings.arnosti, **more)
+        return SEARCHES[name]() if name == "exact" else new_search(name, self.settings.arnosti, **more)
 
     def step(self, w_b: Point, w_t: Point, rise: float) -> tuple[Point, float]:
         """The next w_b, whose memory is that of the last, and what the search found; F may rise by `rise`."""
