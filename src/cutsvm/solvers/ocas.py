@@ -69,15 +69,16 @@ class OCAS(SolverBase):
     """Optimised cutting planes; `cut_at` is the paper's lambda, `nudge` the step of the guards (0: none is made).
 
     exact: the paper's Algorithm 1 to the letter, without the guard "stall"; each iteration is one of the paper's.
+
     epsilon: the absolute precision at which it stops, F(w_b) - F_t(w_t) <= epsilon; None: the certified gap alone ends
-        a fit.
-    cut_at = 0 cuts at w_b itself, where the loss is known already. buckets, both_sides and whiten: as of `CPA`.
+    a fit. cut_at = 0 cuts at w_b itself, where the loss is known already. buckets, both_sides and whiten: as of `CPA`.
 
     guard: against stalls. "stall": a step of `nudge`, or a shorter one, after some steps of 0 in a row. "first_steps":
-        one in each of the first five iterations, "every_zero": one in place of each step of 0, both as Arnosti has
-        them. "none": none of these.
+    one in each of the first five iterations, "every_zero": one in place of each step of 0, both as Arnosti has them.
+    "none": none of these.
+
     safe, first_step, arnosti: of the searches "gca", "gca2" and "tca": whether F at their answer may not be higher than
-        at 0 (False: as in Arnosti's boxes), where the first of them begins, and their constants.
+    at 0 (False: as in Arnosti's boxes), where the first of them begins, and their constants.
     """
 
     line_search: Literal["exact", "gca", "gca2", "tca"] = "exact"
