@@ -177,9 +177,10 @@ def test_settings_that_make_no_sense(wrong, message):
 
 def test_idle_planes_stay_longer_with_few_shards():
     settings = PlaneSettings()
-    assert [settings.patience_with(shards, 100) for shards in (1, 2, 5, 8, 100)] == [50, 25, 10, 6, 6]
-    assert settings.patience_with(1, 1 << 20) == settings.patience  # planes of this size take memory
-    assert EVERY_PLANE.patience_with(1, 100) == EVERY_PLANE.patience
+    assert [settings.patience_with(shards, 100, 10) for shards in (1, 2, 5, 8, 100)] == [50, 25, 10, 6, 6]
+    assert settings.patience_with(1, 1 << 20, 10) == settings.patience  # planes of this size take memory
+    assert settings.patience_with(1, 100, 1) == settings.patience  # two classes
+    assert EVERY_PLANE.patience_with(1, 100, 10) == EVERY_PLANE.patience
 
 
 def hands(n, seed):

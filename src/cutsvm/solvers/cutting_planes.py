@@ -36,8 +36,9 @@ class PlaneSettings:
 
     qp_share: the reduced problem is solved to this share of the gap that is left: a better answer would not be used.
     patience: number of reduced problems without weight after which a plane is dropped.
-    patience_one_shard: the same for `OCAS` with one shard, half of it with two, and so on down to `patience`. Few
-        shards have few planes, which cost little; and where steps are short, the same planes are needed again.
+    patience_one_shard: the same for `OCAS` with several classes and one shard, half of it with two, and so on down to
+        `patience`. Few shards have few planes, and where steps are short, the same planes are needed again. With two
+        classes that saves hardly an iteration, and the reduced problems take longer.
     idle_values: numbers in idle planes, about, up to which there is such patience.
     paper_epsilon: the epsilon of Joachims' experiments, in units of the mean loss.
     rise: a lower bound that rises by more than this share of itself is no matter of rounding: a run has not stalled.
@@ -50,9 +51,10 @@ class PlaneSettings:
     paper_epsilon: float = 1e-3
     rise: float = 1e-10
 
-    def patience_with(self, shards: int, size: int) -> int:
-        """The patience with this number of shards, for w of this size."""
-        return max(self.patience, min(self.patience_one_shard // max(shards, 1), self.idle_values // size))
+    def patience_with(self, shards: int, size: int, classes: int) -> int:
+        """The patience with this number of shards and classes in one problem, for w of this size."""
+        longer = min(self.patience_one_shard // max(shards, 1), self.idle_values // size) if classes > 1 else 0
+        return max(self.patience, longer)
 
     def rises(self, lower: float, before: float) -> bool:
         """Whether a bound is above the last one by more than rounding errors."""

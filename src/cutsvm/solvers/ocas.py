@@ -136,7 +136,7 @@ class OCAS(SolverBase):
                 w_c = oracle.between(w_b, w_t, cut_at, out=w_t) if cut_at else w_b  # 3
                 bundle.add(oracle.planes(w_c))  # 4
                 if not self.exact:
-                    bundle.drop_idle(self.planes.patience_with(oracle.shards, oracle.size))
+                    bundle.drop_idle(self.planes.patience_with(oracle.shards, oracle.size, oracle.outputs))
                 if oracle.n_free and context.iterate(w_c, C, lower).primal < now.primal:
                     w_b = lines.towards(w_b, w_c)
                     now = context.iterate(w_b, C, lower, step=k)
