@@ -172,7 +172,7 @@ def make(path: Path, docs: Path) -> None:
         "paper",
         "objective",
         "gap",
-        "training error, %",
+        "error, %",
         "paper",
         "s",
         "paper",

@@ -71,7 +71,7 @@ def grid_picture(rows: list[Row], path: Path, experiment: str, x: str, plan: Pla
     if not all(row["ended"] for group in groups.values() for row in group):
         hollow = {"marker": "o", "markerfacecolor": "white", "linestyle": ""}
         handles.append(Line2D([], [], color="#888888", label="time limit", **hollow))
-    plots.legend_on_top(figure, handles, len(handles))
+    plots.legend_on_top(figure, handles, 4)
     plots.save(figure, path)
 
 
@@ -106,7 +106,7 @@ def picture_of_panels(rows: list[Row], path: Path) -> None:
     panels[0].set_ylabel("seconds")
     handles = [Line2D([], [], marker=plots.MARKERS[k], label=name, **style(k)) for k, name in enumerate(names, start=1)]
     handles.append(Line2D([], [], color="#888888", linestyle="--", label="slope in the paper"))
-    plots.legend_on_top(figure, handles, len(handles))
+    plots.legend_on_top(figure, handles, 4)
     plots.save(figure, path)
 
 

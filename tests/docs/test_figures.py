@@ -66,6 +66,15 @@ def test_pages_of_papers_are_up_to_date(name: str, scripts: None, tmp_path: Path
     assert page.read_text() == (ROOT / "docs" / "papers" / f"{name}.md").read_text()
 
 
+def test_table_of_commands_is_up_to_date(scripts: None, tmp_path: Path) -> None:
+    stored, docs = tmp_path / "commands.csv", tmp_path / "docs"
+    shutil.copy(BENCHMARKS / "papers" / "results" / "commands.csv", stored)
+    (docs / "papers").mkdir(parents=True)
+    page = shutil.copy(ROOT / "docs" / "papers" / "index.md", docs / "papers" / "index.md")
+    module("commands").make(stored, docs)
+    assert page.read_text() == (ROOT / "docs" / "papers" / "index.md").read_text()
+
+
 @pytest.mark.parametrize("name", PAPERS)
 def test_pages_of_papers_open_with_their_command(name: str) -> None:
     text = (ROOT / "docs" / "papers" / f"{name}.md").read_text()
