@@ -83,6 +83,7 @@ def test_the_paper_is_named(run: Run, binary: Path) -> None:
         (("--paper", "arnosti", "-B", "1"), "--paper arnosti sets -B: leave it out"),
         (("--paper", "arnosti", "--task", "rank"), "--paper arnosti is for --task classify, not for rank"),
         (("--paper", "bialon", "--exact"), "--paper bialon sets --exact: leave it out"),
+        (("--paper", "joachims", "--cut-at", "0"), "--paper joachims sets --cut-at: leave it out"),
         (("--paper", "nobody"), "invalid choice: 'nobody'"),
         (("--solver", "dcd", "--epsilon", "1"), "--epsilon applies to --solver ocas, cpa and accpm, not to dcd"),
         (("--solver", "cpa", "--formulation", "E"), "--formulation applies to --solver accpm, not to cpa"),
@@ -95,6 +96,21 @@ def test_refused(run: Run, binary: Path, words: tuple[str, ...], message: str) -
     code, out, err = run("train", *words, binary)
     assert code == 2 and message in err and out == ""
     assert not Path(f"{binary}.model").exists()
+
+
+def test_a_checkpoint_of_a_paper_is_resumed(run: Run, binary: Path, tmp_path: Path) -> None:
+    """The stop test of ACCPM is part of its checkpoint."""
+    words = ("train", "--paper", "bialon", "--checkpoint", tmp_path / "fit.ck", binary)
+    assert run(*words, "--max-time", 1e-3).code == 0 and (tmp_path / "fit.ck").exists()
+    code, out, _ = run(*words)
+    assert code == 0 and "stop test" in out and not (tmp_path / "fit.ck").exists()
+
+
+@pytest.mark.parametrize("solver", ["ocas", "cpa"])
+def test_buckets_are_for_two_classes(run: Run, three: Path, solver: str) -> None:
+    for words in ((), ("--task", "ordinal"), ("--task", "rank")):
+        code, _, err = run("train", "--solver", solver, "--buckets", 3, *words, three)
+        assert code == 2 and "buckets=3" in err
 
 
 def test_two_classes_only(run: Run, three: Path) -> None:

@@ -254,7 +254,7 @@ def test_an_unsafe_search_may_take_f_up():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"beta": 0.6}, "beta=0.6: expected at most 0.5"),
+        ({"beta": 0.6}, "beta=0.6: expected 0.01 to 0.5"),
         ({"gamma": 0.0}, "gamma=0.0: expected a finite number above 0"),
         ({"t1": -1.0}, "t1=-1.0: expected a finite number above 0"),
         ({"factor": 0.5}, "factor=0.5: expected at least 1"),

@@ -286,3 +286,10 @@ def test_bad_settings(kind):
         kind(exact=True, shards=4)
     with pytest.raises(ValueError, match="epsilon=0"):
         kind(epsilon=0.0)
+
+
+def test_one_vs_rest_status_is_that_of_the_rule_that_ended_a_problem():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(40, 2)), rng.integers(0, 3, 40)
+    model = LinearSVC(0.1, solver=CPA(exact=True, epsilon=0.05), multi_class="ovr", tol=1e-6).fit(X, y)
+    assert model.gap_ > 1e-6 and model.status_.name == "EPSILON"

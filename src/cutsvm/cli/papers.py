@@ -48,7 +48,8 @@ class Paper:
             raise CommandError(f"--paper {self.name} is for --task {' and '.join(self.tasks)}, not for {options.task}")
         for name in _SETTINGS:
             given = getattr(options, name, None)
-            if given not in (None, [], False, "auto" if name == "solver" else None) and name not in self.takes:
+            stated = given is not None and given != [] and (name, given) != ("solver", "auto")
+            if stated and name not in self.takes:
                 raise CommandError(f"--paper {self.name} sets {flag(name)}: leave it out")
 
     def cost(self, options: argparse.Namespace, rows: int) -> float:

@@ -99,7 +99,7 @@ class Part:
         """Remembers an iterate that is new, and writes it if it is time."""
         if not (iterate.w.any() or iterate.lower > 0.0 or len(self.context.bundle)):
             return  # a sample's iterations: of all rows nothing is known yet
-        self.state = State(iterate.w, iterate.risk, record.to_dict(), iterate.satisfied)
+        self.state = State(iterate.w, iterate.risk, record.to_dict(), bool(iterate.satisfied))
         self.file.keep(self)
 
     def arrays(self) -> dict[str, Array]:

@@ -131,7 +131,9 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         self.lower_bound_ = sum(result.lower for result in results)
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
         bad = [result.status for result in results if not result.status.converged]
-        self.status_ = bad[0] if bad else results[0].status
+        # A fit is within tol if all of its problems are; one that its solver's own rule ended need not be.
+        own_rule = [result.status for result in results if result.status is Status.EPSILON]
+        self.status_ = (bad or own_rule or [results[0].status])[0]
         self.converged_ = not bad
         self.n_iter_ = max(result.n_iter for result in results)
         self.history_ = [record for result in results for record in result.history]

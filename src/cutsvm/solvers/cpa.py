@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cutsvm._utils import validation
+from cutsvm._utils.fields import fields_repr
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.bucketing.buckets import BucketSettings
 from cutsvm.solvers.bucketing.near_rows import near_rows
@@ -33,7 +34,7 @@ from cutsvm.solvers.cutting_planes import PlaneSettings, begin, check_shards, ch
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, SolverBase
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CPA(SolverBase):
     """Cutting planes; `epsilon` is the paper's, in units of the mean loss per row, or per pair.
 
@@ -53,10 +54,16 @@ class CPA(SolverBase):
     planes: PlaneSettings = field(default=PlaneSettings(), repr=False)
     bucketing: BucketSettings = field(default=BucketSettings(), repr=False)
 
+    __repr__ = fields_repr
+
     def __post_init__(self) -> None:
         check_shards(self.shards, self.buckets, exact=self.exact)
         if self.epsilon is not None:
             validation.positive("epsilon", self.epsilon)
+
+    @property
+    def requires(self) -> frozenset[str]:
+        return frozenset({"margin"}) if self.buckets > 1 else frozenset()
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """From the smallest C up, with shards for the largest."""

@@ -113,6 +113,10 @@ class OCAS(SolverBase):
             if value > 1.0 and name != "first_step":
                 raise ValueError(f"{name}={value!r}: expected at most 1")
 
+    @property
+    def requires(self) -> frozenset[str]:
+        return frozenset({"margin"}) if self.buckets > 1 else frozenset()
+
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """From the smallest C up, with shards for the largest."""
         return PathOrder(sorted(Cs), choose_shards(oracle, max(Cs), self.shards, self.buckets, exact=self.exact))

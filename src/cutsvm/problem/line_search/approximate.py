@@ -66,8 +66,11 @@ class ArnostiSettings:
         for name in ("t1", "t2", "least"):
             if getattr(self, name) is not None:
                 validation.positive(name, getattr(self, name))
-        if self.beta > 0.5:
-            raise ValueError(f"beta={self.beta!r}: expected at most 0.5")
+        # Finer grids, and narrower windows, would take more evaluations than any fit has time for.
+        if not 0.01 <= self.beta <= 0.5:
+            raise ValueError(f"beta={self.beta!r}: expected 0.01 to 0.5")
+        if self.gamma < 1e-9:
+            raise ValueError(f"gamma={self.gamma!r}: expected at least 1e-9")
         if self.factor < 1.0:
             raise ValueError(f"factor={self.factor!r}: expected at least 1")
 

@@ -40,6 +40,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cutsvm._utils import validation
+from cutsvm._utils.fields import fields_repr
 from cutsvm._utils.types import Vector
 from cutsvm.problem.planes import Bundle
 from cutsvm.qp.sorted_planes import ReducedSolution
@@ -66,7 +67,7 @@ class ACCPMSettings:
     planes: PlaneSettings = field(default_factory=PlaneSettings)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ACCPM(SolverBase):
     """Analytic centres; `epsilon` is the mean distance from the cuts to stop at, in units of R.
 
@@ -83,6 +84,8 @@ class ACCPM(SolverBase):
     epsilon: float | None = None
     settings: ACCPMSettings = field(default=ACCPMSettings(), repr=False)
     requires = frozenset({"margin"})
+
+    __repr__ = fields_repr
 
     def __post_init__(self) -> None:
         validation.one_of("formulation", self.formulation, tuple(ORACLES))
