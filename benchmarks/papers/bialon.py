@@ -357,7 +357,9 @@ if __name__ == "__main__":
     options = paper.parser(__doc__, EXPERIMENTS, "4,000 rows to train on")
     options.add_argument("--resume", action="store_true", help="keep the fits that have ended, and go on")
     options.add_argument(
-        "--rows", type=lambda text: [int(float(n)) for n in text.split(",")], help="only fits of so many"
+        "--rows",
+        type=lambda text: [int(float(n)) for n in text.split(",")],
+        help="only fits with these numbers of rows",
     )
     options.add_argument("--folder", type=Path, help="where the stores go")
     options.add_argument("--store-as", help="the experiment that results are stored as")

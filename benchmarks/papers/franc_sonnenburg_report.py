@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -282,7 +281,7 @@ def area_spread(rows: list[Row]) -> str:
 
 
 def many_rows(rows: list[Row], name: str, solver: str, least: int = 10_000) -> list[float]:
-    """Iterations from so many rows on."""
+    """Iterations from this number of rows on."""
     return [row["iterations"] for row in of(rows, "scaling", set=name, solver=solver) if row["n"] >= least]
 
 
@@ -326,18 +325,9 @@ SENTENCES: dict[str, Callable[[list[Row]], str]] = {
 }
 
 
-def sentences(rows: list[Row]) -> dict[str, str]:
-    """The figures within sentences for which there are results."""
-    found = {}
-    for name, make_one in SENTENCES.items():
-        with suppress(IndexError, KeyError, TypeError, ValueError):
-            found[name] = make_one(rows)
-    return found
-
-
 def make(path: Path, docs: Path) -> None:
     """Tables beside the CSV and on the page of the documentation, the pictures in its folder."""
     rows = read(path)
     there = {row["experiment"] for row in rows if row["seconds"] != ""}
     tables = {name: table(rows) for name, table in TABLES.items() if name in there}
-    publish(path, docs, "Franc and Sonnenburg (2008)", tables, PICTURES, rows, sentences(rows))
+    publish(path, docs, "Franc and Sonnenburg (2008)", tables, PICTURES, rows, paper.computed(SENTENCES, rows))

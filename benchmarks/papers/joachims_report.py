@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
@@ -118,18 +117,9 @@ SENTENCES: dict[str, Callable[[list[Row]], str]] = {
 }
 
 
-def sentences(rows: list[Row]) -> dict[str, str]:
-    """The figures within sentences for which there are results."""
-    found = {}
-    for name, make_one in SENTENCES.items():
-        with suppress(IndexError, KeyError, TypeError, ValueError):
-            found[name] = make_one(rows)
-    return found
-
-
 def make(path: Path, docs: Path) -> None:
     """Tables beside the CSV and on the page of the documentation, pictures in its folder."""
     rows = paper.read(path, TEXT)
     there = {row["experiment"] for row in rows if row["iterations"] != ""}
     tables = {name: table(rows) for name, (experiment, table) in TABLES.items() if experiment in there}
-    publish(path, docs, "Joachims (2006)", tables, PICTURES, rows, sentences(rows))
+    publish(path, docs, "Joachims (2006)", tables, PICTURES, rows, paper.computed(SENTENCES, rows))

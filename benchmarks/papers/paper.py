@@ -6,6 +6,7 @@ import argparse
 import csv
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,6 +121,15 @@ def fill(
         shown = [f"![{pictures[name].about}](../images/{pictures[name].file})", ""] if name in pictures else []
         text = with_table(text, name, [*shown, *lines])
     page.write_text(with_figures(text, figures or {}))
+
+
+def computed(figures: Mapping[str, Callable[[list[Row]], str]], rows: list[Row]) -> dict[str, str]:
+    """The figures within sentences for which there are results."""
+    found = {}
+    for name, make in figures.items():
+        with suppress(IndexError, KeyError, TypeError, ValueError):
+            found[name] = make(rows)
+    return found
 
 
 def commits(rows: list[Row]) -> list[str]:

@@ -108,7 +108,7 @@ class Bundle:
         return self._largest
 
     def heaviest(self, copies: int = 4) -> Array:
-        """Indices of all planes or, where memory is limited, of so many that this number of copies fits; rising."""
+        """Indices of all planes or, where memory is limited, of as many as leave room for the copies; rising."""
         many = self._used
         if self._memory is not None:
             many = min(many, max(1, self._memory.size // (8 * copies * self._slopes.shape[1])))
