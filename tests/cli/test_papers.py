@@ -101,7 +101,9 @@ def test_refused(run: Run, binary: Path, words: tuple[str, ...], message: str) -
 def test_a_checkpoint_of_a_paper_is_resumed(run: Run, binary: Path, tmp_path: Path) -> None:
     """The stop test of ACCPM is part of its checkpoint."""
     words = ("train", "--paper", "bialon", "--checkpoint", tmp_path / "fit.ck", binary)
-    assert run(*words, "--max-time", 1e-3).code == 0 and (tmp_path / "fit.ck").exists()
+    code, _, err = run(*words, "--max-time", 1e-3)
+    assert code == 0 and (tmp_path / "fit.ck").exists()
+    assert "larger --max-time" in err and "larger -e" not in err  # the paper sets -e
     code, out, _ = run(*words)
     assert code == 0 and "stop test" in out and not (tmp_path / "fit.ck").exists()
 

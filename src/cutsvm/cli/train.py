@@ -264,5 +264,7 @@ def _advice(options: argparse.Namespace, data: Dataset, tol: float | None) -> st
     spread = data.spread
     scale = f", scale the features (the largest is {spread:.0e} times the smallest)" if spread > 1e4 else ""
     again = f" The same command resumes from {options.checkpoint}." if options.checkpoint is not None else ""
-    accept = "" if tol is None else "; or accept a larger -e"
+    paper = paper_of(options)
+    has_tol = tol is not None and (paper is None or "tol" in paper.takes)
+    accept = "; or accept a larger -e" if has_tol else ""
     return f"The best model so far is kept; for a smaller gap give it {longer}{scale}{accept}.{again}"
