@@ -8,6 +8,7 @@
 void bind_sweep(nb::module_&, BoundMatrix&);
 void bind_many(nb::module_&, BoundMatrix&);
 void bind_hinge(nb::module_&);
+void bind_row_losses(nb::module_&);
 void bind_tangents(nb::module_&, BoundMatrix&);
 void bind_multiclass(nb::module_&);
 void bind_pairwise(nb::module_&);
@@ -59,6 +60,7 @@ NB_MODULE(CUTSVM_MODULE, m) {
     bind_sweep(m, matrix);
     bind_many(m, matrix);
     bind_hinge(m);
+    bind_row_losses(m);
     bind_tangents(m, matrix);
     bind_multiclass(m);
     bind_pairwise(m);

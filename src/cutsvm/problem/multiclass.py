@@ -19,7 +19,7 @@ from cutsvm.matrix import Rows
 from cutsvm.problem.certificate import sum_error
 from cutsvm.problem.losses import CrammerSinger
 from cutsvm.problem.oracle import Oracle
-from cutsvm.problem.planes import ChoiceSums, Planes
+from cutsvm.problem.planes import ChoiceSums, Heights, Planes
 from cutsvm.problem.point import Intercept, Point
 
 __all__ = ["MulticlassOracle"]
@@ -104,7 +104,8 @@ class MulticlassOracle(Oracle):
             slopes = -of_class
             slopes[:, k] = of_class.sum(axis=1) - of_class[:, k]
             flat = self._flat(slopes[:, :, :-1], slopes[:, :, -1])
-            planes.append(self._with_errors(flat, slopes[:, k, -1], slopes[:, k, -1], self.matrix.n))
+            offsets = slopes[:, k, -1]
+            planes.append(self._with_errors(flat, Heights.of_weights(offsets), offsets, self.matrix.n))
         return planes
 
     @cached_property
@@ -116,18 +117,20 @@ class MulticlassOracle(Oracle):
             sums = self._choice_sums
             choice, offsets, pulls = self.loss.choices(point.scores, self.bounds, sums.workspace)
             self._count_planes(sums.update(choice, self.loss.weights, offsets))
-            return self._with_errors(self._flat(sums.sums, pulls), offsets, sums.moved, sums.added)
+            heights = Heights.of_weights(offsets)
+            return self._with_errors(self._flat(sums.sums, pulls), heights, sums.moved, sums.added)
 
-    def _with_errors(self, slopes: Vector, offsets: Vector, added: Vector, calls: int = 0) -> Planes:
+    def _with_errors(self, slopes: Vector, heights: Heights, added: Vector, calls: int = 0) -> Planes:
         """Planes with bounds of their rounding errors; added: the weight of the rows ever added up, `calls` of them.
 
         A row that changes its choice changes the sums of up to three classes, with twice its weight in one of them.
         """
         lost, lost_once = sum_error(calls), sum_error(self.matrix.n)
         # Slopes in the intercepts are recomputed each time: a row counts in the sums of two classes.
-        errors = np.column_stack([4.0 * lost * added, 2.0 * lost_once * offsets])
-        errors[-1] += 4.0 * self.mean_error
-        return Planes(slopes, offsets * (1.0 - 2.0 * lost_once), errors)
+        sizes = heights.sizes
+        errors = np.column_stack([4.0 * lost * added, 2.0 * lost_once * sizes, sizes])
+        errors[-1, :2] += 4.0 * self.mean_error
+        return Planes(slopes, heights.offsets - 2.0 * lost_once * heights.magnitudes, errors)
 
     def _workspace(self, out: Point | None) -> Vector:
         return self.matrix.vector((self.matrix.n, self.outputs)) if out is None else out.scores

@@ -110,7 +110,7 @@ class Auto(SolverBase):
 
     def _choose_by_hardness(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         n, d, rules = oracle.matrix.n, oracle.matrix.d, self.settings
-        hard = C * oracle.loss.total / n * cast("RowsInMemory", oracle.matrix).mean_square
+        hard = C * oracle.loss.weight / n * cast("RowsInMemory", oracle.matrix).mean_square
         if hard <= rules.easy:
             return DCD(), f"dcd: C |x|^2 is {hard:.2g} on average, so it takes few epochs"
         if n >= max(rules.medium_rows, (rules.medium_ratio if hard <= rules.hard else rules.hard_ratio) * d):

@@ -88,7 +88,7 @@ class DCD(SolverBase):
         if not oracle.supports.dual or len(order) == 1:
             return PathOrder(order)
         matrix = cast("RowsInMemory", oracle.matrix)
-        unit = matrix.mean_square * oracle.loss.total / matrix.n
+        unit = matrix.mean_square * oracle.loss.weight / matrix.n
         first = min(sum(C * unit < self.settings.first_square for C in order), len(order) - 1)
         return PathOrder(order[first:] + order[:first][::-1])
 

@@ -140,8 +140,8 @@ def best_intercept(
     Slopes within `flat` of the weight that counts there are round-off. Where all rows weigh about the same, that may as
     well be `flat` of all the weight, and the search is that along any line.
     """
-    if settings.flat * loss.total <= settings.light * loss.lightest:
-        return lowest(loss.line(scores), settings.flat * loss.total, settings)
+    if settings.flat * loss.weight <= settings.light * loss.lightest:
+        return lowest(loss.line(scores), settings.flat * loss.weight, settings)
     return counted_intercept(loss.signed, scores, settings.flat, counting)
 
 

@@ -9,11 +9,13 @@ from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.losses.hinge import Hinge
 from cutsvm.problem.losses.multiclass import CrammerSinger
 from cutsvm.problem.losses.pairwise import PairLine, Pairwise
+from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
 __all__ = [
     "BreakpointLine",
     "CrammerSinger",
+    "DualLoss",
     "GroupedLoss",
     "Hinge",
     "Line",
@@ -23,6 +25,7 @@ __all__ = [
     "PairLine",
     "Pairwise",
     "RowLoss",
+    "SmoothLoss",
 ]
 
 
@@ -51,6 +54,8 @@ class Loss(Protocol):
 
     n: int
     total: float  # the loss at zero scores
+    weight: float  # of all rows: the sum of s_i
+    reach: float  # at the best intercept some row has a score that is no larger
 
     @property
     def supports(self) -> LossSupports: ...
@@ -64,6 +69,12 @@ class Loss(Protocol):
         With an error: no less than the loss of any scores that differ from these by it at most.
         """
 
+    def change(self, value: float, shift: float) -> float:
+        """How much the loss, which is `value`, changes at most if no score changes by more than `shift`.
+
+        With several scores for each row, or pairs of rows: if no difference of two scores does.
+        """
+
     def line(self, scores: Vector, to: Vector | None = None) -> Line:
         """The loss along the line from `scores` towards `to` (at k = 1), or with k added to all scores."""
 
@@ -71,11 +82,31 @@ class Loss(Protocol):
 class RowLoss(Loss, Protocol):
     """A loss with one score, and so one slope, for each row."""
 
-    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
+    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Heights:
         """out = slopes g at the scores; returns the offsets of the ranges between bounds: loss = offset + g . scores.
 
         balanced: they sum to 0, if the scores are those of the best intercept.
         """
+
+    def best_shift(self, scores: Vector) -> float:
+        """argmin over k of the loss of scores + k, in the middle where that is a plateau."""
+
+
+class DualLoss(RowLoss, Protocol):
+    """A loss with one dual variable for each row; see core/row_losses.hpp."""
+
+    def dual_heights(self, g: Vector, bounds: Ints) -> Heights:
+        """The largest offsets for which offset + g . f is nowhere above the loss, by ranges between bounds."""
+
+
+class SmoothLoss(DualLoss, Protocol):
+    """A loss with a continuous slope, and a second derivative almost everywhere."""
+
+    def curvatures(self, scores: Vector, out: Vector) -> None:
+        """out[i] = the second derivative of row i's loss in its score."""
+
+    def take(self, rows: Ints, factors: Vector | None = None) -> SmoothLoss:
+        """The loss of these rows alone, their weights times factors."""
 
 
 Own = TypeVar("Own", bound="GroupedLoss")
@@ -129,7 +160,7 @@ class GroupedLoss(Loss, Protocol):
 MarginOwn = TypeVar("MarginOwn", bound="MarginLoss")
 
 
-class MarginLoss(GroupedLoss, RowLoss, Protocol):
+class MarginLoss(GroupedLoss, DualLoss, Protocol):
     """sum_i s_i max(0, 1 - y_i f_i) of two classes; `signed` is y_i s_i, `lightest` the smallest s_i above 0."""
 
     signed: Vector

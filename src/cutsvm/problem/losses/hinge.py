@@ -11,7 +11,8 @@ from cutsvm._native import core
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import widened
-from cutsvm.problem.line_search.breakpoints import LossLine
+from cutsvm.problem.line_search.breakpoints import LossLine, best_intercept
+from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
 
@@ -23,7 +24,7 @@ class Hinge:
     def __init__(self, signed: Vector, threads: int = 1) -> None:
         self.signed, self.threads = signed, threads
         self.n = len(signed)
-        self.total = float(dasum(signed)) if self.n else 0.0  # sum of s_i, without another n numbers
+        self.weight = self.total = float(dasum(signed)) if self.n else 0.0  # sum of s_i, without another n numbers
 
     @cached_property
     def lightest(self) -> float:
@@ -46,11 +47,22 @@ class Hinge:
             total += float(np.abs(a) @ np.maximum(0.0, slack))
         return widened(total, self.n, error)
 
-    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
+    reach = 1.0
+
+    def change(self, value: float, shift: float) -> float:
+        return self.weight * shift
+
+    def best_shift(self, scores: Vector) -> float:
+        return best_intercept(self, scores)
+
+    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Heights:
         offsets = np.empty(len(bounds) - 1)
         share = self._balancing_shares(scores) if balanced else (0.0, 0.0)
         core.hinge_slopes(scores, self.signed, *share, bounds, out, offsets, self.threads)
-        return offsets
+        return Heights.of_weights(offsets)
+
+    def dual_heights(self, g: Vector, bounds: Ints) -> Heights:
+        return Heights.of_weights(np.add.reduceat(np.abs(g), bounds[:-1]))
 
     def _balancing_shares(self, scores: Vector) -> tuple[float, float]:
         """Shares of their weight, in [0, 1], that tied positive and negative rows get so that all sum to 0."""
