@@ -243,7 +243,7 @@ class DenseRows(ArrayRows):
             row += part.n
         return cls(X, threads)
 
-    def gram(self, weights: Vector, most: int = 1 << 20) -> Array:
+    def gram(self, weights: Vector, most: int = 1 << 17) -> Array:
         """Some rows at a time, up to `most` values: BLAS is fastest on what fits a cache."""
         size, step = self.d + 1, max(1, most // (self.d + 1))
         out = np.zeros((size, size), order="F")
@@ -257,7 +257,7 @@ class DenseRows(ArrayRows):
             out = dsyrk(1.0, scaled.T, beta=1.0, c=out, overwrite_c=1)
         return out + np.triu(out, 1).T
 
-    def squared_sums(self, weights: Vector, most: int = 1 << 20) -> Vector:
+    def squared_sums(self, weights: Vector, most: int = 1 << 17) -> Vector:
         out, step = np.zeros(self.d), max(1, most // self.d)
         for begin in range(0, self.n, step):
             part = self.X[begin : begin + step].astype(np.float64)
