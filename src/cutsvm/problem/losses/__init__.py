@@ -59,6 +59,7 @@ class Loss(Protocol):
     total: float  # the loss at zero scores
     weight: float  # of all rows: the sum of s_i
     reach: float  # at the best intercept some row has a score that is no larger
+    offset_unit: float  # the offset of a plane changes by at most this where the slope of a row changes by 1
 
     @property
     def supports(self) -> LossSupports: ...
@@ -124,11 +125,7 @@ class GroupedLoss(Loss, Protocol):
 
     labels: int
     groups: int
-
-    @property
-    def mean_offset(self) -> float:
-        """If a row's weight and s_i t_i are off by e and by e |t_i|, its offset is off by at most this times e, besides
-        what e itself takes from an offset (`Planes.errors`)."""
+    steepest: float  # the largest slope of a row, as a multiple of its weight
 
     @property
     def row_weights(self) -> Vector:
