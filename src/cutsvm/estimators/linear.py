@@ -20,7 +20,7 @@ from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.io.store.store import Store
 from cutsvm.problem.losses import CrammerSinger, Hinge
-from cutsvm.problem.multiclass import MulticlassOracle
+from cutsvm.problem.multiclass import CrammerSingerOracle
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 from cutsvm.solvers.protocol import Solver
@@ -232,7 +232,7 @@ class LinearSVC(CertifiedClassifier):
         """Rows and loss. A feature far from 0, as times are, is centred; a free intercept makes up for it."""
         rows, intercept = data.rows, self._intercept()
         centred, shift = rows.centred() if intercept is Intercept.FREE else (rows, None)
-        kind = MulticlassOracle if isinstance(loss, CrammerSinger) else Oracle
+        kind = CrammerSingerOracle if isinstance(loss, CrammerSinger) else Oracle
         return kind(centred, loss, intercept, loss.threads, given=rows, shift=shift)
 
     def _start(self, oracle: Oracle, problem: int | None, problems: int) -> Vector | None:

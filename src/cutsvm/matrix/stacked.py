@@ -147,6 +147,9 @@ class StackedRows(RowsInParts):
         parts = [part.fast(settings) for part in self.parts]
         return self if all(map(operator.is_, parts, self.parts)) else StackedRows(parts)
 
+    def weighted_sums(self, weights: Array) -> Array:
+        return np.sum([part.weighted_sums(weights[mine]) for mine, part in self.by_part()], axis=0)
+
     def gram(self, weights: Vector) -> Array:
         return np.sum([part.gram(weights[mine]) for mine, part in self.by_part()], axis=0)
 

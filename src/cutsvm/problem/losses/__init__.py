@@ -8,6 +8,7 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.losses.hinge import Hinge
 from cutsvm.problem.losses.multiclass import CrammerSinger
+from cutsvm.problem.losses.multinomial import Multinomial
 from cutsvm.problem.losses.pairwise import PairLine, Pairwise
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
@@ -15,6 +16,7 @@ from cutsvm.problem.point import LossSupports
 __all__ = [
     "BreakpointLine",
     "CrammerSinger",
+    "Curvatures",
     "DualLoss",
     "GroupedLoss",
     "Hinge",
@@ -22,6 +24,7 @@ __all__ = [
     "LineValues",
     "Loss",
     "MarginLoss",
+    "Multinomial",
     "PairLine",
     "Pairwise",
     "RowLoss",
@@ -99,11 +102,20 @@ class DualLoss(RowLoss, Protocol):
         """The largest offsets for which offset + g . f is nowhere above the loss, by ranges between bounds."""
 
 
-class SmoothLoss(DualLoss, Protocol):
+class Curvatures(Protocol):
+    """The second derivatives of a loss in the scores of each row."""
+
+    diagonal: Vector  # in each score by itself
+
+    def product(self, change: Vector) -> Vector:
+        """How the slopes change, to first order, with the scores."""
+
+
+class SmoothLoss(Loss, Protocol):
     """A loss with a continuous slope, and a second derivative almost everywhere."""
 
-    def curvatures(self, scores: Vector, out: Vector) -> None:
-        """out[i] = the second derivative of row i's loss in its score."""
+    def curvatures(self, scores: Vector) -> Curvatures:
+        """The second derivatives at these scores."""
 
     def take(self, rows: Ints, factors: Vector | None = None) -> SmoothLoss:
         """The loss of these rows alone, their weights times factors."""
