@@ -361,7 +361,7 @@ class Oracle:
         n = self.matrix.n
         sums, moved = np.zeros((1, self.size)), np.zeros(1)
         self.count_rows(self.matrix.accumulate(np.zeros(n), coefficients, np.array([0, n]), sums, moved))
-        return sums[0]
+        return sums.reshape(-1)
 
     def initial_planes(self) -> list[Planes]:
         """Planes, besides those at the first point, that bound the free coordinates of the reduced problem."""

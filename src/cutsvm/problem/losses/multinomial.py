@@ -44,11 +44,13 @@ class ClassCurvatures:
 
     @property
     def diagonal(self) -> Vector:
-        return self._scaled * (1.0 - self._probabilities)
+        diagonal: Vector = self._scaled * (1.0 - self._probabilities)
+        return diagonal
 
     def product(self, change: Vector) -> Vector:
         mean = np.einsum("ik,ik->i", self._probabilities, change)
-        return self._scaled * (change - mean[:, None])
+        product: Vector = self._scaled * (change - mean[:, None])
+        return product
 
 
 class Multinomial:

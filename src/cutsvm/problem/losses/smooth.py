@@ -143,7 +143,7 @@ class SquaredHinge(LabelLoss):
 
     def _furthest(self, part: slice, scores: Vector, rest: Vector, error: float) -> Vector:
         s, slack = self._margins(part, scores, rest, error)
-        return s * np.maximum(0.0, slack) ** 2
+        return np.asarray(s * np.maximum(0.0, slack) ** 2)
 
 
 class Logistic(LabelLoss):
@@ -204,7 +204,7 @@ class SquaredTube(TargetLoss):
 
     def _furthest(self, part: slice, scores: Vector, rest: Vector, error: float) -> Vector:
         s, r = self._residuals(part, scores, rest, error)
-        return s * np.maximum(0.0, r - self.epsilon) ** 2
+        return np.asarray(s * np.maximum(0.0, r - self.epsilon) ** 2)
 
 
 class Huber(TargetLoss):
