@@ -118,7 +118,7 @@ def test_errors_of_the_slopes_of_pairs(levels, seed, n, decades):
     y[:2] = 0, 1
     loss, f = Pairwise(y, s, np.array([0, n])), rng.normal(size=n)
     found = np.empty(n)
-    offsets = loss.slopes(f, np.array([0, n]), found, balanced=True)
+    offsets = loss.slopes(f, np.array([0, n]), found, balanced=True).offsets
     weights, counts = fractions(loss.weights), (y[:, None] > y) & (f[:, None] - f < 1.0 - 1e-12)
     exact = [
         weights[i]
@@ -151,7 +151,7 @@ def test_infeasible_weights_do_not_raise_the_bound():
 def test_overflowing_errors_give_no_bound():
     """The bound is 0, and neither the power of a float that overflows nor the file of a checkpoint is an error."""
     scale = RowScale(Magnitudes.of_columns(np.array([-1e100]), np.array([1e100])), 1, 0, False, 0.0)
-    planes = np.array([[1.0]]), np.array([1.0]), np.array([[1e100, 0.0]])
+    planes = np.array([[1.0]]), np.array([1.0]), np.array([[1e100, 0.0, 1.0]])
     assert dual_bound(*planes, np.array([0]), np.array([1.0]), 1.0, scale) == 0.0
 
 

@@ -126,7 +126,8 @@ class LinearModel(Certified):
             for k, (name, make_loss) in enumerate(problems.items()):
                 # The last oracle's matrix may be in a form that is read faster: a solver has found it.
                 oracle = self._oracle(data, make_loss()) if oracle is None else replace(oracle, loss=make_loss())
-                self._check_requirements(solver, oracle.supports.names, *self._described(data))
+                if solver.requires:
+                    self._check_requirements(solver, oracle.supports.names, *self._described(data))
                 start = self._start(oracle, k, len(problems))
                 fit = Fit(stop, self._callbacks(), name, start, checkpoint, self._slot(name))
                 results, oracle = fit_path(solver, oracle, Cs, fit)

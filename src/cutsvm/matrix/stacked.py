@@ -147,6 +147,12 @@ class StackedRows(RowsInParts):
         parts = [part.fast(settings) for part in self.parts]
         return self if all(map(operator.is_, parts, self.parts)) else StackedRows(parts)
 
+    def gram(self, weights: Vector) -> Array:
+        return np.sum([part.gram(weights[mine]) for mine, part in self.by_part()], axis=0)
+
+    def squared_sums(self, weights: Vector) -> Vector:
+        return np.sum([part.squared_sums(weights[mine]) for mine, part in self.by_part()], axis=0)
+
     def with_threads(self, threads: int) -> StackedRows:
         return StackedRows([part.with_threads(threads) for part in self.parts])
 

@@ -338,9 +338,13 @@ class Oracle:
         return np.zeros(len(sizes))
 
     def _balanced(self, planes: Planes) -> Planes:
-        """Planes whose slopes in b sum to 0, if they miss it by rounding alone; else the bundle balances them."""
+        """Planes whose slopes in b sum to 0, if they miss it by rounding alone; else the bundle balances them.
+
+        Slopes of a smooth loss sum to 0 at the best b as near as b can be had: what is missing is an error, too.
+        """
         excess = float(planes.slopes[:, -1].mean())
-        if not 0.0 < abs(excess) <= self.settings.round_off * float(planes.errors[:, 1].mean()):
+        few = np.inf if self.supports.smooth else self.settings.round_off * float(planes.errors[:, 1].mean())
+        if not 0.0 < abs(excess) <= few:
             return planes
         slopes, errors = planes.slopes.copy(), planes.errors.copy()
         slopes[:, -1] -= excess

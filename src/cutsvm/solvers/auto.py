@@ -33,6 +33,7 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
+from cutsvm.solvers.newton import Newton
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver, SolverBase
 from cutsvm.solvers.sifting.solver import Sifting
@@ -142,7 +143,7 @@ class Auto(SolverBase):
         return OCAS(), f"ocas: {n:,} rows are too few for sifting with {size:,} coordinates of {classes} classes"
 
 
-REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting, "accpm": ACCPM}
+REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting, "accpm": ACCPM, "newton": Newton}
 
 
 def resolve(solver: str | Solver) -> Solver:
