@@ -9,6 +9,15 @@
 //              the score without the row's own part of w, and q = |x_i|^2. For q = 0 it is -C l_i'(z)
 //   top        dual variables lie within: |beta| <= top, infinite where there is no limit
 //
+// A piecewise linear loss is a sum of hinges, l_i(f) = sum over b < HINGES of max(0, a_ib (t_ib - f)), and also has
+//
+//   steepness  a_ib
+//   height     a_ib (t_ib - f)
+//   gap        the same per unit of slope, |a_ib| gap = height: how far the score is from the breakpoint t_ib. At most
+//              one of a row's gaps is above 0
+//   scale      a gap below round-off times this is round-off
+//   group      in which sifting puts rows on this piece
+//
 // Two classes: label and weight come as one number, a_i = y_i s_i, as in hinge.hpp, and m = y_i f is the margin. With
 // targets t_i the residual is r = f - t_i, the weight is s_i, and epsilon >= 0.
 //
@@ -53,7 +62,15 @@ struct Targets {
 };
 
 struct Hinge : Labels {
-    double value(std::int64_t i, double f) const { return weight(i) * std::max(0.0, slack(i, f)); }
+    static constexpr int HINGES = 1;
+
+    double steepness(std::int64_t i, int) const { return a[i]; }
+    double height(std::int64_t i, int, double f) const { return std::abs(a[i]) - a[i] * f; }
+    double gap(std::int64_t i, int, double f) const { return slack(i, f); }
+    double scale(std::int64_t, double f) const { return 1.0 + std::abs(f); }
+    std::int32_t group(std::int64_t i, int) const { return a[i] < 0.0; }
+
+    double value(std::int64_t i, double f) const { return std::max(0.0, height(i, 0, f)); }
     double slope(std::int64_t i, double f) const { return slack(i, f) > 0.0 ? -a[i] : 0.0; }
     double offset(std::int64_t, double g) const { return std::abs(g); }
     double terms(std::int64_t, double g) const { return std::abs(g); }
@@ -152,10 +169,16 @@ struct Logistic : Labels {
 
 struct Tube : Targets {
     double below, above;
+    static constexpr int HINGES = 2;  // below the target, above it
+
+    double steepness(std::int64_t i, int b) const { return s[i] * (b == 0 ? below : -above); }
+    double height(std::int64_t i, int b, double f) const { return s[i] * (b == 0 ? below : above) * gap(i, b, f); }
+    double gap(std::int64_t i, int b, double f) const { return (b == 0 ? -1.0 : 1.0) * residual(i, f) - epsilon; }
+    double scale(std::int64_t i, double f) const { return std::abs(t[i]) + std::abs(f) + epsilon; }
+    std::int32_t group(std::int64_t, int b) const { return b; }
 
     double value(std::int64_t i, double f) const {
-        const double r = residual(i, f);
-        return s[i] * (below * std::max(0.0, -r - epsilon) + above * std::max(0.0, r - epsilon));
+        return std::max(0.0, height(i, 0, f)) + std::max(0.0, height(i, 1, f));
     }
     double slope(std::int64_t i, double f) const {
         const double r = residual(i, f);
@@ -214,5 +237,9 @@ struct Huber : Targets {
         return std::clamp(-S * residual(i, z) / (1.0 + q * S), -most, most);
     }
 };
+
+// Whether a loss is a sum of hinges.
+template <class Loss>
+inline constexpr bool PIECEWISE = requires { Loss::HINGES; };
 
 }  // namespace cutsvm

@@ -1,4 +1,5 @@
-// Losses with a continuous slope (core/row_losses.hpp) over all rows, and their behaviour along a line of scores.
+// Losses of core/row_losses.hpp over all rows; and of those with a continuous slope the behaviour along a line of scores.
+// Piecewise linear ones have theirs in core/hinge.hpp.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ double loss_value(const Loss& loss, View<const double> f, int threads) {
         for (std::int64_t i = begin; i < end; ++i) sum += loss.value(i, f[i]);
         return std::array{sum};
     };
-    return sum_blocks<1>(loss.size(), threads, block)[0];
+    return sum_blocks<1>(loss.size(), threads, block, PIECEWISE<Loss> ? LIGHT : 1)[0];
 }
 
 // Sums over a shard: of the offsets of the rows' planes, of |g_i|, and of the absolute values of what the offsets are
@@ -63,6 +64,7 @@ void dual_heights(const Loss& loss, View<const double> g, View<const std::int64_
                   int threads) {
     for_equal_tasks(sums.offsets.size(), threads, [=](std::int64_t p) {
         double offset = 0.0, size = 0.0, magnitude = 0.0;
+#pragma omp simd reduction(+ : offset, size, magnitude)
         for (std::int64_t i = bounds[p]; i < bounds[p + 1]; ++i) {
             offset += loss.offset(i, g[i]);
             size += std::abs(g[i]);

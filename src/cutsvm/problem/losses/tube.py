@@ -1,72 +1,34 @@
-"""Tube: sum_i s_i (below max(0, -r_i - epsilon) + above max(0, r_i - epsilon)), r_i = f_i - t_i.
+"""Piecewise linear losses of residuals r = f - t: epsilon-insensitive, absolute, and pinball loss.
 
-Epsilon-insensitive, absolute (epsilon = 0) and pinball losses.
+    s (below max(0, -r - epsilon) + above max(0, r - epsilon))
+
+With below = above = 1 that is the epsilon-insensitive loss, and with epsilon = 0 the absolute one. With epsilon = 0,
+below = q and above = 1 - q it is the pinball loss: its minimum over a constant f is the quantile q of the targets.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
+from scipy.linalg.blas import dasum
 
 from cutsvm._native import core
-from cutsvm._utils.types import Vector
-from cutsvm.problem.line_search.breakpoints import LineValues
-from cutsvm.problem.losses.smooth import TargetLoss
+from cutsvm._utils import validation
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.problem.certificate import UNIT, exact_difference, widened
+from cutsvm.problem.losses.piecewise import PiecewiseLinear
+from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
 
-class TubeLine:
-    """The loss along f + k t: convex and piecewise linear in k, with up to two breakpoints for each row."""
+class Tube(PiecewiseLinear):
+    """sum_i s_i (below max(0, -r_i - epsilon) + above max(0, r_i - epsilon)), r_i = f_i - t_i.
 
-    exact = True
+    targets: t_i. weights: s_i >= 0. epsilon, below, above: at least 0.
+    """
 
-    def __init__(self, loss: Tube, r: Vector, t: Vector) -> None:
-        self.n, self._loss, self._r, self._t = loss.n, loss, r, t
-
-    def evaluate(self, ks: Vector) -> LineValues:
-        pairs = [self._at(k) for k in ks.tolist()]
-        return LineValues(np.array([value for value, _ in pairs]), np.array([slope for _, slope in pairs]))
-
-    def _at(self, k: float) -> tuple[float, float]:
-        loss, r = self._loss, self._r + k * self._t
-        up, down = r - loss.epsilon, -r - loss.epsilon
-        value = loss.weights @ (loss.below * np.maximum(0.0, down) + loss.above * np.maximum(0.0, up))
-        slope = (loss.weights * (loss.above * (up > 0.0) - loss.below * (down > 0.0))) @ self._t
-        return float(value), float(slope)
-
-    def minimise(self, tilt: float, curvature: float, guess: float) -> float:
-        return min(self._crossing(tilt, curvature, 0.0), 100.0)
-
-    def _crossing(self, tilt: float, curvature: float, low: float) -> float:
-        """The smallest k >= low at which the slope reaches 0."""
-        loss, t = self._loss, self._t
-        moving = t != 0.0
-        gain = loss.weights[moving] * np.abs(t[moving])
-        edges = [(sign * loss.epsilon - self._r[moving]) / t[moving] for sign in (-1.0, 1.0)]
-        rates = [np.where((t[moving] > 0) == (sign > 0), loss.above, loss.below) for sign in (-1.0, 1.0)]
-        at, jump = np.concatenate(edges), np.concatenate([gain * rate for rate in rates])
-        order = np.argsort(at, kind="stable")
-        at, jump = at[order], jump[order]
-        first = np.searchsorted(at, low, side="right") if np.isfinite(low) else 0
-        at, jump = at[first:], jump[first:]
-        base = self._at(low)[1] if np.isfinite(low) else -float(gain @ np.where(t[moving] > 0, loss.below, loss.above))
-        slope = base + tilt
-        if np.isfinite(low) and slope + curvature * low >= 0.0:
-            return low
-        before = slope + np.concatenate([[0.0], np.cumsum(jump)])  # of the loss on each piece
-        inside = np.flatnonzero(before[1:] + curvature * at >= 0.0)
-        last = int(inside[0]) if len(inside) else len(at)
-        if curvature > 0.0:
-            k = -before[last] / curvature
-            if last == len(at) or k <= at[last]:
-                return max(k, low)
-        return float(at[min(last, len(at) - 1)]) if len(at) else 100.0
-
-
-class Tube(TargetLoss):
-    """sum_i s_i (below max(0, -r_i - epsilon) + above max(0, r_i - epsilon)), r_i = f_i - t_i"""
-
-    name = "tube"
-    supports = LossSupports()
+    supports = LossSupports(dual=True, groups=True)
 
     def __init__(
         self,
@@ -77,20 +39,109 @@ class Tube(TargetLoss):
         above: float = 1.0,
         threads: int = 1,
     ) -> None:
-        super().__init__(targets, weights, epsilon, threads)
-        self.below, self.above = below, above
-        self.rows = core.RowLoss(self.name, targets, weights, epsilon, below, above)
+        self.targets, self.weights, self.threads = targets, weights, threads
+        self.epsilon, self.below, self.above = epsilon, below, above
+        self.n = len(targets)
+        self.rows = core.RowLoss("tube", targets, weights, epsilon, below, above)
+        self.weight = float(dasum(weights)) if self.n else 0.0
+        self._steepest = max(below, above)
+        self.steepness = self._steepest * self.weight
+
+    @cached_property
+    def total(self) -> float:
+        some = (self.part(part) for part in validation.parts(self.n))
+        return sum(part.value(np.zeros(part.n)) for part in some)
+
+    @cached_property
+    def reach(self) -> float:
+        """At the best b some row is on a breakpoint."""
+        return max(float(self.targets.max(initial=0.0)), -float(self.targets.min(initial=0.0))) + self.epsilon
+
+    @cached_property
+    def unit(self) -> float:  # type: ignore[override]
+        """The standard deviation of the targets, or another number above 0."""
+        mean = float(self.targets.mean()) if self.n else 0.0
+        squares = sum(float(np.square(self.targets[part] - mean).sum()) for part in validation.parts(self.n))
+        return float(np.sqrt(squares / max(1, self.n))) or self.reach or 1.0
+
+    @cached_property
+    def lightest(self) -> float:
+        lightest = np.inf
+        for part in validation.parts(self.n):
+            s = self.weights[part]
+            lightest = min(lightest, float(s[s > 0.0].min(initial=np.inf)))
+        return lightest * min((slope for slope in (self.below, self.above) if slope > 0.0), default=np.inf)
+
+    def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
+        total = 0.0
+        for part in validation.parts(self.n):
+            r, lost = exact_difference(scores[part], self.targets[part])
+            lost = lost + rest[part]
+            short = np.maximum(0.0, (-r - self.epsilon) - lost + error)  # the first differences are exact near 0
+            over = np.maximum(0.0, (r - self.epsilon) + lost + error)
+            total += float(self.weights[part] @ (self.below * short + self.above * over))
+        return widened(total, self.n, error)
 
     def change(self, value: float, shift: float) -> float:
-        return self.weight * max(self.below, self.above) * shift
+        """Rounding errors of the residuals are changes of the scores, too."""
+        return self.steepness * (shift + 4.0 * UNIT * self.reach)
 
-    def line(self, scores: Vector, to: Vector | None = None) -> TubeLine:  # type: ignore[override]
-        return TubeLine(self, scores - self.targets, np.ones(self.n) if to is None else to - scores)
+    def dual_heights(self, g: Vector, bounds: Ints) -> Heights:
+        sums = np.empty((3, len(bounds) - 1))
+        self.rows.dual_heights(g, bounds, sums, self.threads)
+        return Heights(*sums)
 
-    def best_shift(self, scores: Vector) -> float:
-        return self.line(scores)._crossing(0.0, 0.0, -np.inf)
+    def breakpoints(self, rows: slice, scores: Vector) -> tuple[Vector, Vector]:
+        ahead, s = self.targets[rows] - scores[rows], self.weights[rows]
+        at = np.concatenate([ahead - self.epsilon, ahead + self.epsilon])
+        return at, np.concatenate([self.below * s, -self.above * s])
 
-    def _furthest(self, part: slice, scores: Vector, rest: Vector, error: float) -> Vector:
-        r = (scores - self.targets[part]) + rest
-        up, down = np.maximum(0.0, r + error - self.epsilon), np.maximum(0.0, error - r - self.epsilon)
-        return self.weights[part] * np.maximum(self.above * up, self.below * down)
+    # For sifting: see `cutsvm.problem.losses.GroupedLoss`. Groups are the rows with scores that are too low, and with
+    # scores that are too high; all others have no loss.
+
+    labels, groups = 1, 2
+
+    @property
+    def row_weights(self) -> Vector:
+        return self.weights
+
+    @property
+    def mean_offset(self) -> float:
+        return self._steepest * self.reach
+
+    def distances(self, scores: Vector, rows: Ints) -> Vector:
+        return np.asarray(np.abs(np.abs(scores[rows] - self.targets[rows]) - self.epsilon))
+
+    def marks(self, scores: Vector, rows: Ints) -> Ints:
+        return rows
+
+    def label_mask(self, label: int) -> Array:
+        return np.asarray(self.weights > 0.0)
+
+    def label_totals(self) -> Vector:
+        return np.array([self.weight])
+
+    def target_sums(self, group: Array) -> Vector:
+        sums: Vector = np.zeros(self.groups)
+        for part in validation.parts(self.n):
+            mine = group[part] >= 0
+            weighted = (self.weights[part] * self.targets[part])[mine]
+            sums += np.bincount(group[part][mine], weights=weighted, minlength=self.groups)
+        return sums
+
+    def part(self, rows: slice) -> Tube:
+        return self._of(self.targets[rows], self.weights[rows])
+
+    def take(self, rows: Ints, factors: Vector | None = None) -> Tube:
+        weights = self.weights[rows]
+        return self._of(self.targets[rows], weights if factors is None else weights * factors)
+
+    def of_groups(self, groups: Ints, weights: Vector, targets: Vector) -> Tube:
+        return self._of(targets, weights)
+
+    def joined(self, parts: list[Tube]) -> Tube:
+        return self._of(*(np.concatenate(columns) for columns in zip(*((p.targets, p.weights) for p in parts))))
+
+    def _of(self, targets: Vector, weights: Vector) -> Tube:
+        """The loss of other rows."""
+        return Tube(targets, weights, self.epsilon, self.below, self.above, self.threads)
