@@ -28,7 +28,7 @@ modified finite Newton method for fast solution of large scale linear SVMs, JMLR
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol, cast
 
@@ -88,6 +88,9 @@ class Newton(SolverBase):
     seed: int = 0
     settings: NewtonSettings = field(default=NewtonSettings(), repr=False)
     requires = frozenset({"smooth"})
+
+    def seeded(self, seed: int) -> Newton:
+        return replace(self, seed=seed)
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """From the smallest C up."""

@@ -59,9 +59,15 @@ class Loss(Protocol):
     """A convex function of the scores, bound to labels and weights; never negative."""
 
     n: int
-    total: float  # the loss at zero scores
     weight: float  # of all rows: the sum of s_i
-    reach: float  # at the best intercept some row has a score that is no larger
+
+    @property
+    def total(self) -> float:
+        """The loss at zero scores."""
+
+    @property
+    def reach(self) -> float:
+        """At the best intercept some row has a score that is no larger."""
 
     @property
     def supports(self) -> LossSupports: ...
