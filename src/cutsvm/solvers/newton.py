@@ -92,6 +92,11 @@ class Newton(SolverBase):
     def seeded(self, seed: int) -> Newton:
         return replace(self, seed=seed)
 
+    def has_matrix(self, oracle: Oracle) -> bool:
+        """Whether features are few enough for H as a matrix."""
+        most = self.settings.sparse_features if oracle.supports.sparse else self.settings.dense_features
+        return oracle.outputs == 1 and oracle.matrix.d <= most
+
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """From the smallest C up."""
         return PathOrder(sorted(Cs))
@@ -103,7 +108,11 @@ class Newton(SolverBase):
         w, lower = context.evaluated_first() or oracle.at(start), bundle.proven(C)
         if context.start is None and start.any() and C * oracle.loss.total < context.iterate(w, C, 0.0).primal:
             w = oracle.at(np.zeros(oracle.size))  # the sample has misled
-        direction = _direction(oracle, C, sample, settings)
+        direction: Direction = (
+            Factorised(oracle, C, sample, settings)
+            if self.has_matrix(oracle)
+            else ConjugateGradients(oracle, C, settings)
+        )
         direction.renew(w)  # 2
         steps, unused = Exact(), None
         yield context.iterate(w, C, lower, exact=w.exact)
@@ -193,13 +202,6 @@ class Direction(Protocol):
 
     def __call__(self, gradient: Vector, point: Point) -> Vector:
         """A direction in which F falls."""
-
-
-def _direction(oracle: Oracle, C: float, sample: Sample, settings: NewtonSettings) -> Direction:
-    most = settings.sparse_features if oracle.supports.sparse else settings.dense_features
-    if oracle.outputs == 1 and oracle.matrix.d <= most:
-        return Factorised(oracle, C, sample, settings)
-    return ConjugateGradients(oracle, C, settings)
 
 
 class Factorised:
