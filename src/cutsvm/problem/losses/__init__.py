@@ -116,6 +116,9 @@ class Curvatures(Protocol):
 
     diagonal: Vector  # in each score by itself
 
+    def mixed(self, first: int, second: int) -> Vector:
+        """Of each row, in two of its scores that are not the same, with the opposite sign: at least 0."""
+
     def product(self, change: Vector) -> Vector:
         """How the slopes change, to first order, with the scores."""
 

@@ -47,6 +47,10 @@ class ClassCurvatures:
         diagonal: Vector = self._scaled * (1.0 - self._probabilities)
         return diagonal
 
+    def mixed(self, first: int, second: int) -> Vector:
+        mixed: Vector = self._scaled[:, first] * self._probabilities[:, second]
+        return mixed
+
     def product(self, change: Vector) -> Vector:
         mean = np.einsum("ik,ik->i", self._probabilities, change)
         product: Vector = self._scaled * (change - mean[:, None])

@@ -51,6 +51,9 @@ class RowCurvatures(NamedTuple):
 
     diagonal: Vector
 
+    def mixed(self, first: int, second: int) -> Vector:
+        raise ValueError("a row has one score")
+
     def product(self, change: Vector) -> Vector:
         return self.diagonal * change
 
