@@ -70,6 +70,10 @@ class Loss(Protocol):
         """At the best intercept some row has a score that is no larger."""
 
     @property
+    def offset_unit(self) -> float:
+        """The offset of a plane changes by at most this where the slope of a row changes by 1."""
+
+    @property
     def supports(self) -> LossSupports: ...
 
     def value(self, scores: Vector) -> float:
@@ -145,11 +149,7 @@ class GroupedLoss(Loss, Protocol):
 
     labels: int
     groups: int
-
-    @property
-    def mean_offset(self) -> float:
-        """If a row's weight and s_i t_i are off by e and by e |t_i|, its offset is off by at most this times e, besides
-        what e itself takes from an offset (`Planes.errors`)."""
+    steepest: float  # the largest slope of a row, as a multiple of its weight
 
     @property
     def row_weights(self) -> Vector:

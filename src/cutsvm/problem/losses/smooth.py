@@ -66,6 +66,7 @@ class RowwiseLoss(ABC):
     threads: int
     rows: core.RowLoss
     weight: float
+    offset_unit = 1.0
 
     @cached_property
     def total(self) -> float:
