@@ -35,6 +35,10 @@ class Hinge:
             lightest = min(lightest, float(s[s > 0.0].min(initial=np.inf)))
         return lightest
 
+    @cached_property
+    def rows(self) -> core.RowLoss:
+        return core.RowLoss("hinge", self.signed)
+
     def value(self, scores: Vector) -> float:
         return core.hinge_value(scores, self.signed, self.threads)
 
