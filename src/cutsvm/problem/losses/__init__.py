@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
+from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.losses.hinge import Hinge
@@ -109,10 +110,20 @@ class RowLoss(Loss, Protocol):
 
 
 class DualLoss(RowLoss, Protocol):
-    """A loss with one dual variable for each row; see core/row_losses.hpp."""
+    """A loss with one dual variable for each row; see core/row_losses.hpp, where `rows` is from."""
+
+    @property
+    def rows(self) -> core.RowLoss: ...
+
+    @property
+    def row_weights(self) -> Vector:
+        """s_i, with two classes y_i s_i."""
 
     def dual_heights(self, g: Vector, bounds: Ints) -> Heights:
         """The largest offsets for which offset + g . f is nowhere above the loss, by ranges between bounds."""
+
+    def take(self, rows: Ints, factors: Vector | None = None) -> DualLoss:
+        """The loss of these rows alone, their weights times factors."""
 
 
 class Curvatures(Protocol):

@@ -154,7 +154,8 @@ class WorkingSet:
         if self.context is not None:
             self.context.replace_oracle(self.oracle)
             if self.context.dual is not None:
-                marks = [(some.mark >= 0).astype(np.float64) for some in violators]
+                inside = 1.0 if self.oracle.supports.margin else 0.0  # in a group, hinge losses have alpha = C s
+                marks = [inside * (some.mark >= 0) for some in violators]
                 self.context.dual = np.concatenate([self.context.dual, *marks])
 
 
