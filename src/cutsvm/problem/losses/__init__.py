@@ -9,6 +9,7 @@ from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.losses.hinge import Hinge
 from cutsvm.problem.losses.multiclass import CrammerSinger
 from cutsvm.problem.losses.pairwise import PairLine, Pairwise
+from cutsvm.problem.losses.tail import TailMean
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
@@ -26,6 +27,7 @@ __all__ = [
     "Pairwise",
     "RowLoss",
     "SmoothLoss",
+    "TailMean",
 ]
 
 
