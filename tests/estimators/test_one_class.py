@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import SGDOneClassSVM
 from sklearn.svm import OneClassSVM
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import LinearOneClassSVM, convert, load_model, open_dataset, save_model
 from cutsvm.driver import checkpoint
@@ -198,9 +198,9 @@ def test_threads_do_not_change_a_bit():
         assert other.offset_ == models[0].offset_ and other.lower_bound_ == models[0].lower_bound_
 
 
-def test_estimator_checks():
-    check_estimator(LinearOneClassSVM())
-    check_estimator(LinearOneClassSVM(nu=0.1, solver="cpa"))
+@parametrize_with_checks([LinearOneClassSVM(), LinearOneClassSVM(nu=0.1, solver="cpa")])
+def test_estimator_checks(estimator, check):
+    check(estimator)
 
 
 def test_methods_agree():

@@ -18,7 +18,8 @@ M <= |a| for every a = sum_i alpha_i x_i with 0 <= alpha_i <= s_i / (nu S) and s
 mean row, and C = 1 / |a|^2. If M turns out to be far smaller, the run goes on with a larger C and the same planes.
 
 If no w separates the rows from the origin, M = 0 and w = 0 is the answer. That is the result as soon as F is proven to
-be nowhere below -`least`, a number that is small beside the mean row, and above what rounding allows to tell from 0.
+be nowhere below -`least`: M is then below 1e-7 times the largest coordinate of the means of tails that are planes, or
+not told from 0 by rounding errors.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from cutsvm.driver.records import Callback, Observer, Record, Status, Stop
 from cutsvm.driver.run import Fit, run_at
 from cutsvm.problem.certificate import UNIT, gamma
 from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.planes import Bundle
 from cutsvm.problem.tails import TailOracle
 from cutsvm.solvers.protocol import Solver, new_context
 
@@ -43,8 +45,9 @@ __all__ = ["OneClassModel", "OneClassSettings", "fit_one_class", "lower_bound", 
 
 @dataclass(frozen=True)
 class OneClassSettings:
-    """zero: margins M below this share of the length of the mean row count as none; so do those below `rounding` times
-    the rounding error of a plane, and those whose square is below `tiny`.
+    """zero: margins M below this share of what the slopes of planes have as coordinates count as none: the reduced
+        problem does not tell them from 0. So do those below `rounding` times the rounding error of a slope, and those
+        whose square is below `tiny`.
 
     huge: the square of the length of the mean row must be below; its own square must not overflow.
     rescale: the run goes on with a larger C where C M^2 is proven to be below this; and with rounding errors in the
@@ -52,7 +55,7 @@ class OneClassSettings:
     retries: how often it goes on if F, recomputed from the data, is not within tol.
     """
 
-    zero: float = 1e-8
+    zero: float = 1e-7
     rounding: float = 16.0
     tiny: float = 1e-140
     huge: float = 1e140
@@ -120,13 +123,14 @@ class _Verdict(Enum):
 class _Watch:
     """The callback of all runs: records of F in place of those of H, for the history and the callers' callbacks.
 
-    least: F above -least counts as 0. lower: the best lower bound of F so far. best: the v with the lowest F.
+    error: the rounding error of a slope. lower: the best lower bound of F so far. best: the v with the lowest F.
     """
 
-    def __init__(self, tol: float, lower: float, least: float, fit: Fit, settings: OneClassSettings) -> None:
-        self.tol, self.lower, self.least, self.settings = tol, lower, least, settings
+    def __init__(self, fit: Fit, bundle: Bundle, lower: float, error: float, settings: OneClassSettings) -> None:
+        self.tol, self.lower, self.settings = fit.stop.tol, lower, settings
         self.callbacks: Sequence[Callback] = fit.callbacks
-        self.C, self.target = 1.0, tol
+        self._bundle, self._error = bundle, error
+        self.C, self.target = 1.0, fit.stop.tol
         self.best: Vector | None = None
         self.primal = 0.0
         self.history: list[Record] = []
@@ -141,6 +145,12 @@ class _Watch:
             self._before = {name: getattr(last, name) for name in names}
             self._before["iteration"] = last.iteration + 1
         self.C, self.target, self.verdict = C, target, None
+
+    @property
+    def least(self) -> float:
+        """F above -least counts as 0."""
+        zero, rounding = self.settings.zero * self._bundle.largest, self.settings.rounding * self._error
+        return 0.5 * max(zero * zero, rounding * rounding, self.settings.tiny)
 
     @property
     def gap(self) -> float:
@@ -190,13 +200,12 @@ def fit_one_class(
         raise FloatingPointError("the objective would overflow: scale the features")
     # No run ends by the gap of H: `_Watch` knows that of F.
     stop, tol = _with(fit.stop, tol=-1.0), fit.stop.tol
-    least = 0.5 * max(settings.zero**2 * square, (settings.rounding * error) ** 2, settings.tiny)
-    watch = _Watch(tol, -0.5 * square, least, fit, settings)
     C = 1.0 / max(square, settings.tiny)
     context = new_context(solver, oracle, [C], tol, start=None if fit.start is None else C * fit.start)
     part = None if fit.checkpoint is None else fit.checkpoint.part("", context, C)
     if context.start is not None and not len(context.bundle):
         context.bundle.add(oracle.planes(oracle.at(np.zeros(oracle.size))))
+    watch = _Watch(fit, context.bundle, -0.5 * square, error, settings)
     target, retries = tol, 0
     while True:
         watch.begin(C, target)
@@ -209,9 +218,9 @@ def fit_one_class(
             scale = 1.0 / watch.excess
             C, context.start = C * scale, watch.best * scale if watch.best.any() else None
             continue
-        found = model_at(oracle, watch.best) if watch.lower < -least else model_at(oracle, np.zeros(oracle.size))
+        found = model_at(oracle, watch.best if watch.lower < -watch.least else np.zeros(oracle.size))
         lower = min(watch.lower, found.objective)
-        gap = relative_gap(found.objective, lower, least)
+        gap = relative_gap(found.objective, lower, watch.least)
         if watch.verdict is _Verdict.CONVERGED:
             status = Status.CONVERGED
             if gap > tol:  # the scores of combined points have drifted from those of w

@@ -44,8 +44,8 @@ class LinearOneClassSVM(OutlierMixin, Certified):  # type: ignore[misc]
     u of length 1, how far the rows are from the origin but for the tail.
 
     If no half-space without the origin holds enough of the rows, M = 0, and the answer is w = 0, rho = 0, to which all
-    rows are inliers; `objective_` is then 0, and `lower_bound_` proves that F is nowhere below 0 by more than
-    rounding errors, or 1e-16 of what a tail as far out as the mean row would have.
+    rows are inliers; `objective_` is then 0, and `lower_bound_` proves that F is nowhere below 0 but for rounding
+    errors: M is less than 1e-7 times the largest coordinate of the means of tails that the fit has seen.
 
     Parameters
     ----------

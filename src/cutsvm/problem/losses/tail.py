@@ -31,8 +31,8 @@ from cutsvm.problem.point import LossSupports
 class TailSettings:
     """How the tail is cut off.
 
-    tie: scores that differ by no more than this share of the largest are equal, and share what is left of the tail by
-        weight: round-off must not choose among slopes.
+    tie: scores that differ by no more than this share of |quantile| + (quantile - mean of the tail) are equal, and share
+        what is left of the tail by weight: round-off must not choose among slopes.
     full: a tail that lacks no more than this share of its weight is full.
     terms: additions that a term of a sum goes through, at most: NumPy adds pairs of blocks of 128 numbers.
     small: number of scores that are sorted rather than searched.
@@ -48,11 +48,15 @@ SETTINGS = TailSettings()
 
 
 class Tail(NamedTuple):
-    """The nu-quantile of some scores, their largest absolute value, and the mean of the lowest ones."""
+    """The nu-quantile of some scores, and the mean of the lowest ones."""
 
     quantile: float
-    largest: float
     mean: float
+
+    @property
+    def size(self) -> float:
+        """How large the scores in the tail are. Others may be far larger, and would say nothing about it."""
+        return abs(self.quantile) + (self.quantile - self.mean)
 
 
 class TailLine:
@@ -98,7 +102,7 @@ class TailMean:
                 self._last.insert(0, self._last.pop(k))
                 return found
         rho = quantile(scores, self._weights, self._size * (1.0 - self.settings.full), self.settings.small)
-        tail = Tail(rho, max(float(scores.max()), -float(scores.min())), self.mean_at(scores, rho))
+        tail = Tail(rho, self.mean_at(scores, rho))
         self._last = [(scores.copy(), tail), *self._last[:1]]
         return tail
 
@@ -114,12 +118,12 @@ class TailMean:
     def threshold(self, scores: Vector) -> float:
         """The quantile, less what makes two scores equal: rows at the quantile are not below it, whatever rounds."""
         found = self.tail(scores)
-        return found.quantile - self.settings.tie * found.largest
+        return found.quantile - self.settings.tie * found.size
 
     def _parts(self, scores: Vector) -> tuple[Array, Array, float]:
         """Which rows are in the tail, which ones at its end, and the weight that the latter have in it."""
         found = self.tail(scores)
-        tie = self.settings.tie * found.largest
+        tie = self.settings.tie * found.size
         below, near = scores < found.quantile - tie, np.abs(scores - found.quantile) <= tie
         left = max(0.0, self._size - self._weight_of(below))
         return below, near, min(left, self._weight_of(near))
@@ -157,7 +161,7 @@ class TailMean:
         found = self.tail(scores)
         mean = self.mean_at(scores, found.quantile, rest)
         if error:
-            error += gamma(self.settings.terms) * (abs(found.quantile - mean) + UNIT * found.largest)
+            error += gamma(self.settings.terms) * abs(found.quantile - mean)
             error += 4.0 * UNIT * (1.0 + abs(found.quantile) + abs(mean))
         return max(0.0, 1.0 - mean + error)
 
