@@ -1,4 +1,4 @@
-"""LinearOneClassSVM: bounds at every iterate, the optimum of independent solvers, weights, sources, checkpoints, files."""
+"""LinearOneClassSVM: bounds at every iterate, optima of independent solvers, weights, sources, checkpoints, files."""
 
 from __future__ import annotations
 
@@ -295,7 +295,6 @@ def test_checkpoint(solver, tmp_path, monkeypatch):
     try:
         X, path = far_rows(n=2000, d=20), tmp_path / "fit.checkpoint"
         whole = LinearOneClassSVM(nu=0.02, tol=1e-8, solver=solver).fit(X)
-        low, high = one_class.optimum(X[:300], np.ones(300), 0.02)
         model, history = LinearOneClassSVM(nu=0.02, tol=1e-8, solver=solver, checkpoint=path, max_iter=5), []
         for _ in range(100):
             with warnings.catch_warnings():

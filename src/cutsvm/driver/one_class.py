@@ -14,8 +14,8 @@ which has its minimum at a multiple of the same w, and
 So a lower bound of H is one of F (`lower_bound`), whatever C is, and a point v is one of F: the best multiple of it,
 w = v m(v) / |v|^2, has F = -m(v)^2 / (2 |v|^2). The planes of H do not depend on C.
 
-M <= |a| for every a = sum_i alpha_i x_i with 0 <= alpha_i <= s_i / (nu S) and sum_i alpha_i = 1; the first such a is the
-mean row, and C = 1 / |a|^2. If M turns out to be far smaller, the run goes on with a larger C and the same planes.
+M <= |a| for every a = sum_i alpha_i x_i with 0 <= alpha_i <= s_i / (nu S) and sum_i alpha_i = 1; the first such a is
+the mean row, and C = 1 / |a|^2. If M turns out to be far smaller, the run goes on with a larger C and the same planes.
 
 If no w separates the rows from the origin, M = 0 and w = 0 is the answer. That is the result as soon as F is proven to
 be nowhere below -`least`: M is then below 1e-7 times the largest coordinate of the means of tails that are planes, or
@@ -211,10 +211,9 @@ def fit_one_class(
         watch.begin(C, target)
         status = run_at(solver, context, C, stop, [watch], part=part).status
         assert watch.best is not None
-        stop, part = _with(fit.stop, tol=-1.0, max_iter=fit.stop.max_iter - watch.history[-1].iteration), None
-        if watch.verdict is _Verdict.RESCALE or (
-            status is Status.PRECISION and watch.excess < settings.rescale_stalled and watch.gap > tol
-        ):
+        stop, part = _with(fit.stop, tol=-1.0, max_iter=fit.stop.max_iter - watch.history[-1].iteration - 1), None
+        stalled = status is Status.PRECISION and watch.excess < settings.rescale_stalled and watch.gap > tol
+        if stalled or (status is Status.CALLBACK and watch.verdict is _Verdict.RESCALE):
             scale = 1.0 / watch.excess
             C, context.start = C * scale, watch.best * scale if watch.best.any() else None
             continue

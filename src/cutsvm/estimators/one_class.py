@@ -1,4 +1,4 @@
-"""LinearOneClassSVM: the half-space that holds most of the rows, as far from the origin as possible, with a certificate."""
+"""LinearOneClassSVM: a half-space that holds most of the rows, far from the origin, with a certificate."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class LinearOneClassSVM(OutlierMixin, Certified):  # type: ignore[misc]
         F = |w|^2 / 2 - rho + 1 / (nu S) sum_i s_i max(0, rho - w.x_i),     s = sample_weight,  S = sum_i s_i
 
     as `sklearn.svm.OneClassSVM(kernel="linear")` and LIBLINEAR's `-s 21` do, until the relative gap between F and a
-    lower bound of F is at most `tol`. A row is an inlier where w.x >= rho. At the best rho, F = |w|^2 / 2 - m(w) with
-    m(w) the mean of the lowest nu-share of the scores w.x_i by weight, and min F = -M^2 / 2: M is the largest m(u) of any
-    u of length 1, how far the rows are from the origin but for the tail.
+    lower bound of F is at most `tol`. A row is an inlier where w.x >= rho. At the best rho, F = |w|^2 / 2 - m(w), where
+    m(w) is the mean of the lowest nu-share of the scores w.x_i, by weight. So min F = -M^2 / 2, where M is the largest
+    m(u) of any u of length 1, or 0.
 
     If no half-space without the origin holds enough of the rows, M = 0, and the answer is w = 0, rho = 0, to which all
     rows are inliers; `objective_` is then 0, and `lower_bound_` proves that F is nowhere below 0 but for rounding
@@ -192,8 +192,10 @@ class LinearOneClassSVM(OutlierMixin, Certified):  # type: ignore[misc]
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
 
     def to_sklearn(self) -> Any:
-        """A fitted `sklearn.linear_model.SGDOneClassSVM` that predicts the same, for tools that know scikit-learn's classes
-        only. A new fit of it minimises the same objective by stochastic gradient steps."""
+        """A fitted `sklearn.linear_model.SGDOneClassSVM` that predicts the same, for tools that know scikit-learn only.
+
+        A new fit of it minimises the same objective by stochastic gradient steps.
+        """
         check_is_fitted(self, "coef_")
         twin = SGDOneClassSVM(nu=self.nu, random_state=self.random_state)
         twin.coef_, twin.offset_ = np.array(self.coef_, dtype=np.float64), self.offset_

@@ -31,8 +31,8 @@ from cutsvm.problem.point import LossSupports
 class TailSettings:
     """How the tail is cut off.
 
-    tie: scores that differ by no more than this share of |quantile| + (quantile - mean of the tail) are equal, and share
-        what is left of the tail by weight: round-off must not choose among slopes.
+    tie: scores that differ by no more than this share of the scores in the tail (`Tail.size`) are equal, and share what
+        is left of the tail by weight: round-off must not choose among slopes.
     full: a tail that lacks no more than this share of its weight is full.
     terms: additions that a term of a sum goes through, at most: NumPy adds pairs of blocks of 128 numbers.
     small: number of scores that are sorted rather than searched.
