@@ -10,11 +10,6 @@ namespace {
 template <class Loss>
 inline constexpr bool IS_SMOOTH = requires(const Loss& loss) { loss.curvature(0, 0.0); };
 
-template <class Array>
-void check_rows(const RowLoss& loss, const Array& array) {
-    check(extent(array) == loss.n(), "one entry per row expected");
-}
-
 // work(loss) for a loss with a continuous slope.
 template <class Work>
 void on_smooth(const RowLoss& loss, const Work& work) {
@@ -29,14 +24,6 @@ void on_smooth(const RowLoss& loss, const Work& work) {
 double run_value(const RowLoss& loss, const Vector<double>& f, int threads) {
     check_rows(loss, f);
     return loss.visit([&](const auto& own) { return released([&] { return loss_value(own, view(f), threads); }); });
-}
-
-// One row each for offsets, sizes, magnitudes, and one column per shard.
-ShardSums shard_sums(const Array2DOut<double>& out) {
-    check(out.shape(0) == 3, "out: three rows expected");
-    const auto shards = extent(out, 1);
-    double* const first = out.data();
-    return {{first, shards}, {first + shards, shards}, {first + 2 * shards, shards}};
 }
 
 void run_slopes(const RowLoss& loss, const Vector<double>& f, const Vector<std::int64_t>& bounds,
@@ -74,9 +61,8 @@ std::tuple<double, double, double> run_along(const RowLoss& loss, const Vector<d
 
 }  // namespace
 
-void bind_row_losses(nb::module_& m) {
-    nb::class_<RowLoss>(m, "RowLoss")
-        .def(nb::init<const std::string&, const Vector<double>&>(), "name"_a, "a"_a.noconvert())
+void bind_row_losses(BoundRowLoss& row_loss) {
+    row_loss.def(nb::init<const std::string&, const Vector<double>&>(), "name"_a, "a"_a.noconvert())
         .def(nb::init<const std::string&, const Vector<double>&, const Vector<double>&, double, double, double>(),
              "name"_a, "t"_a.noconvert(), "s"_a.noconvert(), "epsilon"_a, "below"_a, "above"_a)
         .def_prop_ro("n", &RowLoss::n)

@@ -6,6 +6,7 @@
 
 #include "bindings/matrix.hpp"
 #include "core/row_losses.hpp"
+#include "core/smooth.hpp"
 
 // A loss together with the arrays that it reads, which live as long as it does.
 class RowLoss {
@@ -52,3 +53,18 @@ class RowLoss {
     Loss loss_;
     nb::ndarray<> owners_[2];
 };
+
+using BoundRowLoss = nb::class_<RowLoss>;
+
+template <class Array>
+void check_rows(const RowLoss& loss, const Array& array) {
+    check(extent(array) == loss.n(), "one entry per row expected");
+}
+
+// One row each for offsets, sizes, magnitudes, and one column per shard.
+inline cutsvm::ShardSums shard_sums(const Array2DOut<double>& out) {
+    check(out.shape(0) == 3, "out: three rows expected");
+    const auto shards = extent(out, 1);
+    double* const first = out.data();
+    return {{first, shards}, {first + shards, shards}, {first + 2 * shards, shards}};
+}

@@ -9,6 +9,15 @@
 //              the score without the row's own part of w, and q = |x_i|^2. For q = 0 it is -C l_i'(z)
 //   top        dual variables lie within: |beta| <= top, infinite where there is no limit
 //
+// A piecewise linear loss is a sum of hinges, l_i(f) = sum over b < HINGES of max(0, a_ib (t_ib - f)), and also has
+//
+//   steepness  a_ib
+//   height     a_ib (t_ib - f)
+//   gap        the same per unit of slope, |a_ib| gap = height: how far the score is from the breakpoint t_ib. At most
+//              one of a row's gaps is above 0
+//   scale      a gap below round-off times this is round-off
+//   group      in which sifting puts rows on this piece
+//
 // Two classes: label and weight come as one number, a_i = y_i s_i, as in hinge.hpp, and m = y_i f is the margin. With
 // targets t_i the residual is r = f - t_i, the weight is s_i, and epsilon >= 0.
 //
@@ -21,6 +30,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -52,7 +62,15 @@ struct Targets {
 };
 
 struct Hinge : Labels {
-    double value(std::int64_t i, double f) const { return weight(i) * std::max(0.0, slack(i, f)); }
+    static constexpr int HINGES = 1;
+
+    double steepness(std::int64_t i, int) const { return a[i]; }
+    double height(std::int64_t i, int, double f) const { return std::abs(a[i]) - a[i] * f; }
+    double gap(std::int64_t i, int, double f) const { return slack(i, f); }
+    double scale(std::int64_t, double f) const { return 1.0 + std::abs(f); }
+    std::int32_t group(std::int64_t i, int) const { return a[i] < 0.0; }
+
+    double value(std::int64_t i, double f) const { return std::max(0.0, height(i, 0, f)); }
     double slope(std::int64_t i, double f) const { return slack(i, f) > 0.0 ? -a[i] : 0.0; }
     double offset(std::int64_t, double g) const { return std::abs(g); }
     double terms(std::int64_t, double g) const { return std::abs(g); }
@@ -83,10 +101,37 @@ struct SquaredHinge : Labels {
     }
 };
 
+// exp(-x) for x >= 0, without calls and branches so that loops over it are vectorised: 2^-n exp(r), |r| <= log(2) / 2,
+// and 14 terms of the series. Off by a few units in the last place; 0 from x = 708 on.
+inline double exp_minus(double x) {
+    constexpr double ROUND = 0x1.8p52;  // added and subtracted, it rounds to an integer, which its last bits are then
+    constexpr double HIGH = 0x1.62e42fefa0000p-1, LOW = 0x1.cf79abc9e3b3ap-40;  // log(2) in two parts
+    const double clipped = std::min(x, 708.0), shifted = clipped * 0x1.71547652b82fep0 + ROUND, n = shifted - ROUND;
+    const double r = (n * HIGH - clipped) + n * LOW;
+    double sum = 1.0 / 6227020800.0;
+    constexpr double FACTORIALS[] = {479001600.0, 39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0,
+                                     720.0,       120.0,      24.0,      6.0,      2.0,     1.0};
+#pragma GCC unroll 12
+    for (const double factorial : FACTORIALS) sum = sum * r + 1.0 / factorial;
+    sum = sum * r + 1.0;
+    const auto exponent = std::bit_cast<std::int64_t>(shifted) - std::bit_cast<std::int64_t>(ROUND);
+    const double scale = std::bit_cast<double>((1023 - exponent) << 52);
+    return x >= 708.0 ? 0.0 : sum * scale;
+}
+
+// log(1 + e) for 0 <= e <= 1, likewise: 2 artanh(e / (2 + e)).
+inline double log_one_plus(double e) {
+    const double s = e / (2.0 + e), square = s * s;
+    double sum = 1.0 / 35.0;
+#pragma GCC unroll 17
+    for (int k = 33; k > 0; k -= 2) sum = sum * square + 1.0 / k;
+    return 2.0 * s * sum;
+}
+
 // log(1 + exp(-m)), and 1 / (1 + exp(m)), without overflow.
-inline double log_one_plus_exp(double m) { return std::max(0.0, -m) + std::log1p(std::exp(-std::abs(m))); }
+inline double log_one_plus_exp(double m) { return std::max(0.0, -m) + log_one_plus(exp_minus(std::abs(m))); }
 inline double sigmoid_of_minus(double m) {
-    const double e = std::exp(-std::abs(m));
+    const double e = exp_minus(std::abs(m));
     return (m > 0.0 ? e : 1.0) / (1.0 + e);
 }
 
@@ -94,7 +139,7 @@ struct Logistic : Labels {
     double value(std::int64_t i, double f) const { return weight(i) * log_one_plus_exp(label(i) * f); }
     double slope(std::int64_t i, double f) const { return -a[i] * sigmoid_of_minus(label(i) * f); }
     double curvature(std::int64_t i, double f) const {
-        const double e = std::exp(-std::abs(f));
+        const double e = exp_minus(std::abs(f));
         return weight(i) * e / ((1.0 + e) * (1.0 + e));
     }
     // The entropy s H(p) of p = |g| / s.
@@ -124,10 +169,16 @@ struct Logistic : Labels {
 
 struct Tube : Targets {
     double below, above;
+    static constexpr int HINGES = 2;  // below the target, above it
+
+    double steepness(std::int64_t i, int b) const { return s[i] * (b == 0 ? below : -above); }
+    double height(std::int64_t i, int b, double f) const { return s[i] * (b == 0 ? below : above) * gap(i, b, f); }
+    double gap(std::int64_t i, int b, double f) const { return (b == 0 ? -1.0 : 1.0) * residual(i, f) - epsilon; }
+    double scale(std::int64_t i, double f) const { return std::abs(t[i]) + std::abs(f) + epsilon; }
+    std::int32_t group(std::int64_t, int b) const { return b; }
 
     double value(std::int64_t i, double f) const {
-        const double r = residual(i, f);
-        return s[i] * (below * std::max(0.0, -r - epsilon) + above * std::max(0.0, r - epsilon));
+        return std::max(0.0, height(i, 0, f)) + std::max(0.0, height(i, 1, f));
     }
     double slope(std::int64_t i, double f) const {
         const double r = residual(i, f);
@@ -186,5 +237,9 @@ struct Huber : Targets {
         return std::clamp(-S * residual(i, z) / (1.0 + q * S), -most, most);
     }
 };
+
+// Whether a loss is a sum of hinges.
+template <class Loss>
+inline constexpr bool PIECEWISE = requires { Loss::HINGES; };
 
 }  // namespace cutsvm

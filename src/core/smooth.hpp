@@ -1,4 +1,5 @@
-// Losses with a continuous slope (core/row_losses.hpp) over all rows, and their behaviour along a line of scores.
+// Losses of core/row_losses.hpp over all rows; and of those with a continuous slope the behaviour along a line of scores.
+// Piecewise linear ones have theirs in core/hinge.hpp.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@ double loss_value(const Loss& loss, View<const double> f, int threads) {
         for (std::int64_t i = begin; i < end; ++i) sum += loss.value(i, f[i]);
         return std::array{sum};
     };
-    return sum_blocks<1>(loss.size(), threads, block)[0];
+    return sum_blocks<1>(loss.size(), threads, block, PIECEWISE<Loss> ? LIGHT : 1)[0];
 }
 
 // Sums over a shard: of the offsets of the rows' planes, of |g_i|, and of the absolute values of what the offsets are
@@ -63,6 +64,7 @@ void dual_heights(const Loss& loss, View<const double> g, View<const std::int64_
                   int threads) {
     for_equal_tasks(sums.offsets.size(), threads, [=](std::int64_t p) {
         double offset = 0.0, size = 0.0, magnitude = 0.0;
+#pragma omp simd reduction(+ : offset, size, magnitude)
         for (std::int64_t i = bounds[p]; i < bounds[p + 1]; ++i) {
             offset += loss.offset(i, g[i]);
             size += std::abs(g[i]);
@@ -84,23 +86,30 @@ void loss_curvatures(const Loss& loss, View<const double> f, View<double> out, i
     });
 }
 
+// At f_i + k step(i): {value, slope, curvature} of the loss in k.
+// ensures: the same bits for any number of threads.
+template <class Loss, class Step>
+std::array<double, 3> loss_on_line(const Loss& loss, View<const double> f, const Step& step, double k, int threads) {
+    return sum_blocks<3>(loss.size(), threads, [=](std::int64_t begin, std::int64_t end) {
+        double value = 0.0, slope = 0.0, curvature = 0.0;
+#pragma omp simd reduction(+ : value, slope, curvature)
+        for (std::int64_t i = begin; i < end; ++i) {
+            const double along = step(i), here = f[i] + k * along;
+            value += loss.value(i, here);
+            slope += loss.slope(i, here) * along;
+            curvature += loss.curvature(i, here) * along * along;
+        }
+        return std::array{value, slope, curvature};
+    });
+}
+
 // At one k of the line f + k (to - f), or f + k if `to` is empty: {value, slope, curvature} of the loss in k.
 // requires: f and, unless it is empty, to have one entry per row.
 // ensures: the same bits for any number of threads.
 template <class Loss>
 std::array<double, 3> loss_along(const Loss& loss, View<const double> f, View<const double> to, double k, int threads) {
-    return sum_blocks<3>(loss.size(), threads, [=](std::int64_t begin, std::int64_t end) {
-        double value = 0.0, slope = 0.0, curvature = 0.0;
-        const bool moves = !to.empty();
-#pragma omp simd reduction(+ : value, slope, curvature)
-        for (std::int64_t i = begin; i < end; ++i) {
-            const double step = moves ? to[i] - f[i] : 1.0, here = f[i] + k * step;
-            value += loss.value(i, here);
-            slope += loss.slope(i, here) * step;
-            curvature += loss.curvature(i, here) * step * step;
-        }
-        return std::array{value, slope, curvature};
-    });
+    if (to.empty()) return loss_on_line(loss, f, [](std::int64_t) { return 1.0; }, k, threads);
+    return loss_on_line(loss, f, [=](std::int64_t i) { return to[i] - f[i]; }, k, threads);
 }
 
 }  // namespace cutsvm

@@ -227,7 +227,7 @@ def test_bad_nu(nu):
 
 @pytest.mark.parametrize("solver", ["dcd", "sifting", "accpm", DCD(), OCAS(buckets=4)])
 def test_solvers_that_do_not_solve_it(solver):
-    with pytest.raises(ValueError, match='use "auto", "ocas" or "cpa"'):
+    with pytest.raises(ValueError, match="use 'auto', 'ocas' or 'cpa'"):
         LinearOneClassSVM(solver=solver).fit(far_rows())
 
 

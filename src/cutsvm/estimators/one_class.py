@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.linear_model import SGDOneClassSVM
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cutsvm._utils import memory, threads, validation
@@ -142,10 +143,10 @@ class LinearOneClassSVM(OutlierMixin, Certified):  # type: ignore[misc]
 
     def _check_params(self) -> Solver:
         solver = super()._check_params()
-        legal = 'use "auto", "ocas" or "cpa"'
-        self._check_requirements(solver, {"dual", "margin", "smooth"}, f"does not solve one-class problems: {legal}")
-        if isinstance(solver, Sifting):
-            raise ValueError(f"{solver!r} does not solve one-class problems: {legal}")
+        check_random_state(self.random_state)
+        # No row has a loss of its own: there is nothing to sift.
+        if isinstance(solver, Sifting) or solver.requires & {"dual", "margin", "smooth", "working_set", "pairs"}:
+            raise ValueError(f"{solver!r} does not solve one-class problems: use 'auto', 'ocas' or 'cpa'")
         if isinstance(solver, OCAS | CPA) and solver.shards not in (1, "auto"):
             raise ValueError(f"shards={solver.shards!r}: the objective is no sum over rows, and has one shard")
         return solver
@@ -196,10 +197,6 @@ class LinearOneClassSVM(OutlierMixin, Certified):  # type: ignore[misc]
 
         A new fit of it minimises the same objective by stochastic gradient steps.
         """
-        check_is_fitted(self, "coef_")
-        twin = SGDOneClassSVM(nu=self.nu, random_state=self.random_state)
-        twin.coef_, twin.offset_ = np.array(self.coef_, dtype=np.float64), self.offset_
-        twin.n_features_in_, twin.n_iter_ = self.n_features_in_, int(getattr(self, "n_iter_", None) or 1)
-        if hasattr(self, "feature_names_in_"):
-            twin.feature_names_in_ = self.feature_names_in_.copy()
+        twin = self._copy_fit(SGDOneClassSVM(nu=self.nu, random_state=self.random_state))
+        twin.offset_ = self.offset_
         return twin

@@ -42,8 +42,8 @@ class OracleSettings:
     precise: an objective whose rounding error is below this share of it is not recomputed in twice the precision.
     imprecise, last_digits: one whose error is above this share is improved if w can be made longer by 2^-k, k in
         last_digits.
-    far_intercept: a free b beyond this is no starting point: planes that leave b open give any, and the scores would
-        lose their digits.
+    far_intercept: a free b beyond this multiple of the loss's `reach` is no starting point: planes that leave b open
+        give any, and the scores would lose their digits.
     """
 
     stale: float = 50.0
@@ -64,7 +64,8 @@ class Oracle:
 
     given, shift: X is `given` less the row `shift`, m; the intercept of the model is then b - w.m.
     origin, mean_error: R is a lower bound of the risk of `origin`, made of some of its rows and of means of others;
-        mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`.
+        mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`, and
+        mean_offset_error that of the offsets that their targets make.
     plane_memory: for planes and their reduced problem; by default what the matrix allows.
     n_last: number of last rows that are a shard of their own.
     whole: these are all the rows of the problem.
@@ -79,6 +80,7 @@ class Oracle:
     shift: Vector | None = None
     origin: Oracle | None = None
     mean_error: float = 0.0
+    mean_offset_error: float = 0.0
     plane_memory: PlaneMemory | None = None
     n_last: int = 0
     whole: bool = True
@@ -101,6 +103,11 @@ class Oracle:
     def size(self) -> int:
         """The number of coordinates of w."""
         return self.matrix.d + (self.intercept is not Intercept.NONE)
+
+    @cached_property
+    def blocks(self) -> list[Ints]:
+        """The coordinates of each output: its features and its intercept, if it has one."""
+        return [np.arange(self.size)]
 
     @cached_property
     def n_free(self) -> int:
@@ -154,7 +161,15 @@ class Oracle:
         fast = self.matrix.fast(settings)
         return self if fast is self.matrix else replace(self, matrix=fast)
 
-    def restrict(self: Own, matrix: Rows, loss: Loss, *, n_last: int = 0, mean_error: float | None = None) -> Own:
+    def restrict(
+        self: Own,
+        matrix: Rows,
+        loss: Loss,
+        *,
+        n_last: int = 0,
+        mean_error: float | None = None,
+        mean_offset_error: float = 0.0,
+    ) -> Own:
         """The same kind of risk over other rows, which represent all.
 
         mean_error: given if it is a lower bound of this risk, with means of rows among its rows.
@@ -167,6 +182,7 @@ class Oracle:
             self.threads,
             origin=origin,
             mean_error=mean_error or 0.0,
+            mean_offset_error=mean_offset_error,
             plane_memory=self.plane_memory,
             n_last=n_last,
             whole=False,
@@ -231,7 +247,7 @@ class Oracle:
 
     def _with_near_intercept(self, w: Vector) -> Vector:
         """w, with b = 0 where a free b is far off."""
-        if self.intercept is not Intercept.FREE or abs(w[-1]) <= self.settings.far_intercept:
+        if self.intercept is not Intercept.FREE or abs(w[-1]) <= self.settings.far_intercept * self.loss.reach:
             return w
         return np.append(w[:-1], 0.0)
 
@@ -331,6 +347,7 @@ class Oracle:
         # Lowered by its rounding error an offset is a plane's again. Twice, for the numbers themselves, which are
         # products, or shares of a sum.
         lowered = heights.offsets - 2.0 * sum_error(self.matrix.n) * heights.magnitudes
+        lowered[-1] -= self.mean_offset_error
         return Planes(slopes, lowered, np.column_stack([errors, errors, heights.sizes]))
 
     def _slope_errors(self, sizes: Vector) -> Vector:
@@ -338,14 +355,25 @@ class Oracle:
         return np.zeros(len(sizes))
 
     def _balanced(self, planes: Planes) -> Planes:
-        """Planes whose slopes in b sum to 0, if they miss it by rounding alone; else the bundle balances them."""
+        """Planes whose slopes in b sum to 0, if they miss it by rounding alone; else the bundle balances them.
+
+        Slopes of a smooth loss sum to 0 at the best b as near as b can be had: what is missing is an error, too.
+        """
         excess = float(planes.slopes[:, -1].mean())
-        if not 0.0 < abs(excess) <= self.settings.round_off * float(planes.errors[:, 1].mean()):
+        few = np.inf if self.supports.smooth else self.settings.round_off * float(planes.errors[:, 1].mean())
+        if not 0.0 < abs(excess) <= few:
             return planes
         slopes, errors = planes.slopes.copy(), planes.errors.copy()
         slopes[:, -1] -= excess
         errors[:, 1] += abs(excess)
         return Planes(slopes, planes.offsets, errors)
+
+    def weighted_sum(self, coefficients: Vector) -> Vector:
+        """sum_i coefficients_i (x_i, 1), as a vector of coordinates."""
+        n = self.matrix.n
+        sums, moved = np.zeros((1, self.size)), np.zeros(1)
+        self.count_rows(self.matrix.accumulate(np.zeros(n), coefficients, np.array([0, n]), sums, moved))
+        return sums.reshape(-1)
 
     def initial_planes(self) -> list[Planes]:
         """Planes, besides those at the first point, that bound the free coordinates of the reduced problem."""

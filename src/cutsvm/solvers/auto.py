@@ -25,7 +25,7 @@ Dense data that are mostly zeros are stored as sparse by 2 and 4, which read the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from cutsvm.matrix import RowsInMemory
@@ -33,6 +33,7 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
+from cutsvm.solvers.newton import Newton
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver, SolverBase
 from cutsvm.solvers.sifting.solver import Sifting
@@ -65,10 +66,14 @@ class AutoSettings:
 
 @dataclass(frozen=True)
 class Auto(SolverBase):
-    """Chooses among OCAS with and without sifting and DCD."""
+    """Chooses among OCAS with and without sifting and DCD; seed: of the one chosen, None is its own."""
 
     settings: AutoSettings = field(default=AutoSettings(), repr=False)
     sifting: Sifting = field(default=Sifting(), repr=False)
+    seed: int | None = None
+
+    def seeded(self, seed: int) -> Auto:
+        return replace(self, seed=seed)
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """The order of the solver for the hardest C."""
@@ -89,6 +94,10 @@ class Auto(SolverBase):
 
     def choose(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         """The solver, and the reason in a few words."""
+        solver, note = self._choose(oracle, C)
+        return solver if self.seed is None else solver.seeded(self.seed), note
+
+    def _choose(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         n, d, supports, rules = oracle.matrix.n, oracle.matrix.d, oracle.supports, self.settings
         if not supports.working_set and not supports.pairs:
             return OCAS(), "ocas: it takes any data and any loss"
@@ -134,7 +143,7 @@ class Auto(SolverBase):
         return OCAS(), f"ocas: {n:,} rows are too few for sifting with {size:,} coordinates of {classes} classes"
 
 
-REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting, "accpm": ACCPM}
+REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting, "accpm": ACCPM, "newton": Newton}
 
 
 def resolve(solver: str | Solver) -> Solver:

@@ -26,7 +26,7 @@ lets all threads change one w without locks: faster on wide data, and the answer
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -81,6 +81,9 @@ class DCD(SolverBase):
     seed: int = 0
     settings: DCDSettings = field(default=DCDSettings(), repr=False)
     requires = frozenset({"dual"})
+
+    def seeded(self, seed: int) -> DCD:
+        return replace(self, seed=seed)
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """Up from where C begins to matter, then down from there."""

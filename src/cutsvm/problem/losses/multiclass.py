@@ -67,6 +67,8 @@ class CrammerSinger:
 
     # For sifting: see `cutsvm.problem.losses.GroupedLoss`. A group is one label and one class chosen.
 
+    mean_offset = 0.0  # weights alone make offsets
+
     @property
     def row_weights(self) -> Vector:
         return self.weights
@@ -105,7 +107,10 @@ class CrammerSinger:
             self.y[rows], weights if factors is None else weights * factors, self.classes, self.threads
         )
 
-    def of_groups(self, groups: Ints, weights: Vector) -> CrammerSinger:
+    def target_sums(self, group: Array) -> Vector:
+        return np.zeros(self.groups)
+
+    def of_groups(self, groups: Ints, weights: Vector, targets: Vector) -> CrammerSinger:
         return CrammerSinger(groups // self.classes, weights, self.classes, self.threads)
 
     def joined(self, parts: list[CrammerSinger]) -> CrammerSinger:
