@@ -1,9 +1,10 @@
 """Dual coordinate descent (DCD) with shrinking, and a certificate.
 
 C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi, S. Sundararajan: A dual coordinate descent method for large-scale
-linear SVM, ICML 2008, Algorithms 1 and 3: the hinge loss and its square. C.-H. Ho, C.-J. Lin: Large-scale linear support
-vector regression, JMLR 2012: losses with targets. H.-F. Yu, F.-L. Huang, C.-J. Lin: Dual coordinate descent methods for
-logistic regression and maximum entropy models, Machine Learning 2011.
+linear SVM, ICML 2008, Algorithms 1 and 3: the hinge loss and its square.
+C.-H. Ho, C.-J. Lin: Large-scale linear support vector regression, JMLR 2012: losses with targets.
+H.-F. Yu, F.-L. Huang, C.-J. Lin: Dual coordinate descent methods for logistic regression and maximum entropy models,
+Machine Learning 2011.
 
 Minimises F(w) = |w|^2/2 + C sum_i l_i(w.x_i) by its dual, for any loss l_i of core/row_losses.hpp,
 
