@@ -26,7 +26,6 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.solvers.protocol import FitContext
 
-
 Kind: TypeAlias = tuple[str | int | float, ...]  # of oracle, intercept and loss, with its parameters
 
 

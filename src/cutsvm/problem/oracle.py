@@ -103,6 +103,11 @@ class Oracle:
         return self.matrix.d + (self.intercept is not Intercept.NONE)
 
     @cached_property
+    def blocks(self) -> list[Ints]:
+        """The coordinates of each output: its features and its intercept, if it has one."""
+        return [np.arange(self.size)]
+
+    @cached_property
     def n_free(self) -> int:
         """How many coordinates, the last ones, are free."""
         return int(self.intercept is Intercept.FREE)
@@ -354,6 +359,13 @@ class Oracle:
         slopes[:, -1] -= excess
         errors[:, 1] += abs(excess)
         return Planes(slopes, planes.offsets, errors)
+
+    def weighted_sum(self, coefficients: Vector) -> Vector:
+        """sum_i coefficients_i (x_i, 1), as a vector of coordinates."""
+        n = self.matrix.n
+        sums, moved = np.zeros((1, self.size)), np.zeros(1)
+        self.count_rows(self.matrix.accumulate(np.zeros(n), coefficients, np.array([0, n]), sums, moved))
+        return sums.reshape(-1)
 
     def initial_planes(self) -> list[Planes]:
         """Planes, besides those at the first point, that bound the free coordinates of the reduced problem."""

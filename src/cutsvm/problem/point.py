@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -84,3 +84,8 @@ class Supports:
     smooth: bool
     sparse: bool
     batch: int
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The fields that hold."""
+        return frozenset(name for name, holds in asdict(self).items() if holds)

@@ -141,7 +141,8 @@ class Tube(PiecewiseLinear):
         return self._of(targets, weights)
 
     def joined(self, parts: list[Tube]) -> Tube:
-        return self._of(*(np.concatenate(columns) for columns in zip(*((p.targets, p.weights) for p in parts))))
+        targets = np.concatenate([part.targets for part in parts])
+        return self._of(targets, np.concatenate([part.weights for part in parts]))
 
     def _of(self, targets: Vector, weights: Vector) -> Tube:
         """The loss of other rows."""
