@@ -22,6 +22,8 @@ from cutsvm.driver.fingerprint import row_hashes
 from cutsvm.matrix import DenseRows, SparseRows
 from cutsvm.problem.certificate import UNIT
 from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Pairwise
+from cutsvm.problem.losses.smooth import LabelLoss, TargetLoss
+from cutsvm.problem.losses.tube import Tube
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.solvers.protocol import FitContext
@@ -30,7 +32,7 @@ from cutsvm.solvers.protocol import FitContext
 class Traits(NamedTuple):
     """What tells a risk: its kind, a hash of each of its rows, and label and weight of each."""
 
-    kind: tuple[str, int, str]
+    kind: tuple[str | int | float, ...]
     hashes: Array
     labels: Array
     weights: Vector
@@ -48,7 +50,7 @@ class Kept(NamedTuple):
 class KeptProblem(NamedTuple):
     """What one problem of a fit leaves."""
 
-    kind: tuple[str, int, str]
+    kind: tuple[str | int | float, ...]
     check: str  # of all rows' hashes
     labels: Array
     weights: Vector
@@ -118,8 +120,12 @@ def _traits(oracle: Oracle) -> Traits | None:
     if not isinstance(rows, DenseRows | SparseRows):
         return None
     hashes = row_hashes(rows)
-    kind = type(oracle).__name__, oracle.size, oracle.intercept.value
-    if isinstance(loss, Hinge):
+    kind = type(oracle).__name__, oracle.size, oracle.intercept.value, type(loss).__name__
+    if isinstance(loss, Tube):
+        return Traits((*kind, loss.epsilon, loss.below, loss.above), hashes, loss.targets.copy(), loss.weights.copy())
+    if isinstance(loss, TargetLoss):
+        return Traits((*kind, loss.epsilon), hashes, loss.targets.copy(), loss.weights.copy())
+    if isinstance(loss, Hinge | LabelLoss):
         return Traits(kind, hashes, np.sign(loss.signed).astype(np.int8), np.abs(loss.signed))
     if isinstance(loss, CrammerSinger):
         return Traits(kind, hashes, loss.y.copy(), loss.weights.copy())

@@ -65,8 +65,8 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
 def _spread(y: Array, weights: Vector) -> float:
     """The weighted mean of |y - mean of y|."""
     total = float(weights.sum())
-    mean = float(weights @ y) / total
-    return float(weights @ np.abs(y - mean)) / total
+    mean = sum(float(weights[part] @ y[part]) for part in validation.parts(len(y))) / total
+    return sum(float(weights[part] @ np.abs(y[part] - mean)) for part in validation.parts(len(y))) / total
 
 
 @dataclass(eq=False, repr=False)
