@@ -12,6 +12,7 @@ void bind_row_losses(BoundRowLoss&);
 void bind_hinge(nb::module_&, BoundRowLoss&);
 void bind_tangents(nb::module_&, BoundMatrix&);
 void bind_multiclass(nb::module_&);
+void bind_multinomial(nb::module_&);
 void bind_pairwise(nb::module_&);
 void bind_dcd(BoundMatrix&);
 void bind_svmlight(nb::module_&);
@@ -65,6 +66,7 @@ NB_MODULE(CUTSVM_MODULE, m) {
     bind_hinge(m, row_loss);
     bind_tangents(m, matrix);
     bind_multiclass(m);
+    bind_multinomial(m);
     bind_pairwise(m);
     bind_dcd(matrix);
     bind_svmlight(m);

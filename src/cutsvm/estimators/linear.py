@@ -22,9 +22,9 @@ from cutsvm.driver.fingerprint import Scalar
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData
 from cutsvm.estimators._linear import LinearModel, Problems
-from cutsvm.problem.losses import CrammerSinger, Hinge, Loss
+from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Multinomial
 from cutsvm.problem.losses.smooth import Logistic, SquaredHinge
-from cutsvm.problem.multiclass import MulticlassOracle
+from cutsvm.problem.multiclass import CrammerSingerOracle, MultinomialOracle
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.protocol import Solver
 
@@ -49,9 +49,9 @@ class Losses(NamedTuple):
 
 
 LOSSES = {
-    "hinge": Losses(Hinge, {"crammer_singer": JointLoss(CrammerSinger, MulticlassOracle)}),
+    "hinge": Losses(Hinge, {"crammer_singer": JointLoss(CrammerSinger, CrammerSingerOracle)}),
     "squared_hinge": Losses(SquaredHinge, {}),
-    "logistic": Losses(Logistic, {}),
+    "logistic": Losses(Logistic, {"multinomial": JointLoss(Multinomial, MultinomialOracle)}),
 }
 MULTI_CLASS = ("auto", "crammer_singer", "multinomial", "ovr")
 

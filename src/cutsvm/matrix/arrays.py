@@ -159,6 +159,9 @@ class SparseRows(ArrayRows):
     def fast(self, settings: CompressionSettings = COMPRESSION) -> SparseRows:
         return self
 
+    def weighted_sums(self, weights: Array) -> Array:
+        return np.ascontiguousarray((self.X.astype(np.float64).T @ weights).T)
+
     def gram(self, weights: Vector) -> Array:
         some = np.flatnonzero(weights)
         rows = (self if len(some) == self.n else self.take(some)).X.astype(np.float64)
@@ -242,6 +245,12 @@ class DenseRows(ArrayRows):
             X[row : row + part.n] = part.X
             row += part.n
         return cls(X, threads)
+
+    def weighted_sums(self, weights: Array, most: int = 1 << 17) -> Array:
+        out, step = np.zeros((weights.shape[1], self.d)), max(1, most // self.d)
+        for begin in range(0, self.n, step):
+            out += weights[begin : begin + step].T @ self.X[begin : begin + step].astype(np.float64)
+        return out
 
     def gram(self, weights: Vector, most: int = 1 << 17) -> Array:
         """Some rows at a time, up to `most` values: BLAS is fastest on what fits a cache."""

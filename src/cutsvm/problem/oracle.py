@@ -66,8 +66,7 @@ class Oracle:
     given, shift: X is `given` less the row `shift`, m; the intercept of the model is then b - w.m.
     target_shift: the loss has targets less this number, and the intercept of the model is b plus it.
     origin, mean_error: R is a lower bound of the risk of `origin`, made of some of its rows and of means of others;
-        mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`, and
-        mean_offset_error that of the offsets that their targets make.
+        mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`.
     plane_memory: for planes and their reduced problem; by default what the matrix allows.
     n_last: number of last rows that are a shard of their own.
     whole: these are all the rows of the problem.
@@ -83,7 +82,6 @@ class Oracle:
     target_shift: float = 0.0
     origin: Oracle | None = None
     mean_error: float = 0.0
-    mean_offset_error: float = 0.0
     plane_memory: PlaneMemory | None = None
     n_last: int = 0
     whole: bool = True
@@ -106,6 +104,11 @@ class Oracle:
     def size(self) -> int:
         """The number of coordinates of w."""
         return self.matrix.d + (self.intercept is not Intercept.NONE)
+
+    @cached_property
+    def blocks(self) -> list[Ints]:
+        """The coordinates of each output: its features and its intercept, if it has one."""
+        return [np.arange(self.size)]
 
     @cached_property
     def n_free(self) -> int:
@@ -159,15 +162,7 @@ class Oracle:
         fast = self.matrix.fast(settings)
         return self if fast is self.matrix else replace(self, matrix=fast)
 
-    def restrict(
-        self: Own,
-        matrix: Rows,
-        loss: Loss,
-        *,
-        n_last: int = 0,
-        mean_error: float | None = None,
-        mean_offset_error: float = 0.0,
-    ) -> Own:
+    def restrict(self: Own, matrix: Rows, loss: Loss, *, n_last: int = 0, mean_error: float | None = None) -> Own:
         """The same kind of risk over other rows, which represent all.
 
         mean_error: given if it is a lower bound of this risk, with means of rows among its rows.
@@ -180,7 +175,6 @@ class Oracle:
             self.threads,
             origin=origin,
             mean_error=mean_error or 0.0,
-            mean_offset_error=mean_offset_error,
             plane_memory=self.plane_memory,
             n_last=n_last,
             whole=False,
@@ -214,7 +208,11 @@ class Oracle:
         """What a lower bound at C, or at any smaller one, depends on besides the planes."""
         regularized = self.intercept is Intercept.REGULARIZED
         bound = self.intercept_bound(C) if self.n_free else 0.0
-        return RowScale(self.magnitudes, self.outputs, self.n_free, regularized, bound)
+        return RowScale(self.magnitudes, self.outputs, self.n_free, regularized, bound, self._offset_unit)
+
+    @property
+    def _offset_unit(self) -> float:
+        return self.loss.offset_unit if self.origin is None else self.origin.loss.offset_unit
 
     def new_bundle(self, C: float) -> Bundle:
         """An empty bundle for planes under the risk, for this C and smaller ones."""
@@ -345,7 +343,6 @@ class Oracle:
         # Lowered by its rounding error an offset is a plane's again. Twice, for the numbers themselves, which are
         # products, or shares of a sum.
         lowered = heights.offsets - 2.0 * sum_error(self.matrix.n) * heights.magnitudes
-        lowered[-1] -= self.mean_offset_error
         return Planes(slopes, lowered, np.column_stack([errors, errors, heights.sizes]))
 
     def _slope_errors(self, sizes: Vector) -> Vector:
@@ -365,6 +362,13 @@ class Oracle:
         slopes[:, -1] -= excess
         errors[:, 1] += abs(excess)
         return Planes(slopes, planes.offsets, errors)
+
+    def weighted_sum(self, coefficients: Vector) -> Vector:
+        """sum_i coefficients_i (x_i, 1), as a vector of coordinates."""
+        n = self.matrix.n
+        sums, moved = np.zeros((1, self.size)), np.zeros(1)
+        self.count_rows(self.matrix.accumulate(np.zeros(n), coefficients, np.array([0, n]), sums, moved))
+        return sums.reshape(-1)
 
     def initial_planes(self) -> list[Planes]:
         """Planes, besides those at the first point, that bound the free coordinates of the reduced problem."""

@@ -12,8 +12,8 @@ It is the bound of the plane that touches R at w; the planes of several w togeth
     repeat
         3. g = grad F(w), which is a plane under R; the planes' minimum is a lower bound of F
         4. few features:  p = -(1/H) g + beta p'    p' the last direction, beta of Polak and Ribiere, at least 0
-           many:          p = an approximate solution of  (1 + C X' diag(l'') X) p = -g  by conjugate gradients, with the
-                          diagonal as preconditioner
+           else:          p = an approximate solution of (1 + C X' diag(l'') X) p = -g by conjugate gradients, with
+                          the diagonal as preconditioner
         5. w = argmin of F on the half-line from w through w + p: one pass for the scores of p, and none for the search
         6. if g'(1/H) g has not fallen by much, H is made again, at w and of more rows
 
@@ -39,7 +39,7 @@ from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Vector
 from cutsvm.matrix import in_order
 from cutsvm.problem.line_search import Exact
-from cutsvm.problem.losses import SmoothLoss
+from cutsvm.problem.losses import Curvatures, SmoothLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
 from cutsvm.solvers.cutting_planes import PlaneSettings, search
@@ -59,6 +59,7 @@ class NewtonSettings:
     more: times as many rows, then.
     forcing, most_products: conjugate gradients end at this share of the first residual, or at its own square root if
         that is smaller; or after this number of products.
+    lift: of the diagonal of H, added to it against rounding.
     near: a step between 1 - near and 1 + near is one of 1, whose scores are those of a pass.
     patience: as of cutting planes.
     """
@@ -74,6 +75,7 @@ class NewtonSettings:
     more: int = 8
     forcing: float = 0.1
     most_products: int = 60
+    lift: float = 1e-13
     near: float = 0.02
     patience: int = 12
     planes: PlaneSettings = field(default_factory=PlaneSettings)
@@ -90,6 +92,11 @@ class Newton(SolverBase):
     def seeded(self, seed: int) -> Newton:
         return replace(self, seed=seed)
 
+    def has_matrix(self, oracle: Oracle) -> bool:
+        """Whether features are few enough for H as a matrix."""
+        most = self.settings.sparse_features if oracle.supports.sparse else self.settings.dense_features
+        return oracle.size <= most
+
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """From the smallest C up."""
         return PathOrder(sorted(Cs))
@@ -101,7 +108,11 @@ class Newton(SolverBase):
         w, lower = context.evaluated_first() or oracle.at(start), bundle.proven(C)
         if context.start is None and start.any() and C * oracle.loss.total < context.iterate(w, C, 0.0).primal:
             w = oracle.at(np.zeros(oracle.size))  # the sample has misled
-        direction = _direction(oracle, C, sample, settings)
+        direction: Direction = (
+            Factorised(oracle, C, sample, settings)
+            if self.has_matrix(oracle)
+            else ConjugateGradients(oracle, C, settings)
+        )
         direction.renew(w)  # 2
         steps, unused = Exact(), None
         yield context.iterate(w, C, lower, exact=w.exact)
@@ -193,12 +204,6 @@ class Direction(Protocol):
         """A direction in which F falls."""
 
 
-def _direction(oracle: Oracle, C: float, sample: Sample, settings: NewtonSettings) -> Direction:
-    most = settings.sparse_features if oracle.supports.sparse else settings.dense_features
-    few = oracle.matrix.d <= most
-    return Factorised(oracle, C, sample, settings) if few else ConjugateGradients(oracle, C, settings)
-
-
 class Factorised:
     """H as a matrix, factorised."""
 
@@ -215,24 +220,32 @@ class Factorised:
     def renew(self, point: Point) -> None:
         some, full = self.sample.oracle, self.oracle
         scores = point.scores if some is full else some.score(point.w).scores
-        curvatures = np.empty(some.matrix.n)
-        cast("SmoothLoss", some.loss).curvatures(scores, curvatures)
-        size, features = full.size, full.matrix.d
-        H = np.zeros((features + 1, features + 1))
-        for mine, rows in some.matrix.blocks():
-            H += rows.gram(curvatures[mine])
+        curvatures = cast("SmoothLoss", some.loss).curvatures(scores)
+        by_output = curvatures.diagonal.reshape(some.matrix.n, -1)
         if some is full:
-            full.count_rows(int(np.count_nonzero(curvatures)))
-        H = self.C * H[:size, :size]
-        free = size - full.n_free
-        H[np.arange(free), np.arange(free)] += 1.0
-        # A free b may have no curvature at all; and rounding may leave the matrix indefinite.
-        lift = 1e-13 * np.diagonal(H) + np.where(np.arange(size) < free, 0.0, 1e-300)
-        H[np.arange(size), np.arange(size)] += lift
-        if full.n_free and not H[-1, -1] > 0.0:
-            H[-1, -1] = 1.0
+            full.count_rows(int(np.count_nonzero(by_output.any(axis=1))))
+        size = full.size
+        H = np.empty((size, size))
+        for k, mine in enumerate(full.blocks):
+            for m, other in enumerate(full.blocks[: k + 1]):
+                block = self._gram(by_output[:, k]) if m == k else -self._gram(curvatures.mixed(k, m))
+                block = self.C * block[: len(mine), : len(other)]
+                H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
+        diagonal = np.diagonal(H).copy()
+        # Rounding may leave the matrix indefinite, and a free b may have no curvature at all.
+        diagonal *= 1.0 + self.settings.lift
+        diagonal[: size - full.n_free] += 1.0
+        np.fill_diagonal(H, np.where(diagonal > 0.0, diagonal, 1.0))
         self._factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
         self._forget()
+
+    def _gram(self, weights: Vector) -> Array:
+        """sum_i weights_i (x_i, 1) (x_i, 1)' over the sample."""
+        matrix, weights = self.sample.oracle.matrix, np.ascontiguousarray(weights)
+        gram = np.zeros((matrix.d + 1, matrix.d + 1))
+        for mine, rows in matrix.blocks():
+            gram += rows.gram(weights[mine])
+        return gram
 
     def __call__(self, gradient: Vector, point: Point) -> Vector:
         scaled = self._solve(gradient)
@@ -265,17 +278,21 @@ class ConjugateGradients:
 
     def __init__(self, oracle: Oracle, C: float, settings: NewtonSettings) -> None:
         self.oracle, self.C, self.settings = oracle, C, settings
-        self._curvatures, self._scores = np.empty(oracle.matrix.n), np.empty(oracle.matrix.n)
+        self._curvatures: Curvatures | None = None
+        self._diagonal: Vector = np.empty(0)
         self._first = np.inf
 
     @timed("hessian")
     def renew(self, point: Point) -> None:
         oracle = self.oracle
-        cast("SmoothLoss", oracle.loss).curvatures(point.scores, self._curvatures)
-        sums = np.zeros(oracle.matrix.d + 1)
-        for mine, rows in oracle.matrix.blocks():
-            sums += rows.squared_sums(self._curvatures[mine])
-        self._diagonal = self.C * sums[: oracle.size]
+        self._curvatures = cast("SmoothLoss", oracle.loss).curvatures(point.scores)
+        by_output = self._curvatures.diagonal.reshape(oracle.matrix.n, -1)
+        self._diagonal = np.empty(oracle.size)
+        for places, h in zip(oracle.blocks, by_output.T, strict=True):
+            sums = np.zeros(oracle.matrix.d + 1)
+            for mine, rows in oracle.matrix.blocks():
+                sums += rows.squared_sums(np.ascontiguousarray(h[mine]))
+            self._diagonal[places] = self.C * sums[: len(places)]
         self._diagonal[: oracle.size - oracle.n_free] += 1.0
         self._diagonal[self._diagonal <= 0.0] = 1.0
 
@@ -306,15 +323,10 @@ class ConjugateGradients:
 
     def _product(self, v: Vector) -> Vector:
         """(1 + C X' diag(l'') X) v; a free b has no 1."""
-        oracle, n = self.oracle, self.oracle.matrix.n
-        W, b = oracle.parts(v)
-        oracle.count_rows()
-        oracle.matrix.scores(W, float(b), self._scores)
-        self._scores *= self._curvatures
-        sums, moved = np.zeros((1, oracle.size)), np.zeros(1)
-        read = oracle.matrix.accumulate(np.zeros(n), self._scores, np.array([0, n]), sums, moved)
-        oracle.count_rows(read)
-        product = self.C * sums[0]
+        oracle = self.oracle
+        assert self._curvatures is not None
+        change = self._curvatures.product(oracle.score(v).scores)
+        product = self.C * oracle.weighted_sum(change)
         free = oracle.size - oracle.n_free
         product[:free] += v[:free]
         return product

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dasum
@@ -45,6 +46,18 @@ class SmoothLine:
         return by_curvature(self.at, tilt, curvature, guess)
 
 
+class RowCurvatures(NamedTuple):
+    """See `cutsvm.problem.losses.Curvatures`: one number for each row."""
+
+    diagonal: Vector
+
+    def mixed(self, first: int, second: int) -> Vector:
+        raise ValueError("a row has one score")
+
+    def product(self, change: Vector) -> Vector:
+        return self.diagonal * change
+
+
 class RowwiseLoss(ABC):
     """What these losses share: sums over rows of a function of one score; `rows` is that function."""
 
@@ -53,6 +66,7 @@ class RowwiseLoss(ABC):
     threads: int
     rows: core.RowLoss
     weight: float
+    offset_unit = 1.0
 
     @cached_property
     def total(self) -> float:
@@ -91,8 +105,10 @@ class RowwiseLoss(ABC):
         self.rows.dual_heights(g, bounds, sums, self.threads)
         return Heights(*sums)
 
-    def curvatures(self, scores: Vector, out: Vector) -> None:
-        self.rows.curvatures(scores, out, self.threads)
+    def curvatures(self, scores: Vector) -> RowCurvatures:
+        diagonal = np.empty(self.n)
+        self.rows.curvatures(scores, diagonal, self.threads)
+        return RowCurvatures(diagonal)
 
     def line(self, scores: Vector, to: Vector | None = None) -> SmoothLine:
         return SmoothLine(self, scores, np.empty(0) if to is None else to)
@@ -110,6 +126,10 @@ class LabelLoss(RowwiseLoss):
         self.signed, self.threads, self.n = signed, threads, len(signed)
         self.rows = core.RowLoss(self.name, signed)
         self.weight = float(dasum(signed)) if self.n else 0.0
+
+    @property
+    def row_weights(self) -> Vector:
+        return self.signed
 
     def take(self, rows: Ints, factors: Vector | None = None) -> LabelLoss:
         return type(self)(self.signed[rows] if factors is None else self.signed[rows] * factors, self.threads)
@@ -131,7 +151,7 @@ class SquaredHinge(LabelLoss):
 
     def _furthest(self, part: slice, scores: Vector, rest: Vector, error: float) -> Vector:
         s, slack = self._margins(part, scores, rest, error)
-        return s * np.maximum(0.0, slack) ** 2
+        return np.asarray(s * np.maximum(0.0, slack) ** 2)
 
 
 class Logistic(LabelLoss):
@@ -140,7 +160,7 @@ class Logistic(LabelLoss):
     name = "logistic"
 
     @cached_property
-    def reach(self) -> float:  # type: ignore[override]
+    def reach(self) -> float:
         """With S+ and S- the classes' weights, and all scores at least f > 0, the slopes sum to 0 only if S+ exp(-f) >=
         S- / 2: so the smallest score is at most log(2 S+ / S-); and the largest at least -log(2 S- / S+)."""
         excess = float(self.signed.sum())
@@ -166,8 +186,12 @@ class TargetLoss(RowwiseLoss):
         self.rows = core.RowLoss(self.name, targets, weights, epsilon, 1.0, 1.0)
         self.weight = float(dasum(weights)) if self.n else 0.0
 
+    @property
+    def row_weights(self) -> Vector:
+        return self.weights
+
     @cached_property
-    def reach(self) -> float:  # type: ignore[override]
+    def reach(self) -> float:
         """At the best b residuals are of both signs, or 0."""
         return max(float(self.targets.max(initial=0.0)), -float(self.targets.min(initial=0.0))) + self.epsilon
 
@@ -192,7 +216,7 @@ class SquaredTube(TargetLoss):
 
     def _furthest(self, part: slice, scores: Vector, rest: Vector, error: float) -> Vector:
         s, r = self._residuals(part, scores, rest, error)
-        return s * np.maximum(0.0, r - self.epsilon) ** 2
+        return np.asarray(s * np.maximum(0.0, r - self.epsilon) ** 2)
 
 
 class Huber(TargetLoss):
