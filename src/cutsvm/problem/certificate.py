@@ -59,7 +59,7 @@ def sum_error(terms: float) -> float:
     return gamma(terms + 64)
 
 
-def exact_difference(a: Vector, b: Vector) -> tuple[Vector, Vector]:
+def exact_difference(a: Vector, b: Vector | float) -> tuple[Vector, Vector]:
     """a - b and what rounding takes from it: their sum is the difference itself (D. Knuth)."""
     difference = a - b
     share = difference - a
@@ -159,7 +159,8 @@ def objective(
         return Objective(primal, loss, error)
     scores = oracle.compensated_scores(W, b)
     loss, penalty = oracle.loss.precise(*scores), oracle.penalty(w)
-    highest = oracle.loss.precise(*scores, gamma(2 * rows.terms + 16) ** 2 * size)
+    rounded = gamma(2 * rows.terms + 16) ** 2 * size if np.any(W) else 0.0  # at w = 0 all scores are b
+    highest = oracle.loss.precise(*scores, rounded)
     error = C * max(0.0, highest - loss) + gamma(len(w)) * penalty
     last_digits = C * oracle.loss.change(loss, oracle.steepness * gamma(rows.terms + 4) * size)
     return Objective(penalty + C * loss, loss, error, last_digits)

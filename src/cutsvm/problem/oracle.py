@@ -23,8 +23,9 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
+from cutsvm._utils.validation import parts
 from cutsvm.matrix import COMPRESSION, CompressionSettings, PlaneMemory, Rows, RowsInMemory
-from cutsvm.problem.certificate import Magnitudes, RowScale, sum_error
+from cutsvm.problem.certificate import Magnitudes, RowScale, exact_difference, sum_error
 from cutsvm.problem.losses import DualLoss, Line, Loss, MarginLoss, RowLoss
 from cutsvm.problem.planes import Bundle, Heights, Planes, RowSums
 from cutsvm.problem.point import Intercept, Point, Supports, Tangent
@@ -63,6 +64,7 @@ class Oracle:
     """R(w) = loss(X w + b), a sum over shards: the ranges of rows between `bounds`.
 
     given, shift: X is `given` less the row `shift`, m; the intercept of the model is then b - w.m.
+    target_shift: the loss has targets less this number, and the intercept of the model is b plus it.
     origin, mean_error: R is a lower bound of the risk of `origin`, made of some of its rows and of means of others;
         mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`.
     plane_memory: for planes and their reduced problem; by default what the matrix allows.
@@ -77,6 +79,7 @@ class Oracle:
     bounds: Ints = None  # type: ignore[assignment]  # one shard by default
     given: Rows = None  # type: ignore[assignment]  # the matrix by default
     shift: Vector | None = None
+    target_shift: float = 0.0
     origin: Oracle | None = None
     mean_error: float = 0.0
     plane_memory: PlaneMemory | None = None
@@ -398,11 +401,12 @@ class Oracle:
     def model(self, w: Vector) -> tuple[Vector, Vector]:
         """The weights of the features and the intercepts as they are returned to the user."""
         W, b = self.parts(w)
-        return (W, b) if self.shift is None else (W, np.asarray(b - W @ self.shift))
+        centre = 0.0 if self.shift is None else W @ self.shift
+        return W, np.asarray(b + (self.target_shift - centre))
 
     def coordinates(self, W: Vector, b: Vector) -> Vector:
         """The w whose model this is, up to rounding."""
-        moved = b if self.shift is None else b + W @ self.shift
+        moved = (b - self.target_shift) + (0.0 if self.shift is None else W @ self.shift)
         return W.copy() if self.intercept is Intercept.NONE else np.append(W, moved)
 
     @property
@@ -416,4 +420,8 @@ class Oracle:
             self.count_rows()
             scores, rest = self._workspace(None), self._workspace(None)
             self.model_matrix.compensated_scores(W, float(b), scores, rest)
+            if self.target_shift:
+                for part in parts(len(scores)):
+                    scores[part], lost = exact_difference(scores[part], self.target_shift)
+                    rest[part] += lost
             return scores, rest
