@@ -61,7 +61,9 @@ def test_best_intercept_counts_light_rows_beside_heavy_ones(seed, n, shape, deca
     loss = tube.Tube(t, 10.0 ** rng.uniform(-decades / 2, decades / 2, size=n), *shape)
     found = best_intercept(Tube(*loss), f)
     exactly = [Fraction(x) for x in f]
-    best = min(of_fractions([x + Fraction(float(k)) for x in exactly], loss) for k in tube.breakpoints(f, None, loss)[0])
+    best = min(
+        of_fractions([x + Fraction(float(k)) for x in exactly], loss) for k in tube.breakpoints(f, None, loss)[0]
+    )
     assert of_fractions([x + Fraction(found) for x in exactly], loss) <= best * Fraction(1 + 1e-11)
 
 
@@ -121,7 +123,7 @@ def test_precise(seed, n, shape, far):
 
 @given(seed=seeds, n=st.integers(1, 200), shape=SHAPES, band=st.sampled_from([0.1, 1.0]))
 def test_means_of_groups_are_below_the_loss(seed, n, shape, band):
-    """Jensen: each group's mean row with the mean target costs no more than its rows, and as much where they were put."""
+    """Jensen: a group's mean row with its mean target costs no more than the rows, and as much where they were put."""
     rng = rng_of(seed)
     loss = some_loss(rng, n, shape)
     ours, f, group = Tube(*loss), some_scores(rng, n), np.empty(n, dtype=np.int32)

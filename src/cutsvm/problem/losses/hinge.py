@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from scipy.linalg.blas import dasum
 
@@ -27,15 +25,6 @@ class Hinge(PiecewiseLinear):
         self.rows = core.RowLoss("hinge", signed)
         # The sum of s_i, without another n numbers.
         self.weight = self.total = self.steepness = float(dasum(signed)) if self.n else 0.0
-
-    @cached_property
-    def lightest(self) -> float:
-        """The smallest s_i above 0; infinite if there is none."""
-        lightest = np.inf
-        for part in validation.parts(self.n):
-            s = np.abs(self.signed[part])
-            lightest = min(lightest, float(s[s > 0.0].min(initial=np.inf)))
-        return lightest
 
     def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
         total = 0.0
@@ -62,7 +51,7 @@ class Hinge(PiecewiseLinear):
     # negative.
 
     labels = groups = 2
-    steepest = 1.0
+    steepest = flattest = 1.0
 
     @property
     def row_weights(self) -> Vector:

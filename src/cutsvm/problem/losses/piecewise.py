@@ -6,32 +6,51 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.line_search.breakpoints import LossLine, best_intercept
 from cutsvm.problem.planes import Heights
 
 
 class PiecewiseLinear(ABC):
-    """A sum over rows and over their hinges b of max(0, a_ib (t_ib - f_i)); `rows` are these."""
+    """A sum over rows and over their hinges b of max(0, a_ib (t_ib - f_i)); `rows` are these.
+
+    flattest: the smallest |a_ib| above 0 of a row, as a multiple of its weight.
+    """
 
     n: int
     threads: int
     rows: core.RowLoss
     steepness: float
-    unit: float
+    flattest: float
 
     @property
     @abstractmethod
-    def lightest(self) -> float:
-        """The smallest |a_ib| above 0; infinite if there is none."""
+    def row_weights(self) -> Vector:
+        """s_i, some of them with the sign of their label."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> float:
+        """How far scores usually are from breakpoints."""
 
     @abstractmethod
     def breakpoints(self, rows: slice, scores: Vector) -> tuple[Vector, Vector]:
         """The shifts t_ib - f_i that take rows to their breakpoints, and a_ib."""
+
+    @cached_property
+    def lightest(self) -> float:
+        """The smallest |a_ib| above 0; infinite if there is none."""
+        lightest = np.inf
+        for part in validation.parts(self.n):
+            s = np.abs(self.row_weights[part])
+            lightest = min(lightest, float(s[s > 0.0].min(initial=np.inf)))
+        return self.flattest * lightest
 
     def value(self, scores: Vector) -> float:
         return self.rows.value(scores, self.threads)

@@ -45,6 +45,7 @@ class Tube(PiecewiseLinear):
         self.rows = core.RowLoss("tube", targets, weights, epsilon, below, above)
         self.weight = float(dasum(weights)) if self.n else 0.0
         self.steepest = max(below, above)
+        self.flattest = min((slope for slope in (below, above) if slope > 0.0), default=np.inf)
         self.steepness = self.steepest * self.weight
 
     @cached_property
@@ -63,19 +64,11 @@ class Tube(PiecewiseLinear):
         return self.reach
 
     @cached_property
-    def unit(self) -> float:  # type: ignore[override]
+    def unit(self) -> float:
         """The standard deviation of the targets, or another number above 0."""
         mean = float(self.targets.mean()) if self.n else 0.0
         squares = sum(float(np.square(self.targets[part] - mean).sum()) for part in validation.parts(self.n))
         return float(np.sqrt(squares / max(1, self.n))) or self.reach or 1.0
-
-    @cached_property
-    def lightest(self) -> float:
-        lightest = np.inf
-        for part in validation.parts(self.n):
-            s = self.weights[part]
-            lightest = min(lightest, float(s[s > 0.0].min(initial=np.inf)))
-        return lightest * min((slope for slope in (self.below, self.above) if slope > 0.0), default=np.inf)
 
     def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
         total = 0.0
