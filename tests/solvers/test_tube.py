@@ -1,4 +1,4 @@
-"""lower <= min F <= primal at every iterate for losses with two breakpoints for each row; paths, stores, checkpoints."""
+"""lower <= min F <= primal at every iterate for losses with two breakpoints a row; paths, stores, checkpoints."""
 
 from itertools import islice
 
