@@ -422,6 +422,37 @@ class RowLoss:
         k: float,
         threads: int,
     ) -> tuple[float, float, float]: ...
+    def part(self, begin: int, end: int) -> RowLoss: ...
+    def dual_value(
+        self,
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        C: float,
+        threads: int,
+    ) -> float: ...
+    def gaps(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        C: float,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def at_rest(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        C: float,
+        above: float,
+        below: float,
+        out: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def clip(
+        self,
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        C: float,
+        threads: int,
+    ) -> None: ...
 
 POINTS: int = 16
 
@@ -728,87 +759,3 @@ class MappedFiles:
     ) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,), writable=False)]: ...
     @property
     def lost(self) -> bool: ...
-
-class RowLoss:
-    @overload
-    def __init__(
-        self,
-        name: str,
-        a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self,
-        name: str,
-        t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        epsilon: float,
-        below: float,
-        above: float,
-    ) -> None: ...
-    @property
-    def n(self) -> int: ...
-    def value(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        threads: int,
-    ) -> float: ...
-    def slopes(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
-        threads: int,
-    ) -> None: ...
-    def dual_heights(
-        self,
-        g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
-        threads: int,
-    ) -> None: ...
-    def curvatures(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-        threads: int,
-    ) -> None: ...
-    def along(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        k: float,
-        threads: int,
-    ) -> tuple[float, float, float]: ...
-    def part(self, begin: int, end: int) -> RowLoss: ...
-    def dual_value(
-        self,
-        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        C: float,
-        threads: int,
-    ) -> float: ...
-    def gaps(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        C: float,
-        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-        threads: int,
-    ) -> None: ...
-    def at_rest(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        C: float,
-        above: float,
-        below: float,
-        out: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu")],
-        threads: int,
-    ) -> None: ...
-    def clip(
-        self,
-        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-        C: float,
-        threads: int,
-    ) -> None: ...
