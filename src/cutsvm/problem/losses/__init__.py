@@ -11,6 +11,7 @@ from cutsvm.problem.losses.hinge import Hinge
 from cutsvm.problem.losses.multiclass import CrammerSinger
 from cutsvm.problem.losses.multinomial import Multinomial
 from cutsvm.problem.losses.pairwise import PairLine, Pairwise
+from cutsvm.problem.losses.tail import TailMean
 from cutsvm.problem.losses.tube import Tube
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
@@ -32,6 +33,7 @@ __all__ = [
     "PiecewiseLoss",
     "RowLoss",
     "SmoothLoss",
+    "TailMean",
     "Tube",
 ]
 
@@ -69,6 +71,10 @@ class Loss(Protocol):
     @property
     def reach(self) -> float:
         """At the best intercept some row has a score that is no larger."""
+
+    @property
+    def offset_unit(self) -> float:
+        """The offset of a plane changes by at most this where the slope of a row changes by 1."""
 
     @property
     def supports(self) -> LossSupports: ...
@@ -127,6 +133,9 @@ class Curvatures(Protocol):
 
     diagonal: Vector  # in each score by itself
 
+    def mixed(self, first: int, second: int) -> Vector:
+        """Of each row, in two of its scores that are not the same, with the opposite sign: at least 0."""
+
     def product(self, change: Vector) -> Vector:
         """How the slopes change, to first order, with the scores."""
 
@@ -153,11 +162,7 @@ class GroupedLoss(Loss, Protocol):
 
     labels: int
     groups: int
-
-    @property
-    def mean_offset(self) -> float:
-        """If a row's weight and s_i t_i are off by e and by e |t_i|, its offset is off by at most this times e, besides
-        what e itself takes from an offset (`Planes.errors`)."""
+    steepest: float  # the largest slope of a row, as a multiple of its weight
 
     @property
     def row_weights(self) -> Vector:

@@ -51,6 +51,9 @@ class RowCurvatures(NamedTuple):
 
     diagonal: Vector
 
+    def mixed(self, first: int, second: int) -> Vector:
+        raise ValueError("a row has one score")
+
     def product(self, change: Vector) -> Vector:
         return self.diagonal * change
 
@@ -63,6 +66,7 @@ class RowwiseLoss(ABC):
     threads: int
     rows: core.RowLoss
     weight: float
+    offset_unit = 1.0
 
     @cached_property
     def total(self) -> float:
