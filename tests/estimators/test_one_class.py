@@ -18,7 +18,7 @@ from sklearn.linear_model import SGDOneClassSVM
 from sklearn.svm import OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cutsvm import LinearOneClassSVM, convert, load_model, open_dataset, save_model
+from cutsvm import LinearOneClassSVM, convert, load_model, open_dataset, plotting, save_model
 from cutsvm.driver import checkpoint
 from cutsvm.driver.checkpoint import CheckpointSettings
 from cutsvm.driver.one_class import lower_bound
@@ -345,6 +345,13 @@ def test_model_file(tmp_path):
     np.testing.assert_array_equal(saved.estimator.decision_function(X), model.decision_function(X))
     for name in ("objective_", "lower_bound_", "gap_", "status_", "converged_", "n_iter_", "offset_"):
         assert getattr(saved.estimator, name) == getattr(model, name)
+
+
+def test_picture_of_an_objective_below_0():
+    pytest.importorskip("matplotlib").use("Agg")
+    model = LinearOneClassSVM(nu=0.1).fit(far_rows())
+    low, high = plotting.plot_convergence(model)[0].get_ylim()
+    assert low < model.lower_bound_ < model.objective_ < high == 0.0
 
 
 def test_to_sklearn():
