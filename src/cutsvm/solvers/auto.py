@@ -16,6 +16,9 @@ Several classes in one problem (Crammer and Singer) have no coordinate descent h
 else ocas. Pairs: ocas that cuts at its best point. An evaluation takes a sort, and there the line search has made it
 already. With few rows that point is a breakpoint, where round-off would choose the plane.
 
+Losses with second derivatives: newton where these are a matrix of few features; else coordinate descent for text and
+where C is small, and newton with conjugate gradients.
+
 Rows on disk, of two classes or more: sifting wherever few rows can represent all (`Sifting.pays`), since a pass reads
 the disk; else ocas.
 
@@ -99,6 +102,8 @@ class Auto(SolverBase):
 
     def _choose(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         n, d, supports, rules = oracle.matrix.n, oracle.matrix.d, oracle.supports, self.settings
+        if supports.smooth:
+            return self._choose_smooth(oracle, C)
         if not supports.working_set and not supports.pairs:
             return OCAS(), "ocas: it takes any data and any loss"
         if supports.sparse and supports.dual and self.is_text(oracle):
@@ -116,6 +121,18 @@ class Auto(SolverBase):
         if n >= max(rules.sifting_rows, rules.sifting_ratio * d):
             return self.sifting, f"sifting: {n:,} rows of only {d:,} features, so few rows decide"
         return self._choose_by_hardness(oracle, C)
+
+    def _choose_smooth(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
+        """Losses with second derivatives."""
+        n, d, supports, rules = oracle.matrix.n, oracle.matrix.d, oracle.supports, self.settings
+        newton = Newton()
+        if not newton.has_matrix(oracle) and supports.dual:
+            if supports.sparse and self.is_text(oracle):
+                return DCD(), f"dcd: {n:,} sparse rows of {d:,} features"
+            hard = C * oracle.loss.weight / n * cast("RowsInMemory", oracle.matrix).mean_square
+            if hard <= rules.easy:
+                return DCD(), f"dcd: C |x|^2 is {hard:.2g} on average, so it takes few epochs"
+        return newton, f"newton: a smooth loss, {n:,} rows of {d:,} features"
 
     def _choose_by_hardness(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         n, d, rules = oracle.matrix.n, oracle.matrix.d, self.settings
