@@ -247,8 +247,8 @@ def test_messages_about_labels_are_scikit_learns():
     "model, word",
     [
         (dropin.LinearSVC(penalty="l1", dual=False, random_state=0), "penalty='l1'"),
-        (dropin.SVC(), "intercept"),
-        (dropin.SVC(kernel="linear"), "intercept"),
+        (dropin.SVC(), "kernel='rbf'"),
+        (dropin.SVC(kernel="linear"), "80 rows are few"),
     ],
     ids=str,
 )

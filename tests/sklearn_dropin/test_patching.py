@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 import sklearn.calibration
 import sklearn.svm
 
+import cutsvm
 from cutsvm import sklearn as dropin
 from cutsvm.sklearn.patching import is_patched
 
@@ -104,7 +107,8 @@ sys.exit(3)
 
 def run(*words, folder):
     command = [sys.executable, "-m", "cutsvm.sklearn", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    environment = os.environ | {"PYTHONPATH": str(Path(cutsvm.__file__).parents[1])}  # in any folder
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
 
 
 @pytest.mark.slow
