@@ -230,7 +230,7 @@ class Matrix:
     def descend(
         self,
         descent: tuple[
-            Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            RowLoss,
             Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
             float,
             float,
@@ -370,6 +370,59 @@ def hinge_crossing(
 
 LINE_POINTS: int = 8
 
+class RowLoss:
+    @overload
+    def __init__(
+        self,
+        name: str,
+        a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        name: str,
+        t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        epsilon: float,
+        below: float,
+        above: float,
+    ) -> None: ...
+    @property
+    def n(self) -> int: ...
+    def value(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int,
+    ) -> float: ...
+    def slopes(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def dual_heights(
+        self,
+        g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def curvatures(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def along(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        k: float,
+        threads: int,
+    ) -> tuple[float, float, float]: ...
+
 POINTS: int = 16
 
 def multi_value(
@@ -424,6 +477,27 @@ def multi_violators(
     group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     threads: int,
 ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+def multinomial_value(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> float: ...
+def multinomial_slopes(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    g: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    threads: int,
+) -> tuple[float, float, float]: ...
+def multinomial_along(
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    to: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    k: float,
+    threads: int,
+) -> tuple[float, float, float]: ...
 
 class PairMemory:
     def __init__(self) -> None: ...
@@ -654,3 +728,87 @@ class MappedFiles:
     ) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,), writable=False)]: ...
     @property
     def lost(self) -> bool: ...
+
+class RowLoss:
+    @overload
+    def __init__(
+        self,
+        name: str,
+        a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        name: str,
+        t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        epsilon: float,
+        below: float,
+        above: float,
+    ) -> None: ...
+    @property
+    def n(self) -> int: ...
+    def value(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int,
+    ) -> float: ...
+    def slopes(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def dual_heights(
+        self,
+        g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def curvatures(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def along(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        k: float,
+        threads: int,
+    ) -> tuple[float, float, float]: ...
+    def part(self, begin: int, end: int) -> RowLoss: ...
+    def dual_value(
+        self,
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        C: float,
+        threads: int,
+    ) -> float: ...
+    def gaps(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        C: float,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def at_rest(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        C: float,
+        above: float,
+        below: float,
+        out: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def clip(
+        self,
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        C: float,
+        threads: int,
+    ) -> None: ...

@@ -77,6 +77,7 @@ class PathOrder(NamedTuple):
 
 
 State = TypeVar("State")
+Own = TypeVar("Own", bound="SolverBase")
 
 
 @dataclass(eq=False)
@@ -88,7 +89,8 @@ class FitContext:
     tol: the relative gap that the caller is after. It helps to plan, and ends nothing.
     start: where to begin; None is w = 0.
     bundle: planes under the risk of all rows. They hold for every C.
-    dual: a dual vector alpha / (C s) to begin with, for solvers that have one; they leave theirs here.
+    dual: a dual vector alpha / (C s) to begin with, for solvers that have one; they leave theirs here. alpha is that of
+        core/row_losses.hpp: not negative with two classes.
     points: points whose risk is known. lower: the best bound so far at each C.
     more_bundles: planes of an earlier fit with shards of their own: they bound, and nobody adds to them.
     working_bundle: planes of a working set, which a solver goes on with at the next C.
@@ -202,6 +204,9 @@ class Solver(Protocol):
     def requires(self) -> frozenset[str]:
         """The fields of `Supports` without which it does not run."""
 
+    def seeded(self, seed: int) -> Solver:
+        """The same, with all its random numbers drawn from this seed; itself if it draws none."""
+
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """The order in which it takes several C, and the number of shards."""
 
@@ -213,11 +218,14 @@ class Solver(Protocol):
 
 
 class SolverBase:
-    """Defaults: any problem, from the largest C down, one shard, nothing for all C together."""
+    """Defaults: any problem, no random numbers, from the largest C down, one shard, nothing for all C together."""
 
     @property
     def requires(self) -> frozenset[str]:
         return frozenset()
+
+    def seeded(self: Own, seed: int) -> Own:
+        return self
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         return PathOrder(sorted(Cs, reverse=True))
