@@ -132,16 +132,20 @@ class Problem:
         """
         peer = self.kinds[name]()
         for variant, ladder in peer.ladders(self.data, self.gaps).items():
-            last: Row = {"objective": None, "seconds": 0.0}
-            work = [peer.effort(setting) for setting in ladder]
-            for i, setting in enumerate(ladder):
-                if i and work[i] and last["seconds"] * work[i] / work[i - 1] > self.limit:
-                    break
-                row = self.fit(name, variant, setting, "search")
-                done = row["status"] != "ok" or row["gap"] <= 0.5 * self.gaps[-1]
-                if done or (row["objective"] == last["objective"] and peer.ends(setting)):
-                    break
-                last = row
+            self.ascend(peer, variant, ladder)
+
+    def ascend(self, peer: Peer, variant: str, ladder: list[Setting]) -> None:
+        """Try the settings of one ladder."""
+        last: Row = {"objective": None, "seconds": 0.0}
+        work = [peer.effort(setting) for setting in ladder]
+        for i, setting in enumerate(ladder):
+            if i and work[i] and last["seconds"] * work[i] / work[i - 1] > self.limit:
+                break
+            row = self.fit(peer.name, variant, setting, "search")
+            done = row["status"] != "ok" or row["gap"] <= 0.5 * self.gaps[-1]
+            if done or (row["objective"] == last["objective"] and peer.ends(setting)):
+                break
+            last = row
 
     def chosen(self) -> list[tuple[str, str, Setting]]:
         """The runs worth repeating: by solver and gap the fastest setting that reached it, and close ones.

@@ -15,14 +15,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import data
 import losses_data
 import losses_report
 from binary import FIELDS, OURS, Problem, Row, parser, words, write
 from binary_report import reached
+from data import DataSet
 from losses_data import CLASSES, LOSSES, TARGETS, Measure
 from losses_peers import PEERS, LossWorker
-from peers import Answer, Verdict
+from peers import Answer, Peer, Setting, Verdict
 
 DEFAULTS = {
     "sets": [],
@@ -33,12 +33,12 @@ DEFAULTS = {
     "time_limit": 20.0,
     "repeat": 2,
     "repeat_limit": 2.0,
-    "patience": 5.0,
+    "patience": 3.0,
 }
 QUICK = {"C": [1e2, 1e4], "time_limit": 5.0, "repeat": 1}
 FEW = 2000  # rows of --quick
-AHEAD = 2.0  # a peer's runs are repeated if they took at most this many times the best peer's seconds
-SHORTEST = 3.0  # seconds that every peer gets
+AHEAD = 1.3  # a peer's runs are repeated if they took at most this many times the best peer's seconds
+SHORTEST = 2.0  # seconds that every peer gets
 
 
 class LossProblem(Problem):
@@ -47,16 +47,14 @@ class LossProblem(Problem):
     kinds = PEERS
     fields = (*FIELDS, "loss", "shape", "reference", "cores")
 
-    def __init__(
-        self, dataset: data.DataSet, Cn: float, workers: dict[str, Any], options: Any, measure: Measure
-    ) -> None:
+    def __init__(self, dataset: DataSet, Cn: float, workers: dict[str, Any], options: Any, measure: Measure) -> None:
         super().__init__(dataset, Cn, workers, options)
         self.common = measure
         self.reference = "lower bound"
 
-    def climb(self, name: str) -> None:
+    def ascend(self, peer: Peer, variant: str, ladder: list[Setting]) -> None:
         """As in binary.py; and who comes later gets a multiple of the best peer's time to the smallest gap."""
-        super().climb(name)
+        super().ascend(peer, variant, ladder)
         best = self.best_peer(self.gaps[-1])
         if best is not None:
             self.limit = min(self.limit, max(SHORTEST, self.options.patience * best))

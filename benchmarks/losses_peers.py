@@ -1,8 +1,8 @@
 """The solvers that losses.py compares, behind the classes of peers.py.
 
-Everybody minimises F(w) = |w|^2/2 + C sum_i loss(f_i, y_i), f = X w, with the losses of losses_data.py; the last column of
-X is 1, and nobody has another intercept. `losses` says which of them a solver has, and each class how its own parameters
-are set for that. All else is as in peers.py.
+Everybody minimises F(w) = |w|^2/2 + C sum_i loss(f_i, y_i), f = X w, with the losses of losses_data.py; the last column
+of X is 1, and nobody has another intercept. `losses` says which of them a solver has, and each class how its own
+parameters are set for that. All else is as in peers.py.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class SklearnLogistic(SklearnLinear):
     losses = ("logistic",)
 
     def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
-        solvers = ["lbfgs", "newton-cg", "liblinear", "sag", "saga"]
+        solvers = ["lbfgs", "liblinear", "sag", "saga"]
         if data.X.shape[1] <= MOST_FEATURES:
             solvers.insert(0, "newton-cholesky")
         fixed = {"layout": layouts(data)[0], "max_iter": MANY}
@@ -250,7 +250,7 @@ class Rehline(LossPeer):
 
 
 class Skglm(SklearnLinear):
-    """skglm's Huber datafit, a mean, with L1_plus_L2(alpha = 1/(C n), l1_ratio = 0). Compiled before the clock starts."""
+    """skglm's Huber datafit, a mean, with L1_plus_L2(alpha = 1/(C n), l1_ratio = 0); compiled by the warm-up."""
 
     name = "skglm"
     module = "skglm"
@@ -288,9 +288,9 @@ class Glum(SklearnLinear):
     losses = ("logistic",)
 
     def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
-        ways = ["irls-ls"] * (data.X.shape[1] <= MOST_FEATURES) + ["lbfgs"]
+        name = "irls-ls" if data.X.shape[1] <= MOST_FEATURES else "lbfgs"
         fixed = {"layout": layouts(data)[0], "max_iter": MANY}
-        return {name: ladder("gradient_tol", TOLERANCES[1:], solver=name, **fixed) for name in ways}
+        return {name: ladder("gradient_tol", TOLERANCES[1:], solver=name, **fixed)}
 
     def convert(self, data: DataSet, layout: str) -> Any:
         X = super().convert(data, layout)
@@ -346,7 +346,7 @@ class Statsmodels(LossPeer):
 
 
 class ScipyLBFGS(LossPeer):
-    """SciPy's L-BFGS-B on F itself, divided by C n, written in NumPy: what there is without a library. Smooth losses."""
+    """SciPy's L-BFGS-B on F / (C n), written in NumPy: what there is without a library. Smooth losses only."""
 
     name = "SciPy L-BFGS"
     module = "scipy"

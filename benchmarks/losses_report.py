@@ -18,18 +18,18 @@ GOALS = {"long": 0.5}  # our time over the best peer's: at most this, and at mos
 HEADER = [
     "# Every loss beside its peers",
     "",
-    "Everybody minimises `|w|^2/2 + C sum_i loss(f_i, y_i)` with `f = X w`, the last column of X being 1. Seconds of training,",
-    "and how far the answer is from the best lower bound. Ours: until the gap is proved (the whole `fit`). A peer: the fastest",
-    "of its settings whose answer is that good, proved or not; in brackets the closest that it came. Everybody ran on the",
-    "same number of cores: {cores}. A ratio below 1 is in our favour. Measured on commit {commits}.",
+    "Everybody minimises `|w|^2/2 + C sum_i loss(f_i, y_i)` with `f = X w`, the last column of X being 1. Seconds of",
+    "training, and how far the answer is from the best lower bound. Ours: until the gap is proved (the whole `fit`). A",
+    "peer: the fastest of its settings whose answer is that good, proved or not; in brackets the closest that it came.",
+    "Everybody ran on the same number of cores: {cores}. A ratio below 1 is in our favour. Commit: {commits}.",
     "",
 ]
 CHECK = [
     "## Do they all solve the same problem?",
     "",
-    "The smallest gap of all runs of a solver, the worst C counting; in brackets the number of problems that it had an answer",
-    "for. On the small set everybody has the time to show it. `sklearn QuantileRegressor` and `statsmodels` have no such penalty",
-    "and run without one: at a small C they do not solve this problem.",
+    "The smallest gap of all runs of a solver, the worst C counting; in brackets the number of problems that it had an",
+    "answer for. On the small set everybody has the time to show it. `sklearn QuantileRegressor` and `statsmodels`",
+    "have no such penalty and run without one: at a small C they do not solve this problem.",
     "",
 ]
 
