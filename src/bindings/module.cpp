@@ -3,13 +3,16 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/matrix.hpp"
+#include "bindings/row_losses.hpp"
 #include "core/interrupt.hpp"
 
 void bind_sweep(nb::module_&, BoundMatrix&);
 void bind_many(nb::module_&, BoundMatrix&);
-void bind_hinge(nb::module_&);
+void bind_row_losses(BoundRowLoss&);
+void bind_hinge(nb::module_&, BoundRowLoss&);
 void bind_tangents(nb::module_&, BoundMatrix&);
 void bind_multiclass(nb::module_&);
+void bind_multinomial(nb::module_&);
 void bind_pairwise(nb::module_&);
 void bind_dcd(BoundMatrix&);
 void bind_svmlight(nb::module_&);
@@ -56,11 +59,14 @@ NB_MODULE(CUTSVM_MODULE, m) {
     m.def("cpu_level", &cpu_level);
     m.def("max_threads", [] { return omp_get_max_threads(); });
     BoundMatrix matrix(m, "Matrix");
+    BoundRowLoss row_loss(m, "RowLoss");
     bind_sweep(m, matrix);
     bind_many(m, matrix);
-    bind_hinge(m);
+    bind_row_losses(row_loss);
+    bind_hinge(m, row_loss);
     bind_tangents(m, matrix);
     bind_multiclass(m);
+    bind_multinomial(m);
     bind_pairwise(m);
     bind_dcd(matrix);
     bind_svmlight(m);

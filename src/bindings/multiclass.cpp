@@ -9,15 +9,15 @@ using namespace cutsvm;
 namespace {
 
 using Scores = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Labels = Vector<std::int32_t>;
+using Classes = Vector<std::int32_t>;
 
-ClassScores class_scores(const Scores& f, const Labels& y, const Vector<double>& s) {
+ClassScores class_scores(const Scores& f, const Classes& y, const Vector<double>& s) {
     const auto n = extent(f), classes = extent(f, 1);
     check(y.shape(0) == f.shape(0) && s.shape(0) == f.shape(0), "one label and one weight per row expected");
     return {f.data(), n, classes, view(y), view(s)};
 }
 
-ClassLine class_line(const Scores& f, const Scores& to, const Labels& y, const Vector<double>& s) {
+ClassLine class_line(const Scores& f, const Scores& to, const Classes& y, const Vector<double>& s) {
     check(to.shape(0) == f.shape(0) && to.shape(1) == f.shape(1), "scores differ in shape");
     return {class_scores(f, y, s), to.data()};
 }
@@ -28,14 +28,14 @@ ClassLine class_line(const Scores& f, const Scores& to, const Labels& y, const V
 void bind_multiclass(nb::module_& m) {
     m.def(
         "multi_value",
-        [](const Scores& f, const Labels& y, const Vector<double>& s, int threads) {
+        [](const Scores& f, const Classes& y, const Vector<double>& s, int threads) {
             const ClassScores scores = class_scores(f, y, s);
             return released([&] { return multi_value(scores, threads); });
         },
         "f"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "threads"_a);
     m.def(
         "multi_choose",
-        [](const Scores& f, const Labels& y, const Vector<double>& s, const Vector<std::int64_t>& bounds,
+        [](const Scores& f, const Classes& y, const Vector<double>& s, const Vector<std::int64_t>& bounds,
            const VectorOut<std::int32_t>& choice, const VectorOut<double>& offsets, const Array2DOut<double>& pulls,
            int threads) {
             const ClassScores scores = class_scores(f, y, s);
@@ -49,7 +49,7 @@ void bind_multiclass(nb::module_& m) {
         "offsets"_a.noconvert(), "pulls"_a.noconvert(), "threads"_a);
     m.def(
         "multi_evaluate",
-        [](const Scores& f, const Scores& to, const Labels& y, const Vector<double>& s, const Vector<double>& ks,
+        [](const Scores& f, const Scores& to, const Classes& y, const Vector<double>& s, const Vector<double>& ks,
            const Array2DOut<double>& out, int threads) {
             const ClassLine line = class_line(f, to, y, s);
             check(ks.shape(0) == LINE_POINTS && out.shape(0) == 3 && out.shape(1) == LINE_POINTS,
@@ -65,7 +65,7 @@ void bind_multiclass(nb::module_& m) {
         "out"_a.noconvert(), "threads"_a);
     m.def(
         "multi_crossing",
-        [](const Scores& f, const Scores& to, const Labels& y, const Vector<double>& s, double low, double high,
+        [](const Scores& f, const Scores& to, const Classes& y, const Vector<double>& s, double low, double high,
            double slope, double curvature, double level, int threads) {
             const ClassLine line = class_line(f, to, y, s);
             return released([&] {
@@ -77,8 +77,8 @@ void bind_multiclass(nb::module_& m) {
         "curvature"_a, "level"_a, "threads"_a);
     m.def(
         "multi_sift",
-        [](const Scores& f, const Labels& y, const Vector<double>& s, double band, const VectorOut<std::int32_t>& group,
-           int threads) {
+        [](const Scores& f, const Classes& y, const Vector<double>& s, double band,
+           const VectorOut<std::int32_t>& group, int threads) {
             const ClassScores scores = class_scores(f, y, s);
             check(group.shape(0) == f.shape(0), "group: one entry per row expected");
             return to_numpy(released([&] { return multi_sift(scores, band, view(group), threads); }));
@@ -86,7 +86,7 @@ void bind_multiclass(nb::module_& m) {
         "f"_a.noconvert(), "y"_a.noconvert(), "s"_a.noconvert(), "band"_a, "group"_a.noconvert(), "threads"_a);
     m.def(
         "multi_violators",
-        [](const Scores& f, const Labels& y, const Vector<double>& s, const Labels& group, int threads) {
+        [](const Scores& f, const Classes& y, const Vector<double>& s, const Classes& group, int threads) {
             const ClassScores scores = class_scores(f, y, s);
             check(group.shape(0) == f.shape(0), "group: one entry per row expected");
             return to_numpy(released([&] { return multi_violators(scores, view(group), threads); }));

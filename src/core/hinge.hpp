@@ -1,9 +1,8 @@
-// The weighted hinge loss of scores, and its behaviour along a line of scores.
+// Losses that are sums of hinges (core/row_losses.hpp) over all rows, and their behaviour along a line of scores: the
+// hinge loss, with one hinge for each row, and the losses of residuals with two.
 //
-// A row's label and weight come as one number, a_i = y_i s_i (y_i = -1 or 1, s_i >= 0), so that its loss is
-//   s_i max(0, 1 - y_i f_i) = max(0, |a_i| - a_i f_i).
-// Along a line f_i(k) = f_i + k t_i it is max(0, c_i + k r_i) with c_i = |a_i| - a_i f_i and r_i = -a_i t_i: its
-// slope jumps by |r_i| at the breakpoint k_i = -c_i / r_i.
+// Along a line f_i(k) = f_i + k t_i a hinge is max(0, c + k r) with c its height at f_i and r = -a t_i, a its steepness:
+// its slope jumps by |r| at the breakpoint -c / r.
 #pragma once
 
 #include <algorithm>
@@ -15,76 +14,65 @@
 
 #include "core/lanes.hpp"
 #include "core/parallel.hpp"
+#include "core/row_losses.hpp"
+#include "core/smooth.hpp"
 #include "core/view.hpp"
 
 namespace cutsvm {
 
-// sum_i max(0, |a_i| - a_i f_i)
-// requires: f and a have one length.
-// ensures: the same bits for any number of threads.
-inline double hinge_value(View<const double> f, View<const double> a, int threads) {
-    const auto block = [=](std::int64_t begin, std::int64_t end) {
-        double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-        for (std::int64_t i = begin; i < end; ++i) {
-            const double loss = std::abs(a[i]) - a[i] * f[i];
-            sum += loss > 0.0 ? loss : 0.0;
-        }
-        return std::array{sum};
-    };
-    return sum_blocks<1>(std::ssize(f), threads, block, LIGHT)[0];
-}
-
-// Rows whose loss has its breakpoint at their score, up to round-off, count as tied: |1 - y_i f_i| <= TIE (1 + |f_i|).
+// Hinges whose breakpoint is at the score of their row, up to round-off, count as tied: |gap| <= TIE scale.
 inline constexpr double TIE = 1e-12;
 
-inline double slack(double f, double a) { return 1.0 - std::copysign(1.0, a) * f; }
+inline bool tied(double gap, double scale) { return std::abs(gap) <= TIE * scale; }
 
-inline bool tied(double slack, double f) { return std::abs(slack) <= TIE * (1.0 + std::abs(f)); }
-
-// {sum of a_i inside the margin, sum of the positive a_i that are tied, the same of the negative ones}
-// requires: f and a have one length.
+// {sum of the steepness of hinges above 0, sum of the positive ones that are tied, the same of the negative ones}
+// requires: f has one entry per row.
 // ensures: the same bits for any number of threads.
-inline std::array<double, 3> hinge_balance(View<const double> f, View<const double> a, int threads) {
-    return sum_blocks<3>(std::ssize(f), threads, [=](std::int64_t begin, std::int64_t end) {
+template <class Loss>
+std::array<double, 3> hinge_balance(const Loss& loss, View<const double> f, int threads) {
+    return sum_blocks<3>(loss.size(), threads, [=](std::int64_t begin, std::int64_t end) {
         double inside = 0.0, positive = 0.0, negative = 0.0;
 #pragma omp simd reduction(+ : inside, positive, negative)
         for (std::int64_t i = begin; i < end; ++i) {
-            const double fi = f[i], ai = a[i], s = slack(fi, ai), up = ai > 0.0 ? ai : 0.0;
-            const double within = s > 0.0 ? ai : 0.0;
-            const bool tie = tied(s, fi);
-            inside += tie ? 0.0 : within;
-            positive += tie ? up : 0.0;
-            negative += tie ? ai - up : 0.0;
+            const double fi = f[i], scale = loss.scale(i, fi);
+            for (int b = 0; b < Loss::HINGES; ++b) {
+                const double a = loss.steepness(i, b), gap = loss.gap(i, b, fi), up = a > 0.0 ? a : 0.0;
+                const double within = gap > 0.0 ? a : 0.0;
+                const bool tie = tied(gap, scale);
+                inside += tie ? 0.0 : within;
+                positive += tie ? up : 0.0;
+                negative += tie ? a - up : 0.0;
+            }
         }
         return std::array{inside, positive, negative};
     });
 }
 
-// g[i] = slope of row i's loss in its score: -a_i inside the margin, 0 outside, and on a tie -a_i times
-// shares[0] (positive rows) or shares[1] (negative rows); offsets[p] = sum of |g_i| over shard p.
-// With these, loss_p(f') >= g . f' + offsets[p] for all scores f' when both shares lie in [0, 1].
-// requires: f, a and g have one length; bounds has one entry more than offsets, from 0 to n, never falling.
-inline void hinge_slopes(View<const double> f, View<const double> a, std::array<double, 2> shares,
-                         View<const std::int64_t> bounds, View<double> g, View<double> offsets, int threads) {
-    const auto shards = std::ssize(offsets);
+// g[i] = slope of row i's loss in its score: the sum over its hinges of -a where they are above 0, 0 where they are not,
+// and on a tie -a times shares[0] (a > 0) or shares[1] (a < 0). With the offsets of the highest planes with these slopes:
+// loss_p(f') >= g . f' + offsets[p] for all scores f' when both shares lie in [0, 1].
+// requires: f and g have one entry per row; bounds one more than the sums, from 0 to n, never falling.
+// ensures: the same bits for any number of threads.
+template <class Loss>
+void hinge_slopes(const Loss& loss, View<const double> f, std::array<double, 2> shares, View<const std::int64_t> bounds,
+                  View<double> g, const ShardSums& sums, int threads) {
     const auto block = [=](std::int64_t begin, std::int64_t end) {
+        const Loss own = loss;  // numbers that are written may be any memory but this
         const double up = shares[0], down = shares[1];
 #pragma omp simd
         for (std::int64_t i = begin; i < end; ++i) {
-            const double fi = f[i], ai = a[i], s = slack(fi, ai);
-            const double on_tie = ai > 0.0 ? up : down, off = s > 0.0 ? 1.0 : 0.0;
-            const double share = tied(s, fi) ? on_tie : off;
-            g[i] = -ai * share;
+            const double fi = f[i], scale = own.scale(i, fi);
+            double slope = -0.0;
+            for (int b = 0; b < Loss::HINGES; ++b) {
+                const double a = own.steepness(i, b), gap = own.gap(i, b, fi);
+                const double on_tie = a > 0.0 ? up : down, off = gap > 0.0 ? 1.0 : 0.0;
+                slope += -a * (tied(gap, scale) ? on_tie : off);
+            }
+            g[i] = slope;
         }
     };
-    for_blocks(std::ssize(f), threads, block, LIGHT);
-    for_equal_tasks(shards, threads, [=](std::int64_t p) {
-        double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-        for (std::int64_t i = bounds[p]; i < bounds[p + 1]; ++i) sum += std::abs(g[i]);
-        offsets[p] = sum;
-    });
+    for_blocks(loss.size(), threads, block, LIGHT);
+    dual_heights(loss, View<const double>(g), bounds, sums, threads);
 }
 
 // Groups of sifting besides those of rows with a loss: rows kept, and rows without loss or weight.
@@ -120,57 +108,75 @@ std::vector<std::int64_t> find_rows(std::int64_t n, int threads, const Test& tes
     return joined(found);
 }
 
-// Puts every row in its place: KEPT if |1 - y_i f_i| <= band, else OUTSIDE the margin, or inside it: in group 0 if it is
-// positive, 1 if it is negative. Returns the rows kept.
-// requires: f, a and group have one length; band >= 0.
+// Puts every row in its place: KEPT if one of its gaps is within the band, else in the group of its hinge that is above
+// 0, or OUTSIDE if none is. Returns the rows kept.
+// requires: f and group have one entry per row; band >= 0.
 // ensures: the rows rise.
-inline std::vector<std::int64_t> hinge_sift(View<const double> f, View<const double> a, double band,
-                                            View<std::int32_t> group, int threads) {
-    return find_rows(std::ssize(f), threads, [=](std::int64_t i) {
-        const double ai = a[i], s = slack(f[i], ai);
-        const int counts = ai != 0.0, near_margin = std::abs(s) <= band, within = s > 0.0, negative = ai < 0.0;
-        const int kept = counts & near_margin, inside = counts & within & (1 - kept);
-        group[i] = KEPT * kept + inside * negative + OUTSIDE * (1 - kept) * (1 - inside);
+template <class Loss>
+std::vector<std::int64_t> hinge_sift(const Loss& loss, View<const double> f, double band, View<std::int32_t> group,
+                                     int threads) {
+    return find_rows(loss.size(), threads, [=](std::int64_t i) {
+        const int counts = loss.weight(i) != 0.0;
+        int near = 0, above = 0, place = 0;
+        for (int b = 0; b < Loss::HINGES; ++b) {
+            const double gap = loss.gap(i, b, f[i]);
+            const int positive = gap > 0.0;
+            near |= std::abs(gap) <= band;
+            above |= positive;
+            place += positive * loss.group(i, b);
+        }
+        const int kept = counts & near, inside = counts & above & (1 - kept);
+        group[i] = KEPT * kept + inside * place + OUTSIDE * (1 - kept) * (1 - inside);
         return static_cast<std::uint8_t>(kept);
     });
 }
 
-// The rows that are not where they were put: inside with a slack below 0, or OUTSIDE with one above.
-// requires: f, a and group have one length; group is of hinge_sift.
+// The rows that are not where they were put: in a group whose hinge has a gap below 0, or OUTSIDE with a gap above.
+// requires: f and group have one entry per row; group is of hinge_sift.
 // ensures: the rows rise.
-inline std::vector<std::int64_t> hinge_violators(View<const double> f, View<const double> a,
-                                                 View<const std::int32_t> group, int threads) {
-    return find_rows(std::ssize(f), threads, [=](std::int64_t i) {
-        const double ai = a[i], s = slack(f[i], ai);
-        const int counts = ai != 0.0, left = s < 0.0, entered = s > 0.0, at = group[i];
-        return static_cast<std::uint8_t>(counts & ((left & (at >= 0)) | (entered & (at == OUTSIDE))));
+template <class Loss>
+std::vector<std::int64_t> hinge_violators(const Loss& loss, View<const double> f, View<const std::int32_t> group,
+                                          int threads) {
+    return find_rows(loss.size(), threads, [=](std::int64_t i) {
+        const int counts = loss.weight(i) != 0.0, at = group[i];
+        int left = 0, entered = 0;
+        for (int b = 0; b < Loss::HINGES; ++b) {
+            const double gap = loss.gap(i, b, f[i]);
+            const int falls = gap < 0.0, rises = gap > 0.0, mine = loss.group(i, b) == at;
+            left |= falls & mine;
+            entered |= rises;
+        }
+        return static_cast<std::uint8_t>(counts & (left | (entered & (at == OUTSIDE))));
     });
 }
 
 // A line of scores f + k t: towards other scores (t = to - f), or all of them up by k (t = 1, `to` empty).
 struct Line {
-    View<const double> f, to, a;
+    View<const double> f, to;
 };
 
-// A few rows of a line at a time, small enough to stay in the first cache.
+// One hinge of a few rows of a line at a time, small enough to stay in the first cache.
 struct Chunk {
     static constexpr std::int64_t SIZE = 256;
     std::int64_t size;
     std::array<double, SIZE> c, r, breakpoint;
     std::array<std::int64_t, SIZE> falls;  // -1 if r < 0: positive up to the breakpoint, not beyond it; else 0
 
-    // The rows from `from` on, not beyond `end`.
-    Chunk(const Line& line, std::int64_t from, std::int64_t end) : size(std::min(SIZE, end - from)) {
+    // The hinge b of the rows from `from` on, not beyond `end`.
+    template <class Loss>
+    Chunk(const Loss& given, int b, const Line& line, std::int64_t from, std::int64_t end)
+        : size(std::min(SIZE, end - from)) {
         constexpr double INF = std::numeric_limits<double>::infinity();
-        const double *f = line.f.data() + from, *a = line.a.data() + from;
+        const Loss loss = given;  // what is written here may be any memory but this
+        const double* f = line.f.data() + from;
 #pragma omp simd
-        for (std::int64_t j = 0; j < size; ++j) c[j] = std::abs(a[j]) - a[j] * f[j];
+        for (std::int64_t j = 0; j < size; ++j) c[j] = loss.height(from + j, b, f[j]);
         if (line.to.empty())
 #pragma omp simd
-            for (std::int64_t j = 0; j < size; ++j) r[j] = -a[j];
+            for (std::int64_t j = 0; j < size; ++j) r[j] = -loss.steepness(from + j, b);
         else
 #pragma omp simd
-            for (std::int64_t j = 0; j < size; ++j) r[j] = -a[j] * (line.to[from + j] - f[j]);
+            for (std::int64_t j = 0; j < size; ++j) r[j] = -loss.steepness(from + j, b) * (line.to[from + j] - f[j]);
 #pragma omp simd
         for (std::int64_t j = 0; j < size; ++j) breakpoint[j] = -c[j] / r[j];
 #pragma omp simd
@@ -206,24 +212,26 @@ struct LineValues {
     }
 };
 
-// At each k: constant = sum of c_i and slope = sum of r_i over the rows with positive loss just right of k, and the
-// number of breakpoints up to k. So the loss at k is constant + k slope, and its slope to the right is slope.
-// requires: f, a and, unless it is empty, to have one length.
+// At each k: constant = sum of c and slope = sum of r over the hinges that are positive just right of k, and the number
+// of breakpoints up to k. So the loss at k is constant + k slope, and its slope to the right is slope.
+// requires: f and, unless it is empty, to have one entry per row.
 // ensures: the same bits for any number of threads.
-inline LineValues hinge_evaluate(const Line& line, const std::array<double, LINE_POINTS>& ks, int threads) {
-    const auto n = std::ssize(line.f);
+template <class Loss>
+LineValues hinge_evaluate(const Loss& loss, const Line& line, const std::array<double, LINE_POINTS>& ks, int threads) {
     const Batch at = load(ks.data());
-    const auto sums = sum_blocks<3 * LINE_POINTS>(n, threads, [&](std::int64_t begin, std::int64_t end) {
+    const auto sums = sum_blocks<3 * LINE_POINTS>(loss.size(), threads, [&](std::int64_t begin, std::int64_t end) {
         Batch constant{}, slope{}, breakpoints{};
-        for (std::int64_t from = begin; from < end; from += Chunk::SIZE) {
-            const Chunk chunk(line, from, end);
-            for (std::int64_t j = 0; j < chunk.size; ++j) {
-                const Mask passed = at >= broadcast(chunk.breakpoint[j]), active = passed ^ broadcast(chunk.falls[j]);
-                constant += select(active, broadcast(chunk.c[j]), Batch{});
-                slope += select(active, broadcast(chunk.r[j]), Batch{});
-                breakpoints += select(passed, broadcast(1.0), Batch{});
+        for (std::int64_t from = begin; from < end; from += Chunk::SIZE)
+            for (int b = 0; b < Loss::HINGES; ++b) {
+                const Chunk chunk(loss, b, line, from, end);
+                for (std::int64_t j = 0; j < chunk.size; ++j) {
+                    const Mask passed = at >= broadcast(chunk.breakpoint[j]),
+                               active = passed ^ broadcast(chunk.falls[j]);
+                    constant += select(active, broadcast(chunk.c[j]), Batch{});
+                    slope += select(active, broadcast(chunk.r[j]), Batch{});
+                    breakpoints += select(passed, broadcast(1.0), Batch{});
+                }
             }
-        }
         return LineValues::packed(constant, slope, breakpoints);
     });
     return LineValues(sums);
@@ -234,20 +242,22 @@ struct Breakpoint {
 };
 
 // The breakpoints in (low, high], in the order of the rows.
-// requires: low <= high.
+// requires: as of hinge_evaluate; low <= high.
 // ensures: jumps > 0.
-inline std::vector<Breakpoint> hinge_breakpoints(const Line& line, double low, double high, int threads) {
-    const auto n = std::ssize(line.f);
-    std::vector<std::vector<Breakpoint>> found(count_blocks(n));
-    for_blocks(n, threads, [&](std::int64_t begin, std::int64_t end) {
+template <class Loss>
+std::vector<Breakpoint> hinge_breakpoints(const Loss& loss, const Line& line, double low, double high, int threads) {
+    std::vector<std::vector<Breakpoint>> found(count_blocks(loss.size()));
+    for_blocks(loss.size(), threads, [&](std::int64_t begin, std::int64_t end) {
         auto& mine = found[begin / BLOCK];
-        for (std::int64_t from = begin; from < end; from += Chunk::SIZE) {
-            const Chunk chunk(line, from, end);
-            for (std::int64_t j = 0; j < chunk.size; ++j) {
-                const bool inside = (low < chunk.breakpoint[j]) & (chunk.breakpoint[j] <= high) & (chunk.r[j] != 0.0);
-                if (inside) mine.push_back({chunk.breakpoint[j], std::abs(chunk.r[j])});
+        for (std::int64_t from = begin; from < end; from += Chunk::SIZE)
+            for (int b = 0; b < Loss::HINGES; ++b) {
+                const Chunk chunk(loss, b, line, from, end);
+                for (std::int64_t j = 0; j < chunk.size; ++j) {
+                    const bool inside =
+                        (low < chunk.breakpoint[j]) & (chunk.breakpoint[j] <= high) & (chunk.r[j] != 0.0);
+                    if (inside) mine.push_back({chunk.breakpoint[j], std::abs(chunk.r[j])});
+                }
             }
-        }
     });
     return joined(found);
 }

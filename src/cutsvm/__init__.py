@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from cutsvm.estimators.model_selection import NestedResult, nested_cross_validate
     from cutsvm.estimators.ordinal import OrdinalSVC, ROCAreaSVC
     from cutsvm.estimators.path import linear_path, ranking_path
-    from cutsvm.estimators.path_cv import LinearSVCCV, RankingSVMCV
+    from cutsvm.estimators.path_cv import LinearSVCCV, LinearSVRCV, RankingSVMCV
     from cutsvm.estimators.ranking import RankingSVM
+    from cutsvm.estimators.regression import LinearSVR, QuantileSVR
     from cutsvm.io.dataset import Dataset
     from cutsvm.io.models.model_file import load_model, save_model
     from cutsvm.io.open import open_dataset
@@ -35,8 +36,11 @@ __all__ = [
     "KernelSVC",
     "LinearSVC",
     "LinearSVCCV",
+    "LinearSVR",
+    "LinearSVRCV",
     "NestedResult",
     "OrdinalSVC",
+    "QuantileSVR",
     "ROCAreaSVC",
     "RankingSVM",
     "RankingSVMCV",
@@ -63,8 +67,11 @@ _HOMES = {
     "KernelSVC": "cutsvm.estimators.kernel",
     "LinearSVC": "cutsvm.estimators.linear",
     "LinearSVCCV": "cutsvm.estimators.path_cv",
+    "LinearSVR": "cutsvm.estimators.regression",
+    "LinearSVRCV": "cutsvm.estimators.path_cv",
     "NestedResult": "cutsvm.estimators.model_selection",
     "OrdinalSVC": "cutsvm.estimators.ordinal",
+    "QuantileSVR": "cutsvm.estimators.regression",
     "ROCAreaSVC": "cutsvm.estimators.ordinal",
     "RankingSVM": "cutsvm.estimators.ranking",
     "RankingSVMCV": "cutsvm.estimators.path_cv",

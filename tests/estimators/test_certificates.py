@@ -12,7 +12,7 @@ from cutsvm.driver.records import Status
 from cutsvm.matrix import as_rows
 from cutsvm.problem.certificate import Magnitudes, RowScale, dual_bound, gamma, objective
 from cutsvm.problem.losses import CrammerSinger, Hinge, Pairwise
-from cutsvm.problem.multiclass import MulticlassOracle
+from cutsvm.problem.multiclass import CrammerSingerOracle
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.pairs import PairOracle
 from cutsvm.problem.point import Intercept
@@ -118,7 +118,7 @@ def test_errors_of_the_slopes_of_pairs(levels, seed, n, decades):
     y[:2] = 0, 1
     loss, f = Pairwise(y, s, np.array([0, n])), rng.normal(size=n)
     found = np.empty(n)
-    offsets = loss.slopes(f, np.array([0, n]), found, balanced=True)
+    offsets = loss.slopes(f, np.array([0, n]), found, balanced=True).offsets
     weights, counts = fractions(loss.weights), (y[:, None] > y) & (f[:, None] - f < 1.0 - 1e-12)
     exact = [
         weights[i]
@@ -151,7 +151,7 @@ def test_infeasible_weights_do_not_raise_the_bound():
 def test_overflowing_errors_give_no_bound():
     """The bound is 0, and neither the power of a float that overflows nor the file of a checkpoint is an error."""
     scale = RowScale(Magnitudes.of_columns(np.array([-1e100]), np.array([1e100])), 1, 0, False, 0.0)
-    planes = np.array([[1.0]]), np.array([1.0]), np.array([[1e100, 0.0]])
+    planes = np.array([[1.0]]), np.array([1.0]), np.array([[1e100, 0.0, 1.0]])
     assert dual_bound(*planes, np.array([0]), np.array([1.0]), 1.0, scale) == 0.0
 
 
@@ -192,7 +192,7 @@ def test_the_objective_of_classes_and_pairs_where_scores_cancel():
     rng = np.random.default_rng(1)
     X, y = 1e12 + rng.normal(size=(20, 2)), (np.arange(20) % 3).astype(np.int32)
     W, b = np.array([[1.0, -2.0], [0.5, 0.25], [-1.0, 1.0]]), np.zeros(3)
-    oracle = MulticlassOracle(as_rows(X), CrammerSinger(y, np.ones(20), 3))
+    oracle = CrammerSingerOracle(as_rows(X), CrammerSinger(y, np.ones(20), 3))
     scores = [[dot(fractions(x), fractions(v)) for v in W] for x in X]
     loss = sum(max(int(k != label) + f[k] - f[label] for k in range(3)) for f, label in zip(scores, y, strict=True))
     found = objective(oracle, oracle.coordinates(W, b), 1.0)

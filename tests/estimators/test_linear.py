@@ -393,7 +393,7 @@ def test_advice_for_scales_whose_ratio_overflows(dtype):
 @pytest.mark.parametrize("solver", ["dcd", "accpm", Sifting(inner=DCD())])
 def test_solvers_of_two_classes_refuse_three(solver):
     X, y = np.eye(6), np.arange(6) % 3
-    with pytest.raises(ValueError, match='solves problems of two classes: use multi_class="ovr"'):
+    with pytest.raises(ValueError, match=r"'sifting', or multi_class=.ovr."):
         LinearSVC(solver=solver).fit(X, y)
 
 
@@ -401,5 +401,5 @@ def test_solvers_of_two_classes_refuse_three(solver):
 def test_coordinate_descent_refuses_rows_on_disk(solver, tmp_path):
     X, y = np.eye(6), np.arange(6) % 2
     convert([(X, y)], tmp_path / "rows.store")
-    with pytest.raises(ValueError, match="needs its rows in memory: use ocas, cpa, sifting, accpm or auto"):
+    with pytest.raises(ValueError, match="rows on disk: use 'auto', 'ocas', 'cpa', 'sifting', 'accpm'"):
         LinearSVC(solver=solver, memory_limit="1GB").fit(tmp_path / "rows.store")

@@ -190,7 +190,7 @@ def test_bad_parameters(bad, ranked):
 
 @pytest.mark.parametrize("solver", ["dcd", DCD(), Sifting(inner=DCD()), "accpm", ACCPM()])
 def test_solvers_without_pairwise_loss_raise(solver, ranked):
-    with pytest.raises(ValueError, match='has no pairs of rows: use "auto", "ocas" or "cpa"'):
+    with pytest.raises(ValueError, match="does not solve problems of pairs of rows: use 'auto', 'ocas', 'cpa'"):
         RankingSVM(solver=solver).fit(*ranked)
 
 

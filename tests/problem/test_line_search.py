@@ -104,7 +104,7 @@ def test_balanced_slopes_sum_to_zero(seed, n):
     loss = Hinge(a)
     f = f + lowest(loss.line(f), 1e-12 * loss.total)
     g = np.empty(n)
-    offsets = loss.slopes(f, np.array([0, n]), g, balanced=True)
+    offsets = loss.slopes(f, np.array([0, n]), g, balanced=True).offsets
     assert abs(g.sum()) <= 1e-9 * np.abs(a).sum()
     other = some_scores(rng, n)
     assert hinge.value(other, a) >= g @ other + offsets[0] - 1e-9 * np.abs(a).sum()

@@ -16,13 +16,19 @@ from tests.support.strategies import rng_of
 UNIT_SCALE = RowScale(Magnitudes.of_norm(1.0, 3), 1, 0, False, 0.0)
 
 
+def without_errors(slopes, offsets):
+    """Planes whose coefficients add up to their offsets, as those of the hinge loss do, and that are exact."""
+    zeros = np.zeros(len(offsets))
+    return Planes(slopes, offsets, np.column_stack([zeros, zeros, offsets]))
+
+
 def test_bundle_drops_only_idle_planes():
     """A plane below the others is dropped; the minimum stays."""
     rng = rng_of(1)
     bundle = Bundle(3, 0, lambda: UNIT_SCALE)
     for _ in range(4):
-        bundle.add(Planes(rng.normal(size=(2, 3)), 1 + rng.random(2), np.zeros((2, 2))))
-    bundle.add(Planes(np.zeros((2, 3)), np.full(2, 1e-9), np.zeros((2, 2))))
+        bundle.add(without_errors(rng.normal(size=(2, 3)), 1 + rng.random(2)))
+    bundle.add(without_errors(np.zeros((2, 3)), np.full(2, 1e-9)))
     before = bundle.minimise(1.0, 1e-10)
     for _ in range(3):
         bundle._rising = True
@@ -43,7 +49,7 @@ def test_bundle_with_several_free_intercepts(size):
     whole = problem_of("features", slopes, offsets, np.arange(40) % 2, 3, 1e3).solve(1.0, 1e-9)
     lower = 0.0
     for start in range(0, 40, 2):
-        bundle.add(Planes(slopes[start : start + 2], offsets[start : start + 2], np.zeros((2, 2))))
+        bundle.add(without_errors(slopes[start : start + 2], offsets[start : start + 2]))
         now = bundle.minimise(1.0, 1e-9).lower
         assert lower - 1e-8 <= now <= whole.value
         lower = now
@@ -71,9 +77,7 @@ def test_planes_beyond_the_memory_are_replaced_by_their_means(size, shards, tmp_
     rows = rng.normal(size=(shards, 30, size)) + 1.0  # each shard is a sum of hinges
     for _ in range(80):
         inside = 1.0 - rows @ w > 0.0
-        planes = Planes(
-            -np.where(inside[:, :, None], rows, 0.0).sum(axis=1), inside.sum(axis=1) * 1.0, np.zeros((shards, 2))
-        )
+        planes = without_errors(-np.where(inside[:, :, None], rows, 0.0).sum(axis=1), inside.sum(axis=1) * 1.0)
         few.add(planes)
         every.add(planes)
         found, whole = few.minimise(0.01, 1e-9), every.minimise(0.01, 1e-9)

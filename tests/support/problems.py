@@ -4,7 +4,7 @@ import numpy as np
 
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import CrammerSinger, Hinge
-from cutsvm.problem.multiclass import MulticlassOracle
+from cutsvm.problem.multiclass import CrammerSingerOracle
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 from cutsvm.solvers.protocol import new_context
@@ -36,7 +36,9 @@ def many_classes(n=400, d=4, K=4, seed=0):
 def multiclass_oracle_of(X, y, s=None, intercept="none", layout="float64", threads=1):
     weights = np.ones(len(y)) if s is None else s
     loss = CrammerSinger(y, weights, int(y.max()) + 1, threads)
-    return MulticlassOracle(as_rows(LAYOUTS[layout](X), threads), loss, intercept=Intercept(intercept), threads=threads)
+    return CrammerSingerOracle(
+        as_rows(LAYOUTS[layout](X), threads), loss, intercept=Intercept(intercept), threads=threads
+    )
 
 
 def from_disk(oracle, room=None):

@@ -14,7 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 COUNTS = ("passes", "visits", "rows_read", "rows_written")
-PHASES = ("scores", "planes", "line_search", "qp", "descent", "sift", "centre")
+PHASES = ("scores", "planes", "line_search", "qp", "descent", "sift", "centre", "hessian")
 
 
 class Clock:

@@ -29,6 +29,12 @@ def _as_float(value: Any) -> float:
         return np.inf
 
 
+def not_negative(name: str, value: Any) -> None:
+    """Raise unless `value` is a finite real number, 0 or more."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= _as_float(value) < np.inf:
+        raise ValueError(f"{name}={value!r}: expected a finite number, 0 or more")
+
+
 def whole(name: str, value: Any, *, least: int) -> None:
     """Raise unless `value` is an integer of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
@@ -45,6 +51,12 @@ def share(name: str, value: Any) -> None:
     """Raise unless `value` is a number from 0 to 1."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= _as_float(value) <= 1.0:
         raise ValueError(f"{name}={value!r}: expected a number from 0 to 1")
+
+
+def inner_share(name: str, value: Any) -> None:
+    """Raise unless `value` is a number between 0 and 1, without these."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 < _as_float(value) < 1.0:
+        raise ValueError(f"{name}={value!r}: expected a number between 0 and 1, and neither of them")
 
 
 def square(X: Any) -> None:
@@ -93,9 +105,19 @@ def whole_numbers(labels: Array) -> bool:
 def check_numeric(y: Array) -> None:
     """Raise unless the labels are finite numbers: text would be ordered alphabetically."""
     if y.dtype.kind not in "iufb":
-        raise ValueError(f"y has dtype {y.dtype}: expected numbers, which order the rows")
+        raise ValueError(f"y has dtype {y.dtype}: expected numbers")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"y[{int(np.argmin(np.isfinite(y)))}] is {y[np.argmin(np.isfinite(y))]}: expected numbers")
+
+
+def refuse_outputs(y: Any) -> None:
+    """Raise for several targets per row."""
+    shape = np.shape(y)
+    if len(shape) > 1 and shape[1] > 1:
+        raise ValueError(
+            f"y has shape {shape}: one target per row expected; sklearn.multioutput.MultiOutputRegressor fits a model "
+            "for each of several (y should be a 1d array)"
+        )
 
 
 def refuse_lazy(X: Any) -> None:

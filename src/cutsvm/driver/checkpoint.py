@@ -147,7 +147,7 @@ class Checkpoint:
             planes = Planes(
                 arrays.get("slopes", np.empty((0, oracle.size))),
                 arrays.get("offsets", np.empty(0)),
-                arrays.get("errors", np.empty((0, 2))),
+                arrays.get("errors", np.empty((0, 3))),
             )
             shard, weights = arrays.get("shard", np.empty(0, dtype=np.int64)), arrays.get("weights", np.empty(0))
             context.bundle.resume(planes, shard, weights, (float(state.record["lower"]), C))
@@ -258,7 +258,7 @@ class Checkpoint:
             arrays["slopes"].shape == (m, oracle.size)
             and all(name in arrays and arrays[name].shape == (m,) for name in ("offsets", "shard", "weights"))
             and "errors" in arrays
-            and arrays["errors"].shape == (m, 2)
+            and arrays["errors"].shape == (m, 3)
             and bool((arrays["errors"] >= 0.0).all())
             and bounds.ndim == 1
             and bounds.dtype == arrays["shard"].dtype == np.int64

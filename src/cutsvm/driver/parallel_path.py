@@ -95,7 +95,7 @@ def _waited(other: Future[list[Result]], stopped: Event) -> list[Result]:
 def _halves(oracle: Oracle, Cs: list[float], split: SplitSettings) -> tuple[list[float], list[float]]:
     """Increasing C cut where both parts are as much work: each C a little, and more the larger C s |x|^2 is in sum."""
     square = cast("RowsInMemory", oracle.matrix).mean_square
-    decades = np.log10(np.array(Cs) * oracle.loss.total * max(square, 1e-300))
+    decades = np.log10(np.array(Cs) * oracle.loss.weight * max(square, 1e-300))
     below = np.cumsum(split.little + np.maximum(0.0, decades) ** split.growth)
     cut = min(max(1, int(np.argmin(np.abs(below - 0.5 * below[-1]))) + 1), len(Cs) - 1)
     return Cs[:cut], Cs[cut:]

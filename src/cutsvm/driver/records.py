@@ -66,6 +66,7 @@ class Record:
     seconds_descent: float = 0.0
     seconds_sift: float = 0.0
     seconds_centre: float = 0.0
+    seconds_hessian: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         return dict(vars(self))

@@ -89,7 +89,8 @@ class Slot:
                 context.more_bundles.append(bundle)
             else:  # new rows are in the last shard
                 context.replace_oracle(oracle.with_bounds(np.append(bounds[:-1], oracle.matrix.n)))
-            errors = share * (planes.errors + 4.0 * UNIT * planes.offsets[:, None])
+            height = planes.errors[:, 2] + np.abs(planes.offsets)
+            errors = share * (planes.errors + 4.0 * UNIT * height[:, None])
             scaled = Planes(share * planes.slopes, share * planes.offsets, errors)
             bundle.resume(scaled, shard, weights, (0.0, 0.0))
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn import svm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -54,8 +53,9 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     feature_names_in_: Array
 
     _resolve = staticmethod(solvers.resolve)
-    # For `ingest`: what y holds, how few rows a fit accepts, and whether it may read the rows of a store from disk.
-    _targets: ClassVar[Literal["classes", "numbers"]] = "classes"
+    # For `ingest`: what y holds (levels are ordered within queries), how few rows a fit accepts, and whether it may
+    # read the rows of a store from disk.
+    _targets: ClassVar[Literal["classes", "levels", "numbers"]] = "classes"
     _min_rows: ClassVar[int] = 1
     _trains_from_disk: ClassVar[bool] = False
 
@@ -95,10 +95,11 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         return self._resolve(self.solver)
 
     @staticmethod
-    def _check_requirements(solver: Solver, lacking: set[str], reason: str) -> None:
-        """Refuses a solver that requires something that the oracles of this problem do not support."""
-        if solver.requires & lacking:
-            raise ValueError(f"{solver!r} {reason}")
+    def _check_requirements(solver: Solver, supported: Set[str], problem: str, remedy: str = "") -> None:
+        """Refuses a solver that requires something that the oracle of a problem, called so, does not support."""
+        if not solver.requires <= supported:
+            legal = [name for name, kind in solvers.REGISTRY.items() if kind().requires <= supported]
+            raise ValueError(f"{solver!r} does not solve {problem}: use {', '.join(map(repr, legal))}{remedy}")
 
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         """How to train from a store; weights: those given in place of its own."""
@@ -178,6 +179,18 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         """Keeps the scores of X, for calls with this very object."""
         self._cached_scores = X, scores
 
+    def _copy_fit(self, twin: Any) -> Any:
+        """An estimator of scikit-learn's with the fitted attributes of this one."""
+        check_is_fitted(self, "coef_")
+        twin.coef_ = np.array(self.coef_, dtype=np.float64)
+        twin.intercept_ = np.array(self.intercept_, dtype=np.float64)
+        twin.n_features_in_ = twin.coef_.shape[-1]
+        twin.n_iter_ = int(getattr(self, "n_iter_", None) or 1)  # a model from a file may not have it
+        for name in ("classes_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(twin, name, getattr(self, name).copy())
+        return twin
+
     def _scores(self, X: Any) -> Vector:
         """X coef_' + intercept_: shape (n,) for one row of weights, else (n, number of rows)."""
         check_is_fitted(self)
@@ -189,7 +202,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
 
     def _scores_of_rows(self, rows: WholeRows) -> Vector:
         """The same for checked rows."""
-        W = np.ascontiguousarray(self.coef_, dtype=np.float64)
+        W = np.ascontiguousarray(np.atleast_2d(self.coef_), dtype=np.float64)
         b = np.ascontiguousarray(self.intercept_, dtype=np.float64)
         if len(W) == 1:
             scores = np.empty(rows.n)
@@ -213,16 +226,3 @@ class CertifiedClassifier(ClassifierMixin, Certified):  # type: ignore[misc]
         chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[chosen]
         return labels
-
-    def _as_linear_svc(self, params: Sequence[str] = ()) -> svm.LinearSVC:
-        """A fitted `sklearn.svm.LinearSVC` with these weights, and the values of some parameters."""
-        check_is_fitted(self, "coef_")
-        twin = svm.LinearSVC(loss="hinge", dual=True, **{name: getattr(self, name) for name in params})
-        twin.coef_ = np.array(self.coef_, dtype=np.float64)
-        twin.intercept_ = np.array(self.intercept_, dtype=np.float64)
-        twin.classes_ = self.classes_.copy()
-        twin.n_features_in_ = twin.coef_.shape[1]
-        twin.n_iter_ = int(getattr(self, "n_iter_", None) or 1)  # a model from a file may not have it
-        if hasattr(self, "feature_names_in_"):
-            twin.feature_names_in_ = self.feature_names_in_.copy()
-        return twin

@@ -40,10 +40,10 @@ class TrainingData:
     rows: WholeRows
     y: Array  # one label per row; for text labels on disk, the rank of the label
     weights: Vector  # one weight per row; the fit may overwrite them
-    # Distinct y of rows with weight, ascending, and their labels; empty where y is a number to order by.
+    # Distinct y of rows with weight, ascending, and their labels; empty where y is a number.
     classes: Array = field(default_factory=_empty)
     class_names: Array = field(default_factory=_empty)
-    # One per row, equal within a query; empty where y is a class.
+    # One per row, equal within a query; empty where y is a class or a target.
     query_codes: Ints = field(default_factory=_empty)
     weighted: bool = False  # whether there are sample weights; without, all weights are 1
     resources: ExitStack = field(default_factory=ExitStack, repr=False)
@@ -63,7 +63,8 @@ class TrainingData:
         """A copy of some rows, in this order; ValueError if they are of one class."""
         own, y, weights = self.rows.take(rows), self.y[rows], self.weights[rows]
         if not len(self.classes):
-            return TrainingData(own, own, y, weights, query_codes=self.query_codes[rows])
+            codes = self.query_codes[rows] if len(self.query_codes) else self.query_codes
+            return TrainingData(own, own, y, weights, query_codes=codes)
         classes = validation.distinct(y, weights)
         if len(classes) < 2:
             raise ValueError(f"all rows to train on are of one class, {classes.tolist()[0]!r}")
@@ -86,10 +87,10 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
         weighted = sample_weight is not None
         own = source is None or sample_weight is source.weights
         X, rows, y, texts = _matrix(estimator, X, y, source, None if own else sample_weight)
-        if estimator._targets == "numbers":
+        if estimator._targets != "classes":
             validation.check_numeric(y)
             weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
-            codes = queries.encode(qid, len(y))
+            codes = queries.encode(qid, len(y)) if estimator._targets == "levels" else _empty()
             return TrainingData(
                 X, rows, y, weights, query_codes=codes, weighted=weighted, resources=resources.pop_all()
             )
@@ -129,7 +130,9 @@ def _matrix(
     rows: WholeRows | None = None if source is None else _rows_on_disk(estimator, source, weights)
     if rows is None:
         X, y = (X, y) if source is None else (source.X, source.y)
-        numeric = estimator._targets == "numbers"
+        numeric = estimator._targets != "classes"
+        if estimator._targets == "numbers":
+            validation.refuse_outputs(y)
         X, y = check_matrix(estimator, X, y, y_numeric=numeric, ensure_min_samples=estimator._min_rows)
         rows = as_rows(X, threads.count(estimator.n_jobs, X.size))
     else:  # convert has checked the values

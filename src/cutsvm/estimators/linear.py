@@ -2,58 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from os import PathLike
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import log_expit, log_softmax, softmax
+from sklearn import svm
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils.metaestimators import available_if
 
-from cutsvm._utils import memory, threads, validation
+from cutsvm._utils import threads, validation
 from cutsvm._utils.types import Array, Vector
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint
 from cutsvm.driver.fingerprint import Scalar
-from cutsvm.driver.records import Record, Result, Stop
-from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import CertifiedClassifier
-from cutsvm.estimators._ingest import TrainingData, ingest
-from cutsvm.io.store.store import Store
-from cutsvm.problem.losses import CrammerSinger, Hinge
-from cutsvm.problem.multiclass import MulticlassOracle
+from cutsvm.estimators._ingest import TrainingData
+from cutsvm.estimators._linear import LinearModel, Problems
+from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Multinomial
+from cutsvm.problem.losses.smooth import Logistic, SquaredHinge
+from cutsvm.problem.multiclass import CrammerSingerOracle, MultinomialOracle
 from cutsvm.problem.oracle import Oracle
-from cutsvm.problem.point import Intercept
 from cutsvm.solvers.protocol import Solver
 
 
+class JointLoss(NamedTuple):
+    """Several classes in one problem: loss(classes by number, weights, number of classes, threads), and its oracle."""
+
+    loss: Callable[..., Loss]
+    oracle: type[Oracle]
+
+
+class Losses(NamedTuple):
+    """What a value of `loss` stands for: with two classes loss(y_i s_i, threads), with several by `multi_class`."""
+
+    binary: Callable[..., Loss]
+    joint: Mapping[str, JointLoss]
+
+    @property
+    def multi_class(self) -> list[str]:
+        """The legal values of `multi_class`; the first is what "auto" means."""
+        return [*self.joint, "ovr"]
+
+
+LOSSES = {
+    "hinge": Losses(Hinge, {"crammer_singer": JointLoss(CrammerSinger, CrammerSingerOracle)}),
+    "squared_hinge": Losses(SquaredHinge, {}),
+    "logistic": Losses(Logistic, {"multinomial": JointLoss(Multinomial, MultinomialOracle)}),
+}
+MULTI_CLASS = ("auto", "crammer_singer", "multinomial", "ovr")
+
+
+def _has_probabilities(estimator: LinearSVC) -> bool:
+    """For `available_if`: AttributeError unless the loss is that of a probability."""
+    if estimator.loss == "logistic":
+        return True
+    raise AttributeError(
+        f'loss={estimator.loss!r} has no probabilities: take loss="logistic", or calibrate the scores with '
+        "sklearn.calibration.CalibratedClassifierCV"
+    )
+
+
 @dataclass(eq=False, repr=False)
-class LinearSVC(CertifiedClassifier):
+class LinearSVC(CertifiedClassifier, LinearModel):
     """Linear support vector machine with a certified duality gap.
 
     For two classes it minimises, over w and b,
 
-        F = |w|^2 / 2 + C sum_i s_i max(0, 1 - y_i (w.x_i + b)),     s = sample_weight x class_weight
+        F = |w|^2 / 2 + C sum_i s_i loss(y_i (w.x_i + b)),     s = sample_weight x class_weight
 
-    and for K > 2 classes, over w_k and b_k,
+        loss(m) = max(0, 1 - m)        "hinge"
+                  max(0, 1 - m)^2      "squared_hinge"
+                  log(1 + exp(-m))     "logistic"
+
+    and for K > 2 classes one such problem per class against the rest, or with the hinge, over w_k and b_k,
 
         F = sum_k |w_k|^2 / 2 + C sum_i s_i max_k ([k != y_i] + (w_k - w_{y_i}).x_i + b_k - b_{y_i})
 
-    (Crammer and Singer), or one problem of the first kind per class against the rest. It stops when the relative gap
-    between F and a lower bound of F is at most `tol`.
+    (Crammer and Singer). It stops when the relative gap between F and a lower bound of F is at most `tol`.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the loss against the margin; it multiplies the *sum* over the rows.
+    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
+        "logistic" makes it logistic regression, with `predict_proba` and `predict_log_proba`.
     tol : float, default=1e-3
         Relative gap (objective - lower bound) / objective at which to stop. It bounds the relative error of the
         objective.
     solver : {"auto", "ocas", "sifting", "dcd", "cpa", "accpm"} or a solver object, default="auto"
         "ocas" is optimised cutting planes, "sifting" the same on a working set of rows, "dcd" dual coordinate descent,
         "cpa" plain cutting planes, "accpm" those at analytic centres; "auto" chooses one of the first three and says
-        why. `cutsvm.solvers` has them all with their settings.
-    multi_class : {"crammer_singer", "ovr"}, default="crammer_singer"
-        More than two classes: all in one problem, or each against the rest.
+        why. `cutsvm.solvers` has them all with their settings. "dcd" and "accpm" do not solve every problem; the error
+        says which do.
+    multi_class : {"auto", "crammer_singer", "multinomial", "ovr"}, default="auto"
+        More than two classes: all in one problem ("crammer_singer" with the hinge), or each against the rest ("ovr",
+        with any loss). "auto" is "crammer_singer" with the hinge, else "ovr".
     fit_intercept : bool, default=True
         Whether to fit b; if not, b = 0.
     intercept : {"free", "regularized"}, default="free"
@@ -84,6 +132,9 @@ class LinearSVC(CertifiedClassifier):
         Each is called with a `cutsvm.Record` after every iteration; one that returns True ends the fit.
     verbose : int, default=0
         1: one line per iteration through the logger "cutsvm", to stderr if it has no handler.
+    random_state : int, RandomState instance or None, default=None
+        Seeds what a solver draws at random: samples of rows, and the order of coordinate descent. None is the solver's
+        own seed, which is fixed: the result is the same from run to run. With a `checkpoint`, an int or None.
 
     Attributes
     ----------
@@ -118,144 +169,132 @@ class LinearSVC(CertifiedClassifier):
     True
     """
 
-    C: float = 1.0
     _: KW_ONLY
-    tol: float = 1e-3
-    solver: str | Solver = "auto"
-    multi_class: Literal["crammer_singer", "ovr"] = "crammer_singer"
-    fit_intercept: bool = True
-    intercept: Literal["free", "regularized"] = "free"
+    loss: Literal["hinge", "squared_hinge", "logistic"] = "hinge"
+    multi_class: Literal["auto", "crammer_singer", "multinomial", "ovr"] = "auto"
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
-    max_iter: int = 10_000
-    max_time: float | None = None
-    n_jobs: int | None = None
-    warm_start: bool = False
-    memory_limit: str | int | None = None
-    checkpoint: str | PathLike[str] | None = None
-    callbacks: Sequence[Callable[[Record], object]] | None = None
-    verbose: int = 0
-
-    _trains_from_disk = True
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearSVC:
-        """Fits the model to rows X with labels y, or to a data set: `fit("train.svm")`, `fit("train.store")`."""
-        solver = self._check_params()
-        with ingest(self, X, y, sample_weight) as data:
-            self._fit_path([self], solver, data)
-            self._warn_unless_converged(data)
-        return self
-
-    def _fit_path(self, models: Sequence[LinearSVC], solver: Solver, data: TrainingData) -> None:
-        """Fits models that differ from this one in C only: a path over all C. Overwrites `data.weights`."""
-        if data.on_disk:
-            reason = "needs its rows in memory: use ocas, cpa, sifting, accpm or auto for rows on disk"
-            self._check_requirements(solver, {"dual"}, reason)
-        if self._is_joint(data):
-            reason = 'solves problems of two classes: use multi_class="ovr", or another solver'
-            self._check_requirements(solver, {"dual", "margin"}, reason)
-        validation.apply_class_weights(data.weights, self.class_weight, data.classes, data.y, data.class_names)
-        checkpoint = self._checkpoint_of(solver, data)
-        if (task := self.__dict__.get("_fit_task")) is not None:
-            task.fitted = {"classes_": data.class_names}
-        Cs = [float(model.C) for model in models]
-        stop = Stop(self.tol, self.max_iter, self.max_time)
-        found: list[list[Result]] = []
-        oracle: Oracle | None = None
-        positives = self._positives(data)
-        with threads.one_blas_thread():
-            for k, (name, positive) in enumerate(positives.items()):
-                loss = self._loss(data, positive, len(positives))
-                # The last oracle's matrix may be in a form that is read faster: a solver has found it.
-                oracle = self._oracle(data, loss) if oracle is None else replace(oracle, loss=loss)
-                start = self._start(oracle, None if positive is None else k, len(positives))
-                fit = Fit(stop, self._callbacks(), name, start, checkpoint, self._slot(name))
-                results, oracle = fit_path(solver, oracle, Cs, fit)
-                found.append(results)
-                if any(result.status.ends_all for result in results):  # the problems not begun keep w = 0, with its gap
-                    stop = replace(stop, max_time=0.0)
-        assert oracle is not None
-        for model, results in zip(models, map(list, zip(*found, strict=True)), strict=True):
-            W, b = zip(*(oracle.model(result.w) for result in results), strict=True)
-            model.classes_, model.coef_, model.intercept_ = data.class_names, np.vstack(W), np.hstack(b)
-            model._certify(results, checkpoint)
 
     def _check_params(self) -> Solver:
-        validation.one_of("intercept", self.intercept, ("free", "regularized"))
-        validation.one_of("multi_class", self.multi_class, ("crammer_singer", "ovr"))
+        validation.one_of("loss", self.loss, tuple(LOSSES))
+        validation.one_of("multi_class", self.multi_class, MULTI_CLASS)
+        if self.multi_class not in ("auto", *LOSSES[self.loss].multi_class):
+            legal = "; ".join(f"{loss!r} has {', '.join(map(repr, own.multi_class))}" for loss, own in LOSSES.items())
+            raise ValueError(f"multi_class={self.multi_class!r} with loss={self.loss!r}: {legal}")
         return super()._check_params()
 
-    def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
-        classes = len(store.labels)
-        outputs = classes if classes > 2 and self.multi_class == "crammer_singer" else 1
-        rows, features = store.shape
-        return memory.plan(rows, store.manifest.size, self.memory_limit, outputs, features=features)
+    @property
+    def _multi_class(self) -> str:
+        """`multi_class`, and what "auto" means."""
+        return LOSSES[self.loss].multi_class[0] if self.multi_class == "auto" else self.multi_class
 
-    def _checkpoint_of(self, solver: Solver, data: TrainingData) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        hashes = {"y": fingerprint.of_labels(data.y, data.classes), "weights": fingerprint.of_column(data.weights)}
-        settings: dict[str, Scalar] = {"intercept": self._intercept().value}
-        if len(data.classes) > 2:
-            settings["multi_class"] = self.multi_class
-        classes = " ".join(map(str, data.classes.tolist()))
-        return self._open_checkpoint(solver, data.rows, hashes, **settings, classes=classes)
+    def _joint(self, n_classes: int) -> JointLoss | None:
+        """The loss of this number of classes in one problem; None if each problem is of two classes."""
+        return LOSSES[self.loss].joint.get(self._multi_class) if n_classes > 2 else None
 
-    def _is_joint(self, data: TrainingData) -> bool:
-        """Whether more than two classes are one problem."""
-        return len(data.classes) > 2 and self.multi_class == "crammer_singer"
-
-    def _positives(self, data: TrainingData) -> dict[str, Any]:
-        """The problems of a fit by name, and the positive class of each: of two classes the second, of more each."""
-        if self._is_joint(data):
-            return {"": None}
+    def _problems(self, data: TrainingData) -> Problems:
+        """Of two classes the second one is positive, of more each against the rest, or all are in one problem."""
+        if self._joint(len(data.classes)) is not None:
+            return {"": partial(self._joint_loss, data)}
         if len(data.classes) == 2:
-            return {"": data.classes[1]}
-        return dict(zip(map(str, data.class_names), data.classes, strict=True))
+            return {"": partial(self._binary_loss, data, data.classes[1], in_place=True)}
+        names = map(str, data.class_names)
+        losses = (partial(self._binary_loss, data, positive, in_place=False) for positive in data.classes)
+        return dict(zip(names, losses, strict=True))
 
-    def _loss(self, data: TrainingData, positive: Any, problems: int) -> Hinge | CrammerSinger:
-        """The loss of one class against the rest, or of all classes in one problem."""
-        rows, y, weights = data.rows, data.y, data.weights
-        n_threads = threads.count(self.n_jobs, rows.entries)
-        if positive is None:
-            # Rows of a class without weight have no weight either, and may have any label.
-            labels = rows.vector(len(y), np.int32)
-            for part in validation.parts(len(y)):
-                labels[part] = np.minimum(np.searchsorted(data.classes, y[part]), len(data.classes) - 1)
-            return CrammerSinger(labels, weights, len(data.classes), n_threads)
-        # With one problem the weights themselves take the sign: n numbers less to hold.
-        signed = weights if problems == 1 else rows.vector(rows.n)
-        np.copyto(signed, weights)
-        validation.negate(signed, y, positive)
-        return Hinge(signed, n_threads)
+    def _binary_loss(self, data: TrainingData, positive: Any, *, in_place: bool) -> Loss:
+        """The loss of one class against the rest. in_place: the weights themselves take the sign, n numbers less."""
+        signed = data.weights if in_place else data.rows.vector(data.rows.n)
+        np.copyto(signed, data.weights)
+        validation.negate(signed, data.y, positive)
+        return LOSSES[self.loss].binary(signed, self._threads(data))
 
-    def _oracle(self, data: TrainingData, loss: Hinge | CrammerSinger) -> Oracle:
-        """Rows and loss. A feature far from 0, as times are, is centred; a free intercept makes up for it."""
-        rows, intercept = data.rows, self._intercept()
-        centred, shift = rows.centred() if intercept is Intercept.FREE else (rows, None)
-        kind = MulticlassOracle if isinstance(loss, CrammerSinger) else Oracle
-        return kind(centred, loss, intercept, loss.threads, given=rows, shift=shift)
+    def _joint_loss(self, data: TrainingData) -> Loss:
+        """The loss of all classes in one problem."""
+        joint, many = self._joint(len(data.classes)), len(data.classes)
+        assert joint is not None
+        # Rows of a class without weight have no weight either, and may have any label.
+        labels = data.rows.vector(len(data.y), np.int32)
+        for part in validation.parts(len(data.y)):
+            labels[part] = np.minimum(np.searchsorted(data.classes, data.y[part]), many - 1)
+        return joint.loss(labels, data.weights, many, self._threads(data))
 
-    def _start(self, oracle: Oracle, problem: int | None, problems: int) -> Vector | None:
-        """With warm_start, the w of the last fit's model, if it has the right shape; problem: its number, if any."""
-        outputs = problems if problem is not None else oracle.outputs
-        if not (self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (outputs, oracle.matrix.d)):
-            return None
-        mine = slice(None) if problem is None else problem
-        return oracle.coordinates(self.coef_[mine], self.intercept_[mine])
+    def _threads(self, data: TrainingData) -> int:
+        return threads.count(self.n_jobs, data.rows.entries)
 
-    def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
-        if record.label:  # one class against the rest, and the others have weights of their own
-            return None
-        W, b = oracle.model(w)
-        return {"coef_": np.array(W, ndmin=2), "intercept_": np.array(b, ndmin=1)}
+    def _oracle_kind(self, data: TrainingData) -> type[Oracle]:
+        joint = self._joint(len(data.classes))
+        return Oracle if joint is None else joint.oracle
 
-    def _intercept(self) -> Intercept:
-        return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
+    def _outputs(self, n_labels: int) -> int:
+        return 1 if self._joint(n_labels) is None else n_labels
+
+    def _weigh(self, data: TrainingData) -> None:
+        validation.apply_class_weights(data.weights, self.class_weight, data.classes, data.y, data.class_names)
+
+    def _settings(self, data: TrainingData) -> dict[str, Scalar]:
+        several = {"multi_class": self._multi_class} if len(data.classes) > 2 else {}
+        return {"loss": self.loss, **several}
+
+    def _described(self, data: TrainingData) -> tuple[str, str]:
+        problem, remedy = super()._described(data)
+        return problem, remedy if self._joint(len(data.classes)) is None else ', or multi_class="ovr"'
+
+    def _checkpoint_of(self, solver: Solver, data: TrainingData, **more: Scalar) -> Checkpoint | None:
+        return super()._checkpoint_of(solver, data, **more, classes=" ".join(map(str, data.classes.tolist())))
+
+    def _hash_of_y(self, data: TrainingData) -> str:
+        return fingerprint.of_labels(data.y, data.classes)
+
+    def _fitted_from(self, data: TrainingData) -> dict[str, Any]:
+        return {"classes_": data.class_names}
+
+    def _weights_of(self, W: Vector, b: Vector) -> dict[str, Array]:
+        return {"coef_": W, "intercept_": b}
+
+    def _log_odds(self, X: Any) -> Vector:
+        """The logarithms of the classes' probabilities, up to a number for each row."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([np.zeros(len(scores)), scores])
+        odds: Vector = log_expit(scores) if self._multi_class == "ovr" else scores
+        return odds
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Vector:
+        """The probability of each class, in the order of `classes_`; with loss="logistic" only.
+
+        Two classes: 1 / (1 + exp(-f)) for the second, f being the score. More, each against the rest: the same of each
+        class, divided by their sum.
+        """
+        probabilities: Vector = softmax(self._log_odds(X), axis=1)
+        return probabilities
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Vector:
+        """The logarithms of `predict_proba`, exact where that is 0; with loss="logistic" only."""
+        logarithms: Vector = log_softmax(self._log_odds(X), axis=1)
+        return logarithms
 
     def to_sklearn(self) -> Any:
-        """A fitted `sklearn.svm.LinearSVC` that predicts the same, for tools that know scikit-learn's classes only.
+        """A fitted model of scikit-learn's that predicts the same, for tools that know scikit-learn's classes only.
 
-        A new fit of it minimises the same objective, with a regularised intercept.
+        It is `sklearn.svm.LinearSVC` or, with loss="logistic", `sklearn.linear_model.LogisticRegression` (in
+        `sklearn.multiclass.OneVsRestClassifier` if there are several classes, each against the rest). A new fit of it
+        minimises the same objective; the intercept is regularised in LinearSVC, and free in LogisticRegression.
         """
-        # tol and max_iter belong to another algorithm.
-        return self._as_linear_svc(("C", "class_weight", "fit_intercept", "multi_class"))
+        # tol and max_iter belong to other algorithms.
+        params = {"C": self.C, "class_weight": self.class_weight, "fit_intercept": self.fit_intercept}
+        if self.loss != "logistic":
+            loss = {"loss": self.loss, "dual": True, "multi_class": self._multi_class}
+            return self._copy_fit(svm.LinearSVC(**loss, **params))
+        if len(self.classes_) == 2 or self._multi_class != "ovr":
+            return self._copy_fit(LogisticRegression(**params))
+        twin = OneVsRestClassifier(LogisticRegression(**params))
+        twin.estimators_ = []
+        for W, b in zip(self.coef_, self.intercept_, strict=True):
+            one = self._copy_fit(LogisticRegression(**params))
+            one.coef_, one.intercept_, one.classes_ = W[None].copy(), np.array([b]), np.array([0, 1])
+            twin.estimators_.append(one)
+        twin.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(self.classes_)
+        twin.n_features_in_ = self.coef_.shape[1]
+        return twin

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
+from sklearn import svm
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Vector
@@ -79,7 +80,7 @@ class ROCAreaSVC(CertifiedClassifier, PairwiseSVM):
 
     def to_sklearn(self) -> Any:
         """A fitted `sklearn.svm.LinearSVC` that predicts the same; its parameters are its defaults."""
-        return self._as_linear_svc()
+        return self._copy_fit(svm.LinearSVC(loss="hinge", dual=True))
 
 
 @dataclass(eq=False, repr=False)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from cutsvm._utils import validation
@@ -15,29 +16,54 @@ from cutsvm._utils.warn import is_in_loop, warn
 from cutsvm.driver.records import Status
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
+from cutsvm.estimators._linear import LinearModel
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.ranking import RankingSVM
 from cutsvm.matrix import WholeRows
 
 Model = TypeVar("Model", bound=Certified)
-Linear = TypeVar("Linear", LinearSVC, RankingSVM)
+Linear = TypeVar("Linear", bound=LinearModel)
+Fitted = TypeVar("Fitted", LinearModel, RankingSVM)
 
 
-def linear_path(X: Any, y: Any = None, *, Cs: Any, sample_weight: Any = None, **params: Any) -> list[LinearSVC]:
-    """Fits `LinearSVC` at every C, in much less time than separate fits.
+@overload
+def linear_path(
+    X: Any, y: Any = None, *, Cs: Any, estimator: None = None, sample_weight: Any = None, **params: Any
+) -> list[LinearSVC]: ...
+
+
+@overload
+def linear_path(
+    X: Any, y: Any = None, *, Cs: Any, estimator: Linear, sample_weight: Any = None, **params: Any
+) -> list[Linear]: ...
+
+
+def linear_path(
+    X: Any,
+    y: Any = None,
+    *,
+    Cs: Any,
+    estimator: LinearModel | None = None,
+    sample_weight: Any = None,
+    **params: Any,
+) -> Any:
+    """Fits a linear model at every C, in much less time than separate fits.
 
     Parameters
     ----------
     X, y, sample_weight : as for `LinearSVC.fit`; a data set or a path in place of X and y, too.
     Cs : rising sequence of numbers above 0, or int
-        An int: this number of them, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6.
-    params : parameters of `LinearSVC` except C and checkpoint
+        An int: this number of them, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6. With losses
+        that are linear in the residuals it is divided by the mean distance of y from its mean.
+    estimator : LinearSVC, LinearSVR or QuantileSVR, default=None
+        The model to fit, with its parameters; its C is not used. None is `LinearSVC()`.
+    params : parameters of the estimator except C and checkpoint
         `max_time` is for the whole path: models that are not done by then have the best known solution for their C,
         with its gap. The same holds after Ctrl-C.
 
     Returns
     -------
-    list of LinearSVC
+    list of LinearSVC, or of models of the estimator's class
         One for each C, in their order, each fitted and with its own certificate.
 
     Examples
@@ -49,7 +75,10 @@ def linear_path(X: Any, y: Any = None, *, Cs: Any, sample_weight: Any = None, **
     >>> [model.C for model in models], all(model.gap_ <= 1e-3 for model in models)
     ([0.01, 0.1, 1.0], True)
     """
-    return _fit_path(LinearSVC, params, Cs, (X, y, sample_weight))
+    template = LinearSVC() if estimator is None else clone(estimator)
+    if not isinstance(template, LinearModel) or isinstance(template, type):
+        raise TypeError(f"estimator={estimator!r}: expected LinearSVC(...), LinearSVR(...) or QuantileSVR(...)")
+    return _fit_path(template, params, Cs, (X, y, sample_weight))
 
 
 def ranking_path(
@@ -59,24 +88,22 @@ def ranking_path(
 
     An int for Cs: C (mean of |x|^2) goes from 1 to 1e6, since here C is the weight of a mean.
     """
-    return _fit_path(RankingSVM, params, Cs, (X, y, sample_weight), qid)
+    return _fit_path(RankingSVM(), params, Cs, (X, y, sample_weight), qid)
 
 
 def _fit_path(
-    kind: type[Linear], params: dict[str, Any], Cs: Any, given: tuple[Any, Any, Any], qid: Any = None
-) -> list[Linear]:
-    """Models of class `kind`, one for each C; given: X, y, sample_weight."""
+    template: Fitted, params: dict[str, Any], Cs: Any, given: tuple[Any, Any, Any], qid: Any = None
+) -> list[Fitted]:
+    """Models like the template with these parameters, one for each C; given: X, y, sample_weight."""
     if "C" in params:
         raise TypeError("C: a path has several of them, give Cs")
-    if params.get("checkpoint") is not None:
-        raise ValueError(f"checkpoint={os.fspath(params['checkpoint'])!r}: a checkpoint is of one fit, not of a path")
-    template = kind(**params)
+    template = type(template)(**{**template.get_params(deep=False), **params})
+    if template.checkpoint is not None:
+        raise ValueError(f"checkpoint={os.fspath(template.checkpoint)!r}: a checkpoint is of one fit, not of a path")
     check(Cs)
     solver = template._check_params()
     with ingest(template, *given, qid=qid) as data:
-        # Where C is the weight of a mean, so are the squares.
-        weights = data.weights / data.weights.sum() if kind is RankingSVM else data.weights
-        models = copies(template, grid(Cs, data.rows, weights))
+        models = copies(template, grid(Cs, data.rows, data.weights * template._loss_scale(data)))
         template._fit_path(models, solver, data)
         warn_of(models, data)
     return models

@@ -52,7 +52,7 @@ class PairwiseSVM(Certified):
 
     def _check_params(self) -> Solver:
         solver = super()._check_params()
-        self._check_requirements(solver, {"dual", "margin"}, 'has no pairs of rows: use "auto", "ocas" or "cpa"')
+        self._check_requirements(solver, {"pairs"}, "problems of pairs of rows")
         return solver
 
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
@@ -143,7 +143,7 @@ class RankingSVM(PairwiseSVM):
     True
     """
 
-    _targets = "numbers"
+    _targets = "levels"
     _has_thresholds = False
 
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVM:
@@ -157,6 +157,10 @@ class RankingSVM(PairwiseSVM):
             self._fit_path([self], solver, data)
             self._warn_unless_converged(data)
         return self
+
+    def _loss_scale(self, data: TrainingData) -> float:
+        """C is the weight of a mean."""
+        return 1.0 / float(data.weights.sum())
 
     def _fit_path(self, models: Sequence[RankingSVM], solver: Solver, data: TrainingData) -> None:
         """Fits models that differ from this one in C only."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
+from scipy.linalg.blas import dsyrk
 
 from cutsvm._native import core
 from cutsvm._utils import memory
@@ -158,6 +159,26 @@ class SparseRows(ArrayRows):
     def fast(self, settings: CompressionSettings = COMPRESSION) -> SparseRows:
         return self
 
+    def weighted_sums(self, weights: Array) -> Array:
+        return np.ascontiguousarray((self.X.astype(np.float64).T @ weights).T)
+
+    def gram(self, weights: Vector) -> Array:
+        some = np.flatnonzero(weights)
+        rows = (self if len(some) == self.n else self.take(some)).X.astype(np.float64)
+        roots = np.sqrt(weights[some])
+        scaled = sparse.csr_array(rows.multiply(roots[:, None]))
+        out = np.empty((self.d + 1, self.d + 1))
+        out[:-1, :-1] = (scaled.T @ scaled).toarray()
+        out[-1, :-1] = out[:-1, -1] = scaled.T @ roots
+        out[-1, -1] = roots @ roots
+        return out
+
+    def squared_sums(self, weights: Vector) -> Vector:
+        squares = self.X.astype(np.float64)
+        squares.sum_duplicates()
+        squares.data **= 2
+        return np.append(squares.T @ weights, weights.sum())
+
     def by_row(self) -> SparseRows:
         """Rows whose |x_i|^2 is the sum of their squared values: a copy if a column may occur twice in a row."""
         if self.sorted:
@@ -224,6 +245,33 @@ class DenseRows(ArrayRows):
             X[row : row + part.n] = part.X
             row += part.n
         return cls(X, threads)
+
+    def weighted_sums(self, weights: Array, most: int = 1 << 17) -> Array:
+        out, step = np.zeros((weights.shape[1], self.d)), max(1, most // self.d)
+        for begin in range(0, self.n, step):
+            out += weights[begin : begin + step].T @ self.X[begin : begin + step].astype(np.float64)
+        return out
+
+    def gram(self, weights: Vector, most: int = 1 << 17) -> Array:
+        """Some rows at a time, up to `most` values: BLAS is fastest on what fits a cache."""
+        size, step = self.d + 1, max(1, most // (self.d + 1))
+        out = np.zeros((size, size), order="F")
+        for begin in range(0, self.n, step):
+            h = weights[begin : begin + step]
+            some = np.flatnonzero(h)
+            roots = np.sqrt(h[some])
+            scaled = np.empty((len(some), size))
+            np.multiply(self.X[begin : begin + step][some], roots[:, None], out=scaled[:, :-1])
+            scaled[:, -1] = roots
+            out = dsyrk(1.0, scaled.T, beta=1.0, c=out, overwrite_c=1)
+        return out + np.triu(out, 1).T
+
+    def squared_sums(self, weights: Vector, most: int = 1 << 17) -> Vector:
+        out, step = np.zeros(self.d), max(1, most // self.d)
+        for begin in range(0, self.n, step):
+            part = self.X[begin : begin + step].astype(np.float64)
+            out += weights[begin : begin + step] @ (part * part)
+        return np.append(out, weights.sum())
 
     def by_row(self) -> DenseRows:
         """Rows that can be read one at a time: a copy if it is the columns that are contiguous."""

@@ -192,6 +192,15 @@ class RowsInMemory(Rows, Protocol):
 
     def fast(self, settings: CompressionSettings = COMPRESSION) -> RowsInMemory: ...
 
+    def weighted_sums(self, weights: Array) -> Array:
+        """sum_i weights[i, k] x_i for each column k of the weights: one row for each."""
+
+    def gram(self, weights: Vector) -> Array:
+        """sum_i weights_i (x_i, 1) (x_i, 1)', weights >= 0: a symmetric matrix of d + 1 rows."""
+
+    def squared_sums(self, weights: Vector) -> Vector:
+        """Its diagonal."""
+
     def with_threads(self: Block, threads: int) -> Block:
         """The same rows, read by another number of threads."""
 

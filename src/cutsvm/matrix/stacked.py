@@ -147,6 +147,15 @@ class StackedRows(RowsInParts):
         parts = [part.fast(settings) for part in self.parts]
         return self if all(map(operator.is_, parts, self.parts)) else StackedRows(parts)
 
+    def weighted_sums(self, weights: Array) -> Array:
+        return np.asarray(sum(part.weighted_sums(weights[mine]) for mine, part in self.by_part()))
+
+    def gram(self, weights: Vector) -> Array:
+        return np.asarray(sum(part.gram(weights[mine]) for mine, part in self.by_part()))
+
+    def squared_sums(self, weights: Vector) -> Vector:
+        return np.asarray(sum(part.squared_sums(weights[mine]) for mine, part in self.by_part()))
+
     def with_threads(self, threads: int) -> StackedRows:
         return StackedRows([part.with_threads(threads) for part in self.parts])
 

@@ -97,7 +97,7 @@ def dual_bound(
 ) -> float:
     """A number that is no larger than min over w of |w|^2/2 + C R(w), whatever was lost to rounding.
 
-    errors: one row (of the features and of the offset, of the free coordinates) per plane.
+    errors: one row (of the features and of the offset, of the free coordinates, sum_i |c_i|) per plane.
     """
     m, d = len(offsets), slopes.shape[1] - scale.n_free
     x = np.maximum(weights, 0.0)
@@ -105,18 +105,18 @@ def dual_bound(
     x = x / (max(1.0, top) * (1.0 + gamma(m + 8)))
     pull = x @ slopes
     v, beta = pull[:d], float(np.abs(pull[d:]).sum())
-    gain = float(x @ offsets)
-    lost, lost_free = (x @ errors).tolist()
-    summed = 2.0 * gamma(m + 4) * (gain + lost)  # in adding up v: sum_i |c_i| is at most twice the offset
+    gain, height = float(x @ offsets), float(x @ np.abs(offsets))
+    lost, lost_free, size = (x @ errors).tolist()
+    summed = 2.0 * gamma(m + 4) * (size + lost)  # in adding up v; twice, for rows with two coefficients
     error, error_free = lost + summed, lost_free + summed
     moved = 2.0 * max(error, error_free) + beta if scale.n_free else error
-    square, height = float(v @ v), scale.product(v)
+    square, product = float(v @ v), scale.product(v)
     far = C * moved * scale.norm  # a product overflows to infinity where a power would raise
-    cost = 0.5 * (C * C * (square * (1.0 + gamma(d + 8)) + 2.0 * moved * height) + far * far)
+    cost = 0.5 * (C * C * (square * (1.0 + gamma(d + 8)) + 2.0 * moved * product) + far * far)
     cost += C * C * TINY * (1.0 + float(np.abs(v).sum()))
     if scale.n_free:
         cost += C * scale.intercept_bound * (beta * (1.0 + gamma(8)) + error_free)
-    lower = C * gain * (1.0 - gamma(m + 8)) - SLIGHTLY * (C * error + cost)
+    lower = C * (gain - gamma(m + 8) * height) - SLIGHTLY * (C * error + cost)
     return lower if lower > 0.0 else 0.0  # also if it is not a number
 
 
@@ -150,15 +150,16 @@ def objective(
     W, b = oracle.model(w)
     rows = oracle.model_matrix.magnitudes
     size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
-    weight = C * oracle.steepness * oracle.loss.total
-    error = weight * (gamma(2 * rows.terms + oracle.terms + 16) * size + oracle.tie)
+    shift = oracle.steepness * (gamma(2 * rows.terms + oracle.terms + 16) * size + oracle.tie)
+    error = C * oracle.loss.change(loss, shift)
     if error <= (oracle.settings.precise if precise is None else precise) * primal:
         return Objective(primal, loss, error)
     scores = oracle.compensated_scores(W, b)
     loss, penalty = oracle.loss.precise(*scores), oracle.penalty(w)
     highest = oracle.loss.precise(*scores, gamma(2 * rows.terms + 16) ** 2 * size)
     error = C * max(0.0, highest - loss) + gamma(len(w)) * penalty
-    return Objective(penalty + C * loss, loss, error, weight * gamma(rows.terms + 4) * size)
+    last_digits = C * oracle.loss.change(loss, oracle.steepness * gamma(rows.terms + 4) * size)
+    return Objective(penalty + C * loss, loss, error, last_digits)
 
 
 def refined(

@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cutsvm._utils.timing import timed
-from cutsvm._utils.types import Vector
+from cutsvm._utils.timing import count, timed
+from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix import Rows
 from cutsvm.problem.certificate import sum_error
-from cutsvm.problem.losses import CrammerSinger
+from cutsvm.problem.losses import CrammerSinger, Multinomial
 from cutsvm.problem.oracle import Oracle
-from cutsvm.problem.planes import ChoiceSums, Planes
+from cutsvm.problem.planes import ChoiceSums, Heights, Planes
 from cutsvm.problem.point import Intercept, Point
 
-__all__ = ["MulticlassOracle"]
+__all__ = ["CrammerSingerOracle", "MulticlassOracle", "MultinomialOracle"]
 
 
 class _ClassMeans(NamedTuple):
@@ -42,7 +42,7 @@ class _ClassMeans(NamedTuple):
 class MulticlassOracle(Oracle):
     """R(W) = loss(X W' + b) for a loss of K scores per row."""
 
-    loss: CrammerSinger
+    loss: CrammerSinger | Multinomial
     steepness = 2.0
 
     @property
@@ -53,6 +53,14 @@ class MulticlassOracle(Oracle):
     def size(self) -> int:
         extra = {Intercept.NONE: 0, Intercept.REGULARIZED: self.outputs, Intercept.FREE: self.outputs - 1}
         return self.outputs * self.matrix.d + extra[self.intercept]
+
+    @cached_property
+    def blocks(self) -> list[Ints]:
+        """The features of each class, and its intercept if that is a coordinate."""
+        d, K = self.matrix.d, self.outputs
+        first = K - (self.size - K * d)  # the class of the first intercept among the coordinates
+        of_class = (np.arange(k * d, (k + 1) * d) for k in range(K))
+        return [np.append(own, K * d + k - first) if k >= first else own for k, own in enumerate(of_class)]
 
     @cached_property
     def n_free(self) -> int:
@@ -87,47 +95,6 @@ class MulticlassOracle(Oracle):
         if self.origin is not None:
             return self.origin.intercept_bound(C)
         return self._class_means.largest(C, np.full(len(self._class_means.lengths), self.magnitudes.radius))
-
-    def initial_planes(self) -> list[Planes]:
-        """With free intercepts: for each class k the planes of all rows choosing k; these balance each other."""
-        if self.intercept is not Intercept.FREE:
-            return []
-        K, d, shards = self.outputs, self.matrix.d, self.shards
-        sums = np.zeros((shards * K, d + 1))
-        group = self._choice_sums.workspace
-        for p, (begin, end) in enumerate(pairwise(self.bounds)):
-            np.add(self.loss.y[begin:end], np.int32(p * K), out=group[begin:end])
-        self.count_rows(self.matrix.group_sums(self.loss.weights, group, sums))
-        of_class = sums.reshape(shards, K, d + 1)
-        planes = []
-        for k in range(K):
-            slopes = -of_class
-            slopes[:, k] = of_class.sum(axis=1) - of_class[:, k]
-            flat = self._flat(slopes[:, :, :-1], slopes[:, :, -1])
-            planes.append(self._with_errors(flat, slopes[:, k, -1], slopes[:, k, -1], self.matrix.n))
-        return planes
-
-    @cached_property
-    def _choice_sums(self) -> ChoiceSums:
-        return ChoiceSums(self.matrix, self.bounds, self.outputs, self.loss.y, self.settings.stale)
-
-    def planes(self, point: Point) -> Planes:
-        with timed("planes"):
-            sums = self._choice_sums
-            choice, offsets, pulls = self.loss.choices(point.scores, self.bounds, sums.workspace)
-            self._count_planes(sums.update(choice, self.loss.weights, offsets))
-            return self._with_errors(self._flat(sums.sums, pulls), offsets, sums.moved, sums.added)
-
-    def _with_errors(self, slopes: Vector, offsets: Vector, added: Vector, calls: int = 0) -> Planes:
-        """Planes with bounds of their rounding errors; added: the weight of the rows ever added up, `calls` of them.
-
-        A row that changes its choice changes the sums of up to three classes, with twice its weight in one of them.
-        """
-        lost, lost_once = sum_error(calls), sum_error(self.matrix.n)
-        # Slopes in the intercepts are recomputed each time: a row counts in the sums of two classes.
-        errors = np.column_stack([4.0 * lost * added, 2.0 * lost_once * offsets])
-        errors[-1] += 4.0 * self.mean_error
-        return Planes(slopes, offsets * (1.0 - 2.0 * lost_once), errors)
 
     def _workspace(self, out: Point | None) -> Vector:
         return self.matrix.vector((self.matrix.n, self.outputs)) if out is None else out.scores
@@ -174,3 +141,89 @@ class MulticlassOracle(Oracle):
                 self.model_matrix.compensated_scores(W[k].copy(), float(b[k]), column, more)
                 scores[:, k], rest[:, k] = column, more
             return scores, rest
+
+
+class CrammerSingerOracle(MulticlassOracle):
+    """A loss for which a row is told by the class that it chooses: only rows that choose another one are read."""
+
+    loss: CrammerSinger
+
+    def initial_planes(self) -> list[Planes]:
+        """With free intercepts: for each class k the planes of all rows choosing k; these balance each other."""
+        if self.intercept is not Intercept.FREE:
+            return []
+        K, d, shards = self.outputs, self.matrix.d, self.shards
+        sums = np.zeros((shards * K, d + 1))
+        group = self._choice_sums.workspace
+        for p, (begin, end) in enumerate(pairwise(self.bounds)):
+            np.add(self.loss.y[begin:end], np.int32(p * K), out=group[begin:end])
+        self.count_rows(self.matrix.group_sums(self.loss.weights, group, sums))
+        of_class = sums.reshape(shards, K, d + 1)
+        planes = []
+        for k in range(K):
+            slopes = -of_class
+            slopes[:, k] = of_class.sum(axis=1) - of_class[:, k]
+            flat = self._flat(slopes[:, :, :-1], slopes[:, :, -1])
+            offsets = slopes[:, k, -1]
+            planes.append(self._with_errors(flat, Heights.of_weights(offsets), offsets, self.matrix.n))
+        return planes
+
+    @cached_property
+    def _choice_sums(self) -> ChoiceSums:
+        return ChoiceSums(self.matrix, self.bounds, self.outputs, self.loss.y, self.settings.stale)
+
+    def planes(self, point: Point) -> Planes:
+        with timed("planes"):
+            sums = self._choice_sums
+            choice, offsets, pulls = self.loss.choices(point.scores, self.bounds, sums.workspace)
+            self._count_planes(sums.update(choice, self.loss.weights, offsets))
+            heights = Heights.of_weights(offsets)
+            return self._with_errors(self._flat(sums.sums, pulls), heights, sums.moved, sums.added)
+
+    def _with_errors(self, slopes: Vector, heights: Heights, added: Vector, calls: int = 0) -> Planes:
+        """Planes with bounds of their rounding errors; added: the weight of the rows ever added up, `calls` of them.
+
+        A row that changes its choice changes the sums of up to three classes, with twice its weight in one of them.
+        """
+        lost, lost_once = sum_error(calls), sum_error(self.matrix.n)
+        # Slopes in the intercepts are recomputed each time: a row counts in the sums of two classes.
+        sizes = heights.sizes
+        errors = np.column_stack([4.0 * lost * added, 2.0 * lost_once * sizes, sizes])
+        errors[-1, :2] += 4.0 * self.mean_error
+        return Planes(slopes, heights.offsets - 2.0 * lost_once * heights.magnitudes, errors)
+
+
+class MultinomialOracle(MulticlassOracle):
+    """The multinomial logistic loss: every row has a slope for each class."""
+
+    loss: Multinomial
+
+    def planes(self, point: Point) -> Planes:
+        """One plane for all rows: shards would need one reading each."""
+        with timed("planes"):
+            g = self.matrix.vector((self.matrix.n, self.outputs))
+            heights = self.loss.class_slopes(point.scores, g)
+            count("rows_read", self.matrix.n)
+            slope = self.weighted_sum(g)
+            lost = 4.0 * sum_error(self.matrix.n)
+            errors = np.column_stack([lost * heights.sizes, lost * heights.sizes, heights.sizes])
+            lowered = heights.offsets - 2.0 * sum_error(self.matrix.n) * heights.magnitudes
+            return Planes(slope[None], lowered, errors)
+
+    def weighted_sum(self, coefficients: Vector) -> Vector:
+        sums = np.zeros((self.outputs, self.matrix.d))
+        self.count_rows()
+        for mine, rows in self.matrix.blocks():
+            sums += rows.weighted_sums(coefficients[mine])
+        flat: Vector = self._flat(sums[None], coefficients.sum(axis=0)[None])[0]
+        return flat
+
+    def intercept_box(self, C: float) -> float:
+        """As of the base class: losses are at least (w_k - w_y).x_i + b_k - b_y, and F is at most C S log K."""
+        return super().intercept_box(C) + 2.0
+
+    def intercept_bound(self, C: float) -> float:
+        return super().intercept_bound(C) + 2.0
+
+    def shard_bounds(self, shards: int) -> Ints:
+        return super().shard_bounds(1)

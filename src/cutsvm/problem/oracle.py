@@ -25,9 +25,8 @@ from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix import COMPRESSION, CompressionSettings, PlaneMemory, Rows, RowsInMemory
 from cutsvm.problem.certificate import Magnitudes, RowScale, sum_error
-from cutsvm.problem.line_search import best_intercept
-from cutsvm.problem.losses import Line, Loss, MarginLoss, RowLoss
-from cutsvm.problem.planes import Bundle, Planes, RowSums
+from cutsvm.problem.losses import DualLoss, Line, Loss, MarginLoss, RowLoss
+from cutsvm.problem.planes import Bundle, Heights, Planes, RowSums
 from cutsvm.problem.point import Intercept, Point, Supports, Tangent
 
 __all__ = ["Oracle", "OracleSettings"]
@@ -43,8 +42,8 @@ class OracleSettings:
     precise: an objective whose rounding error is below this share of it is not recomputed in twice the precision.
     imprecise, last_digits: one whose error is above this share is improved if w can be made longer by 2^-k, k in
         last_digits.
-    far_intercept: a free b beyond this is no starting point: planes that leave b open give any, and the scores would
-        lose their digits.
+    far_intercept: a free b beyond this multiple of the loss's `reach` is no starting point: planes that leave b open
+        give any, and the scores would lose their digits.
     """
 
     stale: float = 50.0
@@ -65,7 +64,8 @@ class Oracle:
 
     given, shift: X is `given` less the row `shift`, m; the intercept of the model is then b - w.m.
     origin, mean_error: R is a lower bound of the risk of `origin`, made of some of its rows and of means of others;
-        mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`.
+        mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`, and
+        mean_offset_error that of the offsets that their targets make.
     plane_memory: for planes and their reduced problem; by default what the matrix allows.
     n_last: number of last rows that are a shard of their own.
     whole: these are all the rows of the problem.
@@ -80,13 +80,14 @@ class Oracle:
     shift: Vector | None = None
     origin: Oracle | None = None
     mean_error: float = 0.0
+    mean_offset_error: float = 0.0
     plane_memory: PlaneMemory | None = None
     n_last: int = 0
     whole: bool = True
     settings: OracleSettings = OracleSettings()
 
     outputs = 1  # scores of a row
-    steepness = 1.0  # the loss changes by at most this, times the largest change of a score, times the total weight
+    steepness = 1.0  # what a loss depends on changes by at most this, times the largest change of a score
     tie = 0.0  # rows this close to the margin may not be counted
     terms = 4  # terms of a sum, besides the features, by which errors of the scores are multiplied
 
@@ -102,6 +103,11 @@ class Oracle:
     def size(self) -> int:
         """The number of coordinates of w."""
         return self.matrix.d + (self.intercept is not Intercept.NONE)
+
+    @cached_property
+    def blocks(self) -> list[Ints]:
+        """The coordinates of each output: its features and its intercept, if it has one."""
+        return [np.arange(self.size)]
 
     @cached_property
     def n_free(self) -> int:
@@ -122,6 +128,7 @@ class Oracle:
             streaming=rows.disk,
             scores=self.matrix.held,
             pairs=loss.pairs,
+            smooth=loss.smooth,
             sparse=rows.sparse,
             batch=loss.batch,
         )
@@ -154,7 +161,15 @@ class Oracle:
         fast = self.matrix.fast(settings)
         return self if fast is self.matrix else replace(self, matrix=fast)
 
-    def restrict(self: Own, matrix: Rows, loss: Loss, *, n_last: int = 0, mean_error: float | None = None) -> Own:
+    def restrict(
+        self: Own,
+        matrix: Rows,
+        loss: Loss,
+        *,
+        n_last: int = 0,
+        mean_error: float | None = None,
+        mean_offset_error: float = 0.0,
+    ) -> Own:
         """The same kind of risk over other rows, which represent all.
 
         mean_error: given if it is a lower bound of this risk, with means of rows among its rows.
@@ -167,6 +182,7 @@ class Oracle:
             self.threads,
             origin=origin,
             mean_error=mean_error or 0.0,
+            mean_offset_error=mean_offset_error,
             plane_memory=self.plane_memory,
             n_last=n_last,
             whole=False,
@@ -189,11 +205,12 @@ class Oracle:
     def intercept_bound(self, C: float) -> float:
         """Some minimiser of |w|^2/2 + C R has |b + w.m| below this, m the centre of the rows.
 
-        F is at most C S there, S the weight of all rows, so |w|^2 <= 2 C S; and the best b has a row on the margin.
+        F is at most C R(0) there, so |w|^2 <= 2 C R(0); and at the best b some row has a score within the loss's
+        `reach`: on the margin, or at its target.
         """
         if self.origin is not None:
             return self.origin.intercept_bound(C)
-        return 1.0 + 1.01 * float(np.sqrt(2.0 * C * self.loss.total)) * self.magnitudes.radius
+        return self.loss.reach + 1.01 * float(np.sqrt(2.0 * C * self.loss.total)) * self.magnitudes.radius
 
     def scale(self, C: float) -> RowScale:
         """What a lower bound at C, or at any smaller one, depends on besides the planes."""
@@ -230,7 +247,7 @@ class Oracle:
 
     def _with_near_intercept(self, w: Vector) -> Vector:
         """w, with b = 0 where a free b is far off."""
-        if self.intercept is not Intercept.FREE or abs(w[-1]) <= self.settings.far_intercept:
+        if self.intercept is not Intercept.FREE or abs(w[-1]) <= self.settings.far_intercept * self.loss.reach:
             return w
         return np.append(w[:-1], 0.0)
 
@@ -247,7 +264,7 @@ class Oracle:
         with timed("line_search"):
             if self.intercept is not Intercept.FREE:
                 return point
-            shift = best_intercept(cast("MarginLoss", self.loss), point.scores)
+            shift = cast("RowLoss", self.loss).best_shift(point.scores)
             w = point.w.copy()
             w[-1] += shift
             scores = np.add(point.scores, shift, out=self._workspace(out))
@@ -304,47 +321,59 @@ class Oracle:
         """
         with timed("planes"):
             g, free = self._row_sums.workspace, self.intercept is Intercept.FREE
-            offsets = cast("RowLoss", self.loss).slopes(point.scores, self.bounds, g, balanced=free)
-            return self._planes(g, offsets)
+            heights = cast("RowLoss", self.loss).slopes(point.scores, self.bounds, g, balanced=free)
+            return self._planes(g, heights)
 
     def dual_planes(self, g: Vector) -> Planes:
-        """The planes of a dual vector alpha, given as g_i = -alpha_i y_i / C with 0 <= alpha_i <= C s_i."""
+        """The planes with these slopes g_i of the rows: of a dual vector, g_i = -alpha_i y_i / C."""
         with timed("planes"):
-            return self._planes(g, np.add.reduceat(np.abs(g), self.bounds[:-1]))
+            return self._planes(g, cast("DualLoss", self.loss).dual_heights(g, self.bounds))
 
-    def _planes(self, g: Vector, offsets: Vector) -> Planes:
+    def _planes(self, g: Vector, heights: Heights) -> Planes:
         sums = self._row_sums
-        self._count_planes(sums.update(g, offsets))
-        planes = self._with_errors(sums.sums.copy(), offsets, sums.moved, sums.calls)
+        self._count_planes(sums.update(g, heights.sizes))
+        planes = self._with_errors(sums.sums.copy(), heights, sums.moved, sums.calls)
         return self._balanced(planes) if self.intercept is Intercept.FREE else planes
 
     def _count_planes(self, read: int) -> None:
         count("rows_read", read)
         self.count_rows(read)
 
-    def _with_errors(self, slopes: Vector, offsets: Vector, added: Vector, calls: int = 0) -> Planes:
+    def _with_errors(self, slopes: Vector, heights: Heights, added: Vector, calls: int = 0) -> Planes:
         """Planes with bounds of their rounding errors; added: the sum of the |coefficients| ever added up."""
         length = -(-self.matrix.n // self.settings.pieces) + calls
-        errors = sum_error(length) * added + self._slope_errors(offsets)
+        errors = sum_error(length) * added + self._slope_errors(heights.sizes)
         errors[-1] += self.mean_error  # means are in the last shard
-        # The offset is a sum of positive numbers: lowered by its rounding error it is a plane's again. Twice, for the
-        # weights themselves, which are products, or shares of their sum.
-        lowered = offsets * (1.0 - 2.0 * sum_error(self.matrix.n))
-        return Planes(slopes, lowered, np.column_stack([errors, errors]))
+        # Lowered by its rounding error an offset is a plane's again. Twice, for the numbers themselves, which are
+        # products, or shares of a sum.
+        lowered = heights.offsets - 2.0 * sum_error(self.matrix.n) * heights.magnitudes
+        lowered[-1] -= self.mean_offset_error
+        return Planes(slopes, lowered, np.column_stack([errors, errors, heights.sizes]))
 
-    def _slope_errors(self, offsets: Vector) -> Vector:
+    def _slope_errors(self, sizes: Vector) -> Vector:
         """Rounding errors of the coefficients of the rows themselves, by shard: none, each is a weight."""
-        return np.zeros(len(offsets))
+        return np.zeros(len(sizes))
 
     def _balanced(self, planes: Planes) -> Planes:
-        """Planes whose slopes in b sum to 0, if they miss it by rounding alone; else the bundle balances them."""
+        """Planes whose slopes in b sum to 0, if they miss it by rounding alone; else the bundle balances them.
+
+        Slopes of a smooth loss sum to 0 at the best b as near as b can be had: what is missing is an error, too.
+        """
         excess = float(planes.slopes[:, -1].mean())
-        if not 0.0 < abs(excess) <= self.settings.round_off * float(planes.errors[:, 1].mean()):
+        few = np.inf if self.supports.smooth else self.settings.round_off * float(planes.errors[:, 1].mean())
+        if not 0.0 < abs(excess) <= few:
             return planes
         slopes, errors = planes.slopes.copy(), planes.errors.copy()
         slopes[:, -1] -= excess
         errors[:, 1] += abs(excess)
         return Planes(slopes, planes.offsets, errors)
+
+    def weighted_sum(self, coefficients: Vector) -> Vector:
+        """sum_i coefficients_i (x_i, 1), as a vector of coordinates."""
+        n = self.matrix.n
+        sums, moved = np.zeros((1, self.size)), np.zeros(1)
+        self.count_rows(self.matrix.accumulate(np.zeros(n), coefficients, np.array([0, n]), sums, moved))
+        return sums.reshape(-1)
 
     def initial_planes(self) -> list[Planes]:
         """Planes, besides those at the first point, that bound the free coordinates of the reduced problem."""
@@ -370,8 +399,8 @@ class Oracle:
         slopes = partial.reshape(self.shards, -1, many, d + 1).sum(axis=1)[:, :, : self.size]
         values, offsets = np.moveaxis(heights.reshape(self.shards, -1, many, 2).sum(axis=1), 2, 0)
         return [
-            Tangent(w, float(values[:, k].sum()), self._with_errors(slopes[:, k].copy(), offsets[:, k], offsets[:, k]))
-            for k, w in enumerate(ws)
+            Tangent(w, float(values[:, k].sum()), self._with_errors(slopes[:, k].copy(), heights, heights.sizes))
+            for k, (w, heights) in enumerate(zip(ws, map(Heights.of_weights, offsets.T), strict=True))
         ]
 
     def model(self, w: Vector) -> tuple[Vector, Vector]:

@@ -30,8 +30,8 @@ class PairOracle(Oracle):
         mean = float(self.score(W).scores.mean())
         return super().compensated_scores(W, np.asarray(-mean))
 
-    def _slope_errors(self, offsets: Vector) -> Vector:
-        return self.loss.slope_errors(offsets)
+    def _slope_errors(self, sizes: Vector) -> Vector:
+        return self.loss.slope_errors(sizes)
 
     def shard_bounds(self, shards: int) -> Ints:
         """Shards are runs of whole queries, as equal in size as queries allow."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,12 +20,29 @@ from cutsvm.qp.sorted_planes import ReducedSolution
 OVERFLOW = 1e120  # C times a slope; its square is what counts
 
 
+class Heights(NamedTuple):
+    """The offsets of planes sum_i c_i (x_i, 1), one for each shard, and what their rounding errors depend on.
+
+    sizes: sum |c_i|. magnitudes: the sum of the absolute values of the numbers that the offset is a sum of.
+    """
+
+    offsets: Vector
+    sizes: Vector
+    magnitudes: Vector
+
+    @classmethod
+    def of_weights(cls, offsets: Vector) -> Heights:
+        """Where an offset is sum |c_i| itself, as with the hinge loss."""
+        return cls(offsets, offsets, offsets)
+
+
 @dataclass(frozen=True, eq=False)
 class Planes:
     """R_p(w) >= slopes[p] . w + offsets[p], one row per shard p, up to rounding.
 
     errors: what rounding may have cost slope and offset of each plane, and what the slopes in the free coordinates: the
-    number e of `cutsvm.problem.certificate`, twice.
+    number e of `cutsvm.problem.certificate`, twice. Then sum_i |c_i| of its coefficients, or half of it where a row has
+    two.
     """
 
     slopes: Vector
@@ -63,7 +81,7 @@ class Bundle:
         self._scale = scale
         self._slopes = np.empty((0, size))  # grown by doubling; the first `_used` rows count
         self._offsets: Vector = np.empty(0)
-        self._errors: Vector = np.empty((0, 2))
+        self._errors: Vector = np.empty((0, 3))
         self._shard: Ints = np.empty(0, dtype=np.int64)
         self._gram = np.empty((0, 0))
         self._known = 0  # rows of the Gram matrix that are filled in
@@ -93,6 +111,11 @@ class Bundle:
         return self._errors[: self._used]
 
     @property
+    def sizes(self) -> Vector:
+        """sum_i |c_i| of each plane's coefficients."""
+        return self._errors[: self._used, 2]
+
+    @property
     def shard(self) -> Ints:
         """The shard that each plane belongs to."""
         return self._shard[: self._used]
@@ -112,7 +135,7 @@ class Bundle:
         many = self._used
         if self._memory is not None:
             many = min(many, max(1, self._memory.size // (8 * copies * self._slopes.shape[1])))
-        adds = self.weights * self.offsets
+        adds = self.weights * self.sizes
         return np.sort(np.argsort(-adds, kind="stable")[:many]) if many < self._used else np.arange(self._used)
 
     def proven(self, C: float) -> float:
@@ -132,7 +155,7 @@ class Bundle:
 
     def add(self, planes: Planes) -> None:
         """Adds one plane per shard, but for those that say no more than R_p >= 0."""
-        nontrivial = np.flatnonzero(planes.offsets > 0.0)
+        nontrivial = np.flatnonzero((planes.offsets > 0.0) | planes.slopes.any(axis=1))
         fresh = len(nontrivial)
         if self.most is not None and self._used + fresh > self.most:
             self._combine(max(1, self.most // 2 - fresh))
@@ -163,7 +186,7 @@ class Bundle:
         m, shard, lost = self._used, self.shard, gamma(self._used + 8)
         weights = np.maximum(self._weights[:m], 0.0)
         latest = (self._weights[:m] == 0.0) & (self._idle[:m] == 0)  # no solution has seen them
-        order = np.argsort(-np.where(latest, np.inf, weights * self.offsets), kind="stable")
+        order = np.argsort(-np.where(latest, np.inf, weights * self.sizes), kind="stable")
         stay = max(0, many - len(np.unique(shard)))
         rest = np.sort(order[stay:])
         rest = rest[weights[rest] > 0.0]
@@ -173,11 +196,12 @@ class Bundle:
             total = float(weights[mine].sum())
             x = weights[mine] / total * (1.0 - lost)  # of sum 1 at most, whatever rounding takes
             offset, errors = float(x @ self.offsets[mine]), x @ self.errors[mine]
-            errors = errors + 2.0 * lost * (offset + errors)  # of adding up the slope: as in `dual_bound`
+            height = float(x @ np.abs(self.offsets[mine]))
+            errors = errors + 2.0 * lost * (errors[2] + height + errors)  # of adding up the slope: as in `dual_bound`
             slope = np.zeros(self._slopes.shape[1])
             for times, k in zip(x.tolist(), mine.tolist(), strict=True):  # a copy of them all might not fit
                 slope += times * self._slopes[k]
-            means.append((total, p, slope, offset * (1.0 - lost), errors))
+            means.append((total, p, slope, offset - lost * height, errors))
         self._keep(np.sort(order[:stay]))
         for total, p, slope, offset, errors in sorted(means, key=lambda mean: -mean[0])[: many - stay]:
             k = self._used
@@ -214,7 +238,7 @@ class Bundle:
             self._highest = max(highest, solution.lower), C
             self._care = 1.0 if self._rising else max(1e-6, 0.25 * self._care)
             shard = self._shard[:m]
-            adds = solution.weights * self._offsets[:m]
+            adds = solution.weights * self.sizes
             mean = np.bincount(shard, weights=adds) / np.maximum(1, np.bincount(shard))
             busy = adds > (self.IDLE if self.n_free < 2 else self.BALANCING) * mean[shard]
             self._idle[:m] = np.where(busy, 0, self._idle[:m] + 1)

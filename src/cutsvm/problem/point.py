@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -48,6 +48,7 @@ class LossSupports:
     margin: it has one signed distance from the margin per row (`MarginLoss`: buckets)
     groups: its rows can be grouped by the linear piece of their loss (`GroupedLoss`: working sets)
     pairs:  it is a sum over pairs of rows: an evaluation takes a sort
+    smooth: its slope is continuous, and it has second derivatives (`SmoothLoss`: Newton's method)
     batch:  number of points that a kernel evaluates in one pass
     """
 
@@ -55,6 +56,7 @@ class LossSupports:
     margin: bool = False
     groups: bool = False
     pairs: bool = False
+    smooth: bool = False
     batch: int = 1
 
 
@@ -68,6 +70,7 @@ class Supports:
     streaming:   the rows are on disk and are read block by block
     scores:      there is memory for the scores of all rows
     pairs:       the loss is a sum over pairs of rows: an evaluation takes a sort
+    smooth:      the loss has a continuous slope, and second derivatives (Newton's method)
     sparse:      the rows are stored as CSR
     batch:       number of points that `tangents` evaluates in one pass
     """
@@ -78,5 +81,11 @@ class Supports:
     streaming: bool
     scores: bool
     pairs: bool
+    smooth: bool
     sparse: bool
     batch: int
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The fields that hold."""
+        return frozenset(name for name, holds in asdict(self).items() if holds)

@@ -16,6 +16,9 @@ Several classes in one problem (Crammer and Singer) have no coordinate descent h
 else ocas. Pairs: ocas that cuts at its best point. An evaluation takes a sort, and there the line search has made it
 already. With few rows that point is a breakpoint, where round-off would choose the plane.
 
+Losses with second derivatives: newton where these are a matrix of few features; else coordinate descent for text and
+where C is small, and newton with conjugate gradients.
+
 Rows on disk, of two classes or more: sifting wherever few rows can represent all (`Sifting.pays`), since a pass reads
 the disk; else ocas.
 
@@ -25,7 +28,7 @@ Dense data that are mostly zeros are stored as sparse by 2 and 4, which read the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from cutsvm.matrix import RowsInMemory
@@ -33,6 +36,7 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
+from cutsvm.solvers.newton import Newton
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver, SolverBase
 from cutsvm.solvers.sifting.solver import Sifting
@@ -65,10 +69,14 @@ class AutoSettings:
 
 @dataclass(frozen=True)
 class Auto(SolverBase):
-    """Chooses among OCAS with and without sifting and DCD."""
+    """Chooses among OCAS with and without sifting and DCD; seed: of the one chosen, None is its own."""
 
     settings: AutoSettings = field(default=AutoSettings(), repr=False)
     sifting: Sifting = field(default=Sifting(), repr=False)
+    seed: int | None = None
+
+    def seeded(self, seed: int) -> Auto:
+        return replace(self, seed=seed)
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """The order of the solver for the hardest C."""
@@ -89,7 +97,13 @@ class Auto(SolverBase):
 
     def choose(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         """The solver, and the reason in a few words."""
+        solver, note = self._choose(oracle, C)
+        return solver if self.seed is None else solver.seeded(self.seed), note
+
+    def _choose(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         n, d, supports, rules = oracle.matrix.n, oracle.matrix.d, oracle.supports, self.settings
+        if supports.smooth:
+            return self._choose_smooth(oracle, C)
         if not supports.working_set and not supports.pairs:
             return OCAS(), "ocas: it takes any data and any loss"
         if supports.sparse and supports.dual and self.is_text(oracle):
@@ -108,9 +122,21 @@ class Auto(SolverBase):
             return self.sifting, f"sifting: {n:,} rows of only {d:,} features, so few rows decide"
         return self._choose_by_hardness(oracle, C)
 
+    def _choose_smooth(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
+        """Losses with second derivatives."""
+        n, d, supports, rules = oracle.matrix.n, oracle.matrix.d, oracle.supports, self.settings
+        newton = Newton()
+        if not newton.has_matrix(oracle) and supports.dual:
+            if supports.sparse and self.is_text(oracle):
+                return DCD(), f"dcd: {n:,} sparse rows of {d:,} features"
+            hard = C * oracle.loss.weight / n * cast("RowsInMemory", oracle.matrix).mean_square
+            if hard <= rules.easy:
+                return DCD(), f"dcd: C |x|^2 is {hard:.2g} on average, so it takes few epochs"
+        return newton, f"newton: a smooth loss, {n:,} rows of {d:,} features"
+
     def _choose_by_hardness(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         n, d, rules = oracle.matrix.n, oracle.matrix.d, self.settings
-        hard = C * oracle.loss.total / n * cast("RowsInMemory", oracle.matrix).mean_square
+        hard = C * oracle.loss.weight / n * cast("RowsInMemory", oracle.matrix).mean_square
         if hard <= rules.easy:
             return DCD(), f"dcd: C |x|^2 is {hard:.2g} on average, so it takes few epochs"
         if n >= max(rules.medium_rows, (rules.medium_ratio if hard <= rules.hard else rules.hard_ratio) * d):
@@ -134,7 +160,7 @@ class Auto(SolverBase):
         return OCAS(), f"ocas: {n:,} rows are too few for sifting with {size:,} coordinates of {classes} classes"
 
 
-REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting, "accpm": ACCPM}
+REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting, "accpm": ACCPM, "newton": Newton}
 
 
 def resolve(solver: str | Solver) -> Solver:

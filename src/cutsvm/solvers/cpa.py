@@ -79,9 +79,9 @@ class CPA(SolverBase):
                 tol = 0.0 if self.exact else settings.qp_share * (best.primal - best.lower)
                 reduced = bundle.minimise(C, tol)  # 1
                 w = oracle.at(reduced.w)
-                excess = (oracle.value(w) - reduced.risk) / oracle.loss.total
+                excess = oracle.value(w) - reduced.risk
                 bundle.add(oracle.planes(w))  # 2, 3
-                satisfied = epsilon is not None and excess <= epsilon
+                satisfied = epsilon is not None and excess <= epsilon * oracle.loss.total
                 rises = settings.rises(reduced.lower, best.lower)  # F(w) need not fall meanwhile
                 lower = max(best.lower, reduced.lower)
                 now = context.iterate(w, C, lower, step=1.0, satisfied=satisfied, pending=rises)

@@ -121,7 +121,7 @@ def choose_shards(
             )
         return int(shards)
     sweeps = costs.call + oracle.outputs * (costs.entry * matrix.entries + costs.row * matrix.n)
-    decades = log10(max(C * oracle.loss.total, 1e-300)) - 4.0  # of C n above 1e4
+    decades = log10(max(C * oracle.loss.weight, 1e-300)) - 4.0  # of C n above 1e4
     power = min(0.5, max(0.1, 0.28 + 0.08 * decades))
     hard = min(1.0, max(0.0, (1.0 + decades) / 3.0))
     best, lowest = 1, sweeps + costs.reduced(_planes(1, size, hard), size)

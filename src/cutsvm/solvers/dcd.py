@@ -26,7 +26,7 @@ lets all threads change one w without locks: faster on wide data, and the answer
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -82,13 +82,16 @@ class DCD(SolverBase):
     settings: DCDSettings = field(default=DCDSettings(), repr=False)
     requires = frozenset({"dual"})
 
+    def seeded(self, seed: int) -> DCD:
+        return replace(self, seed=seed)
+
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """Up from where C begins to matter, then down from there."""
         order = sorted(Cs)
         if not oracle.supports.dual or len(order) == 1:
             return PathOrder(order)
         matrix = cast("RowsInMemory", oracle.matrix)
-        unit = matrix.mean_square * oracle.loss.total / matrix.n
+        unit = matrix.mean_square * oracle.loss.weight / matrix.n
         first = min(sum(C * unit < self.settings.first_square for C in order), len(order) - 1)
         return PathOrder(order[first:] + order[:first][::-1])
 

@@ -77,6 +77,7 @@ class PathOrder(NamedTuple):
 
 
 State = TypeVar("State")
+Own = TypeVar("Own", bound="SolverBase")
 
 
 @dataclass(eq=False)
@@ -202,6 +203,9 @@ class Solver(Protocol):
     def requires(self) -> frozenset[str]:
         """The fields of `Supports` without which it does not run."""
 
+    def seeded(self, seed: int) -> Solver:
+        """The same, with all its random numbers drawn from this seed; itself if it draws none."""
+
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """The order in which it takes several C, and the number of shards."""
 
@@ -213,11 +217,14 @@ class Solver(Protocol):
 
 
 class SolverBase:
-    """Defaults: any problem, from the largest C down, one shard, nothing for all C together."""
+    """Defaults: any problem, no random numbers, from the largest C down, one shard, nothing for all C together."""
 
     @property
     def requires(self) -> frozenset[str]:
         return frozenset()
+
+    def seeded(self: Own, seed: int) -> Own:
+        return self
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         return PathOrder(sorted(Cs, reverse=True))

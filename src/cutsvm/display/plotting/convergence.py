@@ -31,6 +31,7 @@ _PHASES = {
     "descent": ("coordinate descent", "#009E73"),
     "sift": ("sifting", "#CC79A7"),
     "centre": ("analytic centre", "#F0E442"),
+    "hessian": ("second derivatives", "#999999"),
     "other": ("other", "#BBBBBB"),
 }
 

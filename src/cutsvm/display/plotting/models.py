@@ -213,7 +213,7 @@ def margins(estimator: Any, scores: Vector, y: Array, qid: Any = None) -> Margin
         lines = [("" if k else "thresholds", float(at)) for k, at in enumerate(estimator.thresholds_)]
         return MarginDisplay(groups=groups, lines=lines, xlabel="score", ordered=True)
     lines = [("wrong", 0.0)]
-    joint = getattr(estimator, "multi_class", "") == "crammer_singer"
+    joint = getattr(estimator, "multi_class", "") in ("auto", "crammer_singer")
     if not hasattr(estimator, "n_pairs_") and (len(classes) == 2 or joint):
         lines.append(("margin", 1.0))
     if len(classes) == 2:

@@ -18,7 +18,7 @@ from cutsvm._utils.types import Vector
 from cutsvm.problem.line_search.intercept import COUNTING, InterceptSettings, counted_intercept, floats_between
 
 if TYPE_CHECKING:
-    from cutsvm.problem.losses import BreakpointLine, Line, MarginLoss
+    from cutsvm.problem.losses import BreakpointLine, Line, PiecewiseLoss
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,12 @@ def exact(
     return min(settings.furthest, _inside(line, found, curvature, 0.0))
 
 
-def lowest(line: BreakpointLine, flat: float, settings: LineSearchSettings = SETTINGS) -> float:
-    """argmin over all k of loss(f + k t), in the middle where slopes within +-flat make it a plateau."""
-    around = settings.grids[1]
+def lowest(line: BreakpointLine, flat: float, settings: LineSearchSettings = SETTINGS, unit: float = 1.0) -> float:
+    """argmin over all k of loss(f + k t), in the middle where slopes within +-flat make it a plateau.
+
+    unit: the size of the k among which it is looked for first.
+    """
+    around = unit * settings.grids[1]
     found = _bracket(line, settings, 0.0, 0.0, -flat, around)
     left = _inside(line, found, 0.0, -flat)
     if isinstance(found, Bracket) and found.slope_high > flat:  # the right end lies in it, too
@@ -130,19 +133,20 @@ def lowest(line: BreakpointLine, flat: float, settings: LineSearchSettings = SET
 
 
 def best_intercept(
-    loss: MarginLoss,
+    loss: PiecewiseLoss,
     scores: Vector,
     settings: LineSearchSettings = SETTINGS,
     counting: InterceptSettings = COUNTING,
 ) -> float:
     """argmin over k of the loss of scores + k, in the middle where that is a plateau.
 
-    Slopes within `flat` of the weight that counts there are round-off. Where all rows weigh about the same, that may as
-    well be `flat` of all the weight, and the search is that along any line.
+    Slopes within `flat` of the slopes that count there are round-off. Where all rows are about as steep, that may as
+    well be `flat` of all of them, and the search is that along any line.
     """
-    if settings.flat * loss.total <= settings.light * loss.lightest:
-        return lowest(loss.line(scores), settings.flat * loss.total, settings)
-    return counted_intercept(loss.signed, scores, settings.flat, counting)
+    flat = settings.flat * loss.steepness
+    if flat <= settings.light * loss.lightest:
+        return lowest(loss.line(scores), flat, settings, loss.unit)
+    return counted_intercept(lambda rows: loss.breakpoints(rows, scores), loss.n, settings.flat, counting)
 
 
 class Bracket(NamedTuple):

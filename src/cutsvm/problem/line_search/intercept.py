@@ -1,10 +1,10 @@
-"""The best intercept of rows of unlike weights: argmin over k of the hinge loss of scores + k, by counting.
+"""The best intercept of rows of unlike weights: argmin over k of a piecewise linear loss of scores + k, by counting.
 
-Row i has a breakpoint at y_i - f_i: a positive row has a loss to the left of it, a negative one to the right. The slope
-of the loss at k is the weight of the negative rows whose breakpoint is at k or left of it, `rising`, less that of the
-positive rows whose breakpoint is right of k, `falling`. Slopes within `flat` of the weight that counts there, rising +
-falling, are round-off. Weights are added up from both sides, so that nothing is ever subtracted: rows that are light
-beside others, which may have no loss there, still count.
+Row i has hinges max(0, a_ib (t_ib - f_i - k)), with breakpoints at t_ib - f_i: one with a > 0 is above 0 to the left of
+its breakpoint, one with a < 0 to the right. The slope of the loss at k is the sum of |a| over the negative ones whose
+breakpoint is at k or left of it, `rising`, less that over the positive ones whose breakpoint is right of k, `falling`.
+Slopes within `flat` of what counts there, rising + falling, are round-off. They are added up from both sides, so that
+nothing is ever subtracted: rows that are light beside others, which may have no loss there, still count.
 
 There may be more rows than memory can hold numbers of. So breakpoints are counted, some rows at a time, between the
 quantiles of a sample, until few enough are left to be sorted. If many are at one place, which no quantile separates,
@@ -37,10 +37,11 @@ class InterceptSettings:
 
 COUNTING = InterceptSettings()
 Condition = Callable[[Vector, Vector], Array]  # of rising and falling: whether a place is far enough to the right
+Breakpoints = Callable[[slice], tuple[Vector, Vector]]  # of some rows: where they are, and a_ib
 
 
-def counted_intercept(signed: Vector, scores: Vector, flat: float, counting: InterceptSettings = COUNTING) -> float:
-    """argmin over k of the hinge loss of scores + k, in the middle where that is a plateau; signed: y_i s_i."""
+def counted_intercept(of_rows: Breakpoints, n: int, flat: float, counting: InterceptSettings = COUNTING) -> float:
+    """argmin over k of the loss of scores + k, in the middle where that is a plateau; n: the number of rows."""
 
     def reached(rising: Vector, falling: Vector) -> Array:
         return rising - falling >= -flat * (rising + falling)
@@ -48,7 +49,7 @@ def counted_intercept(signed: Vector, scores: Vector, flat: float, counting: Int
     def passed(rising: Vector, falling: Vector) -> Array:
         return rising - falling > flat * (rising + falling)
 
-    rows = _Rows(signed, scores)
+    rows = _Rows(of_rows, n)
     whole = rows.bracket()
     at_left, at_right = (_narrowed(rows, whole, condition, counting) for condition in (reached, passed))
     few = rows.selected(at_left, counting)
@@ -68,16 +69,15 @@ class _Bracket(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """y_i s_i and the score of each row."""
+    """The breakpoints of all rows."""
 
-    signed: Vector
-    scores: Vector
+    of_rows: Breakpoints
+    n: int
 
     def breakpoints(self, low: float, high: float) -> Iterator[tuple[Vector, Vector]]:
-        """The breakpoints in (low, high] with y_i s_i, some rows at a time; rows without weight have none."""
-        for part in parts(len(self.signed)):
-            signed = self.signed[part]
-            at = np.sign(signed) - self.scores[part]
+        """The breakpoints in (low, high] with a_ib, some rows at a time; rows without weight have none."""
+        for part in parts(self.n):
+            at, signed = self.of_rows(part)
             inside = (signed != 0.0) & (at > low) & (at <= high)
             yield at[inside], signed[inside]
 
@@ -90,7 +90,7 @@ class _Rows(NamedTuple):
         return _Bracket(float(np.nextafter(low, -np.inf)), high, 0.0, 0.0, inside)
 
     def selected(self, bracket: _Bracket, settings: InterceptSettings) -> tuple[Vector, Vector]:
-        """The breakpoints of a bracket in their order, with y_i s_i; those of one place as two, one of either sign."""
+        """The breakpoints of a bracket in their order, with a_ib; those of one place as two, one of either sign."""
         if bracket.inside > settings.most:
             sums = np.zeros(2)
             for _, signed in self.breakpoints(bracket.low, bracket.high):
@@ -103,8 +103,7 @@ class _Rows(NamedTuple):
 
     def quantiles(self, bracket: _Bracket, settings: InterceptSettings) -> Vector:
         """Of a sample of rows, those inside the bracket."""
-        every = max(1, len(self.signed) // settings.sample)
-        some = np.sort(np.sign(self.signed[::every]) - self.scores[::every])
+        some = np.sort(self.of_rows(slice(None, None, max(1, self.n // settings.sample)))[0])
         chosen = np.unique(some[:: max(1, len(some) // settings.places)])
         return chosen[(chosen > bracket.low) & (chosen < bracket.high)]
 

@@ -8,21 +8,30 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.losses.hinge import Hinge
 from cutsvm.problem.losses.multiclass import CrammerSinger
+from cutsvm.problem.losses.multinomial import Multinomial
 from cutsvm.problem.losses.pairwise import PairLine, Pairwise
+from cutsvm.problem.losses.tube import Tube
+from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
 __all__ = [
     "BreakpointLine",
     "CrammerSinger",
+    "Curvatures",
+    "DualLoss",
     "GroupedLoss",
     "Hinge",
     "Line",
     "LineValues",
     "Loss",
     "MarginLoss",
+    "Multinomial",
     "PairLine",
     "Pairwise",
+    "PiecewiseLoss",
     "RowLoss",
+    "SmoothLoss",
+    "Tube",
 ]
 
 
@@ -50,7 +59,15 @@ class Loss(Protocol):
     """A convex function of the scores, bound to labels and weights; never negative."""
 
     n: int
-    total: float  # the loss at zero scores
+    weight: float  # of all rows: the sum of s_i
+
+    @property
+    def total(self) -> float:
+        """The loss at zero scores."""
+
+    @property
+    def reach(self) -> float:
+        """At the best intercept some row has a score that is no larger."""
 
     @property
     def supports(self) -> LossSupports: ...
@@ -64,6 +81,12 @@ class Loss(Protocol):
         With an error: no less than the loss of any scores that differ from these by it at most.
         """
 
+    def change(self, value: float, shift: float) -> float:
+        """How much the loss, which is `value`, changes at most if no score changes by more than `shift`.
+
+        With several scores for each row, or pairs of rows: if no difference of two scores does.
+        """
+
     def line(self, scores: Vector, to: Vector | None = None) -> Line:
         """The loss along the line from `scores` towards `to` (at k = 1), or with k added to all scores."""
 
@@ -71,11 +94,40 @@ class Loss(Protocol):
 class RowLoss(Loss, Protocol):
     """A loss with one score, and so one slope, for each row."""
 
-    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
+    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Heights:
         """out = slopes g at the scores; returns the offsets of the ranges between bounds: loss = offset + g . scores.
 
         balanced: they sum to 0, if the scores are those of the best intercept.
         """
+
+    def best_shift(self, scores: Vector) -> float:
+        """argmin over k of the loss of scores + k, in the middle where that is a plateau."""
+
+
+class DualLoss(RowLoss, Protocol):
+    """A loss with one dual variable for each row; see core/row_losses.hpp."""
+
+    def dual_heights(self, g: Vector, bounds: Ints) -> Heights:
+        """The largest offsets for which offset + g . f is nowhere above the loss, by ranges between bounds."""
+
+
+class Curvatures(Protocol):
+    """The second derivatives of a loss in the scores of each row."""
+
+    diagonal: Vector  # in each score by itself
+
+    def product(self, change: Vector) -> Vector:
+        """How the slopes change, to first order, with the scores."""
+
+
+class SmoothLoss(Loss, Protocol):
+    """A loss with a continuous slope, and a second derivative almost everywhere."""
+
+    def curvatures(self, scores: Vector) -> Curvatures:
+        """The second derivatives at these scores."""
+
+    def take(self, rows: Ints, factors: Vector | None = None) -> SmoothLoss:
+        """The loss of these rows alone, their weights times factors."""
 
 
 Own = TypeVar("Own", bound="GroupedLoss")
@@ -90,6 +142,11 @@ class GroupedLoss(Loss, Protocol):
 
     labels: int
     groups: int
+
+    @property
+    def mean_offset(self) -> float:
+        """If a row's weight and s_i t_i are off by e and by e |t_i|, its offset is off by at most this times e, besides
+        what e itself takes from an offset (`Planes.errors`)."""
 
     @property
     def row_weights(self) -> Vector:
@@ -119,25 +176,44 @@ class GroupedLoss(Loss, Protocol):
     def take(self: Own, rows: Ints, factors: Vector | None = None) -> Own:
         """The loss of these rows alone, their weights times factors."""
 
-    def of_groups(self: Own, groups: Ints, weights: Vector) -> Own:
-        """The loss of one row per group with this weight."""
+    def target_sums(self, group: Array) -> Vector:
+        """The sum of s_i t_i over each group, t_i the rows' targets; 0 where rows have none."""
+
+    def of_groups(self: Own, groups: Ints, weights: Vector, targets: Vector) -> Own:
+        """The loss of one row per group with this weight, and this target where rows have one."""
 
     def joined(self: Own, parts: list[Own]) -> Own:
         """The loss of all parts' rows, one after the other."""
 
 
+class PiecewiseLoss(GroupedLoss, DualLoss, Protocol):
+    """A sum over rows and over their hinges b of max(0, a_ib (t_ib - f_i)).
+
+    steepness: the sum over rows of their largest |a_ib|. unit: how far scores usually are from breakpoints.
+    """
+
+    steepness: float
+
+    @property
+    def unit(self) -> float: ...
+
+    @property
+    def lightest(self) -> float:
+        """The smallest |a_ib| above 0; infinite if there is none."""
+
+    def line(self, scores: Vector, to: Vector | None = None) -> BreakpointLine: ...
+
+    def breakpoints(self, rows: slice, scores: Vector) -> tuple[Vector, Vector]:
+        """The shifts t_ib - f_i that take rows to their breakpoints, and a_ib."""
+
+
 MarginOwn = TypeVar("MarginOwn", bound="MarginLoss")
 
 
-class MarginLoss(GroupedLoss, RowLoss, Protocol):
-    """sum_i s_i max(0, 1 - y_i f_i) of two classes; `signed` is y_i s_i, `lightest` the smallest s_i above 0."""
+class MarginLoss(PiecewiseLoss, Protocol):
+    """sum_i s_i max(0, 1 - y_i f_i) of two classes; `signed` is y_i s_i."""
 
     signed: Vector
-
-    @property
-    def lightest(self) -> float: ...
-
-    def line(self, scores: Vector, to: Vector | None = None) -> BreakpointLine: ...
 
     def of_signed(self: MarginOwn, signed: Vector) -> MarginOwn:
         """The loss of other rows, given their y_i s_i."""

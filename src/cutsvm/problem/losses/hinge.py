@@ -11,11 +11,12 @@ from cutsvm._native import core
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import widened
-from cutsvm.problem.line_search.breakpoints import LossLine
+from cutsvm.problem.losses.piecewise import PiecewiseLinear
+from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
 
-class Hinge:
+class Hinge(PiecewiseLinear):
     """sum_i s_i max(0, 1 - y_i f_i), with `signed` = y_i s_i, y_i in {-1, 1}, s_i >= 0."""
 
     supports = LossSupports(dual=True, margin=True, groups=True, batch=core.POINTS)
@@ -23,7 +24,9 @@ class Hinge:
     def __init__(self, signed: Vector, threads: int = 1) -> None:
         self.signed, self.threads = signed, threads
         self.n = len(signed)
-        self.total = float(dasum(signed)) if self.n else 0.0  # sum of s_i, without another n numbers
+        self.rows = core.RowLoss("hinge", signed)
+        # The sum of s_i, without another n numbers.
+        self.weight = self.total = self.steepness = float(dasum(signed)) if self.n else 0.0
 
     @cached_property
     def lightest(self) -> float:
@@ -34,9 +37,6 @@ class Hinge:
             lightest = min(lightest, float(s[s > 0.0].min(initial=np.inf)))
         return lightest
 
-    def value(self, scores: Vector) -> float:
-        return core.hinge_value(scores, self.signed, self.threads)
-
     def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
         total = 0.0
         for part in validation.parts(self.n):
@@ -46,29 +46,23 @@ class Hinge:
             total += float(np.abs(a) @ np.maximum(0.0, slack))
         return widened(total, self.n, error)
 
-    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
-        offsets = np.empty(len(bounds) - 1)
-        share = self._balancing_shares(scores) if balanced else (0.0, 0.0)
-        core.hinge_slopes(scores, self.signed, *share, bounds, out, offsets, self.threads)
-        return offsets
+    reach = unit = 1.0
 
-    def _balancing_shares(self, scores: Vector) -> tuple[float, float]:
-        """Shares of their weight, in [0, 1], that tied positive and negative rows get so that all sum to 0."""
-        inside, positive, negative = core.hinge_balance(scores, self.signed, self.threads)
-        if inside < 0 and positive > 0:
-            return min(1.0, -inside / positive), 0.0
-        if inside > 0 and negative < 0:
-            return 0.0, min(1.0, -inside / negative)
-        return 0.0, 0.0
+    def change(self, value: float, shift: float) -> float:
+        return self.weight * shift
 
-    def line(self, scores: Vector, to: Vector | None = None) -> LossLine:
-        arrays = (scores, np.empty(0) if to is None else to, self.signed)
-        return LossLine(self.n, core.hinge_evaluate, core.hinge_crossing, arrays, self.threads)
+    def dual_heights(self, g: Vector, bounds: Ints) -> Heights:
+        return Heights.of_weights(np.add.reduceat(np.abs(g), bounds[:-1]))
+
+    def breakpoints(self, rows: slice, scores: Vector) -> tuple[Vector, Vector]:
+        signed = self.signed[rows]
+        return np.sign(signed) - scores[rows], signed
 
     # For sifting: see `cutsvm.problem.losses.GroupedLoss`. Groups are the rows inside the margin, positive and
     # negative.
 
     labels = groups = 2
+    mean_offset = 0.0  # weights alone make offsets
 
     @property
     def row_weights(self) -> Vector:
@@ -76,12 +70,6 @@ class Hinge:
 
     def distances(self, scores: Vector, rows: Ints) -> Vector:
         return np.abs(1.0 - np.sign(self.signed[rows]) * scores[rows])
-
-    def sift(self, scores: Vector, band: float, group: Array) -> Ints:
-        return core.hinge_sift(scores, self.signed, band, group, self.threads)
-
-    def violators(self, scores: Vector, group: Array) -> Ints:
-        return core.hinge_violators(scores, self.signed, group, self.threads)
 
     def label_mask(self, label: int) -> Array:
         return self.signed < 0.0 if label else self.signed > 0.0
@@ -99,7 +87,10 @@ class Hinge:
     def take(self, rows: Ints, factors: Vector | None = None) -> Hinge:
         return Hinge(self.signed[rows] if factors is None else self.signed[rows] * factors, self.threads)
 
-    def of_groups(self, groups: Ints, weights: Vector) -> Hinge:
+    def target_sums(self, group: Array) -> Vector:
+        return np.zeros(self.groups)
+
+    def of_groups(self, groups: Ints, weights: Vector, targets: Vector) -> Hinge:
         return Hinge(np.where(groups == 0, weights, -weights), self.threads)
 
     def joined(self, parts: list[Hinge]) -> Hinge:

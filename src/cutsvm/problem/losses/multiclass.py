@@ -26,7 +26,7 @@ class CrammerSinger:
         self.n = len(weights)
         if self.n and not 0 <= self.y.min() <= self.y.max() < classes:
             raise ValueError(f"labels from 0 to {classes - 1} expected")
-        self.total = float(weights.sum())
+        self.weight = self.total = float(weights.sum())
         self.labels, self.groups = classes, classes**2
 
     def value(self, scores: Vector) -> float:
@@ -42,6 +42,11 @@ class CrammerSinger:
             np.put_along_axis(heights, own, 0.0, axis=1)
             total += float(self.weights[part] @ heights.max(axis=1))
         return widened(total, self.n, error)
+
+    reach = 1.0
+
+    def change(self, value: float, shift: float) -> float:
+        return self.weight * shift
 
     def choices(self, scores: Vector, bounds: Ints, out: Array | None = None) -> tuple[Array, Vector, Vector]:
         """The class that each row chooses (in `out`); for each shard its offset, and what its rows weigh in each class.
@@ -61,6 +66,8 @@ class CrammerSinger:
         return LossLine(self.n, core.multi_evaluate, core.multi_crossing, arrays, self.threads)
 
     # For sifting: see `cutsvm.problem.losses.GroupedLoss`. A group is one label and one class chosen.
+
+    mean_offset = 0.0  # weights alone make offsets
 
     @property
     def row_weights(self) -> Vector:
@@ -100,7 +107,10 @@ class CrammerSinger:
             self.y[rows], weights if factors is None else weights * factors, self.classes, self.threads
         )
 
-    def of_groups(self, groups: Ints, weights: Vector) -> CrammerSinger:
+    def target_sums(self, group: Array) -> Vector:
+        return np.zeros(self.groups)
+
+    def of_groups(self, groups: Ints, weights: Vector, targets: Vector) -> CrammerSinger:
         return CrammerSinger(groups // self.classes, weights, self.classes, self.threads)
 
     def joined(self, parts: list[CrammerSinger]) -> CrammerSinger:

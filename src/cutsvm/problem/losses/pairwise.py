@@ -15,6 +15,7 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import UNIT, exact_difference, gamma, widened
 from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.line_search.tangents import by_tangents
+from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
 
@@ -102,7 +103,7 @@ class Pairwise:
         self.unit = _unit(self.ranks, weights, self.starts, self.levels, self.settings.heavy)
         self.weights = weights if self.unit == 1.0 else weights / self.unit
         # At equal scores every pair counts. Sums are of each query alone: one that makes no pair adds nothing.
-        self.total = float(self.count(np.zeros(self.n), 1.0).weights.sum())
+        self.weight = self.total = float(self.count(np.zeros(self.n), 1.0).weights.sum())
 
     @property
     def n_pairs(self) -> float:
@@ -155,12 +156,21 @@ class Pairwise:
         short = np.where(ranks[:, None] > ranks, (1.0 - ahead) - lost + 2.0 * error, 0.0)
         return float(s @ np.maximum(0.0, short) @ s)
 
-    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Vector:
+    reach = 1.0
+
+    def change(self, value: float, shift: float) -> float:
+        return self.weight * shift
+
+    def best_shift(self, scores: Vector) -> float:
+        """None: an intercept does not change a difference of scores."""
+        return 0.0
+
+    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Heights:
         """See `RowLoss.slopes`. Bounds lie between queries; slopes sum to 0 in each, so they are always balanced."""
         here = self.evaluate(scores)
         np.copyto(out, here.slopes)
         queries = np.searchsorted(self.starts, bounds).tolist()
-        return np.array([here.weights[first:last].sum() for first, last in pairwise(queries)])
+        return Heights.of_weights(np.array([here.weights[first:last].sum() for first, last in pairwise(queries)]))
 
     def slope_errors(self, offsets: Vector) -> Vector:
         """By shard, given its offset: at least sum_i |error of g_i|.

@@ -99,7 +99,7 @@ class Separating(CutOracle):
             return Answer(gradient, None, None)
         shard = self.shards[worst.number] = len(self.shards)
         slopes, offsets = np.zeros((shard + 1, len(gradient))), np.zeros(shard + 1)
-        slopes[shard], offsets[shard], errors = slope, offset, np.zeros((shard + 1, 2))
+        slopes[shard], offsets[shard], errors = slope, offset, np.zeros((shard + 1, 3))
         errors[shard] = worst.planes.errors[0]
         return Answer(gradient, Planes(slopes, offsets, errors), None)
 

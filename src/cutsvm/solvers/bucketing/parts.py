@@ -25,7 +25,7 @@ class Plane(NamedTuple):
     slope: Vector
     offset: float
     loss: float
-    error: Vector  # what rounding may have cost it: see `Planes.errors`
+    error: Vector  # what rounding may have cost it, and its size: see `Planes.errors`
     whole: bool = False  # those are all rows
 
     def plus(self, other: Plane) -> Plane:
@@ -40,7 +40,7 @@ class Plane(NamedTuple):
 
 def no_plane(full: Oracle) -> Plane:
     """That of no rows."""
-    return Plane(np.zeros(full.size), 0.0, 0.0, np.zeros(2))
+    return Plane(np.zeros(full.size), 0.0, 0.0, np.zeros(3))
 
 
 class Worst(NamedTuple):
@@ -70,7 +70,7 @@ def inside_plane(full: Oracle, part: Part, w: Vector) -> Plane:
     positive, negative = part.totals
     slope, offset = (negative - positive)[: full.size], float(positive[-1] + negative[-1])
     lost = sum_error(part.n)
-    return Plane(slope, offset * (1.0 - lost), float(slope @ w) + offset, np.full(2, lost * offset))
+    return Plane(slope, offset * (1.0 - lost), float(slope @ w) + offset, offset * np.array([lost, lost, 1.0]))
 
 
 def worst_of(full: Oracle, part: Part, w: Vector) -> Worst | None:

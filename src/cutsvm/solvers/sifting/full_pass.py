@@ -26,7 +26,7 @@ from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
 from cutsvm.solvers.cutting_planes import descend, objective
-from cutsvm.solvers.sifting.working_set import SomeRows, WorkingSet, take_rows
+from cutsvm.solvers.sifting.working_set import GroupSums, SomeRows, WorkingSet, take_rows
 
 __all__ = ["FullPass", "HeldPass", "StreamedPass", "full_pass"]
 
@@ -119,8 +119,8 @@ class HeldPass(FullPass):
             near = in_order(np.concatenate([near, more]))
         if thin is not None:
             near, times = thin(near)
-        totals = np.zeros((self.loss.groups, self.matrix.d + 1))
-        self.oracle.count_rows(self.matrix.group_sums(self.loss.row_weights, self._group, totals))
+        totals = GroupSums(self.loss, self.matrix.d)
+        self.oracle.count_rows(totals.add(self.matrix, self.loss, self._group))
         mark = self.loss.marks(point.scores, near)
         return WorkingSet(self.oracle, [take_rows(self.matrix, self.loss, near, mark, times)], totals)
 
@@ -172,7 +172,7 @@ class StreamedPass(FullPass):
         while True:
             narrower = float(np.quantile(distances, share))
             band = narrower if narrower < band else -1.0  # none: too many are at the same distance
-            totals = np.zeros((self.loss.groups, self.matrix.d + 1))
+            totals = GroupSums(self.loss, self.matrix.d)
             on_line, near, many = np.zeros(len(self.places)), [], 0
             for _, rows, loss, here in self._all_rows(w, on_line):
                 group = np.empty(rows.n, dtype=np.int32)
@@ -182,7 +182,7 @@ class StreamedPass(FullPass):
                 many += len(which)
                 if self.fits(many):
                     near.append(take_rows(rows, loss, which, loss.marks(here, which), times))
-                rows.group_sums(loss.row_weights, group, totals)
+                totals.add(rows, loss, group)
             if self.fits(many):
                 break
             assert self.matrix.room is not None

@@ -96,9 +96,9 @@ class SiftingState:
     working_set: WorkingSet
     inner: FitContext
 
-    def __init__(self, full: FullPass, share: float, starts: dict[float, Vector]) -> None:
+    def __init__(self, full: FullPass, share: float, starts: dict[float, Vector], seed: int) -> None:
         self.full, self.share, self.starts = full, share, starts
-        self.rng = np.random.default_rng(0)
+        self.rng = np.random.default_rng(seed)
         self.covered: list[float] = []  # the C that U was built for
 
     def build(self, w: Vector | None, sifting: Sifting, context: FitContext, C: float, *, ahead: bool = True) -> None:
@@ -125,11 +125,15 @@ class SiftingState:
 
 @dataclass(frozen=True, kw_only=True)
 class Sifting(SolverBase):
-    """Sifting around an inner solver; `sample` and `band` are shares of the rows, or found by rule."""
+    """Sifting around an inner solver; `sample` and `band` are shares of the rows, or found by rule.
+
+    seed: of the rows that are drawn at random.
+    """
 
     inner: Solver = field(default_factory=OCAS)
     sample: float | Literal["auto"] = "auto"
     band: float | Literal["auto"] = "auto"
+    seed: int = 0
     settings: SiftingSettings = field(default=SiftingSettings(), repr=False)
 
     def __post_init__(self) -> None:
@@ -145,6 +149,9 @@ class Sifting(SolverBase):
     @property
     def requires(self) -> frozenset[str]:
         return self.inner.requires
+
+    def seeded(self, seed: int) -> Sifting:
+        return replace(self, inner=self.inner.seeded(seed), seed=seed)
 
     def pays(self, oracle: Oracle) -> bool:
         """Whether few rows can represent all."""
@@ -164,7 +171,7 @@ class Sifting(SolverBase):
         if not self.pays(context.oracle):
             return
         oracle, found = context.oracle, {}
-        sample = self._draw(oracle, np.random.default_rng(0))
+        sample = self._draw(oracle, np.random.default_rng(self.seed))
         for C, inner in self._on_sample(sample, context.Cs):
             found[C] = inner.w.copy()
             yield
@@ -246,7 +253,7 @@ class Sifting(SolverBase):
         """Steps 1 and 2."""
         oracle, settings = context.oracle, self.settings
         full, starts = full_pass(oracle, C), context.starts
-        state = SiftingState(full, self._share(oracle), starts or {})
+        state = SiftingState(full, self._share(oracle), starts or {}, self.seed)
         if starts is None:
             start = context.start
             if start is None:

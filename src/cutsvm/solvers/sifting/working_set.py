@@ -6,8 +6,8 @@ group. The others, U, are kept row by row. Each group A is replaced by its mean 
 
     sum over A of s_i loss(y, f(x_i))  >=  S loss(y, f(mean of A))                   (Jensen)
 
-with equality as long as the whole group stays on its linear piece. (For two classes the rows outside the margin are
-left out: their loss is at least 0.) So R_U <= R everywhere, R_U = R near the reference point, and any plane under R_U
+with equality as long as the whole group stays on its linear piece. Where rows have targets, the mean row has the mean
+of theirs. (Rows without loss, as those outside the margin, are left out: their loss is at least 0.) So R_U <= R everywhere, R_U = R near the reference point, and any plane under R_U
 is a plane under R. R_U is the risk of an ordinary problem with |U| rows and a few means: every solver runs on it
 unchanged.
 
@@ -32,7 +32,7 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle
 from cutsvm.solvers.protocol import FitContext, Solver, new_context
 
-__all__ = ["SomeRows", "WorkingSet", "draw_sample", "take_rows"]
+__all__ = ["GroupSums", "SomeRows", "WorkingSet", "draw_sample", "take_rows"]
 
 
 class SomeRows(NamedTuple):
@@ -50,17 +50,49 @@ def take_rows(matrix: Rows, loss: GroupedLoss, which: Ints, mark: Array, times: 
     return SomeRows(matrix.take(which), loss.take(which, factors), mark)
 
 
+class GroupSums:
+    """Over each group of rows: the sums of s_i (x_i, 1), in `rows`, and of s_i t_i, in `targets`."""
+
+    def __init__(self, loss: GroupedLoss, d: int) -> None:
+        self.rows: Vector = np.zeros((loss.groups, d + 1))
+        self.targets: Vector = np.zeros(loss.groups)
+
+    def add(self, matrix: Rows, loss: GroupedLoss, group: Array) -> int:
+        """Adds rows to their groups; returns how many were read."""
+        self.targets += loss.target_sums(group)
+        return matrix.group_sums(loss.row_weights, group, self.rows)
+
+    @property
+    def weights(self) -> Vector:
+        """S of each group."""
+        return self.rows[:, -1]
+
+    def subtract(self, other: GroupSums) -> None:
+        self.rows -= other.rows
+        self.targets -= other.targets
+
+    def clear(self, which: Array) -> None:
+        """Leaves nothing of these groups."""
+        self.rows[which], self.targets[which] = 0.0, 0.0
+
+    def means(self, which: Ints) -> tuple[Vector, Vector, Vector]:
+        """The mean rows of these groups, their weights and their mean targets."""
+        weights = self.weights[which]
+        divisor = np.where(weights > 0.0, weights, 1.0)
+        return self.rows[which, :-1] / divisor[:, None], weights, self.targets[which] / divisor
+
+
 class WorkingSet:
-    """R_U, in `oracle`, made of the rows of U and the sums of s_i (x_i, 1) over each group.
+    """R_U, in `oracle`, made of the rows of U and the sums over each group.
 
     context: what the inner solver carries; its dual vector is 1 for rows inside the margin at first.
     empty: a group that has lost all but this share of its weight is left out: what is left of it is round-off.
     """
 
-    def __init__(self, full: Oracle, near: list[SomeRows], totals: Vector, *, empty: float = 1e-9) -> None:
+    def __init__(self, full: Oracle, near: list[SomeRows], totals: GroupSums, *, empty: float = 1e-9) -> None:
         self.loss = cast("GroupedLoss", full.loss)
         self._threads, self._totals, self._empty = full.threads, totals, empty
-        self._full = totals[:, -1].copy()
+        self._full = totals.weights.copy()
         self._groups = np.flatnonzero(self._full > 0.0)
         near = _in_fast_form(near)
         self._n_first, self._kept = len(near), near
@@ -68,7 +100,12 @@ class WorkingSet:
         if not len(self._groups) and not first:  # no row has any loss here: a group without weight represents them
             self._groups = np.array([0])
         matrix, loss = self._assemble()
-        self.oracle = full.restrict(matrix, loss, n_last=matrix.n - first, mean_error=self._mean_error(full.matrix.n))
+        lost = self._mean_error(full.matrix.n)
+        # Targets may be larger than those of the rows that are left.
+        self._mean_offset = self.loss.mean_offset
+        self.oracle = full.restrict(
+            matrix, loss, n_last=matrix.n - first, mean_error=lost, mean_offset_error=self._mean_offset * lost
+        )
         marks = [*(some.mark for some in near), np.ones(len(self._groups))]
         self._dual = np.concatenate(marks) if full.supports.margin else None
         self.context: FitContext | None = None
@@ -90,12 +127,10 @@ class WorkingSet:
 
     def _assemble(self) -> tuple[Rows, GroupedLoss]:
         """All rows with their loss: U's first, the means, those that joined."""
-        totals = self._totals[self._groups]
-        weights = totals[:, -1]
-        means = totals[:, :-1] / np.where(weights > 0.0, weights, 1.0)[:, None]
+        means, weights, targets = self._totals.means(self._groups)
         first, joined, some = self._kept[: self._n_first], self._kept[self._n_first :], len(self._groups) > 0
         rows = [*(s.matrix for s in first), *([as_rows(means, self._threads)] * some), *(s.matrix for s in joined)]
-        middle = [self.loss.of_groups(self._groups, weights)] * some
+        middle = [self.loss.of_groups(self._groups, weights, targets)] * some
         return stacked(rows), self.loss.joined([*(s.loss for s in first), *middle, *(s.loss for s in joined)])
 
     def join(self, violators: list[SomeRows]) -> None:
@@ -104,21 +139,22 @@ class WorkingSet:
         if not violators:
             return
         for some in violators:
-            sums = np.zeros_like(self._totals)
-            count("visits", some.matrix.group_sums(some.loss.row_weights, some.mark, sums))
-            self._totals -= sums
-        self._totals[self._totals[:, -1] <= self._empty * self._full] = 0.0
+            sums = GroupSums(self.loss, self.oracle.matrix.d)
+            count("visits", sums.add(some.matrix, some.loss, some.mark))
+            self._totals.subtract(sums)
+        self._totals.clear(self._totals.weights <= self._empty * self._full)
         self._kept = [*self._kept, *violators]
         more = sum(some.matrix.n for some in violators)
         matrix, loss = self._assemble()
-        old = self.oracle
+        old, lost = self.oracle, self._mean_error(more)
         self.oracle = replace(
             old,
             matrix=matrix,
             given=matrix,
             loss=loss,
             bounds=np.append(old.bounds[:-1], matrix.n),
-            mean_error=old.mean_error + self._mean_error(more),
+            mean_error=old.mean_error + lost,
+            mean_offset_error=old.mean_offset_error + self._mean_offset * lost,
             n_last=old.n_last + more,
         )
         if self.context is not None:

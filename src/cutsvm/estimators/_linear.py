@@ -1,0 +1,185 @@
+"""LinearModel: the fit of linear models whose loss is a sum over the rows, from checked data to fitted attributes.
+
+    F = |w|^2 / 2 + C sum_i s_i loss(y_i, w.x_i + b)
+
+A fit is one problem, or several by name (each class against the rest). An estimator says which losses these are, and
+what its attributes look like.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from os import PathLike
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from cutsvm._utils import memory, threads, validation
+from cutsvm._utils.types import Array, Vector
+from cutsvm.driver import fingerprint
+from cutsvm.driver.checkpoint import Checkpoint
+from cutsvm.driver.fingerprint import Scalar
+from cutsvm.driver.records import Record, Result, Stop
+from cutsvm.driver.run import Fit, fit_path
+from cutsvm.estimators._base import Certified
+from cutsvm.estimators._ingest import TrainingData, ingest
+from cutsvm.io.store.store import Store
+from cutsvm.problem.losses import Loss
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
+from cutsvm.solvers.protocol import Solver
+
+Problems = Mapping[str, Callable[[], Loss]]
+Own = TypeVar("Own", bound="LinearModel")
+
+
+@dataclass(eq=False, repr=False)
+class LinearModel(Certified):
+    """Parameters of the linear models, and their fit; `LinearSVC` documents them."""
+
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-3
+    solver: str | Solver = "auto"
+    fit_intercept: bool = True
+    intercept: Literal["free", "regularized"] = "free"
+    max_iter: int = 10_000
+    max_time: float | None = None
+    n_jobs: int | None = None
+    warm_start: bool = False
+    memory_limit: str | int | None = None
+    checkpoint: str | PathLike[str] | None = None
+    callbacks: Sequence[Callable[[Record], object]] | None = None
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+
+    _trains_from_disk = True
+
+    def fit(self: Own, X: Any, y: Any = None, sample_weight: Any = None) -> Own:
+        """Fits the model to rows X with labels or targets y, or to a data set: `fit("train.svm")`, `fit("a.store")`."""
+        solver = self._check_params()
+        with ingest(self, X, y, sample_weight) as data:
+            self._fit_path([self], solver, data)
+            self._warn_unless_converged(data)
+        return self
+
+    # What an estimator says of itself
+
+    @abstractmethod
+    def _problems(self, data: TrainingData) -> Problems:
+        """The problems of a fit by name, and the loss of each. With one problem it may overwrite `data.weights`."""
+
+    @abstractmethod
+    def _settings(self, data: TrainingData) -> dict[str, Scalar]:
+        """The parameters that say which loss it is."""
+
+    @abstractmethod
+    def _weights_of(self, W: Vector, b: Vector) -> dict[str, Array]:
+        """coef_ and intercept_; W, b: a row and a number for each score of a row."""
+
+    def _fitted_from(self, data: TrainingData) -> dict[str, Any]:
+        """Attributes that the data alone determine."""
+        return {}
+
+    def _weigh(self, data: TrainingData) -> None:
+        """Changes `data.weights` in place before the fit."""
+
+    def _hash_of_y(self, data: TrainingData) -> str:
+        return fingerprint.of_column(data.y)
+
+    def _oracle_kind(self, data: TrainingData) -> type[Oracle]:
+        return Oracle
+
+    def _outputs(self, n_labels: int) -> int:
+        """Scores of a row in one problem, if y has this number of distinct values."""
+        return 1
+
+    def _loss_scale(self, data: TrainingData) -> float:
+        """The slope of the loss where f = 0 over what f has to change by: where C begins to matter is one over it."""
+        return 1.0
+
+    # The fit
+
+    def _check_params(self) -> Solver:
+        validation.one_of("intercept", self.intercept, ("free", "regularized"))
+        solver = super()._check_params()
+        if self.random_state is None:  # the solver's own seed
+            return solver
+        return solver.seeded(int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)))
+
+    def _fit_path(self, models: Sequence[LinearModel], solver: Solver, data: TrainingData) -> None:
+        """Fits models that differ from this one in C only: a path over all C. Overwrites `data.weights`."""
+        self._weigh(data)
+        checkpoint = self._checkpoint_of(solver, data)
+        fitted = self._fitted_from(data)
+        if (task := self.__dict__.get("_fit_task")) is not None:
+            task.fitted = fitted
+        Cs = [float(model.C) for model in models]
+        stop = Stop(self.tol, self.max_iter, self.max_time)
+        found: list[list[Result]] = []
+        oracle: Oracle | None = None
+        problems = self._problems(data)
+        with threads.one_blas_thread():
+            for k, (name, make_loss) in enumerate(problems.items()):
+                # The last oracle's matrix may be in a form that is read faster: a solver has found it.
+                oracle = self._oracle(data, make_loss()) if oracle is None else replace(oracle, loss=make_loss())
+                if solver.requires:
+                    self._check_requirements(solver, oracle.supports.names, *self._described(data))
+                start = self._start(oracle, k, len(problems))
+                fit = Fit(stop, self._callbacks(), name, start, checkpoint, self._slot(name))
+                results, oracle = fit_path(solver, oracle, Cs, fit)
+                found.append(results)
+                if any(result.status.ends_all for result in results):  # the problems not begun keep w = 0, with its gap
+                    stop = replace(stop, max_time=0.0)
+        assert oracle is not None
+        for model, results in zip(models, map(list, zip(*found, strict=True)), strict=True):
+            W, b = zip(*(oracle.model(result.w) for result in results), strict=True)
+            model.__dict__.update(fitted, **self._weights_of(np.vstack(W), np.hstack(b)))
+            model._certify(results, checkpoint)
+
+    def _described(self, data: TrainingData) -> tuple[str, str]:
+        """The kind of problem, for errors, and a remedy besides another solver, if there is one."""
+        chosen = ", ".join(f"{name}={value!r}" for name, value in self._settings(data).items())
+        return f"problems with {chosen}" + ", rows on disk" * data.on_disk, ""
+
+    def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
+        rows, features = store.shape
+        outputs = self._outputs(len(store.labels))
+        return memory.plan(rows, store.manifest.size, self.memory_limit, outputs, features=features)
+
+    def _checkpoint_of(self, solver: Solver, data: TrainingData, **more: Scalar) -> Checkpoint | None:
+        """The checkpoint of a fit; more: parameters and facts, besides the settings, that it must match."""
+        if self.checkpoint is None:
+            return None
+        hashes = {"y": self._hash_of_y(data), "weights": fingerprint.of_column(data.weights)}
+        settings = {"intercept": self._intercept().value, **self._settings(data), **more}
+        return self._open_checkpoint(solver, data.rows, hashes, **settings)
+
+    def _oracle(self, data: TrainingData, loss: Loss) -> Oracle:
+        """Rows and loss. A feature far from 0, as times are, is centred; a free intercept makes up for it."""
+        rows, intercept = data.rows, self._intercept()
+        centred, shift = rows.centred() if intercept is Intercept.FREE else (rows, None)
+        n_threads = threads.count(self.n_jobs, rows.entries)
+        return self._oracle_kind(data)(centred, loss, intercept, n_threads, given=rows, shift=shift)
+
+    def _start(self, oracle: Oracle, problem: int, problems: int) -> Vector | None:
+        """With warm_start, the w of the last fit's model, if it has the right shape; problem: its number."""
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return None
+        W, b = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        if W.shape != (max(problems, oracle.outputs), oracle.matrix.d):
+            return None
+        own = slice(None) if oracle.outputs > 1 else problem
+        return oracle.coordinates(W[own], b[own])
+
+    def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
+        if record.label:  # one class against the rest, and the others have weights of their own
+            return None
+        W, b = oracle.model(w)
+        return self._weights_of(np.array(W, ndmin=2), np.array(b, ndmin=1))
+
+    def _intercept(self) -> Intercept:
+        return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE

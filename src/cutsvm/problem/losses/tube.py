@@ -1,0 +1,147 @@
+"""Piecewise linear losses of residuals r = f - t: epsilon-insensitive, absolute, and pinball loss.
+
+    s (below max(0, -r - epsilon) + above max(0, r - epsilon))
+
+With below = above = 1 that is the epsilon-insensitive loss, and with epsilon = 0 the absolute one. With epsilon = 0,
+below = q and above = 1 - q it is the pinball loss: its minimum over a constant f is the quantile q of the targets.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg.blas import dasum
+
+from cutsvm._native import core
+from cutsvm._utils import validation
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.problem.certificate import UNIT, exact_difference, widened
+from cutsvm.problem.losses.piecewise import PiecewiseLinear
+from cutsvm.problem.planes import Heights
+from cutsvm.problem.point import LossSupports
+
+
+class Tube(PiecewiseLinear):
+    """sum_i s_i (below max(0, -r_i - epsilon) + above max(0, r_i - epsilon)), r_i = f_i - t_i.
+
+    targets: t_i. weights: s_i >= 0. epsilon, below, above: at least 0.
+    """
+
+    supports = LossSupports(dual=True, groups=True)
+
+    def __init__(
+        self,
+        targets: Vector,
+        weights: Vector,
+        epsilon: float,
+        below: float = 1.0,
+        above: float = 1.0,
+        threads: int = 1,
+    ) -> None:
+        self.targets, self.weights, self.threads = targets, weights, threads
+        self.epsilon, self.below, self.above = epsilon, below, above
+        self.n = len(targets)
+        self.rows = core.RowLoss("tube", targets, weights, epsilon, below, above)
+        self.weight = float(dasum(weights)) if self.n else 0.0
+        self._steepest = max(below, above)
+        self.steepness = self._steepest * self.weight
+
+    @cached_property
+    def total(self) -> float:
+        some = (self.part(part) for part in validation.parts(self.n))
+        return sum(part.value(np.zeros(part.n)) for part in some)
+
+    @cached_property
+    def reach(self) -> float:
+        """At the best b some row is on a breakpoint."""
+        return max(float(self.targets.max(initial=0.0)), -float(self.targets.min(initial=0.0))) + self.epsilon
+
+    @cached_property
+    def unit(self) -> float:  # type: ignore[override]
+        """The standard deviation of the targets, or another number above 0."""
+        mean = float(self.targets.mean()) if self.n else 0.0
+        squares = sum(float(np.square(self.targets[part] - mean).sum()) for part in validation.parts(self.n))
+        return float(np.sqrt(squares / max(1, self.n))) or self.reach or 1.0
+
+    @cached_property
+    def lightest(self) -> float:
+        lightest = np.inf
+        for part in validation.parts(self.n):
+            s = self.weights[part]
+            lightest = min(lightest, float(s[s > 0.0].min(initial=np.inf)))
+        return lightest * min((slope for slope in (self.below, self.above) if slope > 0.0), default=np.inf)
+
+    def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
+        total = 0.0
+        for part in validation.parts(self.n):
+            r, lost = exact_difference(scores[part], self.targets[part])
+            lost = lost + rest[part]
+            short = np.maximum(0.0, (-r - self.epsilon) - lost + error)  # the first differences are exact near 0
+            over = np.maximum(0.0, (r - self.epsilon) + lost + error)
+            total += float(self.weights[part] @ (self.below * short + self.above * over))
+        return widened(total, self.n, error)
+
+    def change(self, value: float, shift: float) -> float:
+        """Rounding errors of the residuals are changes of the scores, too."""
+        return self.steepness * (shift + 4.0 * UNIT * self.reach)
+
+    def dual_heights(self, g: Vector, bounds: Ints) -> Heights:
+        sums = np.empty((3, len(bounds) - 1))
+        self.rows.dual_heights(g, bounds, sums, self.threads)
+        return Heights(*sums)
+
+    def breakpoints(self, rows: slice, scores: Vector) -> tuple[Vector, Vector]:
+        ahead, s = self.targets[rows] - scores[rows], self.weights[rows]
+        at = np.concatenate([ahead - self.epsilon, ahead + self.epsilon])
+        return at, np.concatenate([self.below * s, -self.above * s])
+
+    # For sifting: see `cutsvm.problem.losses.GroupedLoss`. Groups are the rows with scores that are too low, and with
+    # scores that are too high; all others have no loss.
+
+    labels, groups = 1, 2
+
+    @property
+    def row_weights(self) -> Vector:
+        return self.weights
+
+    @property
+    def mean_offset(self) -> float:
+        return self._steepest * self.reach
+
+    def distances(self, scores: Vector, rows: Ints) -> Vector:
+        return np.asarray(np.abs(np.abs(scores[rows] - self.targets[rows]) - self.epsilon))
+
+    def marks(self, scores: Vector, rows: Ints) -> Ints:
+        return rows
+
+    def label_mask(self, label: int) -> Array:
+        return np.asarray(self.weights > 0.0)
+
+    def label_totals(self) -> Vector:
+        return np.array([self.weight])
+
+    def target_sums(self, group: Array) -> Vector:
+        sums: Vector = np.zeros(self.groups)
+        for part in validation.parts(self.n):
+            mine = group[part] >= 0
+            weighted = (self.weights[part] * self.targets[part])[mine]
+            sums += np.bincount(group[part][mine], weights=weighted, minlength=self.groups)
+        return sums
+
+    def part(self, rows: slice) -> Tube:
+        return self._of(self.targets[rows], self.weights[rows])
+
+    def take(self, rows: Ints, factors: Vector | None = None) -> Tube:
+        weights = self.weights[rows]
+        return self._of(self.targets[rows], weights if factors is None else weights * factors)
+
+    def of_groups(self, groups: Ints, weights: Vector, targets: Vector) -> Tube:
+        return self._of(targets, weights)
+
+    def joined(self, parts: list[Tube]) -> Tube:
+        return self._of(*(np.concatenate(columns) for columns in zip(*((p.targets, p.weights) for p in parts))))
+
+    def _of(self, targets: Vector, weights: Vector) -> Tube:
+        """The loss of other rows."""
+        return Tube(targets, weights, self.epsilon, self.below, self.above, self.threads)
