@@ -18,8 +18,8 @@ from data import DEFAULT_FOLDER, DataSet
 from peers import Verdict, as_csr, layouts, with_ones
 
 # The sets by their shape. NAME:ROWS takes a random subset.
-CLASSES = {"long": "covtype", "wide": "arxiv:50000", "small": "a9a:3000"}
-TARGETS = {"long": "covtype-elevation", "wide": "arxiv-words:50000", "small": "abalone"}
+CLASSES = {"long": "covtype", "wide": "arxiv:20000", "small": "a9a:3000"}
+TARGETS = {"long": "covtype-elevation", "wide": "arxiv-words:20000", "small": "abalone"}
 # The file of a regression set.
 FILES = {"covtype-elevation": "covtype", "arxiv-words": "arxiv", "abalone": "ordinal/abalone"}
 
