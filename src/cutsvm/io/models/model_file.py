@@ -16,7 +16,7 @@ from cutsvm.io.models import kernel_model, linear_model
 from cutsvm.io.models.liblinear import HEADER_WORDS, check_writable, read_text, text_pieces
 from cutsvm.io.models.model_format import MAGIC, Expect, ModelFileError, pack, package_version, read_bytes, unpack
 from cutsvm.io.models.model_header import as_json, pack_classes, pack_params, restore_estimator, unpack_classes
-from cutsvm.io.models.tasks import TASKS, Task, task_of
+from cutsvm.io.models.tasks import MODEL_TASKS, Task, task_of
 
 _RESULTS = ("objective", "lower_bound", "gap", "n_iter")
 _COUNTS = ("n_pairs", "n_queries", "n_skipped_queries")  # of models of pairs
@@ -28,10 +28,11 @@ class SavedModel:
 
     Attributes
     ----------
-    estimator : the fitted estimator: `LinearSVC`, `RankingSVM`, `ROCAreaSVC`, `OrdinalSVC` or `KernelSVC`.
+    estimator : the fitted estimator: `LinearSVC`, `RankingSVM`, `ROCAreaSVC`, `OrdinalSVC`, `KernelSVC` or
+        `LinearOneClassSVM`.
     zero_based : whether the training file counted features from 0; None if it was not trained from a file.
     feature_ids : the feature that each column stands for, if only the features seen in training were kept.
-    task : "classify", "rank", "roc", "ordinal" or "kernel".
+    task : "classify", "rank", "roc", "ordinal", "kernel" or "oneclass".
     format : "cutsvm" or "liblinear".
     version : of the package that wrote the file, None if another program did.
     """
@@ -138,7 +139,7 @@ def _pack(estimator: Any, task: Task, ids: npt.NDArray[np.int64] | None) -> tupl
 
 def _from_liblinear(name: str, text: bytes) -> SavedModel:
     weights = read_text(name, text)
-    task = TASKS["classify"]
+    task = MODEL_TASKS["classify"]
     estimator = task.make_estimator(fit_intercept=weights.intercept is not None)
     estimator.classes_ = weights.classes
     linear_model.set_weights(estimator, weights.coef, weights.intercept)
@@ -150,9 +151,9 @@ def _unpack(name: str, header: dict[str, Any], arrays: dict[str, Array]) -> Save
     expect = Expect(name)
     stated = header.get("task")
     expect.that(
-        isinstance(stated, str) and stated in TASKS, f"a task that this version knows, got {str(stated)[:40]!r}"
+        isinstance(stated, str) and stated in MODEL_TASKS, f"a task that this version knows, got {str(stated)[:40]!r}"
     )
-    task = TASKS[str(stated)]
+    task = MODEL_TASKS[str(stated)]
     classes = None
     if task.has_classes:
         classes = unpack_classes(expect, header.get("classes"), ordered=not task.has_thresholds)

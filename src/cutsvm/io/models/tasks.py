@@ -1,4 +1,4 @@
-"""The tasks that models are trained for: classify, rank, roc, ordinal and kernel.
+"""The tasks that models are trained for: classify, rank, roc, ordinal, kernel and oneclass.
 
 A `Task` says all that differs between them, for model files, the command line and reports. `TASKS` resolves the names
 that `--task` and model files use.
@@ -148,14 +148,24 @@ _KERNEL = Task(
     solvers_module="cutsvm.kernel_machines",
     parameters={"random_state": 0},
 )
+_ONE_CLASS = Task(
+    "oneclass",
+    "cutsvm.estimators.one_class:LinearOneClassSVM",
+    "cutsvm.cli.measures:Accuracy",
+    "a linear one-class support vector machine: rows below a threshold are outliers",
+    has_classes=False,
+    options=_LINEAR_OPTIONS - {"shards", "buckets", "formulation"},
+)
 TASKS = {task.name: task for task in (_CLASSIFY, _RANK, _ROC, _ORDINAL, _KERNEL)}
+# Tasks of model files: those of the command line, and those that it does not have yet.
+MODEL_TASKS = {**TASKS, _ONE_CLASS.name: _ONE_CLASS}
 
 
 def task_of(estimator: Any) -> Task:
     """The task that an estimator is for, by its class or a base class of it."""
     names = [kind.__name__ for kind in type(estimator).__mro__]
-    for task in TASKS.values():
+    for task in MODEL_TASKS.values():
         if task.estimator_name in names:
             return task
-    known = ", ".join(task.estimator_name for task in TASKS.values())
+    known = ", ".join(task.estimator_name for task in MODEL_TASKS.values())
     raise ModelFileError(f"{names[0]} cannot be written; expected one of {known}")

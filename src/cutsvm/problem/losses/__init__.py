@@ -10,6 +10,7 @@ from cutsvm.problem.losses.hinge import Hinge
 from cutsvm.problem.losses.multiclass import CrammerSinger
 from cutsvm.problem.losses.multinomial import Multinomial
 from cutsvm.problem.losses.pairwise import PairLine, Pairwise
+from cutsvm.problem.losses.tail import TailMean
 from cutsvm.problem.losses.tube import Tube
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
@@ -31,6 +32,7 @@ __all__ = [
     "PiecewiseLoss",
     "RowLoss",
     "SmoothLoss",
+    "TailMean",
     "Tube",
 ]
 
