@@ -73,8 +73,8 @@ def test_rows_of_zeros_without_intercept():
     assert result.status is Status.CONVERGED
 
 
-def test_needs_a_hinge_loss_in_memory():
+def test_needs_a_dual_variable_for_each_row():
     X, a = long_data(n=50)
     oracle = replace(oracle_of(X, a), loss=Pairwise(a, np.ones(50), np.array([0, 50])))
-    with pytest.raises(TypeError, match="dcd: a hinge loss"):
+    with pytest.raises(TypeError, match="dcd: rows in memory"):
         next(iterates(DCD(), oracle, 1.0))

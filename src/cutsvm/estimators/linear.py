@@ -12,7 +12,6 @@ from scipy.special import log_expit, log_softmax, softmax
 from sklearn import svm
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.metaestimators import available_if
 
 from cutsvm._utils import threads, validation
@@ -279,8 +278,8 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         """A fitted model of scikit-learn's that predicts the same, for tools that know scikit-learn's classes only.
 
         It is `sklearn.svm.LinearSVC` or, with loss="logistic", `sklearn.linear_model.LogisticRegression` (in
-        `sklearn.multiclass.OneVsRestClassifier` if there are several classes, each against the rest). A new fit of it
-        minimises the same objective; the intercept is regularised in LinearSVC, and free in LogisticRegression.
+        `sklearn.multiclass.OneVsRestClassifier`, without class weights, if there are several classes, each against the
+        rest). A new fit of it minimises the same objective; its intercept is regularised, in LogisticRegression free.
         """
         # tol and max_iter belong to other algorithms.
         params = {"C": self.C, "class_weight": self.class_weight, "fit_intercept": self.fit_intercept}
@@ -289,12 +288,9 @@ class LinearSVC(CertifiedClassifier, LinearModel):
             return self._copy_fit(svm.LinearSVC(**loss, **params))
         if len(self.classes_) == 2 or self._multi_class != "ovr":
             return self._copy_fit(LogisticRegression(**params))
-        twin = OneVsRestClassifier(LogisticRegression(**params))
-        twin.estimators_ = []
-        for W, b in zip(self.coef_, self.intercept_, strict=True):
-            one = self._copy_fit(LogisticRegression(**params))
-            one.coef_, one.intercept_, one.classes_ = W[None].copy(), np.array([b]), np.array([0, 1])
-            twin.estimators_.append(one)
-        twin.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(self.classes_)
-        twin.n_features_in_ = self.coef_.shape[1]
+        # A fit to one row per class makes the attributes; then the weights are replaced. Its problems have other labels.
+        twin = OneVsRestClassifier(LogisticRegression(C=self.C, fit_intercept=self.fit_intercept))
+        twin.fit(np.eye(len(self.classes_), self.coef_.shape[1]), self.classes_)
+        for one, W, b in zip(twin.estimators_, self.coef_, self.intercept_, strict=True):
+            one.coef_, one.intercept_ = np.array(W, dtype=np.float64, ndmin=2), np.array([b], dtype=np.float64)
         return twin

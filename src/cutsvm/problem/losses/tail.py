@@ -86,6 +86,7 @@ class TailMean:
 
     supports = LossSupports()
     total = weight = reach = 1.0  # of the alpha_i
+    offset_unit = 0.0  # every plane has the same offset
 
     def __init__(self, weights: Vector, nu: float, threads: int = 1, settings: TailSettings = SETTINGS) -> None:
         self.n, self.nu, self.threads, self.settings = len(weights), nu, threads, settings
