@@ -29,31 +29,9 @@ from cutsvm.problem.certificate import Magnitudes, RowScale, exact_difference, s
 from cutsvm.problem.losses import DualLoss, Line, Loss, MarginLoss, RowLoss
 from cutsvm.problem.planes import Bundle, Heights, Planes, RowSums
 from cutsvm.problem.point import Intercept, Point, Supports, Tangent
+from cutsvm.problem.settings import OracleSettings
 
 __all__ = ["Oracle", "OracleSettings"]
-
-
-@dataclass(frozen=True)
-class OracleSettings:
-    """Constants of the arithmetic.
-
-    stale: see `cutsvm.problem.planes`.
-    pieces: number of pieces in which a shard is summed (core/sweep.hpp).
-    round_off: slopes in b that have to sum to 0 may be off by this multiple of the rounding error of one of them.
-    precise: an objective whose rounding error is below this share of it is not recomputed in twice the precision.
-    imprecise, last_digits: one whose error is above this share is improved if w can be made longer by 2^-k, k in
-        last_digits.
-    far_intercept: a free b beyond this multiple of the loss's `reach` is no starting point: planes that leave b open
-        give any, and the scores would lose their digits.
-    """
-
-    stale: float = 50.0
-    pieces: int = 16
-    round_off: float = 8.0
-    precise: float = 1e-10
-    imprecise: float = 1e-6
-    last_digits: tuple[int, ...] = (50, 46, 42, 36, 30)
-    far_intercept: float = 1e6
 
 
 Own = TypeVar("Own", bound="Oracle")
