@@ -1,4 +1,4 @@
-"""lower <= min F <= primal at every iterate for losses with two breakpoints a row; paths, stores, checkpoints."""
+"""lower <= min F <= primal at every iterate for losses with two breakpoints, and what else solvers keep."""
 
 from itertools import islice
 

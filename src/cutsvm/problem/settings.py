@@ -15,8 +15,8 @@ class OracleSettings:
     precise: an objective whose rounding error is below this share of it is not recomputed in twice the precision.
     imprecise, last_digits: one whose error is above this share is improved if w can be made longer by 2^-k, k in
         last_digits.
-    far_intercept: a free b beyond this multiple of the loss's `reach` is no starting point: planes that leave b open
-        give any, and the scores would lose their digits.
+    far_intercept: a free b beyond this multiple of the loss's `score_bound` is no starting point: planes that leave b
+        open give any, and the scores would lose their digits.
     """
 
     stale: float = 50.0

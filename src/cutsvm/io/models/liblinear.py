@@ -143,7 +143,9 @@ def read_text(name: str, text: bytes) -> LinearWeights:
     solver = head["solver_type"][1]
     kind = READABLE.get(solver)
     if kind is None:
-        raise ModelFileError(f"{name}:{head['solver_type'][0]}: expected a solver_type of LIBLINEAR, not {solver[:40]!r}")
+        raise ModelFileError(
+            f"{name}:{head['solver_type'][0]}: expected a solver_type of LIBLINEAR, not {solver[:40]!r}"
+        )
     _check_own_word(name, head, kind)
     labels = _labels(name, head) if kind.own_word == "label" else []
     features, bias = _number(name, head, "nr_feature"), _float(name, head, "bias")
