@@ -199,13 +199,13 @@ struct Logistic : Labels {
         if (!(alpha > 0.0)) return {S * log_one_plus_exp(m), {NO_LIMIT, NO_LIMIT}};
         if (!(rest > 0.0)) return {S * log_one_plus_exp(-m), {-NO_LIMIT, -NO_LIMIT}};
         if (std::abs(m) > SURE) {
-            const double own = std::log(rest / alpha),
-                         entropy = alpha * std::log(alpha / S) + rest * std::log(rest / S);
+            const double own = std::log(rest / alpha);
+            const double entropy = alpha * std::log(alpha / S) + rest * std::log(rest / S);
             return {S * log_one_plus_exp(m) + alpha * m + entropy, {own, own}};
         }
         const double e = std::exp(m), scale = (1.0 + e) / S;
-        const double up = std::log(alpha * scale),
-                     down = std::log(rest * scale / e);  // log(p / sigma), and of the rest
+        // log(p / sigma), and log((1 - p) / (1 - sigma))
+        const double up = std::log(alpha * scale), down = std::log(rest * scale / e);
         return {alpha * up + rest * down, {m + (down - up), m + (down - up)}};
     }
     // In u, the margin after the step, the condition is u - m = q (S / (1 + exp(u)) - alpha): the left side rises, the
@@ -259,10 +259,10 @@ struct Tube : Targets {
     Range limits(std::int64_t i, double C) const { return {-(C * s[i]) * above, C * s[i] * below}; }
     Optimality optimality(std::int64_t i, double alpha, double f, double C) const {
         const auto [least, most] = limits(i, C);
-        const double r = residual(i, f), under = t[i] - epsilon, over = t[i] + epsilon;
+        const double r = residual(i, f), lower = t[i] - epsilon, upper = t[i] + epsilon;
         const double loss = most * std::max(0.0, -r - epsilon) - least * std::max(0.0, r - epsilon);
-        const double low = alpha == most ? -NO_LIMIT : alpha < 0.0 ? over : under;
-        const double high = alpha == least ? NO_LIMIT : alpha > 0.0 ? under : over;
+        const double low = alpha == most ? -NO_LIMIT : alpha < 0.0 ? upper : lower;
+        const double high = alpha == least ? NO_LIMIT : alpha > 0.0 ? lower : upper;
         return {loss + alpha * r + std::abs(alpha) * epsilon, {low, high}};
     }
     double step(std::int64_t i, double alpha, double, double f, double q, double C) const {
