@@ -162,8 +162,12 @@ def test_other_losses_have_no_probabilities(loss, method):
 
 @pytest.mark.parametrize(
     ("loss", "multi_class"),
-    [("squared_hinge", "crammer_singer"), ("hinge", "multinomial"), ("squared_hinge", "multinomial")]
-    + [("logistic", "crammer_singer")],
+    [
+        ("squared_hinge", "crammer_singer"),
+        ("hinge", "multinomial"),
+        ("squared_hinge", "multinomial"),
+        ("logistic", "crammer_singer"),
+    ],
 )
 def test_illegal_combinations_name_the_legal_ones(loss, multi_class):
     with pytest.raises(ValueError, match="'hinge' has 'crammer_singer', 'ovr'; 'squared_hinge' has 'ovr'"):
@@ -177,7 +181,7 @@ def test_bad_parameters(bad):
 
 
 def test_solver_for_another_loss_names_those_that_are_legal():
-    with pytest.raises(ValueError, match="with loss='hinge': use 'auto', 'ocas', 'cpa', 'dcd', 'sifting', 'accpm'$"):
+    with pytest.raises(ValueError, match=r"with loss='hinge': use 'auto', 'ocas', 'cpa', 'dcd', 'sifting', 'accpm'$"):
         LinearSVC(solver="newton").fit(np.eye(4), [0, 1, 0, 1])
     with pytest.raises(ValueError, match=r"^ACCPM.*loss='logistic': use 'auto', 'ocas', 'cpa',.*'newton'"):
         LinearSVC(solver="accpm", loss="logistic").fit(np.eye(4), [0, 1, 0, 1])

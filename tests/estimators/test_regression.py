@@ -187,7 +187,7 @@ def test_targets_that_are_no_numbers(tmp_path):
     with pytest.raises(ValueError):
         LinearSVR().fit(np.eye(3), ["a", "b", "c"])
     convert([(np.eye(3), np.array(["a", "b", "c"]))], tmp_path / "text.store")
-    with pytest.raises(ValueError, match="y has dtype .*: expected numbers"):
+    with pytest.raises(ValueError, match=r"y has dtype .*: expected numbers"):
         LinearSVR().fit(tmp_path / "text.store")
 
 
