@@ -207,13 +207,13 @@ struct Logistic : Labels {
         if (!(alpha > 0.0)) return {S * log_one_plus_exp(m), {NO_LIMIT, NO_LIMIT}};
         if (!(rest > 0.0)) return {S * log_one_plus_exp(-m), {-NO_LIMIT, -NO_LIMIT}};
         if (std::abs(m) > SURE) {
-            const double own = std::log(rest / alpha),
-                         entropy = alpha * std::log(alpha / S) + rest * std::log(rest / S);
+            const double own = std::log(rest / alpha);
+            const double entropy = alpha * std::log(alpha / S) + rest * std::log(rest / S);
             return {S * log_one_plus_exp(m) + alpha * m + entropy, {own, own}};
         }
         const double e = std::exp(m), scale = (1.0 + e) / S;
-        const double up = std::log(alpha * scale),
-                     down = std::log(rest * scale / e);  // log(p / sigma), and of the rest
+        // log(p / sigma), and log((1 - p) / (1 - sigma))
+        const double up = std::log(alpha * scale), down = std::log(rest * scale / e);
         return {alpha * up + rest * down, {m + (down - up), m + (down - up)}};
     }
     // In u, the margin after the step, the condition is u - m = q (S / (1 + exp(u)) - alpha): the left side rises, the
