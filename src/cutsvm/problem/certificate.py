@@ -151,7 +151,8 @@ def objective(
     primal = oracle.penalty(w) + C * loss
     W, b = oracle.model(w)
     rows = oracle.model_matrix.magnitudes
-    size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
+    # Scores of W = 0 are b, without rounding.
+    size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max()) if np.any(W) else 0.0
     shift = oracle.steepness * (gamma(2 * rows.terms + oracle.terms + 16) * size + oracle.tie)
     error = C * oracle.loss.change(loss, shift)
     if error <= (oracle.settings.precise if precise is None else precise) * primal:
