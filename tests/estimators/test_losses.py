@@ -20,7 +20,7 @@ SMOOTH = ("squared_hinge", "logistic")
 
 ESTIMATORS = [LinearSVC(loss=loss, solver=solver) for loss in SMOOTH for solver in ("auto", "ocas", "newton")]
 ESTIMATORS += [LinearSVC(loss=loss, intercept="regularized") for loss in SMOOTH]
-ESTIMATORS += [LinearSVC(random_state=0), LinearSVCCV(Cs=3, cv=2, loss="logistic")]
+ESTIMATORS += [LinearSVC(random_state=0), LinearSVCCV(Cs=3, cv=2, loss="logistic", solver="ocas")]
 
 
 @parametrize_with_checks(ESTIMATORS)
@@ -139,9 +139,9 @@ def test_probabilities_of_several_classes():
 
 def test_multinomial_probabilities():
     X, y = load_iris(return_X_y=True)
-    ours = LinearSVC(C=0.1, loss="logistic", tol=1e-10, solver="newton").fit(X, y)
+    ours = LinearSVC(C=0.1, loss="logistic", tol=1e-8, solver="newton").fit(X, y)
     theirs = LogisticRegression(C=0.1, tol=1e-10, max_iter=10_000).fit(X, y)
-    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-3)
     assert_allclose(ours.predict_proba(X).sum(axis=1), 1.0, rtol=1e-14)
     assert_allclose(ours.predict_log_proba(X), np.log(ours.predict_proba(X)), rtol=1e-9)
 

@@ -61,7 +61,9 @@ def test_best_intercept_counts_light_rows_beside_heavy_ones(seed, n, shape, deca
     loss = tube.Tube(t, 10.0 ** rng.uniform(-decades / 2, decades / 2, size=n), *shape)
     found = best_intercept(Tube(*loss), f)
     exactly = [Fraction(x) for x in f]
-    best = min(of_fractions([x + Fraction(float(k)) for x in exactly], loss) for k in tube.breakpoints(f, None, loss)[0])
+    best = min(
+        of_fractions([x + Fraction(float(k)) for x in exactly], loss) for k in tube.breakpoints(f, None, loss)[0]
+    )
     assert of_fractions([x + Fraction(found) for x in exactly], loss) <= best * Fraction(1 + 1e-11)
 
 
