@@ -123,7 +123,7 @@ def test_precise(seed, n, shape, far):
 
 @given(seed=seeds, n=st.integers(1, 200), shape=SHAPES, band=st.sampled_from([0.1, 1.0]))
 def test_means_of_groups_are_below_the_loss(seed, n, shape, band):
-    """Jensen: each group's mean row with the mean target costs no more than its rows, and as much where they were put."""
+    """Jensen: a group's mean row with the mean target costs no more than its rows, and as much where they were put."""
     rng = rng_of(seed)
     loss = some_loss(rng, n, shape)
     ours, f, group = Tube(*loss), some_scores(rng, n), np.empty(n, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""lower <= min F <= primal at every iterate for losses of residuals with two breakpoints, and what else solvers keep."""
+"""lower <= min F <= primal at every iterate for losses with two breakpoints, and what else solvers keep."""
 
 from itertools import islice
 

@@ -208,8 +208,8 @@ class Dual:
         zeros = np.zeros(self.matrix.n)
         sizes = self.loss.slopes(zeros, self.oracle.bounds, np.empty_like(zeros), balanced=False).sizes
         total = self.C * float(sizes.sum())
-        reach = min(self.loss.reach, self.settings.far)
-        return 2.0 * reach / total if total > 0.0 else 0.0
+        most = min(self.loss.score_bound, self.settings.far)
+        return 2.0 * most / total if total > 0.0 else 0.0
 
     @timed("descent")
     def descend(self, tol: float) -> None:

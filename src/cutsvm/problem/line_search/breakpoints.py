@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from cutsvm._utils.types import Vector
 from cutsvm.problem.line_search.intercept import COUNTING, InterceptSettings, counted_intercept, floats_between
 
 if TYPE_CHECKING:
-    from cutsvm.problem.losses import BreakpointLine, Line, PiecewiseLoss
+    from cutsvm.problem.losses import BreakpointLine, Line
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,23 @@ def lowest(line: BreakpointLine, flat: float, settings: LineSearchSettings = SET
     return 0.5 * (left + _inside(line, _bracket(line, settings, 0.0, 0.0, flat, left + around), 0.0, flat))
 
 
+class SumOfHinges(Protocol):
+    """A loss over rows and their hinges: see `cutsvm.problem.losses.PiecewiseLoss`."""
+
+    n: int
+    steepness: float
+
+    @property
+    def unit(self) -> float: ...
+    @property
+    def lightest(self) -> float: ...
+
+    def line(self, scores: Vector, to: Vector | None = None) -> BreakpointLine: ...
+    def breakpoints(self, rows: slice, scores: Vector) -> tuple[Vector, Vector]: ...
+
+
 def best_intercept(
-    loss: PiecewiseLoss,
+    loss: SumOfHinges,
     scores: Vector,
     settings: LineSearchSettings = SETTINGS,
     counting: InterceptSettings = COUNTING,

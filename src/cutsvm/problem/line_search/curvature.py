@@ -69,35 +69,35 @@ def by_curvature(
 
 def root(at: At, weight: float, settings: CurvatureSettings = SETTINGS) -> float:
     """The k at which the slope is 0, to rounding; about the middle where it is 0 on an interval."""
-    low, high, k, reach, flat = -math.inf, math.inf, 0.0, 1.0, settings.rounding * weight
+    low, high, k, distance, flat = -math.inf, math.inf, 0.0, 1.0, settings.rounding * weight
     for _ in range(settings.root_most):
         _, slope, bend = at(k)
         if abs(slope) <= flat:
             return k if bend > 0.0 else 0.5 * (_end(at, k, -1.0, flat, settings) + _end(at, k, 1.0, flat, settings))
         low, high = (k, high) if slope < 0.0 else (low, k)
         newton = k - slope / bend if bend > 0.0 else math.nan
-        reach *= 2.0
-        next_k = _inside(newton, max(low, k - reach), min(high, k + reach), k - math.copysign(reach, slope))
+        distance *= 2.0
+        next_k = _inside(newton, max(low, k - distance), min(high, k + distance), k - math.copysign(distance, slope))
         if not low < next_k < high or next_k == k:
             return k
         k = next_k
     return k
 
 
-def _end(at: At, k: float, side: float, flat: float, settings: CurvatureSettings) -> float:
+def _end(at: At, k: float, sign: float, flat: float, settings: CurvatureSettings) -> float:
     """About where the slope, which is 0 at k, begins to differ from it on one side."""
-    inside, outside, reach = 0.0, math.inf, settings.plateau
+    inside, outside, distance = 0.0, math.inf, settings.plateau
     while outside == math.inf:
-        if abs(at(k + side * reach)[1]) > flat:
-            outside = reach
-        elif reach > settings.widest:  # no row has a loss
+        if abs(at(k + sign * distance)[1]) > flat:
+            outside = distance
+        elif distance > settings.widest:  # no row has a loss
             return k
         else:
-            inside, reach = reach, 4.0 * reach
+            inside, distance = distance, 4.0 * distance
     while outside - inside > settings.plateau_width * outside:
         middle = 0.5 * (inside + outside)
-        inside, outside = (inside, middle) if abs(at(k + side * middle)[1]) > flat else (middle, outside)
-    return k + side * inside
+        inside, outside = (inside, middle) if abs(at(k + sign * middle)[1]) > flat else (middle, outside)
+    return k + sign * inside
 
 
 def _inside(k: float, low: float, high: float, further: float) -> float:

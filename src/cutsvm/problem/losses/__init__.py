@@ -69,7 +69,7 @@ class Loss(Protocol):
         """The loss at zero scores."""
 
     @property
-    def reach(self) -> float:
+    def score_bound(self) -> float:
         """At the best intercept some row has a score that is no larger."""
 
     @property

@@ -46,7 +46,7 @@ class Hinge(PiecewiseLinear):
             total += float(np.abs(a) @ np.maximum(0.0, slack))
         return widened(total, self.n, error)
 
-    reach = unit = offset_unit = 1.0
+    score_bound = unit = offset_unit = 1.0
 
     def change(self, value: float, shift: float) -> float:
         return self.weight * shift

@@ -53,21 +53,21 @@ class Tube(PiecewiseLinear):
         return sum(part.value(np.zeros(part.n)) for part in some)
 
     @cached_property
-    def reach(self) -> float:
+    def score_bound(self) -> float:
         """At the best b some row is on a breakpoint."""
         return max(float(self.targets.max(initial=0.0)), -float(self.targets.min(initial=0.0))) + self.epsilon
 
     @property
     def offset_unit(self) -> float:
         """The offset is -g (t + epsilon) or -g (t - epsilon) for a row's slope g."""
-        return self.reach
+        return self.score_bound
 
     @cached_property
     def unit(self) -> float:  # type: ignore[override]
         """The standard deviation of the targets, or another number above 0."""
         mean = float(self.targets.mean()) if self.n else 0.0
         squares = sum(float(np.square(self.targets[part] - mean).sum()) for part in validation.parts(self.n))
-        return float(np.sqrt(squares / max(1, self.n))) or self.reach or 1.0
+        return float(np.sqrt(squares / max(1, self.n))) or self.score_bound or 1.0
 
     @cached_property
     def lightest(self) -> float:
@@ -83,13 +83,13 @@ class Tube(PiecewiseLinear):
             r, lost = exact_difference(scores[part], self.targets[part])
             lost = lost + rest[part]
             short = np.maximum(0.0, (-r - self.epsilon) - lost + error)  # the first differences are exact near 0
-            over = np.maximum(0.0, (r - self.epsilon) + lost + error)
-            total += float(self.weights[part] @ (self.below * short + self.above * over))
+            beyond = np.maximum(0.0, (r - self.epsilon) + lost + error)
+            total += float(self.weights[part] @ (self.below * short + self.above * beyond))
         return widened(total, self.n, error)
 
     def change(self, value: float, shift: float) -> float:
         """Rounding errors of the residuals are changes of the scores, too."""
-        return self.steepness * (shift + 4.0 * UNIT * self.reach)
+        return self.steepness * (shift + 4.0 * UNIT * self.score_bound)
 
     def dual_heights(self, g: Vector, bounds: Ints) -> Heights:
         sums = np.empty((3, len(bounds) - 1))
