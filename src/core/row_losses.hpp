@@ -247,12 +247,13 @@ struct Logistic : Labels {
 
 struct Tube : Targets {
     double below, above;
+    double largest = 1.0;  // |t_i|: a score near a target of 0 has the round-off of its terms, which are no smaller
     static constexpr int HINGES = 2;  // below the target, above it
 
     double steepness(std::int64_t i, int b) const { return s[i] * (b == 0 ? below : -above); }
     double height(std::int64_t i, int b, double f) const { return s[i] * (b == 0 ? below : above) * gap(i, b, f); }
     double gap(std::int64_t i, int b, double f) const { return (b == 0 ? -1.0 : 1.0) * residual(i, f) - epsilon; }
-    double scale(std::int64_t i, double f) const { return std::abs(t[i]) + std::abs(f) + epsilon; }
+    double scale(std::int64_t, double f) const { return largest + std::abs(f) + epsilon; }
     std::int32_t group(std::int64_t, int b) const { return b; }
 
     double value(std::int64_t i, double f) const {
