@@ -3,28 +3,32 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/matrix.hpp"
+#include "bindings/row_losses.hpp"
 
 using namespace cutsvm;
 
 namespace {
 
-// a, q, C, unit, above, below, alpha
-using Descent = std::tuple<Vector<double>, Vector<double>, double, double, double, double, VectorOut<double>>;
+// loss, q, C, unit, above, below, alpha
+using Descent = std::tuple<const RowLoss*, Vector<double>, double, double, double, double, VectorOut<double>>;
 // gap, steepest, flattest, rows that stay
 using Seen = std::tuple<double, double, double, std::int64_t>;
 
 Seen run_descend(const Matrix& X, const Descent& descent, const VectorOut<std::int32_t>& order,
                  const VectorOut<double>& w, std::size_t run, std::uint64_t seed, int threads) {
-    const auto& [a, q, C, unit, above, below, alpha] = descent;
+    const auto& [loss, q, C, unit, above, below, alpha] = descent;
     const std::int64_t n = X.n();
-    check(extent(a) == n && extent(q) == n && extent(alpha) == n, "a, q, alpha: one entry per row expected");
+    check(loss != nullptr, "loss: a RowLoss expected");
+    check(loss->n() == n && extent(q) == n && extent(alpha) == n, "loss, q, alpha: one entry per row expected");
     check(extent(w) == X.d() + 1, "w: d + 1 entries expected");
     check(0 < run && run <= 4096, "run: 1 to 4096 expected");
     for (const std::int32_t i : view(order)) check(0 <= i && i < n, "order: row numbers below n expected");
-    const Dual dual{view(a), view(q), C, unit, view(alpha), above, below};
-    const Epoch epoch = X.visit([&](const auto& rows) {
+    const auto epoch_of = [&]<class Rows, class Loss>(const Rows& rows, const Loss& own) {
+        const Dual<Loss> dual{own, view(q), C, unit, view(alpha), {above, below}};
         return released([&] { return descend(rows, dual, view(order), view(w), run, seed, threads); });
-    });
+    };
+    const Epoch epoch =
+        X.visit([&](const auto& rows) { return loss->visit([&](const auto& own) { return epoch_of(rows, own); }); });
     return {epoch.gap, epoch.steepest, epoch.flattest, epoch.active};
 }
 

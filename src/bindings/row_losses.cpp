@@ -1,6 +1,7 @@
-// Bindings of core/smooth.hpp.
+// Bindings of core/smooth.hpp and core/row_duals.hpp.
 #include "bindings/row_losses.hpp"
 
+#include "core/row_duals.hpp"
 #include "core/smooth.hpp"
 
 using namespace cutsvm;
@@ -59,6 +60,36 @@ std::tuple<double, double, double> run_along(const RowLoss& loss, const Vector<d
     return {sums[0], sums[1], sums[2]};
 }
 
+double run_dual_value(const RowLoss& loss, const Vector<double>& alpha, double C, int threads) {
+    check_rows(loss, alpha);
+    return loss.visit(
+        [&](const auto& own) { return released([&] { return dual_value(own, view(alpha), C, threads); }); });
+}
+
+void run_gaps(const RowLoss& loss, const Vector<double>& f, const Vector<double>& alpha, double C,
+              const VectorOut<double>& out, int threads) {
+    check_rows(loss, f);
+    check_rows(loss, alpha);
+    check_rows(loss, out);
+    loss.visit(
+        [&](const auto& own) { released([&] { dual_gaps(own, view(f), view(alpha), C, view(out), threads); }); });
+}
+
+void run_at_rest(const RowLoss& loss, const Vector<double>& f, const Vector<double>& alpha, double C, double above,
+                 double below, const VectorOut<bool>& out, int threads) {
+    check_rows(loss, f);
+    check_rows(loss, alpha);
+    check_rows(loss, out);
+    loss.visit([&](const auto& own) {
+        released([&] { at_rest(own, view(f), view(alpha), C, {above, below}, view(out), threads); });
+    });
+}
+
+void run_clip(const RowLoss& loss, const VectorOut<double>& alpha, double C, int threads) {
+    check_rows(loss, alpha);
+    loss.visit([&](const auto& own) { released([&] { clip_dual(own, view(alpha), C, threads); }); });
+}
+
 }  // namespace
 
 void bind_row_losses(BoundRowLoss& row_loss) {
@@ -72,5 +103,11 @@ void bind_row_losses(BoundRowLoss& row_loss) {
         .def("dual_heights", &run_dual_heights, "g"_a.noconvert(), "bounds"_a.noconvert(), "out"_a.noconvert(),
              "threads"_a)
         .def("curvatures", &run_curvatures, "f"_a.noconvert(), "out"_a.noconvert(), "threads"_a)
-        .def("along", &run_along, "f"_a.noconvert(), "to"_a.noconvert(), "k"_a, "threads"_a);
+        .def("along", &run_along, "f"_a.noconvert(), "to"_a.noconvert(), "k"_a, "threads"_a)
+        .def("part", &RowLoss::part, "begin"_a, "end"_a)
+        .def("dual_value", &run_dual_value, "alpha"_a.noconvert(), "C"_a, "threads"_a)
+        .def("gaps", &run_gaps, "f"_a.noconvert(), "alpha"_a.noconvert(), "C"_a, "out"_a.noconvert(), "threads"_a)
+        .def("at_rest", &run_at_rest, "f"_a.noconvert(), "alpha"_a.noconvert(), "C"_a, "above"_a, "below"_a,
+             "out"_a.noconvert(), "threads"_a)
+        .def("clip", &run_clip, "alpha"_a.noconvert(), "C"_a, "threads"_a);
 }

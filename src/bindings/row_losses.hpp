@@ -33,6 +33,14 @@ class RowLoss {
         return visit([](const auto& loss) { return loss.size(); });
     }
 
+    // The loss of the rows from begin to end, read where they are.
+    RowLoss part(std::int64_t begin, std::int64_t end) const {
+        check(0 <= begin && begin <= end && end <= n(), "begin, end: rising, from 0 to n expected");
+        RowLoss some = *this;
+        std::visit([&](auto& loss) { loss.restrict(begin, end - begin); }, some.loss_);
+        return some;
+    }
+
   private:
     using Loss = std::variant<cutsvm::Hinge, cutsvm::SquaredHinge, cutsvm::Logistic, cutsvm::Tube, cutsvm::SquaredTube,
                               cutsvm::Huber>;

@@ -1,14 +1,17 @@
-// Dual coordinate descent for the hinge loss: one epoch over the rows that are still active.
+// Dual coordinate descent for any loss of row_losses.hpp: one epoch over the rows that are still active.
 //
-//   max over alpha, 0 <= alpha_i <= C s_i, of  sum_i alpha_i - |w|^2/2,   w = sum_i alpha_i y_i x_i
+//   max over alpha within its limits of  sum_i C offset_i(-y_i alpha_i / C) - |w|^2/2,   w = sum_i alpha_i y_i x_i
+//
+// which for the hinge loss is sum_i alpha_i - |w|^2/2, 0 <= alpha_i <= C s_i.
 //
 //   for i in a random order (of runs of rows: memory likes neighbours):
-//       g = y_i (w.x_i + b) - 1                                                    the slope of row i
-//       leave row i out if it rests on a bound and g is far on the safe side       shrinking
-//       change = clip(alpha_i - g / q_i, 0, C s_i) - alpha_i                       q_i = |x_i|^2 + unit
+//       m = y_i (w.x_i + b)                                    with targets, y_i is 1
+//       slope = m less the nearest m that belongs to alpha_i   0: row i is at rest
+//       leave row i out if m is well within the range of those that do            shrinking
+//       change = step(alpha_i, slope, ...) - alpha_i           to the best alpha_i, q_i = |x_i|^2 + unit
 //       alpha_i += change;   w += change y_i x_i;   b += change y_i unit
 //
-// A row's label and weight come as one number, a_i = y_i s_i, as in hinge.hpp. w has d + 1 entries, b is the last.
+// w has d + 1 entries, b is the last.
 //
 // One thread does this in order, and the result is what it is. Several threads share w without locks: each goes over a
 // part of the rows, updates may get lost, and the result depends on timing.
@@ -24,6 +27,7 @@
 
 #include "core/interrupt.hpp"
 #include "core/parallel.hpp"
+#include "core/row_losses.hpp"
 #include "core/rows.hpp"
 #include "core/view.hpp"
 
@@ -63,19 +67,28 @@ inline std::vector<std::uint32_t> permutation(std::size_t count, std::size_t run
 
 // What an epoch saw.
 struct Epoch {
-    // Sum over the rows visited of C s_i max(0, -g) + alpha_i g; over all rows and for one w it is primal - dual.
+    // Sum over the rows visited of their share of primal - dual; over all rows and for one w it is that difference.
     double gap = 0.0;
     // The largest and the smallest slope that can still be followed.
-    double steepest = -std::numeric_limits<double>::infinity(), flattest = std::numeric_limits<double>::infinity();
+    double steepest = -NO_LIMIT, flattest = NO_LIMIT;
     std::int64_t active = 0;  // rows that stay
 };
 
-// The dual problem, and which rows leave: those at 0 with g > above, those at C s_i with g < below.
+// Margins this far inside a range are safe: from its lower end `above`, from its upper end -below.
+struct Safe {
+    double above, below;
+
+    bool operator()(const Range& range, double m) const { return m - range.low > above && m - range.high < below; }
+};
+
+// The dual problem, and which rows leave.
+template <class Loss>
 struct Dual {
-    View<const double> a, q;
+    const Loss& loss;
+    View<const double> q;
     double C, unit;
     View<double> alpha;
-    double above, below;
+    Safe safe;
 };
 
 // Rows with a w that only this thread writes to.
@@ -117,36 +130,36 @@ struct Shared {
 
 // Goes over the rows order[k] for the k in `places`; stays[k] says whether the row stays active.
 // requires: as `descend`; places below order.size(), w has d + 1 entries.
-template <class Rows>
-Epoch visit(const Rows& rows, const Dual& dual, View<const std::int32_t> order, View<const std::uint32_t> places,
+template <class Rows, class Loss>
+Epoch visit(const Rows& rows, const Dual<Loss>& dual, View<const std::int32_t> order, View<const std::uint32_t> places,
             View<std::uint8_t> stays, double* w, Interrupt& interrupt) {
     constexpr std::int64_t FAR = 16, NEAR = 6;  // how many rows ahead memory is asked for
     constexpr std::int64_t PIECE = 1024;        // rows between two checks for an interrupt
+    const Loss loss = dual.loss;
     Epoch epoch;
     for (std::int64_t next = 0; next < places.size(); ++next) {
         if (next % PIECE == 0 && interrupt.requested()) break;
         if (next + FAR < places.size()) {
             const std::int32_t ahead = order[places[next + FAR]];
             __builtin_prefetch(&dual.alpha[ahead], 1);
-            __builtin_prefetch(&dual.a[ahead]);
+            loss.prefetch(ahead);
             __builtin_prefetch(&dual.q[ahead]);
             rows.prefetch_place(ahead);
         }
         if (next + NEAR < places.size()) rows.prefetch(order[places[next + NEAR]]);
         const std::uint32_t k = places[next];
         const std::int64_t i = order[k];
-        const double y = dual.a[i] < 0.0 ? -1.0 : 1.0, top = dual.C * std::abs(dual.a[i]), old = dual.alpha[i];
-        const double g = y * (rows.dot(i, w) + rows.load(w[rows.d])) - 1.0;
-        epoch.gap += top * std::max(0.0, -g) + old * g;
-        stays[k] = !((old == 0.0 && g > dual.above) || (old == top && g < dual.below));
+        const double y = loss.label(i), old = dual.alpha[i];
+        const double m = y * (rows.dot(i, w) + rows.load(w[rows.d]));
+        const auto [gap, range] = loss.optimality(i, old, m, dual.C);
+        epoch.gap += gap;
+        stays[k] = !dual.safe(range, m);
         if (!stays[k]) continue;
-        const bool rests = (old == 0.0 && g >= 0.0) || (old == top && g <= 0.0);
-        const double slope = rests ? 0.0 : g;
+        const double slope = m > range.high ? m - range.high : m < range.low ? m - range.low : 0.0;
         epoch.steepest = std::max(epoch.steepest, slope);
         epoch.flattest = std::min(epoch.flattest, slope);
-        if (rests || g == 0.0) continue;
-        const double bound = g < 0.0 ? top : 0.0;  // the maximiser for a row of zeros, whose dual is linear
-        const double now = dual.q[i] > 0.0 ? std::clamp(old - g / dual.q[i], 0.0, top) : bound;
+        if (slope == 0.0) continue;
+        const double now = loss.step(i, old, slope, m, dual.q[i], dual.C);
         const double change = (now - old) * y;
         if (change == 0.0) continue;
         dual.alpha[i] = now;
@@ -158,10 +171,10 @@ Epoch visit(const Rows& rows, const Dual& dual, View<const std::int32_t> order, 
 
 // One epoch in a new random order, of runs of `run` rows. With several threads the epoch depends on timing, and w is
 // only close to sum_i alpha_i y_i x_i.
-// requires: rows in `order` once each; 0 <= alpha_i <= C s_i; w belongs to alpha.
+// requires: rows in `order` once each; alpha within its limits; w belongs to alpha.
 // ensures: the rows that stay come first in `order`, in the order that they had; what follows them is left over.
-template <class Rows>
-Epoch descend(const Rows& rows, const Dual& dual, View<std::int32_t> order, View<double> w, std::size_t run,
+template <class Rows, class Loss>
+Epoch descend(const Rows& rows, const Dual<Loss>& dual, View<std::int32_t> order, View<double> w, std::size_t run,
               std::uint64_t seed, int threads) {
     const std::vector<std::uint32_t> places = permutation(order.size(), run, seed);
     std::vector<std::uint8_t> stays(order.size());

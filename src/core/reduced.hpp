@@ -261,7 +261,7 @@ class InteriorPoint {
         const double value = form_.penalty() + C_ * risk;
         std::vector<double>& x = right_;  // not in use between steps
         x.assign(multipliers_.begin(), multipliers_.begin() + static_cast<std::ptrdiff_t>(m_));
-        double products = 0.0;
+        double products = 0.0, heights = 0.0;
         if (p_.boxed) {
             (*projection_)(x, multipliers_.data() + m_, multipliers_.data() + up(0), multipliers_.data() + down(0));
             for (std::size_t i = 0; i < m_; ++i) {
@@ -274,8 +274,10 @@ class InteriorPoint {
 #pragma omp simd reduction(+ : products)
             for (std::size_t i = 0; i < m_; ++i) products += x[i] * std::abs(plane_values_[i] - p_.o[i]);
         }
+#pragma omp simd reduction(+ : heights)
+        for (std::size_t i = 0; i < m_; ++i) heights += x[i] * std::abs(p_.o[i]);
         double linear = C_ * dot(p_.o.data(), x.data(), m_);
-        linear -= settings_.rounding_error * (linear + C_ * products);
+        linear -= settings_.rounding_error * C_ * (heights + products);
         if (p_.boxed) linear -= C_ * p_.given.intercept_bound * projection_->imbalance(x);
         const double lower = linear - 0.5 * form_.quadratic(x.data());
         if (steps_ > 0 && !(value - lower < best_.value - best_.lower)) return;

@@ -5,9 +5,6 @@
 //   curvature  l_i''(f), where the slope is continuous
 //   offset     the largest o with o + g f <= l_i(f) for all f, that is -l_i*(g), l_i* the convex conjugate
 //   terms      the absolute values of the terms of the offset, added up
-//   dual       the best dual variable: the beta = -C l_i'(f) at the f that minimises C l_i(f) + (f - z)^2 / (2 q). z is
-//              the score without the row's own part of w, and q = |x_i|^2. For q = 0 it is -C l_i'(z)
-//   top        dual variables lie within: |beta| <= top, infinite where there is no limit
 //
 // A piecewise linear loss is a sum of hinges, l_i(f) = sum over b < HINGES of max(0, a_ib (t_ib - f)), and also has
 //
@@ -19,7 +16,17 @@
 //   group      in which sifting puts rows on this piece
 //
 // Two classes: label and weight come as one number, a_i = y_i s_i, as in hinge.hpp, and m = y_i f is the margin. With
-// targets t_i the residual is r = f - t_i, the weight is s_i, and epsilon >= 0.
+// targets t_i the residual is r = f - t_i, the weight is s_i, epsilon >= 0, and y_i stands for 1 below.
+//
+// The dual variable alpha of a row stands for its slope: g = -y_i alpha / C is a slope of l_i at the row's score f, at
+// the optimum. With m = y_i f:
+//
+//   label       y_i
+//   limits      where alpha lies; infinite where there is no limit
+//   optimality  the row's share of primal - dual, C l_i(f) - C offset_i(g) - C g f >= 0; and the range of the m at
+//               which g is a slope of l_i, so that it is 0
+//   step        the alpha at which that share is 0 after the step, which moves f by its own change, q = |x_i|^2 times:
+//               at m + q (change of alpha). `slope` is m less the nearest m of the range
 //
 //   Hinge         s max(0, 1 - m)
 //   SquaredHinge  s max(0, 1 - m)^2
@@ -41,6 +48,18 @@ namespace cutsvm {
 
 inline constexpr double NO_LIMIT = std::numeric_limits<double>::infinity();
 
+struct Range {
+    double low, high;
+};
+
+struct Optimality {
+    double gap;
+    Range margins;
+};
+
+// A row without weight: any score will do.
+inline constexpr Optimality NO_WEIGHT{0.0, {-NO_LIMIT, NO_LIMIT}};
+
 // What the losses of two classes share.
 struct Labels {
     View<const double> a;
@@ -49,6 +68,8 @@ struct Labels {
     double weight(std::int64_t i) const { return std::abs(a[i]); }
     double label(std::int64_t i) const { return std::copysign(1.0, a[i]); }
     double slack(std::int64_t i, double f) const { return 1.0 - label(i) * f; }
+    void restrict(std::int64_t first, std::int64_t count) { a = a.part(first, count); }
+    void prefetch(std::int64_t i) const { __builtin_prefetch(&a[i]); }
 };
 
 // What the losses with targets share.
@@ -58,7 +79,16 @@ struct Targets {
 
     std::int64_t size() const { return t.size(); }
     double weight(std::int64_t i) const { return s[i]; }
+    double label(std::int64_t) const { return 1.0; }
     double residual(std::int64_t i, double f) const { return f - t[i]; }
+    void restrict(std::int64_t first, std::int64_t count) {
+        t = t.part(first, count);
+        s = s.part(first, count);
+    }
+    void prefetch(std::int64_t i) const {
+        __builtin_prefetch(&t[i]);
+        __builtin_prefetch(&s[i]);
+    }
 };
 
 struct Hinge : Labels {
@@ -74,11 +104,16 @@ struct Hinge : Labels {
     double slope(std::int64_t i, double f) const { return slack(i, f) > 0.0 ? -a[i] : 0.0; }
     double offset(std::int64_t, double g) const { return std::abs(g); }
     double terms(std::int64_t, double g) const { return std::abs(g); }
-    double top(std::int64_t i, double C) const { return C * weight(i); }
-    double dual(std::int64_t i, double z, double q, double C) const {
-        const double short_of = slack(i, z), most = C * weight(i);
-        if (q > 0.0) return label(i) * std::clamp(short_of / q, 0.0, most);
-        return short_of > 0.0 ? label(i) * most : 0.0;
+    Range limits(std::int64_t i, double C) const { return {0.0, C * weight(i)}; }
+    Optimality optimality(std::int64_t i, double alpha, double m, double C) const {
+        const double top = C * weight(i), g = m - 1.0;
+        return {top * std::max(0.0, -g) + alpha * g, {alpha == top ? -NO_LIMIT : 1.0, alpha == 0.0 ? NO_LIMIT : 1.0}};
+    }
+    // For a row of zeros the dual is linear.
+    double step(std::int64_t i, double alpha, double slope, double, double q, double C) const {
+        const double top = C * weight(i);
+        if (q > 0.0) return std::clamp(alpha - slope / q, 0.0, top);
+        return slope < 0.0 ? top : 0.0;
     }
 };
 
@@ -94,15 +129,23 @@ struct SquaredHinge : Labels {
         return s > 0.0 ? std::abs(g) - g * g / (4.0 * s) : 0.0;
     }
     double terms(std::int64_t i, double g) const { return 2.0 * std::abs(g) - offset(i, g); }
-    double top(std::int64_t, double) const { return NO_LIMIT; }
-    double dual(std::int64_t i, double z, double q, double C) const {
-        const double s = 2.0 * C * weight(i);
-        return label(i) * s * std::max(0.0, slack(i, z)) / (1.0 + q * s);
+    Range limits(std::int64_t i, double) const { return {0.0, a[i] != 0.0 ? NO_LIMIT : 0.0}; }
+    Optimality optimality(std::int64_t i, double alpha, double m, double C) const {
+        const double S = C * weight(i);
+        if (!(S > 0.0)) return NO_WEIGHT;
+        const double own = alpha / (2.0 * S), off = std::max(0.0, 1.0 - m) - own;
+        return {S * off * off + alpha * std::max(0.0, m - 1.0), {1.0 - own, alpha == 0.0 ? NO_LIMIT : 1.0 - own}};
+    }
+    double step(std::int64_t i, double alpha, double slope, double, double q, double C) const {
+        const double twice = 2.0 * C * weight(i);
+        return std::max(0.0, alpha - slope * twice / (1.0 + q * twice));
     }
 };
 
 // exp(-x) for x >= 0, without calls and branches so that loops over it are vectorised: 2^-n exp(r), |r| <= log(2) / 2,
-// and 14 terms of the series. Off by a few units in the last place; 0 from x = 708 on.
+// and 14 terms of the series; 0 from x = 708 on.
+// requires: x >= 0.
+// ensures: off by a few units in the last place.
 inline double exp_minus(double x) {
     constexpr double ROUND = 0x1.8p52;  // added and subtracted, it rounds to an integer, which its last bits are then
     constexpr double HIGH = 0x1.62e42fefa0000p-1, LOW = 0x1.cf79abc9e3b3ap-40;  // log(2) in two parts
@@ -119,7 +162,9 @@ inline double exp_minus(double x) {
     return x >= 708.0 ? 0.0 : sum * scale;
 }
 
-// log(1 + e) for 0 <= e <= 1, likewise: 2 artanh(e / (2 + e)).
+// log(1 + e), likewise: 2 artanh(e / (2 + e)).
+// requires: 0 <= e <= 1.
+// ensures: off by a few units in the last place.
 inline double log_one_plus(double e) {
     const double s = e / (2.0 + e), square = s * s;
     double sum = 1.0 / 35.0;
@@ -128,8 +173,12 @@ inline double log_one_plus(double e) {
     return 2.0 * s * sum;
 }
 
-// log(1 + exp(-m)), and 1 / (1 + exp(m)), without overflow.
+// log(1 + exp(-m))
+// ensures: no overflow.
 inline double log_one_plus_exp(double m) { return std::max(0.0, -m) + log_one_plus(exp_minus(std::abs(m))); }
+
+// 1 / (1 + exp(m))
+// ensures: no overflow.
 inline double sigmoid_of_minus(double m) {
     const double e = exp_minus(std::abs(m));
     return (m > 0.0 ? e : 1.0) / (1.0 + e);
@@ -148,22 +197,51 @@ struct Logistic : Labels {
         return (p > 0.0 ? -p * std::log(p / s) : 0.0) + (rest > 0.0 ? -rest * std::log1p(-p / s) : 0.0);
     }
     double terms(std::int64_t i, double g) const { return offset(i, g); }
-    double top(std::int64_t i, double C) const { return C * weight(i); }
-    // alpha = S / (1 + exp(m + q alpha)) with S = C s and m the margin at z. In u = m + q alpha, the margin after the
-    // step, that is u - m = q S / (1 + exp(u)): the left side rises, the right side falls. Newton's method, kept inside
-    // a bracket that shrinks with every step.
-    double dual(std::int64_t i, double z, double q, double C) const {
-        const double S = C * weight(i), m = label(i) * z, far = q * S;
-        double low = m, high = m + far, u = m + far * sigmoid_of_minus(m + 0.5 * far);
-        for (int step = 0; step < 50 && far > 0.0; ++step) {
-            const double p = sigmoid_of_minus(u), excess = u - m - far * p;
-            (excess > 0.0 ? high : low) = u;
-            double next = u - excess / (1.0 + far * p * (1.0 - p));
-            if (!(low < next && next < high)) next = 0.5 * (low + high);
-            if (std::abs(next - u) <= 1e-14 * (1.0 + std::abs(u))) break;
-            u = next;
+    Range limits(std::int64_t i, double C) const { return {0.0, C * weight(i)}; }
+    // With p = alpha / S, S = C s, and sigma = 1 / (1 + exp(m)) the gap is S times the divergence of the distributions
+    // (p, 1 - p) and (sigma, 1 - sigma), and the margin that belongs to p is log((1 - p) / p).
+    Optimality optimality(std::int64_t i, double alpha, double m, double C) const {
+        constexpr double SURE = 30.0;  // margins beyond which 1 - sigma has lost its digits
+        const double S = C * weight(i), rest = S - alpha;
+        if (!(S > 0.0)) return NO_WEIGHT;
+        if (!(alpha > 0.0)) return {S * log_one_plus_exp(m), {NO_LIMIT, NO_LIMIT}};
+        if (!(rest > 0.0)) return {S * log_one_plus_exp(-m), {-NO_LIMIT, -NO_LIMIT}};
+        if (std::abs(m) > SURE) {
+            const double own = std::log(rest / alpha),
+                         entropy = alpha * std::log(alpha / S) + rest * std::log(rest / S);
+            return {S * log_one_plus_exp(m) + alpha * m + entropy, {own, own}};
         }
-        return label(i) * S * sigmoid_of_minus(u);
+        const double e = std::exp(m), scale = (1.0 + e) / S;
+        const double up = std::log(alpha * scale),
+                     down = std::log(rest * scale / e);  // log(p / sigma), and of the rest
+        return {alpha * up + rest * down, {m + (down - up), m + (down - up)}};
+    }
+    // In u, the margin after the step, the condition is u - m = q (S / (1 + exp(u)) - alpha): the left side rises, the
+    // right side falls. Newton's method, kept inside a bracket that shrinks; its error after a step of length h is at
+    // most h^2 / 2. It begins at the margin that belongs to alpha, where the right side is 0.
+    double step(std::int64_t i, double alpha, double slope, double m, double q, double C) const {
+        constexpr double SHORT = 1e-5;
+        constexpr int MOST = 100;
+        const double S = C * weight(i), far = q * S, base = m - q * alpha;
+        double low = base, high = base + far, u = m - slope, p = alpha / S;
+        if (!std::isfinite(slope)) {
+            u = base + far * sigmoid_of_minus(base + 0.5 * far);
+            p = sigmoid_of_minus(u);
+        }
+        for (int count = 0; count < MOST; ++count) {
+            const double excess = u - base - far * p;
+            if (excess > 0.0)
+                high = std::min(high, u);
+            else
+                low = std::max(low, u);
+            double next = u - excess / (1.0 + far * p * (1.0 - p));
+            if (!(low <= next && next <= high)) next = 0.5 * (low + high);
+            const double length = std::abs(next - u);
+            u = next;
+            p = sigmoid_of_minus(u);
+            if (length <= SHORT) break;
+        }
+        return S * p;
     }
 };
 
@@ -186,13 +264,21 @@ struct Tube : Targets {
     }
     double offset(std::int64_t i, double g) const { return -g * t[i] - epsilon * std::abs(g); }
     double terms(std::int64_t i, double g) const { return std::abs(g) * (std::abs(t[i]) + epsilon); }
-    double top(std::int64_t i, double C) const { return C * s[i] * std::max(below, above); }
-    double dual(std::int64_t i, double z, double q, double C) const {
-        const double r = residual(i, z), over = std::abs(r) - epsilon;
-        if (!(over > 0.0)) return 0.0;
-        const double most = C * s[i] * (r < 0.0 ? below : above);
-        const double beta = q > 0.0 ? std::min(over / q, most) : most;
-        return r < 0.0 ? beta : -beta;
+    Range limits(std::int64_t i, double C) const { return {-(C * s[i]) * above, C * s[i] * below}; }
+    Optimality optimality(std::int64_t i, double alpha, double f, double C) const {
+        const auto [least, most] = limits(i, C);
+        const double r = residual(i, f), lower = t[i] - epsilon, upper = t[i] + epsilon;
+        const double loss = most * std::max(0.0, -r - epsilon) - least * std::max(0.0, r - epsilon);
+        const double low = alpha == most ? -NO_LIMIT : alpha < 0.0 ? upper : lower;
+        const double high = alpha == least ? NO_LIMIT : alpha > 0.0 ? lower : upper;
+        return {loss + alpha * r + std::abs(alpha) * epsilon, {low, high}};
+    }
+    double step(std::int64_t i, double alpha, double, double f, double q, double C) const {
+        const auto [least, most] = limits(i, C);
+        const double r = residual(i, f);
+        if (!(q > 0.0)) return r < -epsilon ? most : r > epsilon ? least : 0.0;
+        const double up = alpha - (r + epsilon) / q, down = alpha - (r - epsilon) / q;
+        return up > 0.0 ? std::min(up, most) : down < 0.0 ? std::max(down, least) : 0.0;
     }
 };
 
@@ -213,10 +299,24 @@ struct SquaredTube : Targets {
     double terms(std::int64_t i, double g) const {
         return s[i] > 0.0 ? std::abs(g) * (std::abs(t[i]) + epsilon + std::abs(g) / (4.0 * s[i])) : 0.0;
     }
-    double top(std::int64_t, double) const { return NO_LIMIT; }
-    double dual(std::int64_t i, double z, double q, double C) const {
-        const double twice = 2.0 * C * s[i];
-        return -twice * excess(i, z) / (1.0 + q * twice);
+    Range limits(std::int64_t i, double) const {
+        const double most = s[i] > 0.0 ? NO_LIMIT : 0.0;
+        return {-most, most};
+    }
+    Optimality optimality(std::int64_t i, double alpha, double f, double C) const {
+        const double S = C * s[i], r = residual(i, f), e = excess(i, f);
+        if (!(S > 0.0)) return NO_WEIGHT;
+        const double own = alpha / (2.0 * S), off = e + own, size = std::abs(alpha);
+        const double gap = S * off * off + alpha * std::clamp(r, -epsilon, epsilon) + size * epsilon;
+        const double low = t[i] - own + (alpha < 0.0 ? epsilon : -epsilon);
+        const double high = t[i] - own + (alpha > 0.0 ? -epsilon : epsilon);
+        return {gap, {low, high}};
+    }
+    double step(std::int64_t i, double alpha, double, double f, double q, double C) const {
+        const double twice = 2.0 * C * s[i], r = residual(i, f), scale = 1.0 + q * twice;
+        const double up = alpha - ((r + epsilon) * twice + alpha) / scale;
+        const double down = alpha - ((r - epsilon) * twice + alpha) / scale;
+        return up > 0.0 ? up : down < 0.0 ? down : 0.0;
     }
 };
 
@@ -231,10 +331,17 @@ struct Huber : Targets {
     double terms(std::int64_t i, double g) const {
         return s[i] > 0.0 ? std::abs(g) * (std::abs(t[i]) + std::abs(g) / (2.0 * s[i])) : 0.0;
     }
-    double top(std::int64_t i, double C) const { return C * s[i] * epsilon; }
-    double dual(std::int64_t i, double z, double q, double C) const {
-        const double S = C * s[i], most = S * epsilon;
-        return std::clamp(-S * residual(i, z) / (1.0 + q * S), -most, most);
+    Range limits(std::int64_t i, double C) const { return {-(C * s[i]) * epsilon, C * s[i] * epsilon}; }
+    Optimality optimality(std::int64_t i, double alpha, double f, double C) const {
+        const double S = C * s[i], r = residual(i, f), inside = std::clamp(r, -epsilon, epsilon), top = S * epsilon;
+        if (!(S > 0.0)) return NO_WEIGHT;
+        const double own = t[i] - alpha / S, off = inside + alpha / S, beyond = std::abs(r - inside);
+        return {0.5 * S * off * off + beyond * (top + (r > 0.0 ? alpha : -alpha)),
+                {alpha == top ? -NO_LIMIT : own, alpha == -top ? NO_LIMIT : own}};
+    }
+    double step(std::int64_t i, double alpha, double slope, double, double q, double C) const {
+        const double S = C * s[i], top = S * epsilon;
+        return std::clamp(alpha - slope * S / (1.0 + q * S), -top, top);
     }
 };
 

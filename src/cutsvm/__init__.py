@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cutsvm.estimators.kernel import KernelSVC
     from cutsvm.estimators.linear import LinearSVC
     from cutsvm.estimators.model_selection import NestedResult, nested_cross_validate
+    from cutsvm.estimators.one_class import LinearOneClassSVM
     from cutsvm.estimators.ordinal import OrdinalSVC, ROCAreaSVC
     from cutsvm.estimators.path import linear_path, ranking_path
     from cutsvm.estimators.path_cv import LinearSVCCV, LinearSVRCV, RankingSVMCV
@@ -34,6 +35,7 @@ __all__ = [
     "DataError",
     "Dataset",
     "KernelSVC",
+    "LinearOneClassSVM",
     "LinearSVC",
     "LinearSVCCV",
     "LinearSVR",
@@ -65,6 +67,7 @@ _HOMES = {
     "DataError": "cutsvm._utils.errors",
     "Dataset": "cutsvm.io.dataset",
     "KernelSVC": "cutsvm.estimators.kernel",
+    "LinearOneClassSVM": "cutsvm.estimators.one_class",
     "LinearSVC": "cutsvm.estimators.linear",
     "LinearSVCCV": "cutsvm.estimators.path_cv",
     "LinearSVR": "cutsvm.estimators.regression",

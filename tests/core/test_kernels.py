@@ -245,14 +245,15 @@ def test_blend(seed, n, k, threads):
 def test_hinge_value_balance_and_slopes(seed, n, shards, threads):
     rng = rng_of(seed)
     f, a = some_scores(rng, n), some_labels(rng, n)
-    assert_allclose(core.hinge_value(f, a, threads), hinge.value(f, a), rtol=1e-13)
-    assert_array_equal(core.hinge_balance(f, a, threads), hinge.balance(f, a))
+    rows = core.RowLoss("hinge", a)
+    assert_allclose(rows.value(f, threads), hinge.value(f, a), rtol=1e-13)
+    assert_array_equal(rows.balance(f, threads), hinge.balance(f, a))
     bounds = np.linspace(0, n, shards + 1).astype(np.int64)
-    g, offsets = np.empty(n), np.empty(shards)
-    core.hinge_slopes(f, a, 0.25, 0.5, bounds, g, offsets, threads)
+    g, sums = np.empty(n), np.empty((3, shards))
+    rows.shared_slopes(f, 0.25, 0.5, bounds, g, sums, threads)
     expected, expected_offsets = hinge.slopes(f, a, 0.25, 0.5, bounds)
     assert_array_equal(g, expected)
-    assert_allclose(offsets, expected_offsets, rtol=1e-13)
+    assert_allclose(sums, [expected_offsets] * 3, rtol=1e-13)
 
 
 @given(seed=seeds, n=sizes, band=st.sampled_from([0.0, 0.25, 1.0, 9.0]), threads=st.integers(1, 3))
@@ -261,11 +262,12 @@ def test_hinge_sift_and_strays(seed, n, band, threads):
     f, later, a = some_scores(rng, n), some_scores(rng, n), some_labels(rng, n)
     place, kept = hinge.sift(f, a, band)
     found = np.full(n, 77, dtype=np.int32)
-    assert_array_equal(core.hinge_sift(f, a, band, found, threads), kept)
+    rows = core.RowLoss("hinge", a)
+    assert_array_equal(rows.sift(f, band, found, threads), kept)
     expected = np.select([place == "kept", place == "outside"], [core.KEPT, core.OUTSIDE], (a < 0).astype(int))
     assert_array_equal(found, expected)
-    assert_array_equal(core.hinge_violators(later, a, found, threads), hinge.violators(later, a, place))
-    assert len(core.hinge_violators(f, a, found, threads)) == 0  # no row changes its group before scores move
+    assert_array_equal(rows.violators(later, found, threads), hinge.violators(later, a, place))
+    assert len(rows.violators(f, found, threads)) == 0  # no row changes its group before scores move
 
 
 @given(seed=seeds, n=sizes, threads=st.integers(1, 3), shift=st.booleans())
@@ -291,7 +293,7 @@ def test_hinge_crossing(seed, n, threads, curved):
     inside = jumps[(low < at) & (at <= high)].sum()
     slope, curvature, level = 0.0, float(curved), 0.6 * inside + 0.1 * curved
     args = (slope, curvature, level, low, high)
-    found = core.hinge_crossing(f, to, a, low, high, *args[:3], threads)
+    found = core.RowLoss("hinge", a).crossing(f, to, low, high, *args[:3], threads)
     assert_allclose(found, hinge.crossing(at, jumps, *args), rtol=1e-12, atol=1e-12)
 
 
@@ -302,6 +304,7 @@ def test_wrong_shapes_raise():
     X, arrays = np.ones((2, 3)), (two, np.array([0, 2]), np.array([0, 1, 2]))
     dense, csr = core.Matrix(X), core.Matrix(*arrays, 3)
     group, first = np.zeros(2, dtype=np.int32), np.array([0])
+    rows = core.RowLoss("hinge", two)
 
     def ones(rows, *columns):
         return [np.ones((rows, many)) for many in columns]
@@ -337,13 +340,21 @@ def test_wrong_shapes_raise():
         lambda: dense.tangents(two, X, two, bounds, np.ones((2, 4)), np.ones((4, 2))),
         lambda: csr.tangents(two, X, two, np.array([0, 3]), *ones(2, 4, 2)),
         lambda: csr.tangents(two, X, two, bounds[:1], *ones(2, 4, 2)),
-        lambda: core.hinge_value(one, two, 1),
-        lambda: core.hinge_evaluate(two, one, two, np.ones(8), np.ones((3, 8)), 1),
-        lambda: core.hinge_evaluate(two, two, two, np.ones(7), np.ones((3, 8)), 1),
+        lambda: rows.value(one, 1),
+        lambda: rows.balance(one, 1),
+        lambda: rows.shared_slopes(two, 0.0, 0.0, bounds, one, np.ones((3, 1)), 1),
+        lambda: rows.shared_slopes(two, 0.0, 0.0, bounds, two, np.ones((3, 2)), 1),
+        lambda: rows.shared_slopes(two, 0.0, 0.0, bounds, two, np.ones((2, 1)), 1),
+        lambda: rows.evaluate(two, one, np.ones(8), np.ones((3, 8)), 1),
+        lambda: rows.evaluate(two, two, np.ones(7), np.ones((3, 8)), 1),
+        lambda: rows.crossing(one, two, 0.0, 1.0, 0.0, 0.0, 0.0, 1),
+        lambda: core.RowLoss("logistic", two).balance(two, 1),
+        lambda: core.RowLoss("tube", one, two, 0.1, 1.0, 1.0),
+        lambda: core.RowLoss("tube", two, two, -0.1, 1.0, 1.0),
         lambda: core.blend(one, two, 0.5, two, 1),
-        lambda: core.hinge_sift(two, two, 0.5, group[:1], 1),
-        lambda: core.hinge_sift(two, one, 0.5, group, 1),
-        lambda: core.hinge_violators(two, two, group[:1], 1),
+        lambda: rows.sift(two, 0.5, group[:1], 1),
+        lambda: rows.sift(one, 0.5, group, 1),
+        lambda: rows.violators(two, group[:1], 1),
         lambda: dense.squares(one),
         lambda: csr.squares(one),
         lambda: core.Matrix(one, *arrays[1:], 3),
@@ -388,7 +399,7 @@ def test_wrong_shapes_raise():
 def test_arrays_are_never_converted():
     """A converted copy would lose what the kernel writes."""
     with pytest.raises(TypeError):
-        core.hinge_value(np.ones(2, dtype=np.float32), np.ones(2), 1)
+        core.RowLoss("hinge", np.ones(2)).value(np.ones(2, dtype=np.float32), 1)
     with pytest.raises(TypeError):
         core.Matrix(np.ones((2, 1), dtype=np.int64))
     with pytest.raises(TypeError):

@@ -1,4 +1,5 @@
 // The kernels under the address and undefined-behaviour sanitizers, on heap memory of exactly the right size.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include "core/many.hpp"
 #include "core/prefix.hpp"
 #include "core/reduced.hpp"
+#include "core/row_duals.hpp"
 #include "core/sweep.hpp"
 #include "core/tangents.hpp"
 
@@ -165,11 +167,11 @@ void check_prefix(const Problem& p, const Rows& rows, double limit, int threads)
 }
 
 // Epochs of coordinate descent from a start that is not 0; one thread, or several that share w.
-template <class Rows>
-void check_descent(const Problem& p, const Rows& rows, double unit, std::size_t run, int threads) {
+template <class Rows, class Loss>
+void check_descent(const Problem& p, const Rows& rows, const Loss& loss, double unit, std::size_t run, int threads) {
     const auto n = static_cast<std::size_t>(p.n), d = static_cast<std::size_t>(p.d);
     const double C = 0.3;
-    std::vector<double> q(n), alpha(n), w(d + 1);
+    std::vector<double> q(n), alpha(n), w(d + 1), gaps(n), f(n, 0.5);
     squares(rows, View(q), 1);
     for (double& entry : q) entry += unit;
     std::vector<std::int32_t> order;
@@ -177,10 +179,11 @@ void check_descent(const Problem& p, const Rows& rows, double unit, std::size_t 
         if (i % 3) alpha[i] = C * std::abs(p.a[i]) / static_cast<double>(i % 3);
         if (i % 5) order.push_back(static_cast<std::int32_t>(i));
     }
+    clip_dual(loss, View(alpha), C, threads);
     const auto own_w = [&] {
         std::vector<double> sum(d + 1);
         for (std::size_t i = 0; i < n; ++i) {
-            const double g = p.a[i] < 0.0 ? -alpha[i] : alpha[i];
+            const double g = loss.label(static_cast<std::int64_t>(i)) * alpha[i];
             for (std::size_t j = 0; j < d; ++j)
                 sum[j] += g * p.x(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j));
             sum[d] += g * unit;
@@ -188,21 +191,20 @@ void check_descent(const Problem& p, const Rows& rows, double unit, std::size_t 
         return sum;
     };
     const auto value = [&] {
-        double sum = unit > 0.0 ? -0.5 * w[d] * w[d] / unit : 0.0;
+        double sum = dual_value(loss, View<const double>(alpha), C, threads);
+        if (unit > 0.0) sum -= 0.5 * w[d] * w[d] / unit;
         for (std::size_t j = 0; j < d; ++j) sum -= 0.5 * w[j] * w[j];
-        for (const double entry : alpha) sum += entry;
         return sum;
     };
     w = own_w();
+    const auto dual_of = [&](std::vector<double>& own) { return Dual<Loss>{loss, q, C, unit, own, {0.7, -0.7}}; };
     {  // both kinds of access to w do the same
         std::vector<double> alpha2 = alpha, w1 = w, w2 = w, alpha1 = alpha;
         std::vector<std::uint8_t> stays1(order.size()), stays2(order.size());
         const auto places = permutation(order.size(), run, 3);
         Interrupt interrupt;
-        const Epoch one =
-            visit(Own(rows), {p.a, q, C, unit, alpha1, 0.7, -0.7}, order, places, stays1, w1.data(), interrupt);
-        const Epoch two =
-            visit(Shared(rows), {p.a, q, C, unit, alpha2, 0.7, -0.7}, order, places, stays2, w2.data(), interrupt);
+        const Epoch one = visit(Own(rows), dual_of(alpha1), order, places, stays1, w1.data(), interrupt);
+        const Epoch two = visit(Shared(rows), dual_of(alpha2), order, places, stays2, w2.data(), interrupt);
         bool same = near(one.gap, two.gap);
         for (std::size_t j = 0; j <= d; ++j) same = same && std::abs(w1[j] - w2[j]) <= 1e-6 * (1.0 + std::abs(w1[j]));
         expect(same, "visit: own and shared", p.n);
@@ -210,17 +212,35 @@ void check_descent(const Problem& p, const Rows& rows, double unit, std::size_t 
     double before = value();
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
         const std::vector<std::int32_t> old = order;
-        const Epoch epoch = descend(rows, {p.a, q, C, unit, alpha, 0.7, -0.7}, order, w, run, seed, threads);
+        const Epoch epoch = descend(rows, dual_of(alpha), order, w, run, seed, threads);
         order.resize(static_cast<std::size_t>(epoch.active));
         expect(std::includes(old.begin(), old.end(), order.begin(), order.end()), "descend: rows that stay", p.n);
-        for (std::size_t i = 0; i < n; ++i)
-            expect(0.0 <= alpha[i] && alpha[i] <= C * std::abs(p.a[i]), "descend: bounds", static_cast<long>(i));
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto [low, high] = loss.limits(static_cast<std::int64_t>(i), C);
+            expect(low <= alpha[i] && alpha[i] <= high, "descend: limits", static_cast<long>(i));
+        }
+        dual_gaps(loss, View<const double>(f), View<const double>(alpha), C, View(gaps), threads);
+        for (const double gap : gaps) expect(gap >= -1e-9, "gaps: below 0", p.n);
         if (threads > 1) continue;
         const std::vector<double> expected = own_w();
         for (std::size_t j = 0; j <= d; ++j) expect(near(w[j], expected[j]), "descend: w", p.n);
         expect(value() >= before - 1e-9 * (1.0 + std::abs(before)), "descend: the dual value falls", p.n);
         before = value();
     }
+}
+
+template <class Rows>
+void check_descents(const Problem& p, const Rows& rows, double unit, std::size_t run, int threads) {
+    std::vector<double> s(p.a.size());
+    std::transform(p.a.begin(), p.a.end(), s.begin(), [](double a) { return std::abs(a); });
+    const Labels labels{View<const double>(p.a)};
+    const Targets targets{View<const double>(p.a), View<const double>(s), 0.25};
+    check_descent(p, rows, Hinge{labels}, unit, run, threads);
+    check_descent(p, rows, SquaredHinge{labels}, unit, run, threads);
+    check_descent(p, rows, Logistic{labels}, unit, run, threads);
+    check_descent(p, rows, Tube{targets, 0.8, 0.2}, unit, run, threads);
+    check_descent(p, rows, SquaredTube{targets}, unit, run, threads);
+    check_descent(p, rows, Huber{targets}, unit, run, threads);
 }
 
 template <class I, class T, class Rows>
@@ -311,7 +331,7 @@ void check_all(const Problem& p, const Rows& rows, int threads) {
     check_more_rows(p, rows, threads);
     for (const std::int64_t points : {1, 8, 9, 16}) check_tangents(p, rows, points, threads);
     for (const double limit : {0.0, 100.0, 5000.0, 1e9}) check_prefix(p, rows, limit, threads);
-    check_descent(p, rows, p.d % 2 ? 1.0 : 0.0, p.shards % 2 ? 1 : 7, threads);
+    check_descents(p, rows, p.d % 2 ? 1.0 : 0.0, p.shards % 2 ? 1 : 7, threads);
 }
 
 template <class T, class I>

@@ -13,7 +13,16 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from cutsvm import KernelSVC, LinearSVC, LinearSVCCV, OrdinalSVC, RankingSVM, RankingSVMCV, ROCAreaSVC
+from cutsvm import (
+    KernelSVC,
+    LinearOneClassSVM,
+    LinearSVC,
+    LinearSVCCV,
+    OrdinalSVC,
+    RankingSVM,
+    RankingSVMCV,
+    ROCAreaSVC,
+)
 from cutsvm.driver import run
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
@@ -56,6 +65,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     "roc": (ROCAreaSVC(), TWO),
     "ordinal": (OrdinalSVC(), Y),
     "kernel": (KernelSVC(solver="isda"), TWO),
+    "one class": (LinearOneClassSVM(), TWO),
 }
 
 

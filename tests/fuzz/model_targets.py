@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cutsvm import KernelSVC, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
+from cutsvm import KernelSVC, LinearOneClassSVM, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
 from cutsvm.cli import info, messages
 from cutsvm.io.models.model_file import load_model, save_model
 from cutsvm.io.models.model_format import ModelFileError
@@ -101,6 +101,7 @@ class Models(Container):
             RankingSVM().fit(X, THREE, qid=np.arange(24) // 6),
             ROCAreaSVC().fit(X, Y),
             OrdinalSVC().fit(X, THREE),
+            LinearOneClassSVM(nu=0.2).fit(X + 2.0),
             KernelSVC(random_state=0).fit(X, Y),
             KernelSVC(kernel="poly", random_state=0).fit(sparse.csr_matrix(X), THREE),
             KernelSVC(kernel="linear", solver="isda").fit(X, Y),

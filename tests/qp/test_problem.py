@@ -21,6 +21,7 @@ from tests.support.reduced_problems import (
     objective_in_the_box,
     odd_planes,
     problem_of,
+    signed_planes,
     some_planes,
 )
 from tests.support.strategies import rng_of, seeds
@@ -28,6 +29,7 @@ from tests.support.strategies import rng_of, seeds
 SOLVERS = {"compiled": ReducedProblem.compiled, "lapack": ReducedProblem.lapack}
 
 
+@pytest.mark.parametrize("planes_of", [some_planes, signed_planes])
 @pytest.mark.parametrize("n_free", [0, 1])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -38,15 +40,16 @@ SOLVERS = {"compiled": ReducedProblem.compiled, "lapack": ReducedProblem.lapack}
     shards=st.integers(1, 10),
     C=st.sampled_from([0.01, 1.0, 1e4]),
 )
-def test_solution_and_bound(solver, form, n_free, seed, m, d, shards, C):
-    slopes, offsets, shard = some_planes(rng_of(seed), m, d, shards, n_free)
+def test_solution_and_bound(solver, form, n_free, planes_of, seed, m, d, shards, C):
+    slopes, offsets, shard = planes_of(rng_of(seed), m, d, shards, n_free)
     expected = by_quadprog(slopes, offsets, shard, n_free, C)
-    scale = max(expected, 1e-6 * C * offsets.max())
+    scale = max(expected, 1e-6 * C * np.abs(offsets).max())
     reduced = SOLVERS[solver](problem_of(form, slopes, offsets, shard, n_free), C, 1e-7 * scale)
     assert reduced.value - reduced.lower <= 1e-7 * scale
     assert reduced.value >= expected - 1e-9 * scale
     x = reduced.weights
-    assert reduced.lower <= C * offsets @ x - 0.5 * C * C * np.sum((slopes[:, :d].T @ x) ** 2) + 1e-13 * scale
+    bound = C * offsets @ x - 0.5 * C * C * np.sum((slopes[:, :d].T @ x) ** 2)
+    assert reduced.lower <= max(0.0, bound) + 1e-13 * scale
     heights = slopes @ reduced.w + offsets
     oracle = sum(max(0.0, heights[shard == p].max()) for p in np.unique(shard))
     w = reduced.w[:d]
@@ -59,6 +62,7 @@ def test_solution_and_bound(solver, form, n_free, seed, m, d, shards, C):
         assert abs(reduced.weights @ slopes[:, d]) <= 1e-12 * np.abs(slopes[:, d]).max()
 
 
+@pytest.mark.parametrize("planes_of", [some_planes, signed_planes])
 @pytest.mark.parametrize("n_free", [0, 1, 3])
 @pytest.mark.parametrize("form", FORMS)
 @given(
@@ -70,10 +74,10 @@ def test_solution_and_bound(solver, form, n_free, seed, m, d, shards, C):
     relative_tol=st.sampled_from([np.inf, 0.3, 1e-2, 1e-6]),
     warm=st.booleans(),
 )
-def test_compiled_is_lapack(form, n_free, seed, m, d, shards, C, relative_tol, warm):
+def test_compiled_is_lapack(form, n_free, planes_of, seed, m, d, shards, C, relative_tol, warm):
     """The same method, step by step."""
     rng = rng_of(seed)
-    problem = problem_of(form, *some_planes(rng, m, d, shards, n_free), n_free)
+    problem = problem_of(form, *planes_of(rng, m, d, shards, n_free), n_free)
     start = rng.random(m) * (rng.random(m) < 0.5) / m if warm else None
     tol = relative_tol * problem.compiled(C, np.inf).value
     ours, twin = problem.compiled(C, tol, start), problem.lapack(C, tol, start)
@@ -83,7 +87,7 @@ def test_compiled_is_lapack(form, n_free, seed, m, d, shards, C, relative_tol, w
     assert twin.lower <= ours.value
     if ours.steps == twin.steps:
         for name in ("value", "lower", "risk"):
-            close = 1e-6 * twin.value + 1e-12 * C * problem.offsets.max()  # the optimum may be 0
+            close = 1e-6 * twin.value + 1e-12 * C * np.abs(problem.offsets).max()  # the optimum may be 0
             assert getattr(ours, name) == pytest.approx(getattr(twin, name), rel=1e-5, abs=close)
         assert_allclose(ours.weights, twin.weights, atol=1e-4)
 
@@ -111,7 +115,7 @@ def test_bound_is_never_above_the_optimum(solver, form, n_free, seed, m, d, shar
     if n_free > 1:
         assert np.abs(found.w[d:]).max() <= intercept_bound
         assert found.lower <= max(0.0, bound_of(problem, C, found.weights))
-    round_off = 1e-11 * C * problem.offsets.sum()  # the value, unlike the bound, is not corrected for it
+    round_off = 1e-11 * C * np.abs(problem.offsets).sum()  # the value, unlike the bound, is not corrected for it
     if form == "features" or m <= d:  # more planes than features make a Gram matrix of low rank: not as exact, not used
         assert found.value == pytest.approx(float(objective(problem, C, found.w)), rel=1e-4, abs=round_off)
     assert np.all(found.weights >= 0.0)

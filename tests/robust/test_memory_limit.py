@@ -117,7 +117,7 @@ def test_planes_of_wide_rows_fit_the_limit(wide_store, tmp_path):
 
 PAIRS = """
 import sys, warnings
-from cutsvm import OrdinalSVC, ROCAreaSVC, RankingSVM
+from cutsvm import LinearOneClassSVM, OrdinalSVC, ROCAreaSVC, RankingSVM
 warnings.simplefilter("ignore")
 model, least = eval(sys.argv[1]), 0
 while not hasattr(model, "coef_"):
@@ -130,7 +130,7 @@ print(least)
 
 
 @linux
-@pytest.mark.parametrize("name", ["RankingSVM", "OrdinalSVC"])
+@pytest.mark.parametrize("name", ["RankingSVM", "OrdinalSVC", "LinearOneClassSVM"])
 def test_pairs_fit_the_smallest_limit_that_is_accepted(name, tmp_path):
     """What is kept of a row, in the worst case: different scores and levels, weights far apart."""
     rng, rows = np.random.default_rng(0), 300_000

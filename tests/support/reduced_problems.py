@@ -18,8 +18,14 @@ def some_planes(rng, m, d, shards, n_free):
     return slopes, np.abs(rng.normal(size=m)), shard
 
 
+def signed_planes(rng, m, d, shards, n_free):
+    """Offsets of any sign, as of losses with targets; of one sign alone now and then."""
+    slopes, offsets, shard = some_planes(rng, m, d, shards, n_free)
+    return slopes, offsets * rng.choice([rng.choice([-1.0, 1.0], size=m), -np.ones(m)], p=[0.9, 0.1]), shard
+
+
 def odd_planes(rng, m, d, shards, n_free):
-    """Duplicates, zero slopes, any scale, shards of one plane, shard numbers with gaps."""
+    """Duplicates, zero slopes, any scale, shards of one plane, shard numbers with gaps, offsets of any sign."""
     slopes, offsets, shard = some_planes(rng, m, d, shards, n_free)
     slopes *= 10.0 ** rng.uniform(-4, 4) * 10.0 ** rng.uniform(-1, 1, size=(m, 1))
     again = rng.integers(0, m, size=m // 3)
@@ -28,6 +34,8 @@ def odd_planes(rng, m, d, shards, n_free):
     shard[rng.random(m) < 0.1] = 1000 + rng.integers(0, 3)
     if n_free and rng.random() < 0.3:
         slopes[:, d:] = 0.0
+    if rng.random() < 0.3:
+        offsets *= rng.choice([-1.0, 1.0], size=m)
     if n_free > 1:
         kind = rng.integers(0, 4)
         if kind == 0:  # an inactive intercept

@@ -13,7 +13,7 @@ than a sum over rows: there all must be the same.
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,16 +21,19 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.fingerprint import row_hashes
 from cutsvm.matrix import DenseRows, SparseRows
 from cutsvm.problem.certificate import UNIT
-from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Pairwise
+from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Multinomial, Pairwise, Tube
+from cutsvm.problem.losses.smooth import LabelLoss, TargetLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.solvers.protocol import FitContext
 
+Kind: TypeAlias = tuple[str | int | float, ...]  # of oracle, intercept and loss, with its parameters
+
 
 class Traits(NamedTuple):
-    """What tells a risk: its kind, a hash of each of its rows, and label and weight of each."""
+    """What tells a risk: its kind, a hash of each of its rows, and label (or target) and weight of each."""
 
-    kind: tuple[str, int, str]
+    kind: Kind
     hashes: Array
     labels: Array
     weights: Vector
@@ -48,7 +51,7 @@ class Kept(NamedTuple):
 class KeptProblem(NamedTuple):
     """What one problem of a fit leaves."""
 
-    kind: tuple[str, int, str]
+    kind: Kind
     check: str  # of all rows' hashes
     labels: Array
     weights: Vector
@@ -89,9 +92,9 @@ class Slot:
                 context.more_bundles.append(bundle)
             else:  # new rows are in the last shard
                 context.replace_oracle(oracle.with_bounds(np.append(bounds[:-1], oracle.matrix.n)))
-            height = planes.errors[:, 2] + np.abs(planes.offsets)
-            errors = share * (planes.errors + 4.0 * UNIT * height[:, None])
-            scaled = Planes(share * planes.slopes, share * planes.offsets, errors)
+            errors = share * (planes.errors + 4.0 * UNIT * planes.errors[:, 2:])
+            offsets = share * (planes.offsets - 4.0 * UNIT * np.abs(planes.offsets))
+            scaled = Planes(share * planes.slopes, offsets, errors)
             bundle.resume(scaled, shard, weights, (0.0, 0.0))
 
     def keep(self, context: FitContext) -> None:
@@ -118,10 +121,15 @@ def _traits(oracle: Oracle) -> Traits | None:
     if not isinstance(rows, DenseRows | SparseRows):
         return None
     hashes = row_hashes(rows)
-    kind = type(oracle).__name__, oracle.size, oracle.intercept.value
-    if isinstance(loss, Hinge):
+    kind: Kind = (type(oracle).__name__, oracle.size, oracle.intercept.value, type(loss).__name__)
+    if isinstance(loss, Hinge | LabelLoss):
         return Traits(kind, hashes, np.sign(loss.signed).astype(np.int8), np.abs(loss.signed))
-    if isinstance(loss, CrammerSinger):
+    if isinstance(loss, Tube):
+        shape = (loss.epsilon, loss.below, loss.above)
+        return Traits((*kind, *shape), hashes, loss.targets.copy(), loss.weights.copy())
+    if isinstance(loss, TargetLoss):
+        return Traits((*kind, loss.epsilon), hashes, loss.targets.copy(), loss.weights.copy())
+    if isinstance(loss, CrammerSinger | Multinomial):
         return Traits(kind, hashes, loss.y.copy(), loss.weights.copy())
     if isinstance(loss, Pairwise):
         query = np.repeat(np.arange(len(loss.levels)), np.diff(loss.starts))

@@ -55,7 +55,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     _resolve = staticmethod(solvers.resolve)
     # For `ingest`: what y holds (levels are ordered within queries), how few rows a fit accepts, and whether it may
     # read the rows of a store from disk.
-    _targets: ClassVar[Literal["classes", "levels", "numbers"]] = "classes"
+    _targets: ClassVar[Literal["classes", "levels", "numbers", "none"]] = "classes"
     _min_rows: ClassVar[int] = 1
     _trains_from_disk: ClassVar[bool] = False
 
@@ -83,7 +83,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
 
     def _check_params(self) -> Solver:
         """Checks every parameter, and returns the solver object."""
-        validation.positive("C", self.C)
+        self._check_objective()
         validation.positive("tol", self.tol)
         validation.whole("max_iter", self.max_iter, least=1)
         if self.max_time is not None:
@@ -93,6 +93,14 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if self.checkpoint is not None:
             check_path(self.checkpoint)
         return self._resolve(self.solver)
+
+    def _check_objective(self) -> None:
+        """Checks the parameters that every objective of this kind has."""
+        validation.positive("C", self.C)
+
+    def _objective_settings(self) -> dict[str, Scalar]:
+        """These parameters, as a checkpoint must match them."""
+        return {"C": float(self.C)}
 
     @staticmethod
     def _check_requirements(solver: Solver, supported: Set[str], problem: str, remedy: str = "") -> None:
@@ -122,7 +130,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
             return None
         if self.verbose:
             ensure_log_handler()
-        facts: dict[str, Scalar] = {"estimator": type(self).__name__, "C": float(self.C)}
+        facts: dict[str, Scalar] = {"estimator": type(self).__name__, **self._objective_settings()}
         facts |= {"solver": fingerprint.solver_name(solver), **settings, "rows": rows.n, "features": rows.d}
         return Checkpoint(self.checkpoint, Fingerprint(facts, {"X": fingerprint.of_rows(rows), **data}))
 

@@ -38,7 +38,7 @@ class TrainingData:
 
     X: Any  # an array or CSR matrix; for rows on disk the same as `rows`
     rows: WholeRows
-    y: Array  # one label per row; for text labels on disk, the rank of the label
+    y: Array  # one label per row, or none at all; for text labels on disk, the rank of the label
     weights: Vector  # one weight per row; the fit may overwrite them
     # Distinct y of rows with weight, ascending, and their labels; empty where y is a number.
     classes: Array = field(default_factory=_empty)
@@ -87,6 +87,9 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
         weighted = sample_weight is not None
         own = source is None or sample_weight is source.weights
         X, rows, y, texts = _matrix(estimator, X, y, source, None if own else sample_weight)
+        if estimator._targets == "none":
+            weights = validation.sample_weights(sample_weight, rows.n, rows.vector(rows.n))
+            return TrainingData(X, rows, _empty(), weights, weighted=weighted, resources=resources.pop_all())
         if estimator._targets != "classes":
             validation.check_numeric(y)
             weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
@@ -130,10 +133,13 @@ def _matrix(
     rows: WholeRows | None = None if source is None else _rows_on_disk(estimator, source, weights)
     if rows is None:
         X, y = (X, y) if source is None else (source.X, source.y)
-        numeric = estimator._targets != "classes"
-        if estimator._targets == "numbers":
-            validation.refuse_outputs(y)
-        X, y = check_matrix(estimator, X, y, y_numeric=numeric, ensure_min_samples=estimator._min_rows)
+        if estimator._targets == "none":
+            X = check_matrix(estimator, X, reset=True, ensure_min_samples=estimator._min_rows)
+        else:
+            numeric = estimator._targets != "classes"
+            if estimator._targets == "numbers":
+                validation.refuse_outputs(y)
+            X, y = check_matrix(estimator, X, y, y_numeric=numeric, ensure_min_samples=estimator._min_rows)
         rows = as_rows(X, threads.count(estimator.n_jobs, X.size))
     else:  # convert has checked the values
         assert isinstance(source, StoredDataset)

@@ -46,7 +46,7 @@ class LinearChooser(Chooser, LinearModel):
         def score(model: LinearModel, held_out: Any, test: Ints) -> float:
             return self._score_of(model, scorer, held_out, data.y[test], data.weights[test] if data.weighted else None)
 
-        Cs = path.grid(self.Cs, data.rows, data.weights * self._loss_scale(data))
+        Cs = path.grid(self.Cs, data.rows, data.weights, self._loss_scale(data))
         self._choose(self._kind, solver, data, splits, Cs, score)
         return self
 
@@ -215,7 +215,7 @@ class RankingSVMCV(Chooser, RankingSVM):
                 return model.score(held_out, data.y[test], **given)
             return float(scorer(model, held_out, data.y[test], **accepted(scorer, **given)))
 
-        Cs = path.grid(self.Cs, data.rows, data.weights * self._loss_scale(data))
+        Cs = path.grid(self.Cs, data.rows, data.weights, self._loss_scale(data))
         self._choose(RankingSVM, solver, data, splits, Cs, score)
         return self
 

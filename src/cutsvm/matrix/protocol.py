@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from cutsvm._native import core
 from cutsvm._utils.memory import planes_in_files
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix.magnitudes import Magnitudes
@@ -21,7 +22,7 @@ Seen = tuple[float, float, float, int]
 class Descent(NamedTuple):
     """The dual problem of an epoch of coordinate descent; see core/dcd.hpp."""
 
-    a: Vector
+    loss: core.RowLoss
     q: Vector
     C: float
     unit: float
@@ -30,7 +31,8 @@ class Descent(NamedTuple):
     alpha: Vector
 
     def part(self, rows: slice) -> Descent:
-        return self._replace(a=self.a[rows], q=self.q[rows], alpha=self.alpha[rows])
+        loss = self.loss.part(rows.start, rows.stop)
+        return self._replace(loss=loss, q=self.q[rows], alpha=self.alpha[rows])
 
 
 class Choices(NamedTuple):

@@ -8,14 +8,15 @@ gamma(m) = m u / (1 - m u) (N. Higham: Accuracy and stability of numerical algor
 
 A plane under the risk is a sum over rows, slope = sum_i c_i (x_i, 1), of which we have a rounded one. What it lost is
 again of that form: the exact plane has slope + sum_i theta_i (x_i, 1) and offset + theta_0 with sum_i |theta_i| <= e
-and |theta_0| <= e, where e is known from the length of the sum and from sum_i |c_i| (`Planes.errors`). So the dual
+and |theta_0| <= h e, where e is known from the length of the sum and from sum_i |c_i| (`Planes.errors`), and h says how
+large offsets are beside coefficients: 1 for the hinge loss, the largest |t_i| + epsilon with targets. So the dual
 function of the reduced problem at weights x >= 0, sum of x over each shard <= 1,
 
     C o.x - C^2 |v|^2 / 2,    v = sum_k x_k slope_k,    beta = the part of v that belongs to free coordinates, 0
 
 loses at most, with E = sum_k x_k e_k and what adding up v itself may lose,
 
-    C E                               in the first term
+    C h E                             in the first term
     C^2 E' p(v) + (C E' r)^2 / 2      in the second:  p(v) >= max_i |x_i|.|v|,  r >= max_i |x_i|
     C b_max (|beta| + E)              for beta, which is 0 only up to rounding:  |b*| <= b_max at some minimiser
 
@@ -58,7 +59,7 @@ def sum_error(terms: float) -> float:
     return gamma(terms + 64)
 
 
-def exact_difference(a: Vector, b: Vector) -> tuple[Vector, Vector]:
+def exact_difference(a: Vector, b: Vector | float) -> tuple[Vector, Vector]:
     """a - b and what rounding takes from it: their sum is the difference itself (D. Knuth)."""
     difference = a - b
     share = difference - a
@@ -79,6 +80,7 @@ class RowScale:
     n_free: int
     regularized: bool  # an intercept for each output follows the features, and is regularised
     intercept_bound: float  # some minimiser has no free coordinate beyond this, measured from the centre of the rows
+    offset_unit: float = 1.0  # h: the offset of a plane changes by at most this where a coefficient changes by 1
 
     def product(self, slope: Vector) -> float:
         """At least sum_j |x_ij v_j| for every row and the block v of every output."""
@@ -116,7 +118,7 @@ def dual_bound(
     cost += C * C * TINY * (1.0 + float(np.abs(v).sum()))
     if scale.n_free:
         cost += C * scale.intercept_bound * (beta * (1.0 + gamma(8)) + error_free)
-    lower = C * (gain - gamma(m + 8) * height) - SLIGHTLY * (C * error + cost)
+    lower = C * (gain - gamma(m + 8) * height) - SLIGHTLY * (C * scale.offset_unit * error + cost)
     return lower if lower > 0.0 else 0.0  # also if it is not a number
 
 
@@ -149,14 +151,16 @@ def objective(
     primal = oracle.penalty(w) + C * loss
     W, b = oracle.model(w)
     rows = oracle.model_matrix.magnitudes
-    size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
+    # Scores of W = 0 are b, without rounding.
+    size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max()) if np.any(W) else 0.0
     shift = oracle.steepness * (gamma(2 * rows.terms + oracle.terms + 16) * size + oracle.tie)
     error = C * oracle.loss.change(loss, shift)
     if error <= (oracle.settings.precise if precise is None else precise) * primal:
         return Objective(primal, loss, error)
     scores = oracle.compensated_scores(W, b)
     loss, penalty = oracle.loss.precise(*scores), oracle.penalty(w)
-    highest = oracle.loss.precise(*scores, gamma(2 * rows.terms + 16) ** 2 * size)
+    rounded = gamma(2 * rows.terms + 16) ** 2 * size if np.any(W) else 0.0  # at w = 0 all scores are b
+    highest = oracle.loss.precise(*scores, rounded)
     error = C * max(0.0, highest - loss) + gamma(len(w)) * penalty
     last_digits = C * oracle.loss.change(loss, oracle.steepness * gamma(rows.terms + 4) * size)
     return Objective(penalty + C * loss, loss, error, last_digits)

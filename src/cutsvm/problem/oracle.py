@@ -23,36 +23,15 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
+from cutsvm._utils.validation import parts
 from cutsvm.matrix import COMPRESSION, CompressionSettings, PlaneMemory, Rows, RowsInMemory
-from cutsvm.problem.certificate import Magnitudes, RowScale, sum_error
+from cutsvm.problem.certificate import Magnitudes, RowScale, exact_difference, sum_error
 from cutsvm.problem.losses import DualLoss, Line, Loss, MarginLoss, RowLoss
 from cutsvm.problem.planes import Bundle, Heights, Planes, RowSums
 from cutsvm.problem.point import Intercept, Point, Supports, Tangent
+from cutsvm.problem.settings import OracleSettings
 
 __all__ = ["Oracle", "OracleSettings"]
-
-
-@dataclass(frozen=True)
-class OracleSettings:
-    """Constants of the arithmetic.
-
-    stale: see `cutsvm.problem.planes`.
-    pieces: number of pieces in which a shard is summed (core/sweep.hpp).
-    round_off: slopes in b that have to sum to 0 may be off by this multiple of the rounding error of one of them.
-    precise: an objective whose rounding error is below this share of it is not recomputed in twice the precision.
-    imprecise, last_digits: one whose error is above this share is improved if w can be made longer by 2^-k, k in
-        last_digits.
-    far_intercept: a free b beyond this multiple of the loss's `reach` is no starting point: planes that leave b open
-        give any, and the scores would lose their digits.
-    """
-
-    stale: float = 50.0
-    pieces: int = 16
-    round_off: float = 8.0
-    precise: float = 1e-10
-    imprecise: float = 1e-6
-    last_digits: tuple[int, ...] = (50, 46, 42, 36, 30)
-    far_intercept: float = 1e6
 
 
 Own = TypeVar("Own", bound="Oracle")
@@ -63,9 +42,9 @@ class Oracle:
     """R(w) = loss(X w + b), a sum over shards: the ranges of rows between `bounds`.
 
     given, shift: X is `given` less the row `shift`, m; the intercept of the model is then b - w.m.
+    target_shift: the loss has targets less this number, and the intercept of the model is b plus it.
     origin, mean_error: R is a lower bound of the risk of `origin`, made of some of its rows and of means of others;
-        mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`, and
-        mean_offset_error that of the offsets that their targets make.
+        mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`.
     plane_memory: for planes and their reduced problem; by default what the matrix allows.
     n_last: number of last rows that are a shard of their own.
     whole: these are all the rows of the problem.
@@ -78,9 +57,9 @@ class Oracle:
     bounds: Ints = None  # type: ignore[assignment]  # one shard by default
     given: Rows = None  # type: ignore[assignment]  # the matrix by default
     shift: Vector | None = None
+    target_shift: float = 0.0
     origin: Oracle | None = None
     mean_error: float = 0.0
-    mean_offset_error: float = 0.0
     plane_memory: PlaneMemory | None = None
     n_last: int = 0
     whole: bool = True
@@ -161,15 +140,7 @@ class Oracle:
         fast = self.matrix.fast(settings)
         return self if fast is self.matrix else replace(self, matrix=fast)
 
-    def restrict(
-        self: Own,
-        matrix: Rows,
-        loss: Loss,
-        *,
-        n_last: int = 0,
-        mean_error: float | None = None,
-        mean_offset_error: float = 0.0,
-    ) -> Own:
+    def restrict(self: Own, matrix: Rows, loss: Loss, *, n_last: int = 0, mean_error: float | None = None) -> Own:
         """The same kind of risk over other rows, which represent all.
 
         mean_error: given if it is a lower bound of this risk, with means of rows among its rows.
@@ -182,7 +153,6 @@ class Oracle:
             self.threads,
             origin=origin,
             mean_error=mean_error or 0.0,
-            mean_offset_error=mean_offset_error,
             plane_memory=self.plane_memory,
             n_last=n_last,
             whole=False,
@@ -216,7 +186,11 @@ class Oracle:
         """What a lower bound at C, or at any smaller one, depends on besides the planes."""
         regularized = self.intercept is Intercept.REGULARIZED
         bound = self.intercept_bound(C) if self.n_free else 0.0
-        return RowScale(self.magnitudes, self.outputs, self.n_free, regularized, bound)
+        return RowScale(self.magnitudes, self.outputs, self.n_free, regularized, bound, self._offset_unit)
+
+    @property
+    def _offset_unit(self) -> float:
+        return self.loss.offset_unit if self.origin is None else self.origin.loss.offset_unit
 
     def new_bundle(self, C: float) -> Bundle:
         """An empty bundle for planes under the risk, for this C and smaller ones."""
@@ -347,7 +321,6 @@ class Oracle:
         # Lowered by its rounding error an offset is a plane's again. Twice, for the numbers themselves, which are
         # products, or shares of a sum.
         lowered = heights.offsets - 2.0 * sum_error(self.matrix.n) * heights.magnitudes
-        lowered[-1] -= self.mean_offset_error
         return Planes(slopes, lowered, np.column_stack([errors, errors, heights.sizes]))
 
     def _slope_errors(self, sizes: Vector) -> Vector:
@@ -406,11 +379,12 @@ class Oracle:
     def model(self, w: Vector) -> tuple[Vector, Vector]:
         """The weights of the features and the intercepts as they are returned to the user."""
         W, b = self.parts(w)
-        return (W, b) if self.shift is None else (W, np.asarray(b - W @ self.shift))
+        centre = 0.0 if self.shift is None else W @ self.shift
+        return W, np.asarray(b + (self.target_shift - centre))
 
     def coordinates(self, W: Vector, b: Vector) -> Vector:
         """The w whose model this is, up to rounding."""
-        moved = b if self.shift is None else b + W @ self.shift
+        moved = (b - self.target_shift) + (0.0 if self.shift is None else W @ self.shift)
         return W.copy() if self.intercept is Intercept.NONE else np.append(W, moved)
 
     @property
@@ -424,4 +398,8 @@ class Oracle:
             self.count_rows()
             scores, rest = self._workspace(None), self._workspace(None)
             self.model_matrix.compensated_scores(W, float(b), scores, rest)
+            if self.target_shift:
+                for part in parts(len(scores)):
+                    scores[part], lost = exact_difference(scores[part], self.target_shift)
+                    rest[part] += lost
             return scores, rest

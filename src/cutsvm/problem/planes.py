@@ -197,7 +197,7 @@ class Bundle:
             x = weights[mine] / total * (1.0 - lost)  # of sum 1 at most, whatever rounding takes
             offset, errors = float(x @ self.offsets[mine]), x @ self.errors[mine]
             height = float(x @ np.abs(self.offsets[mine]))
-            errors = errors + 2.0 * lost * (errors[2] + height + errors)  # of adding up the slope: as in `dual_bound`
+            errors = errors + 2.0 * lost * (errors[2] + errors)  # of adding up the slope: as in `dual_bound`
             slope = np.zeros(self._slopes.shape[1])
             for times, k in zip(x.tolist(), mine.tolist(), strict=True):  # a copy of them all might not fit
                 slope += times * self._slopes[k]

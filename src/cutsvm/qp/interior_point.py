@@ -198,7 +198,7 @@ class InteriorPoint:
         products = self.m - p.o
         if p.boxed:
             products = products - p.c @ self.b
-        linear -= settings.rounding_error * (linear + C * float(x @ np.abs(products)))
+        linear -= settings.rounding_error * C * float(x @ (np.abs(p.o) + np.abs(products)))
         if p.boxed:
             imbalance = (1.0 + settings.rounding_error) * float(np.abs(compensated_sums(x, p.c)).sum())
             imbalance += settings.compensated_rounding_error * float((x @ np.abs(p.c)).sum())

@@ -95,7 +95,7 @@ class Newton(SolverBase):
     def has_matrix(self, oracle: Oracle) -> bool:
         """Whether features are few enough for H as a matrix."""
         most = self.settings.sparse_features if oracle.supports.sparse else self.settings.dense_features
-        return oracle.outputs == 1 and oracle.matrix.d <= most
+        return oracle.size <= most
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """From the smallest C up."""
@@ -220,14 +220,17 @@ class Factorised:
     def renew(self, point: Point) -> None:
         some, full = self.sample.oracle, self.oracle
         scores = point.scores if some is full else some.score(point.w).scores
-        curvatures = cast("SmoothLoss", some.loss).curvatures(scores).diagonal
+        curvatures = cast("SmoothLoss", some.loss).curvatures(scores)
+        by_output = curvatures.diagonal.reshape(some.matrix.n, -1)
         if some is full:
-            full.count_rows(int(np.count_nonzero(curvatures)))
-        features, size = full.matrix.d, full.size
-        H = np.zeros((features + 1, features + 1))
-        for mine, rows in some.matrix.blocks():
-            H += rows.gram(curvatures[mine])
-        H = self.C * H[:size, :size]
+            full.count_rows(int(np.count_nonzero(by_output.any(axis=1))))
+        size = full.size
+        H = np.empty((size, size))
+        for k, mine in enumerate(full.blocks):
+            for m, other in enumerate(full.blocks[: k + 1]):
+                block = self._gram(by_output[:, k]) if m == k else -self._gram(curvatures.mixed(k, m))
+                block = self.C * block[: len(mine), : len(other)]
+                H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
         diagonal = np.diagonal(H).copy()
         # Rounding may leave the matrix indefinite, and a free b may have no curvature at all.
         diagonal *= 1.0 + self.settings.lift
@@ -235,6 +238,14 @@ class Factorised:
         np.fill_diagonal(H, np.where(diagonal > 0.0, diagonal, 1.0))
         self._factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
         self._forget()
+
+    def _gram(self, weights: Vector) -> Array:
+        """sum_i weights_i (x_i, 1) (x_i, 1)' over the sample."""
+        matrix, weights = self.sample.oracle.matrix, np.ascontiguousarray(weights)
+        gram = np.zeros((matrix.d + 1, matrix.d + 1))
+        for mine, rows in matrix.blocks():
+            gram += rows.gram(weights[mine])
+        return gram
 
     def __call__(self, gradient: Vector, point: Point) -> Vector:
         scaled = self._solve(gradient)

@@ -89,7 +89,8 @@ class FitContext:
     tol: the relative gap that the caller is after. It helps to plan, and ends nothing.
     start: where to begin; None is w = 0.
     bundle: planes under the risk of all rows. They hold for every C.
-    dual: a dual vector alpha / (C s) to begin with, for solvers that have one; they leave theirs here.
+    dual: a dual vector alpha / (C s) to begin with, for solvers that have one; they leave theirs here. alpha is that of
+        core/row_losses.hpp: not negative with two classes.
     points: points whose risk is known. lower: the best bound so far at each C.
     more_bundles: planes of an earlier fit with shards of their own: they bound, and nobody adds to them.
     working_bundle: planes of a working set, which a solver goes on with at the next C.

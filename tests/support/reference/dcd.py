@@ -24,28 +24,30 @@ def permutation(count, run, seed):
     return [place for part in runs for place in part]
 
 
-def epoch(X, a, q, C, unit, above, below, alpha, order, w, run, seed):
-    """Changes alpha and w = (w, b) in place; returns the gap, the steepest and flattest slope, the rows that stay."""
-    y, top = np.where(a < 0, -1.0, 1.0), C * np.abs(a)
+def epoch(X, loss, q, C, unit, above, below, alpha, order, w, run, seed):
+    """Changes alpha and w = (w, b) in place; returns the gap, the steepest and flattest slope, the rows that stay.
+
+    loss: one of `tests.support.reference.row_losses`.
+    """
     gap, slopes, leave = 0.0, [], set()
     for place in permutation(len(order), run, seed):
         i = order[place]
-        g = y[i] * (X[i] @ w[:-1] + w[-1]) - 1.0
-        gap += top[i] * max(0.0, -g) + alpha[i] * g
-        if (alpha[i] == 0.0 and g > above) or (alpha[i] == top[i] and g < below):
+        y, f = loss.y[i], X[i] @ w[:-1] + w[-1]
+        gap += loss.take([i]).gaps(np.array([f]), alpha[[i]], C)[0]
+        low, high = loss.range(i, alpha[i], C)
+        if y * f - low > above and y * f - high < below:
             leave.add(i)
             continue
-        rests = (alpha[i] == 0.0 and g >= 0.0) or (alpha[i] == top[i] and g <= 0.0)
-        slopes.append(0.0 if rests else g)
-        if rests or g == 0.0:
+        slopes.append(y * f - np.clip(y * f, low, high))
+        if slopes[-1] == 0.0:
             continue
-        step = g / q[i] if q[i] > 0.0 else np.copysign(np.inf, g)
-        now = np.clip(alpha[i] - step, 0.0, top[i])
-        w += (now - alpha[i]) * y[i] * np.append(X[i], unit)
+        now = loss.best(i, y * f - q[i] * alpha[i], q[i], C)
+        w += (now - alpha[i]) * y * np.append(X[i], unit)
         alpha[i] = now
     return gap, max(slopes, default=-np.inf), min(slopes, default=np.inf), [i for i in order if i not in leave]
 
 
-def value(unit, alpha, w):
-    """sum_i alpha_i - |w|^2/2 - b^2/(2 unit): what an epoch raises."""
-    return alpha.sum() - 0.5 * w[:-1] @ w[:-1] - (0.5 * w[-1] ** 2 / unit if unit else 0.0)
+def value(loss, unit, alpha, w, C):
+    """sum_i C offset_i(-y_i alpha_i / C) - |w|^2/2 - b^2/(2 unit): what an epoch raises."""
+    square = w[:-1] @ w[:-1] + (w[-1] ** 2 / unit if unit else 0.0)
+    return C * loss.offset(-loss.y * alpha / C).sum() - 0.5 * square

@@ -1,4 +1,4 @@
-"""The SVM optimum from an independent solver: quadprog on the dual, with bounds from both sides."""
+"""The optimum of piecewise linear losses from an independent solver: quadprog on the dual, with bounds from both sides."""
 
 import numpy as np
 import quadprog
@@ -6,22 +6,27 @@ import quadprog
 from tests.support.reference import hinge, multiclass
 
 
-def objective(X, a, C, intercept, w, b):
-    """|w|^2/2 (+ b^2/2 if regularised) + C sum of losses; a = label times weight."""
+def hinges(f, a, t):
+    """sum of max(0, a (t - f)); the hinge loss has t = sign(a)."""
+    return np.maximum(0.0, a * (t - f)).sum()
+
+
+def objective(X, a, C, intercept, w, b, t=None):
+    """|w|^2/2 (+ b^2/2 if regularised) + C sum of losses; a = label times weight, or with t those of hinges."""
     penalty = 0.5 * w @ w + (0.5 * b * b if intercept == "regularized" else 0.0)
-    return penalty + C * hinge.value(X @ w + b, a)
+    f = X @ w + b
+    return penalty + C * (hinge.value(f, a) if t is None else hinges(f, a, t))
 
 
-def best_intercept(f, a):
+def best_intercept(f, a, t):
     """argmin over b of the loss of f + b, by trying every breakpoint."""
-    at, _ = hinge.breakpoints(f, None, a)
-    return min(at, key=lambda b: hinge.value(f + b, a))
+    return min(t - f, key=lambda b: hinges(f + b, a, t))
 
 
-def optimum(X, a, C, intercept):
-    """(low, high) with low <= min F <= high, usually equal to 9 digits."""
-    X, keep = np.asarray(X, dtype=float), a != 0
-    X, a = X[keep], a[keep]
+def optimum(X, a, C, intercept, t=None):
+    """(low, high) with low <= min F <= high, usually equal to 9 digits; a and t as of `objective`."""
+    X, t, keep = np.asarray(X, dtype=float), np.sign(a) if t is None else t, a != 0
+    X, a, t = X[keep], a[keep], t[keep]
     y = np.sign(a)
     wide = np.hstack([X, np.ones((len(X), 1))]) if intercept == "regularized" else X
     Z = y[:, None] * wide
@@ -33,16 +38,16 @@ def optimum(X, a, C, intercept):
     equalities = 0
     if intercept == "free":
         bounds, sides, equalities = np.hstack([y[:, None], bounds]), np.concatenate([[0.0], sides]), 1
-    alpha = quadprog.solve_qp(Q + ridge * np.eye(n), np.ones(n), bounds, sides, equalities)[0]
+    alpha = quadprog.solve_qp(Q + ridge * np.eye(n), y * t, bounds, sides, equalities)[0]
     alpha = np.clip(alpha, 0.0, C * np.abs(a))
     if intercept == "free":  # balance exactly: the heavier side gives way
         up, down = alpha[y > 0].sum(), alpha[y < 0].sum()
         alpha = np.where(y > 0, alpha * min(1.0, down / up), alpha * min(1.0, up / down)) if up and down else 0 * alpha
     v = Z.T @ alpha
-    low = alpha.sum() - 0.5 * v @ v
+    low = alpha @ (y * t) - 0.5 * v @ v
     w = v[: X.shape[1]]
-    b = {"regularized": lambda: v[-1], "free": lambda: best_intercept(X @ w, a), "none": lambda: 0.0}[intercept]()
-    return low, objective(X, a, C, intercept, w, b)
+    b = {"regularized": lambda: v[-1], "free": lambda: best_intercept(X @ w, a, t), "none": lambda: 0.0}[intercept]()
+    return low, objective(X, a, C, intercept, w, b, t)
 
 
 def joint_objective(X, y, s, C, intercept, W, b):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
+from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.losses.hinge import Hinge
 from cutsvm.problem.losses.multiclass import CrammerSinger
 from cutsvm.problem.losses.multinomial import Multinomial
 from cutsvm.problem.losses.pairwise import PairLine, Pairwise
+from cutsvm.problem.losses.tail import TailMean
 from cutsvm.problem.losses.tube import Tube
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
@@ -31,6 +33,7 @@ __all__ = [
     "PiecewiseLoss",
     "RowLoss",
     "SmoothLoss",
+    "TailMean",
     "Tube",
 ]
 
@@ -70,6 +73,10 @@ class Loss(Protocol):
         """At the best intercept some row has a score that is no larger."""
 
     @property
+    def offset_unit(self) -> float:
+        """The offset of a plane changes by at most this where the slope of a row changes by 1."""
+
+    @property
     def supports(self) -> LossSupports: ...
 
     def value(self, scores: Vector) -> float:
@@ -105,16 +112,29 @@ class RowLoss(Loss, Protocol):
 
 
 class DualLoss(RowLoss, Protocol):
-    """A loss with one dual variable for each row; see core/row_losses.hpp."""
+    """A loss with one dual variable for each row; see core/row_losses.hpp, where `rows` is from."""
+
+    @property
+    def rows(self) -> core.RowLoss: ...
+
+    @property
+    def row_weights(self) -> Vector:
+        """s_i, with two classes y_i s_i."""
 
     def dual_heights(self, g: Vector, bounds: Ints) -> Heights:
         """The largest offsets for which offset + g . f is nowhere above the loss, by ranges between bounds."""
+
+    def take(self, rows: Ints, factors: Vector | None = None) -> DualLoss:
+        """The loss of these rows alone, their weights times factors."""
 
 
 class Curvatures(Protocol):
     """The second derivatives of a loss in the scores of each row."""
 
     diagonal: Vector  # in each score by itself
+
+    def mixed(self, first: int, second: int) -> Vector:
+        """Of each row, in two of its scores that are not the same, with the opposite sign: at least 0."""
 
     def product(self, change: Vector) -> Vector:
         """How the slopes change, to first order, with the scores."""
@@ -142,11 +162,7 @@ class GroupedLoss(Loss, Protocol):
 
     labels: int
     groups: int
-
-    @property
-    def mean_offset(self) -> float:
-        """If a row's weight and s_i t_i are off by e and by e |t_i|, its offset is off by at most this times e, besides
-        what e itself takes from an offset (`Planes.errors`)."""
+    steepest: float  # the largest slope of a row, as a multiple of its weight
 
     @property
     def row_weights(self) -> Vector:

@@ -46,7 +46,7 @@ class Hinge(PiecewiseLinear):
             total += float(np.abs(a) @ np.maximum(0.0, slack))
         return widened(total, self.n, error)
 
-    reach = unit = 1.0
+    reach = unit = offset_unit = 1.0
 
     def change(self, value: float, shift: float) -> float:
         return self.weight * shift
@@ -62,7 +62,7 @@ class Hinge(PiecewiseLinear):
     # negative.
 
     labels = groups = 2
-    mean_offset = 0.0  # weights alone make offsets
+    steepest = 1.0
 
     @property
     def row_weights(self) -> Vector:

@@ -43,7 +43,7 @@ class CrammerSinger:
             total += float(self.weights[part] @ heights.max(axis=1))
         return widened(total, self.n, error)
 
-    reach = 1.0
+    reach = offset_unit = 1.0
 
     def change(self, value: float, shift: float) -> float:
         return self.weight * shift
@@ -67,7 +67,7 @@ class CrammerSinger:
 
     # For sifting: see `cutsvm.problem.losses.GroupedLoss`. A group is one label and one class chosen.
 
-    mean_offset = 0.0  # weights alone make offsets
+    steepest = 1.0
 
     @property
     def row_weights(self) -> Vector:

@@ -47,6 +47,10 @@ class ClassCurvatures:
         diagonal: Vector = self._scaled * (1.0 - self._probabilities)
         return diagonal
 
+    def mixed(self, first: int, second: int) -> Vector:
+        mixed: Vector = self._scaled[:, first] * self._probabilities[:, second]
+        return mixed
+
     def product(self, change: Vector) -> Vector:
         mean = np.einsum("ik,ik->i", self._probabilities, change)
         product: Vector = self._scaled * (change - mean[:, None])
@@ -57,7 +61,7 @@ class Multinomial:
     """sum_i s_i (log sum_k exp(f_ik) - f_iy) for labels y_i in 0..classes-1 and weights s_i >= 0."""
 
     supports = LossSupports(smooth=True)
-    reach = 1.0
+    reach = offset_unit = 1.0
 
     def __init__(self, y: Array, weights: Vector, classes: int, threads: int = 1) -> None:
         self.y: Array = np.ascontiguousarray(y, dtype=np.int32)

@@ -51,6 +51,9 @@ class RowCurvatures(NamedTuple):
 
     diagonal: Vector
 
+    def mixed(self, first: int, second: int) -> Vector:
+        raise ValueError("a row has one score")
+
     def product(self, change: Vector) -> Vector:
         return self.diagonal * change
 
@@ -63,6 +66,7 @@ class RowwiseLoss(ABC):
     threads: int
     rows: core.RowLoss
     weight: float
+    offset_unit = 1.0
 
     @cached_property
     def total(self) -> float:
@@ -123,6 +127,10 @@ class LabelLoss(RowwiseLoss):
         self.rows = core.RowLoss(self.name, signed)
         self.weight = float(dasum(signed)) if self.n else 0.0
 
+    @property
+    def row_weights(self) -> Vector:
+        return self.signed
+
     def take(self, rows: Ints, factors: Vector | None = None) -> LabelLoss:
         return type(self)(self.signed[rows] if factors is None else self.signed[rows] * factors, self.threads)
 
@@ -177,6 +185,10 @@ class TargetLoss(RowwiseLoss):
         self.n = len(targets)
         self.rows = core.RowLoss(self.name, targets, weights, epsilon, 1.0, 1.0)
         self.weight = float(dasum(weights)) if self.n else 0.0
+
+    @property
+    def row_weights(self) -> Vector:
+        return self.weights
 
     @cached_property
     def reach(self) -> float:

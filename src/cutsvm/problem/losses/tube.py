@@ -44,8 +44,8 @@ class Tube(PiecewiseLinear):
         self.n = len(targets)
         self.rows = core.RowLoss("tube", targets, weights, epsilon, below, above)
         self.weight = float(dasum(weights)) if self.n else 0.0
-        self._steepest = max(below, above)
-        self.steepness = self._steepest * self.weight
+        self.steepest = max(below, above)
+        self.steepness = self.steepest * self.weight
 
     @cached_property
     def total(self) -> float:
@@ -56,6 +56,11 @@ class Tube(PiecewiseLinear):
     def reach(self) -> float:
         """At the best b some row is on a breakpoint."""
         return max(float(self.targets.max(initial=0.0)), -float(self.targets.min(initial=0.0))) + self.epsilon
+
+    @property
+    def offset_unit(self) -> float:
+        """The offset is -g (t + epsilon) or -g (t - epsilon) for a row's slope g."""
+        return self.reach
 
     @cached_property
     def unit(self) -> float:  # type: ignore[override]
@@ -105,10 +110,6 @@ class Tube(PiecewiseLinear):
     def row_weights(self) -> Vector:
         return self.weights
 
-    @property
-    def mean_offset(self) -> float:
-        return self._steepest * self.reach
-
     def distances(self, scores: Vector, rows: Ints) -> Vector:
         return np.asarray(np.abs(np.abs(scores[rows] - self.targets[rows]) - self.epsilon))
 
@@ -140,7 +141,8 @@ class Tube(PiecewiseLinear):
         return self._of(targets, weights)
 
     def joined(self, parts: list[Tube]) -> Tube:
-        return self._of(*(np.concatenate(columns) for columns in zip(*((p.targets, p.weights) for p in parts))))
+        targets = np.concatenate([part.targets for part in parts])
+        return self._of(targets, np.concatenate([part.weights for part in parts]))
 
     def _of(self, targets: Vector, weights: Vector) -> Tube:
         """The loss of other rows."""

@@ -7,9 +7,9 @@ group. The others, U, are kept row by row. Each group A is replaced by its mean 
     sum over A of s_i loss(y, f(x_i))  >=  S loss(y, f(mean of A))                   (Jensen)
 
 with equality as long as the whole group stays on its linear piece. Where rows have targets, the mean row has the mean
-of theirs. (Rows without loss, as those outside the margin, are left out: their loss is at least 0.) So R_U <= R everywhere, R_U = R near the reference point, and any plane under R_U
-is a plane under R. R_U is the risk of an ordinary problem with |U| rows and a few means: every solver runs on it
-unchanged.
+of theirs. (Rows without loss, as those outside the margin, are left out: their loss is at least 0.) So R_U <= R
+everywhere, R_U = R near the reference point, and any plane under R_U is a plane under R. R_U is the risk of an ordinary
+problem with |U| rows and a few means: every solver runs on it unchanged.
 
 Violators, rows that turn out to be on another piece than assumed, join U. U's first rows keep their shards; the means
 and all rows that join later are one more shard, the last: so planes that were made before stay valid.
@@ -100,12 +100,7 @@ class WorkingSet:
         if not len(self._groups) and not first:  # no row has any loss here: a group without weight represents them
             self._groups = np.array([0])
         matrix, loss = self._assemble()
-        lost = self._mean_error(full.matrix.n)
-        # Targets may be larger than those of the rows that are left.
-        self._mean_offset = self.loss.mean_offset
-        self.oracle = full.restrict(
-            matrix, loss, n_last=matrix.n - first, mean_error=lost, mean_offset_error=self._mean_offset * lost
-        )
+        self.oracle = full.restrict(matrix, loss, n_last=matrix.n - first, mean_error=self._mean_error(full.matrix.n))
         marks = [*(some.mark for some in near), np.ones(len(self._groups))]
         self._dual = np.concatenate(marks) if full.supports.margin else None
         self.context: FitContext | None = None
@@ -118,7 +113,7 @@ class WorkingSet:
 
     def _mean_error(self, terms: int) -> float:
         """A bound of the rounding errors of the groups' sums of `terms` rows, subtractions included."""
-        return sum_error(terms) * float(self._full.sum())
+        return sum_error(terms) * self.loss.steepest * float(self._full.sum())
 
     @property
     def n_rows(self) -> int:
@@ -146,21 +141,21 @@ class WorkingSet:
         self._kept = [*self._kept, *violators]
         more = sum(some.matrix.n for some in violators)
         matrix, loss = self._assemble()
-        old, lost = self.oracle, self._mean_error(more)
+        old = self.oracle
         self.oracle = replace(
             old,
             matrix=matrix,
             given=matrix,
             loss=loss,
             bounds=np.append(old.bounds[:-1], matrix.n),
-            mean_error=old.mean_error + lost,
-            mean_offset_error=old.mean_offset_error + self._mean_offset * lost,
+            mean_error=old.mean_error + self._mean_error(more),
             n_last=old.n_last + more,
         )
         if self.context is not None:
             self.context.replace_oracle(self.oracle)
             if self.context.dual is not None:
-                marks = [(some.mark >= 0).astype(np.float64) for some in violators]
+                inside = 1.0 if self.oracle.supports.margin else 0.0  # in a group, hinge losses have alpha = C s
+                marks = [inside * (some.mark >= 0) for some in violators]
                 self.context.dual = np.concatenate([self.context.dual, *marks])
 
 
