@@ -156,8 +156,8 @@ class SklearnLogistic(SklearnLinear):
 class SklearnSGD(LossPeer, Estimator):
     """scikit-learn's SGDClassifier or SGDRegressor, alpha = 1/(C n), 2/(C n) for the median. Seconds: `fit`.
 
-    A rung is a number of epochs; the last and the averaged iterate are tried. With the squared hinge SGDClassifier's own
-    step lengths diverge, so that it has those of SGDRegressor.
+    A rung is a number of epochs; the last and the averaged iterate are tried. With the squared hinge SGDClassifier's
+    own step lengths diverge, so that it has those of SGDRegressor.
     """
 
     name = "sklearn SGD"

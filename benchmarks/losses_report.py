@@ -28,8 +28,8 @@ CHECK = [
     "## Do they all solve the same problem?",
     "",
     "The smallest gap of all runs of a solver, for each C; -: no answer in time. Whoever solves another problem would",
-    "not come close at any C. `sklearn QuantileRegressor` and `statsmodels` have no such penalty and run without one: at",
-    "a small C they do not solve this problem.",
+    "not come close at any C. `sklearn QuantileRegressor` and `statsmodels` have no such penalty and run without one:",
+    "at a small C they do not solve this problem.",
     "",
 ]
 
