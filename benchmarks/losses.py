@@ -76,7 +76,7 @@ class LossProblem(Problem):
     def settle(self) -> None:
         """Without a bound as tight as a tenth of the smallest gap, the best answer of all takes its place."""
         best = min((row["objective"] for row in self.rows if row["objective"] != ""), default=0.0)
-        if best - self.lower > 0.1 * self.gaps[-1] * best:
+        if self.reference == "best answer" or best - self.lower > 0.1 * self.gaps[-1] * best:
             self.lower, self.reference = best, "best answer"
         super().settle()
         for row in self.rows:

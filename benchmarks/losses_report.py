@@ -27,9 +27,9 @@ HEADER = [
 CHECK = [
     "## Do they all solve the same problem?",
     "",
-    "The smallest gap of all runs of a solver, the worst C counting; in brackets the number of problems that it had an",
-    "answer for. On the small set everybody has the time to show it. `sklearn QuantileRegressor` and `statsmodels`",
-    "have no such penalty and run without one: at a small C they do not solve this problem.",
+    "The smallest gap of all runs of a solver, for each C; -: no answer in time. Whoever solves another problem would",
+    "not come close at any C. `sklearn QuantileRegressor` and `statsmodels` have no such penalty and run without one:",
+    "at a small C they do not solve this problem.",
     "",
 ]
 
@@ -104,16 +104,16 @@ def lost(lines: list[LossLine]) -> list[str]:
 
 
 def closest(rows: list[Row]) -> list[str]:
-    """How close each solver came, by loss and shape: the largest over C of its smallest gap."""
+    """How close each solver came, by loss and shape: its smallest gap at each C."""
     names = [OURS, *peers(rows)]
     table = []
     for loss, shape in dict.fromkeys((row["loss"], row["shape"]) for row in rows):
         group = problems([row for row in rows if (row["loss"], row["shape"]) == (loss, shape)])
         cells = []
         for name in names:
-            gaps = [[row["gap"] for row in part if row["solver"] == name] for part in group.values()]
-            smallest = [min(known) for part in gaps if (known := [gap for gap in part if gap != ""])]
-            cells.append(f"{max(smallest):.0e} ({len(smallest)})" if smallest else "")
+            ran = [[row["gap"] for row in part if row["solver"] == name] for part in group.values()]
+            gaps = [min((gap for gap in part if gap != ""), default=math.nan) for part in ran]
+            cells.append(", ".join(number(gap, ".0e") or "-" for gap in gaps) if any(ran) else "")
         table.append([loss, shape, *cells])
     return markdown(["loss", "set", *names], table)
 
