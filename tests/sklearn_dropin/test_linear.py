@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -17,6 +20,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from cutsvm import Status
 from cutsvm import sklearn as dropin
 from cutsvm.sklearn.training import gap_of_tol
 
@@ -27,6 +31,21 @@ CERTIFICATE = {"objective_", "lower_bound_", "gap_"}
 @parametrize_with_checks([dropin.LinearSVC(), dropin.LinearSVC(loss="hinge"), dropin.LinearSVR()])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+@pytest.mark.slow
+def test_array_api_check_runs():
+    """scikit-learn skips this check unless SCIPY_ARRAY_API is set."""
+    code = (
+        "from sklearn.utils.estimator_checks import check_estimator\n"
+        "from cutsvm.sklearn import LinearSVC, LinearSVR\n"
+        "results = [r for e in (LinearSVC(), LinearSVR()) for r in check_estimator(e, on_skip=None)]\n"
+        "print([r['check_name'] for r in results if r['status'] != 'passed'])"
+    )
+    environment = os.environ | {"SCIPY_ARRAY_API": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
 
 
 def rows(n_classes: int, n: int = 80):
@@ -276,6 +295,31 @@ def test_negative_weights_are_left_to_scikit_learn(caplog):
         theirs = svm.LinearSVC(random_state=0).fit(X, y, weight)
     np.testing.assert_array_equal(ours.coef_, theirs.coef_)
     assert "sample_weight" in caplog.text
+
+
+@pytest.mark.parametrize("name, y", [("LinearSVC", np.arange(80) % 2), ("LinearSVR", np.linspace(0.0, 1.0, 80))])
+def test_overflow_is_left_to_scikit_learn(name, y, monkeypatch, caplog):
+    def overflow(*_):
+        raise FloatingPointError("the objective would overflow")
+
+    X, _ = rows(2)
+    monkeypatch.setattr(f"cutsvm.sklearn.training.Quiet{name}.fit", overflow)
+    with warnings.catch_warnings(), caplog.at_level(logging.INFO, "cutsvm"):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ours = getattr(dropin, name)(random_state=0).fit(X, y)
+        theirs = getattr(svm, name)(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+    assert "the objective would overflow; scikit-learn's own fit follows" in caplog.text
+
+
+def test_ctrl_c_ends_the_script(monkeypatch):
+    def interrupted(model, *_):
+        model.status_ = Status.INTERRUPTED
+        return model
+
+    monkeypatch.setattr("cutsvm.sklearn.training.QuietLinearSVC.fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dropin.LinearSVC().fit(*rows(2))
 
 
 def test_certificate_goes_with_the_fit_that_it_is_of():

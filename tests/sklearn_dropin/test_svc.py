@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import svm
+from sklearn.utils.estimator_checks import check_estimator
 
 from cutsvm import sklearn as dropin
 from cutsvm.sklearn.screening import possible_support
@@ -27,6 +28,18 @@ def two_classes(seed: int, n: int = 150, noise: float = 0.3):
     X = random.normal([2.0, 0.0, -1.0], 1.0, size=(n, 3))
     y = (X @ [1.0, -1.0, 0.5] + noise * random.normal(size=n) > 1.0).astype(int)
     return X, y, random
+
+
+@pytest.mark.slow
+def test_scikit_learn_conventions_are_kept_as_by_scikit_learn():
+    """SVC of scikit-learn does not pass every check of its own; the drop-in is not to fail another one."""
+
+    def failed(estimator):
+        results = check_estimator(estimator, on_fail=None, on_skip=None)
+        return {result["check_name"] for result in results if result["status"] == "failed"}
+
+    for params in ({}, {"kernel": "linear"}):
+        assert failed(AllSizes(**params)) <= failed(svm.SVC(**params))
 
 
 @given(
