@@ -1,4 +1,4 @@
-"""Losses that are sums of hinges, max(0, a_ib (t_ib - f_i)) for row i and its hinge b; and the hinge loss of two classes.
+"""Losses that are sums of hinges, max(0, a_ib (t_ib - f_i)) for row i and hinge b; and the hinge loss of two classes.
 
 `core/row_losses.hpp` has each of them, row by row, and `core/hinge.hpp` the loops over rows.
 """
