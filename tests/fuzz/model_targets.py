@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cutsvm import KernelSVC, LinearOneClassSVM, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
+from cutsvm import KernelSVC, LinearOneClassSVM, LinearSVC, LinearSVR, OrdinalSVC, QuantileSVR, RankingSVM, ROCAreaSVC
 from cutsvm.cli import info, messages
 from cutsvm.io.models.model_file import load_model, save_model
 from cutsvm.io.models.model_format import ModelFileError
