@@ -103,8 +103,14 @@ USAGE = [
         ["train", "--task", "kernel", "--solver", "ocas", "DATA"],
         "--solver ocas is not available for --task kernel: expected auto, sgd, isda or min_norm",
     ),
-    (["train", "--task", "kernel", "-B", "1", "DATA"], "-B applies to --task classify, regress and quantile, not to kernel"),
-    (["train", "--task", "kernel", "--shards", "2", "DATA"], "--shards applies to --task classify, regress, quantile, rank, roc and ord"),
+    (
+        ["train", "--task", "kernel", "-B", "1", "DATA"],
+        "-B applies to --task classify, regress and quantile, not to kernel",
+    ),
+    (
+        ["train", "--task", "kernel", "--shards", "2", "DATA"],
+        "--shards applies to --task classify, regress, quantile, rank, roc and ord",
+    ),
     (["train", "--task", "kernel", "--line-search", "tca", "DATA"], "--line-search applies to --task classify"),
     (["train", "--task", "kernel", "--multi-class", "ovr", "DATA"], "--multi-class applies to --task classify"),
     (["train", "--task", "kernel", "--checkpoint", "f", "DATA"], "--checkpoint applies to --task classify"),
@@ -120,7 +126,10 @@ USAGE = [
         ["train", "--task", "rank", "--solver", "isda", "DATA"],
         "--solver isda is not available for --task rank: expected",
     ),
-    (["train", "--task", "rank", "-B", "1", "DATA"], "-B applies to --task classify, regress and quantile, not to rank"),
+    (
+        ["train", "--task", "rank", "-B", "1", "DATA"],
+        "-B applies to --task classify, regress and quantile, not to rank",
+    ),
     (["train", "--task", "roc", "-w1", "2", "DATA"], "-wLABEL applies to --task classify"),
     (["train", "--task", "ordinal", "--multi-class", "ovr", "DATA"], "--multi-class applies to --task classify"),
     (

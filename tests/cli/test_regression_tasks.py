@@ -93,7 +93,7 @@ def test_path_of_regression(run: Run, real: Path, tmp_path: Path) -> None:
 
 
 def test_quantile(run: Run, real: Path, tmp_path: Path) -> None:
-    X, y = numbers()
+    _, y = numbers()
     code, out, _ = run("train", "--task", "quantile", "--quantile", 0.8, real)
     assert code == 0 and "certified" in out
     estimator = load_model(f"{real}.model").estimator
@@ -108,7 +108,7 @@ def test_quantile(run: Run, real: Path, tmp_path: Path) -> None:
 
 
 def test_oneclass(run: Run, far: Path, tmp_path: Path) -> None:
-    X, y = far_from_origin()
+    _, y = far_from_origin()
     code, out, err = run("train", "--task", "oneclass", "-n", 0.1, far)
     assert code == 0 and "certified" in out and "classes" not in err
     estimator = load_model(f"{far}.model").estimator
@@ -199,7 +199,10 @@ def test_text_labels_name_their_place(run: Run, tmp_path: Path) -> None:
 def test_stores_and_memory_limits(run: Run, real: Path, tmp_path: Path, task: str) -> None:
     store = tmp_path / "s.store"
     assert run("convert", "-q", real, store).code == 0
-    fits = [json.loads(run("train", "--json", "-q", "--task", task, *given).out) for given in ([real], [store, tmp_path / "m"])]
+    fits = [
+        json.loads(run("train", "--json", "-q", "--task", task, *given).out)
+        for given in ([real], [store, tmp_path / "m"])
+    ]
     assert fits[0]["objective"] == pytest.approx(fits[1]["objective"], rel=2e-3)
     assert all(fit["converged"] for fit in fits)
     code, out, err = run("train", "--task", task, "--memory", "2GB", real, tmp_path / "n")

@@ -41,7 +41,6 @@ from cutsvm.io.models.model_file import check_liblinear, is_model_file, save_mod
 from cutsvm.io.models.tasks import Task, task_of
 from cutsvm.io.store.convert import as_store
 
-
 _SETTINGS = ("C", "loss", "epsilon", "quantile", "nu")  # fields of --json
 
 

@@ -17,7 +17,9 @@ def test_estimator_and_task_find_each_other(task):
     estimator = task.make_estimator(**task.parameters)
     assert type(estimator) is getattr(cutsvm, task.estimator_name)
     assert ("cost" in task.options) == hasattr(estimator, "C")
-    assert task.losses == (() if "loss" not in task.options else tuple(import_module(type(estimator).__module__).LOSSES))
+    assert task.losses == (
+        () if "loss" not in task.options else tuple(import_module(type(estimator).__module__).LOSSES)
+    )
     assert task_of(estimator) is task
     assert task.measure.uses_labels == (not task.predicts_scores)
     assert hasattr(estimator, task.score_method)

@@ -18,8 +18,8 @@ _MAX_ROWS = 2_000  # points beyond which a plot shows a random sample
 class ResidualsDisplay:
     """Predicted against true values, one point for each row; on the line they are the same.
 
-    Create it with `from_estimator`. Of `LinearSVR` the dotted lines are epsilon above and below. Of more than 2,000 rows
-    a random sample is drawn. `plot` sets `figure_` and `ax_`. `MarginDisplay` draws the residuals as a histogram.
+    Create it with `from_estimator`. Of `LinearSVR` the dotted lines are epsilon above and below. Of more than 2,000
+    rows a random sample is drawn. `plot` sets `figure_` and `ax_`. `MarginDisplay` draws the residuals as a histogram.
 
     Parameters
     ----------

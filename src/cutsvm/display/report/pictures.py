@@ -77,7 +77,7 @@ def pictures_of_fit(context: ReportContext) -> list[Picture]:
 
 
 def pictures_of_model(context: ReportContext, measured: Measured | None) -> list[Picture]:
-    """Plots of the rows: their margins, and the ROC curve of two classes; of numbers true and predicted, and residuals."""
+    """Plots of the rows: margins, and the ROC curve of two classes; or true and predicted numbers, and residuals."""
     found = []
     if context.task.has_targets and context.y is not None and context.scores is not None:
         return [_true_and_predicted(context), _residuals(context)] if measured is not None else []

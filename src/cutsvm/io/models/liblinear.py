@@ -34,7 +34,7 @@ _CRAMMER_SINGER = "MCSVM_CS"
 
 
 class Kind(NamedTuple):
-    """What a solver_type stands for: the task of the model, the parameters of its estimator, and its own header word."""
+    """What a solver_type stands for: the task of the model, parameters of its estimator, and its own header word."""
 
     task: str
     parameters: Mapping[str, Any]
@@ -143,7 +143,9 @@ def read_text(name: str, text: bytes) -> LinearWeights:
     solver = head["solver_type"][1]
     kind = READABLE.get(solver)
     if kind is None:
-        raise ModelFileError(f"{name}:{head['solver_type'][0]}: expected a solver_type of LIBLINEAR, not {solver[:40]!r}")
+        raise ModelFileError(
+            f"{name}:{head['solver_type'][0]}: expected a solver_type of LIBLINEAR, not {solver[:40]!r}"
+        )
     _check_own_word(name, head, kind)
     labels = _labels(name, head) if kind.own_word == "label" else []
     features, bias = _number(name, head, "nr_feature"), _float(name, head, "bias")
@@ -194,6 +196,7 @@ def _check_own_word(name: str, head: dict[str, tuple[int, str]], kind: Kind) -> 
     """Refuse a header without the line of its kind of model, or with that of another."""
     if kind.own_word is not None and kind.own_word not in head:
         raise ModelFileError(f"{name}: expected a line {kind.own_word!r} before 'w'")
+    _number(name, head, "nr_class")
     for word in {"label", "rho"} - {kind.own_word}:
         if word in head:
             raise ModelFileError(f"{name}:{head[word][0]}: expected no line {word!r} with {head['solver_type'][1]}")

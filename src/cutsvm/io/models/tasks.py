@@ -220,9 +220,7 @@ _KERNEL = Task(
     solvers_module="cutsvm.kernel_machines",
     parameters={"random_state": 0},
 )
-TASKS = {
-    task.name: task for task in (_CLASSIFY, _REGRESS, _QUANTILE, _ONE_CLASS, _RANK, _ROC, _ORDINAL, _KERNEL)
-}
+TASKS = {task.name: task for task in (_CLASSIFY, _REGRESS, _QUANTILE, _ONE_CLASS, _RANK, _ROC, _ORDINAL, _KERNEL)}
 
 
 def task_of(estimator: Any) -> Task:
