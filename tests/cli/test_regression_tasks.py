@@ -268,3 +268,9 @@ def test_probabilities_need_a_logistic_model(run: Run, binary: Path, tmp_path: P
     code, _, err = run("predict", "-b", 1, "--scores", binary, f"{binary}.model", tmp_path / "out")
     assert code == 2 and "leave one of them out" in err
     assert cutsvm.load_model(f"{binary}.model").task == "classify"
+
+
+def test_classes_that_are_measurements_point_to_regression(run: Run, real: Path) -> None:
+    for command in ("train", "path"):
+        code, out, err = run(command, real)
+        assert (code, out) == (2, "") and "are no classes for --task classify; --task regress predicts numbers" in err
