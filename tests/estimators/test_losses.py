@@ -20,7 +20,7 @@ SMOOTH = ("squared_hinge", "logistic")
 
 ESTIMATORS = [LinearSVC(loss=loss, solver=solver) for loss in SMOOTH for solver in ("auto", "ocas", "newton")]
 ESTIMATORS += [LinearSVC(loss=loss, intercept="regularized") for loss in SMOOTH]
-ESTIMATORS += [LinearSVC(random_state=0), LinearSVCCV(Cs=3, cv=2, loss="logistic")]
+ESTIMATORS += [LinearSVC(random_state=0), LinearSVCCV(Cs=3, cv=2, loss="logistic", multi_class="ovr")]
 
 
 @parametrize_with_checks(ESTIMATORS)
@@ -112,7 +112,7 @@ def test_store_is_memory(loss, tmp_path, overlapping):
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_one_against_the_rest(loss):
     X, y = load_iris(return_X_y=True)
-    model = LinearSVC(loss=loss, tol=1e-5, solver="newton").fit(X, y)
+    model = LinearSVC(loss=loss, multi_class="ovr", tol=1e-5, solver="newton").fit(X, y)
     parts = [LinearSVC(loss=loss, tol=1e-5, solver="newton").fit(X, y == k) for k in range(3)]
     assert model.coef_.shape == (3, 4)
     assert_allclose(model.coef_, np.vstack([part.coef_ for part in parts]))
@@ -137,6 +137,15 @@ def test_probabilities_of_several_classes():
     assert_allclose(ours.predict_log_proba(X), np.log(ours.predict_proba(X)), rtol=1e-9)
 
 
+def test_multinomial_probabilities():
+    X, y = load_iris(return_X_y=True)
+    ours = LinearSVC(C=0.1, loss="logistic", tol=1e-8, solver="newton").fit(X, y)
+    theirs = LogisticRegression(C=0.1, tol=1e-10, max_iter=10_000).fit(X, y)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-3)
+    assert_allclose(ours.predict_proba(X).sum(axis=1), 1.0, rtol=1e-14)
+    assert_allclose(ours.predict_log_proba(X), np.log(ours.predict_proba(X)), rtol=1e-9)
+
+
 def test_probabilities_of_large_scores():
     """No NaN where every sigmoid, or all but one, is 0 in float64."""
     X, y = np.array([[-1.0], [1.0], [2.0], [-2.0]]), [0, 1, 1, 0]
@@ -144,7 +153,7 @@ def test_probabilities_of_large_scores():
     far = np.array([[1e6], [-1e6]]) / model.coef_[0, 0]
     assert_array_equal(model.predict_proba(far), [[0.0, 1.0], [1.0, 0.0]])
     assert_allclose(model.predict_log_proba(far)[[0, 1], [0, 1]], -1e6, rtol=1e-5)
-    several = LinearSVC(loss="logistic").fit(np.eye(6), np.arange(6) % 3)
+    several = LinearSVC(loss="logistic", multi_class="ovr").fit(np.eye(6), np.arange(6) % 3)
     several.intercept_ = several.intercept_ - 2000.0
     assert_allclose(several.predict_proba(np.eye(6)).sum(axis=1), 1.0)
 
@@ -162,11 +171,17 @@ def test_other_losses_have_no_probabilities(loss, method):
 
 @pytest.mark.parametrize(
     ("loss", "multi_class"),
-    [("squared_hinge", "crammer_singer"), ("hinge", "multinomial"), ("squared_hinge", "multinomial")]
-    + [("logistic", "crammer_singer")],
+    [
+        ("squared_hinge", "crammer_singer"),
+        ("hinge", "multinomial"),
+        ("squared_hinge", "multinomial"),
+        ("logistic", "crammer_singer"),
+    ],
 )
 def test_illegal_combinations_name_the_legal_ones(loss, multi_class):
-    with pytest.raises(ValueError, match="'hinge' has 'crammer_singer', 'ovr'; 'squared_hinge' has 'ovr'"):
+    with pytest.raises(
+        ValueError, match="'hinge' has 'crammer_singer', 'ovr'; 'squared_hinge' has 'ovr'; 'logistic' has"
+    ):
         LinearSVC(loss=loss, multi_class=multi_class).fit(np.eye(4), [0, 1, 0, 1])
 
 
@@ -177,7 +192,7 @@ def test_bad_parameters(bad):
 
 
 def test_solver_for_another_loss_names_those_that_are_legal():
-    with pytest.raises(ValueError, match="with loss='hinge': use 'auto', 'ocas', 'cpa', 'dcd', 'sifting', 'accpm'$"):
+    with pytest.raises(ValueError, match=r"with loss='hinge': use 'auto', 'ocas', 'cpa', 'dcd', 'sifting', 'accpm'$"):
         LinearSVC(solver="newton").fit(np.eye(4), [0, 1, 0, 1])
     with pytest.raises(ValueError, match=r"^ACCPM.*loss='logistic': use 'auto', 'ocas', 'cpa',.*'newton'"):
         LinearSVC(solver="accpm", loss="logistic").fit(np.eye(4), [0, 1, 0, 1])
@@ -191,13 +206,16 @@ def test_auto_is_crammer_and_singer_for_the_hinge():
     assert LinearSVC(loss="squared_hinge").fit(X, y).to_sklearn().multi_class == "ovr"
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_to_sklearn(n_classes):
+@pytest.mark.parametrize(
+    ("n_classes", "multi_class", "kind"),
+    [(2, "ovr", LogisticRegression), (3, "auto", LogisticRegression), (3, "ovr", OneVsRestClassifier)],
+)
+def test_to_sklearn(n_classes, multi_class, kind):
     X, y = load_iris(return_X_y=True)
     X, y = X[y < n_classes], np.array(["ant", "bee", "cat"])[y[y < n_classes]]
-    model = LinearSVC(loss="logistic", C=0.2).fit(X, y)
+    model = LinearSVC(loss="logistic", C=0.2, multi_class=multi_class).fit(X, y)
     twin = model.to_sklearn()
-    assert type(twin) is (LogisticRegression if n_classes == 2 else OneVsRestClassifier)
+    assert type(twin) is kind
     for given in (X, X.astype(np.float32), sparse.csr_array(X)):
         assert_array_equal(twin.predict(given), model.predict(given))
         assert_allclose(twin.predict_proba(given), model.predict_proba(given), rtol=1e-6)

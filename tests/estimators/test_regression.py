@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import HuberRegressor, QuantileRegressor
+from sklearn.linear_model import HuberRegressor, QuantileRegressor, Ridge
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.svm import SVR
 from sklearn.svm import LinearSVR as SklearnLinearSVR
@@ -40,7 +40,7 @@ ESTIMATORS = [
     QuantileSVR(),
     QuantileSVR(quantile=0.4),
     LinearSVRCV(Cs=3, cv=2),
-    LinearSVRCV(Cs=3, cv=2, loss=SQUARED, epsilon=0.1, solver="ocas"),
+    LinearSVRCV(Cs=3, cv=2, loss=SQUARED, epsilon=0.1),
 ]
 
 
@@ -126,7 +126,7 @@ def test_huber_without_epsilon_is_the_absolute_loss():
     X, y, _ = small()
     absolute, huber = LinearSVR().fit(X, y), LinearSVR(loss=HUBER).fit(X, y)
     assert_array_equal(absolute.coef_, huber.coef_)
-    near = LinearSVR(1e5, loss=HUBER, epsilon=1e-5, tol=1e-4).fit(X, y)
+    near = LinearSVR(1e5, loss=HUBER, epsilon=1e-5, tol=1e-4, solver="ocas").fit(X, y)
     assert near.objective_ == pytest.approx(absolute.objective_, rel=2e-3)
 
 
@@ -187,7 +187,7 @@ def test_targets_that_are_no_numbers(tmp_path):
     with pytest.raises(ValueError):
         LinearSVR().fit(np.eye(3), ["a", "b", "c"])
     convert([(np.eye(3), np.array(["a", "b", "c"]))], tmp_path / "text.store")
-    with pytest.raises(ValueError, match="y has dtype .*: expected numbers"):
+    with pytest.raises(ValueError, match=r"y has dtype .*: expected numbers"):
         LinearSVR().fit(tmp_path / "text.store")
 
 
@@ -313,3 +313,30 @@ def test_cross_validation():
     assert model.scores_[0, at] == pytest.approx(alone.score(X[first], y[first]), abs=2e-3)
     weighted = LinearSVRCV(Cs=[0.1, 1.0], cv=3, scoring="neg_mean_absolute_error")
     assert np.all(weighted.fit(X, y, sample_weight=np.arange(len(y)) % 3).scores_ < 0.0)
+
+
+def test_huber_is_that_of_scikit_learn_at_its_scale():
+    """docs/objective.md: epsilon times sigma, and C = 1 / (alpha sigma)."""
+    X, y, _ = small(n=200)
+    theirs = HuberRegressor(epsilon=1.5, alpha=0.3, tol=1e-9, max_iter=10_000).fit(X, y)
+    epsilon, C = 1.5 * theirs.scale_, 1.0 / (0.3 * theirs.scale_)
+    ours = LinearSVR(C, loss=HUBER, epsilon=epsilon, tol=1e-8, solver="newton").fit(X, y)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+    assert_allclose(ours.intercept_[0], theirs.intercept_, atol=1e-3)
+
+
+def test_squared_loss_is_ridge():
+    X, y, _ = small(n=200)
+    ours = LinearSVR(0.4, loss=SQUARED, tol=1e-9, solver="newton").fit(X, y)
+    theirs = Ridge(alpha=1 / 0.8).fit(X, y)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+
+
+def test_held_out_predictions():
+    X, y, _ = small(n=90)
+    model = LinearSVRCV(Cs=[0.1, 1.0], cv=3).fit(X, y)
+    for k in range(3):
+        test = np.arange(90) // 30 == k
+        alone = linear_path(X[~test], y[~test], Cs=[0.1, 1.0], estimator=LinearSVR())
+        own = alone[[0.1, 1.0].index(model.C_)].predict(X[test])
+        assert_allclose(model.held_out_scores_[test], own, rtol=1e-9)

@@ -167,8 +167,8 @@ class LinearModel(Certified):
         rows, intercept = data.rows, self._intercept()
         centred, shift = rows.centred() if intercept is Intercept.FREE else (rows, None)
         n_threads = threads.count(self.n_jobs, rows.entries)
-        shifts = {"shift": shift, "target_shift": self._target_shift(data)}
-        return self._oracle_kind(data)(centred, loss, intercept, n_threads, given=rows, **shifts)
+        kind, target_shift = self._oracle_kind(data), self._target_shift(data)
+        return kind(centred, loss, intercept, n_threads, given=rows, shift=shift, target_shift=target_shift)
 
     def _start(self, oracle: Oracle, problem: int, problems: int) -> Vector | None:
         """With warm_start, the w of the last fit's model, if it has the right shape; problem: its number."""

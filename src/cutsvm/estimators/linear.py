@@ -78,11 +78,14 @@ class LinearSVC(CertifiedClassifier, LinearModel):
                   max(0, 1 - m)^2      "squared_hinge"
                   log(1 + exp(-m))     "logistic"
 
-    and for K > 2 classes one such problem per class against the rest, or with the hinge, over w_k and b_k,
+    and for K > 2 classes one such problem per class against the rest, or all in one, over w_k and b_k,
 
-        F = sum_k |w_k|^2 / 2 + C sum_i s_i max_k ([k != y_i] + (w_k - w_{y_i}).x_i + b_k - b_{y_i})
+        F = sum_k |w_k|^2 / 2 + C sum_i s_i loss_i,     f_ik = w_k.x_i + b_k
 
-    (Crammer and Singer). It stops when the relative gap between F and a lower bound of F is at most `tol`.
+        loss_i = max_k ([k != y_i] + f_ik - f_iy)       "hinge" (Crammer and Singer)
+                 log sum_k exp(f_ik) - f_iy             "logistic" (multinomial)
+
+    where y is the class of the row. It stops when the relative gap between F and a lower bound of F is at most `tol`.
 
     Parameters
     ----------
@@ -99,8 +102,8 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         why. `cutsvm.solvers` has them all with their settings. "dcd" and "accpm" do not solve every problem; the error
         says which do.
     multi_class : {"auto", "crammer_singer", "multinomial", "ovr"}, default="auto"
-        More than two classes: all in one problem ("crammer_singer" with the hinge), or each against the rest ("ovr",
-        with any loss). "auto" is "crammer_singer" with the hinge, else "ovr".
+        More than two classes: all in one problem ("crammer_singer" with the hinge, "multinomial" with the logistic
+        loss), or each against the rest ("ovr", with any loss). "auto" is the former where there is one.
     fit_intercept : bool, default=True
         Whether to fit b; if not, b = 0.
     intercept : {"free", "regularized"}, default="free"
@@ -262,8 +265,8 @@ class LinearSVC(CertifiedClassifier, LinearModel):
     def predict_proba(self, X: Any) -> Vector:
         """The probability of each class, in the order of `classes_`; with loss="logistic" only.
 
-        Two classes: 1 / (1 + exp(-f)) for the second, f being the score. More, each against the rest: the same of each
-        class, divided by their sum.
+        Two classes: 1 / (1 + exp(-f)) for the second, f being the score. More: exp(f_k) / sum_l exp(f_l) in one
+        problem; each against the rest, 1 / (1 + exp(-f_k)) divided by their sum.
         """
         probabilities: Vector = softmax(self._log_odds(X), axis=1)
         return probabilities
@@ -288,7 +291,7 @@ class LinearSVC(CertifiedClassifier, LinearModel):
             return self._copy_fit(svm.LinearSVC(**loss, **params))
         if len(self.classes_) == 2 or self._multi_class != "ovr":
             return self._copy_fit(LogisticRegression(**params))
-        # A fit to one row per class makes the attributes; then the weights are replaced. Its problems have other labels.
+        # A fit to one row per class makes the attributes; then the weights are replaced.
         twin = OneVsRestClassifier(LogisticRegression(C=self.C, fit_intercept=self.fit_intercept))
         twin.fit(np.eye(len(self.classes_), self.coef_.shape[1]), self.classes_)
         for one, W, b in zip(twin.estimators_, self.coef_, self.intercept_, strict=True):

@@ -90,6 +90,8 @@ class LinearSVCCV(LinearChooser, LinearSVC):
         NaN for folds that had not begun when Ctrl-C came.
     gaps_ : ndarray of shape (n_folds, n_Cs)
         The relative gap that each fit is proven to have.
+    held_out_scores_ : ndarray of shape (n,) or (n, n_classes)
+        The decision values of each row at C_, by the fold that held it out; NaN where none did.
     path_ : list of LinearSVC
         The fits to all rows, one for each C; the one with C_ is what this estimator predicts with.
     coef_, intercept_, classes_, objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
@@ -145,6 +147,8 @@ class LinearSVRCV(LinearChooser, LinearSVR):
     ----------
     C_, Cs_, scores_, gaps_, path_
         As in `LinearSVCCV`.
+    held_out_scores_ : ndarray of shape (n,)
+        The prediction for each row at C_, by the fold that held it out; NaN where none did.
     coef_, intercept_, objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
         As in `LinearSVR`, of the fit to all rows with C_.
 
@@ -183,7 +187,7 @@ class RankingSVMCV(Chooser, RankingSVM):
 
     Attributes
     ----------
-    C_, Cs_, scores_, gaps_, path_
+    C_, Cs_, scores_, gaps_, held_out_scores_, path_
         As in `LinearSVCCV`.
     coef_, n_pairs_, n_queries_, n_skipped_queries_, objective_, lower_bound_, gap_, converged_, status_, ...
         As in `RankingSVM`, of the fit to all rows with C_.

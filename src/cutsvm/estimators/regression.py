@@ -59,7 +59,7 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
             return 0.0
         low, high = np.inf, -np.inf
         for part in validation.parts(len(data.y)):
-            y = data.y[part][data.weights[part] > 0.0]
+            y = data.y[part].astype(np.float64)[data.weights[part] > 0.0]
             low, high = min(low, float(y.min(initial=np.inf))), max(high, float(y.max(initial=-np.inf)))
         near, far = sorted((abs(low), abs(high)))
         return low + 0.5 * (high - low) if low * high > 0.0 and far <= 2.0 * near else 0.0
