@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from cutsvm._native import core
 from cutsvm._utils import memory
 from cutsvm.matrix import DenseRows, Descent, SparseRows, StackedRows, as_rows
 from cutsvm.matrix.arrays import COMPRESSION
 from tests.support.layouts import LAYOUTS
-from tests.support.reference import dcd
+from tests.support.reference import dcd, row_losses
 from tests.support.strategies import rng_of, seeds, some_labels, some_rows
 
 KINDS = ["float64", "csr32", "fortran", "csr_long", "fortran32"]
@@ -74,10 +75,10 @@ def test_dcd_on_stacked_rows_visits_part_by_part(seed, parts, d, run):
     expected_alpha, expected_w, stay, seen = alpha.copy(), w.copy(), [], []
     for low, high in zip(stacked.edges, stacked.edges[1:], strict=False):
         mine = [i for i in order if low <= i < high]
-        *part, kept = dcd.epoch(X, a, q, C, unit, above, below, expected_alpha, mine, expected_w, run, seed)
+        *part, kept = dcd.epoch(X, row_losses.Hinge(a), q, C, unit, above, below, expected_alpha, mine, expected_w, run, seed)
         stay += kept
         seen.append(part)
-    dual = Descent(a, q, C, unit, above, below, alpha)
+    dual = Descent(core.RowLoss("hinge", a), q, C, unit, above, below, alpha)
     gap, steepest, flattest, active = stacked.descend(dual, order, w, run, seed, 1)
     assert_allclose(alpha, expected_alpha, rtol=1e-9, atol=1e-11)
     assert_allclose(w, expected_w, rtol=1e-9, atol=1e-11)
