@@ -117,7 +117,6 @@ class Newton(SolverBase):
             if self.has_matrix(oracle)
             else ConjugateGradients(oracle, C, settings)
         )
-        direction.renew(w)  # 2
         steps, unused, progress = Exact(), None, Progress()
         yield context.iterate(w, C, lower, exact=w.exact)
         while True:
@@ -131,7 +130,7 @@ class Newton(SolverBase):
             yield now
             if progress.stalled(now.primal, lower) >= settings.stalled:
                 break
-            p = direction(gradient, w)  # 4, 6
+            p = direction(gradient, w)  # 2, 4, 6
             trial = oracle.score(w.w + p, out=unused)
             k = search(oracle, w, trial, C, steps)  # 5
             if abs(k - 1.0) <= settings.near:
@@ -241,7 +240,10 @@ class Factorised:
             for m, other in enumerate(full.blocks[: k + 1]):
                 block = self._gram(by_output[:, k]) if m == k else -self._gram(curvatures.mixed(k, m))
                 block = self.C * block[: len(mine), : len(other)]
-                H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
+                if len(full.blocks) == 1:
+                    H = block
+                else:
+                    H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
         diagonal = np.diagonal(H).copy()
         # Rounding may leave the matrix indefinite, and a free b may have no curvature at all.
         diagonal *= 1.0 + self.settings.lift
@@ -259,16 +261,15 @@ class Factorised:
         return gram
 
     def __call__(self, gradient: Vector, point: Point) -> Vector:
+        if self._factor is None or self.sample.size >= self.oracle.matrix.n:  # 2
+            self.renew(point)
         scaled = self._solve(gradient)
         square = float(gradient @ scaled)
-        whole = self.sample.size >= self.oracle.matrix.n
-        if whole or square > self.settings.slow * self._last_square:
-            if len(self._last) or whole:  # this H has had its step
-                if square > self.settings.slow * self._last_square:
-                    self.sample.grow()
-                self.renew(point)
-                scaled = self._solve(gradient)
-                square = float(gradient @ scaled)
+        if len(self._last) and square > self.settings.slow * self._last_square:  # 6
+            self.sample.grow()
+            self.renew(point)
+            scaled = self._solve(gradient)
+            square = float(gradient @ scaled)
         p = -scaled
         if len(self._last):
             beta = float((gradient - self._last_gradient) @ scaled) / self._last_square
