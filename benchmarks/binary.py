@@ -89,13 +89,18 @@ class Problem:
         for name in self.workers:
             if name != OURS:
                 self.climb(name)
+        self.settle()
         jobs = self.chosen()
         for turn in range(1, self.options.repeat + 1):
             for solver, variant, setting in jobs:
                 self.fit(solver, variant, setting, "timed", turn)
-        for row in self.rows:  # all by the last bound, which is the best
-            row |= self.measured(row["objective"])
+        self.settle()
         return self.rows
+
+    def settle(self) -> None:
+        """All answers so far beside the last bound, which is the best."""
+        for row in self.rows:
+            row |= self.measured(row["objective"])
 
     def measure(self) -> None:
         """Run ourselves: once tightly for the lower bound, then once per gap; everybody's limits follow."""
@@ -127,16 +132,20 @@ class Problem:
         """
         peer = self.kinds[name]()
         for variant, ladder in peer.ladders(self.data, self.gaps).items():
-            last: Row = {"objective": None, "seconds": 0.0}
-            work = [peer.effort(setting) for setting in ladder]
-            for i, setting in enumerate(ladder):
-                if i and work[i] and last["seconds"] * work[i] / work[i - 1] > self.limit:
-                    break
-                row = self.fit(name, variant, setting, "search")
-                done = row["status"] != "ok" or row["gap"] <= 0.5 * self.gaps[-1]
-                if done or row["objective"] == last["objective"]:  # at the end, or at a limit of the solver's own
-                    break
-                last = row
+            self.ascend(peer, variant, ladder)
+
+    def ascend(self, peer: Peer, variant: str, ladder: list[Setting]) -> None:
+        """Try the settings of one ladder."""
+        last: Row = {"objective": None, "seconds": 0.0}
+        work = [peer.effort(setting) for setting in ladder]
+        for i, setting in enumerate(ladder):
+            if i and work[i] and last["seconds"] * work[i] / work[i - 1] > self.limit:
+                break
+            row = self.fit(peer.name, variant, setting, "search")
+            done = row["status"] != "ok" or row["gap"] <= 0.5 * self.gaps[-1]
+            if done or (row["objective"] == last["objective"] and peer.ends(setting)):
+                break
+            last = row
 
     def chosen(self) -> list[tuple[str, str, Setting]]:
         """The runs worth repeating: by solver and gap the fastest setting that reached it, and close ones.
@@ -147,9 +156,7 @@ class Problem:
         names = [*self.options.solver, *(name for name in self.workers if name != OURS)]
         tried = [row for row in self.rows if row["phase"] == "search"]
         for gap, name in product(self.gaps, names):
-            bar = self.options.repeat_limit
-            if name in self.options.solver:
-                bar = min(bar, OWN_PATIENCE * self.pace.get(gap, bar))
+            bar = self.bar(name, gap)
             for test in (binary_report.reached, binary_report.proved):
                 good = [row for row in binary_report.by(name, tried) if test(row, gap)]
                 best = min((row["seconds"] for row in good), default=0.0)
@@ -157,6 +164,11 @@ class Problem:
                     for setting in self.twins(json.loads(row["setting"])):
                         jobs[f"{name} {row['variant']} {setting}"] = (row["solver"], row["variant"], setting)
         return list(jobs.values())
+
+    def bar(self, name: str, gap: float) -> float:
+        """Seconds above which a solver's run to a gap is not repeated."""
+        bar: float = self.options.repeat_limit
+        return min(bar, OWN_PATIENCE * self.pace.get(gap, bar)) if name in self.options.solver else bar
 
     def twins(self, setting: Setting) -> list[Setting]:
         """The setting in every layout that the data may have: the same answer, perhaps faster."""

@@ -21,6 +21,7 @@ OURS = "cutsvm"
 RIVALS = ("svmocas", "msvmocas")  # the peers with a certificate, one for two classes and one for more
 CLOSE = 1.3  # our first solver is near enough to the fastest of ours up to this ratio
 TEXT = {"set", "solver", "variant", "setting", "phase", "status", "message", "stopped", "note", "commit"}
+TEXT |= {"loss", "shape", "reference"}  # of losses.py
 # Fields that older files do not have.
 LATER = {"passes", "visits", "pass_seconds", "note", "error", "claimed_objective"}
 HEADER = [
@@ -98,7 +99,9 @@ def own_solvers(rows: list[Row]) -> list[str]:
 
 
 def peers(rows: list[Row]) -> list[str]:
-    return [name for name in plots.COLOURS if name != OURS and by(name, rows)]
+    """The peers that ran, those that have a colour first."""
+    ran = dict.fromkeys(row["solver"] for row in rows if row["solver"] != OURS)
+    return [*(name for name in plots.COLOURS if name in ran), *(name for name in ran if name not in plots.COLOURS)]
 
 
 def rival_of(rows: list[Row]) -> str:

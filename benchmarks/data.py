@@ -37,12 +37,13 @@ WITH_TEST = ("poker",)  # the test rows are taken too: the more, the better
 
 
 class DataSet(NamedTuple):
-    """A problem of two or more classes."""
+    """A problem of two or more classes, or of regression; then y is real, and `classes` means nothing."""
 
     name: str
     X: Any  # a C-ordered array, or CSR
     y: np.ndarray
     classes: int = 2
+    loss: str = "hinge"
 
     @property
     def n(self) -> int:
@@ -62,8 +63,8 @@ class DataSet(NamedTuple):
         if n >= self.n:
             return self
         rows = np.random.default_rng(seed).permutation(self.n)[:n]
-        y = self.y[rows]
-        return DataSet(f"{self.name}-{n}", self.X[rows], *(numbered(y) if self.classes > 2 else (y,)))
+        y, classes = numbered(self.y[rows]) if self.classes > 2 else (self.y[rows], self.classes)
+        return self._replace(name=f"{self.name}-{n}", X=self.X[rows], y=y, classes=classes)
 
 
 def numbered(labels: np.ndarray) -> tuple[np.ndarray, int]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 
 import binary_report
+import losses_report
 import ranking_report
 from binary_report import Line, markdown, problems
 from pages import with_figures, with_table
@@ -159,6 +160,17 @@ def _proved(found: binary_report.Best | None) -> str:
     return seconds(found.seconds) if found is not None and found.reached else "-"
 
 
+def losses_table() -> list[str]:
+    """Every loss on three shapes of data: our time over that of the best peer, and every line where we are behind."""
+    path = RESULTS / "losses.csv"
+    if not path.exists():
+        return ["Not measured yet.", ""]
+    rows = binary_report.read(path)
+    found = losses_report.lines_of(rows, [1e-2, 1e-3, 1e-4])
+    behind = ["The lines where a peer was faster, or on long data took less than twice our time:", ""]
+    return [f"Commit: {measured_on(rows)}.", "", *losses_report.overview(found), *behind, *losses_report.lost(found)]
+
+
 def mnist_figures() -> dict[str, str]:
     """60,000 digits by kernel machines: `papers/melki.py`."""
     with (RESULTS.parent / "papers" / "results" / "melki.csv").open() as file:
@@ -204,6 +216,7 @@ def filled(page: Path) -> str:
         "classes-table": classes_table,
         "ranking-table": ranking_table,
         "solvers-table": solvers_table,
+        "losses-table": losses_table,
     }
     text = page.read_text()
     figures: dict[str, str] = {}

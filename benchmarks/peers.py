@@ -31,7 +31,14 @@ from data import DataSet, load, svmlight_file
 
 Setting = dict[str, Any]
 Fit = tuple[np.ndarray, Any, float]  # w, b (numbers of classes x features and classes, if these are more than two), s
-CORES = len(os.sched_getaffinity(0))
+
+
+def cores() -> int:
+    """How many cores this process, and those that it starts, may use."""
+    return len(os.sched_getaffinity(0))
+
+
+CORES = cores()
 
 
 class Verdict(NamedTuple):
@@ -120,6 +127,13 @@ class Peer:
         """What time is proportional to, where that is known; else 0."""
         return 0.0
 
+    def ends(self, setting: Setting) -> bool:
+        """Whether the same answer as at the setting before means that no tighter setting brings more.
+
+        So it is with an iteration limit. A method of few long steps may pass several settings in one of them.
+        """
+        return True
+
     def form(self, data: DataSet, layout: str) -> Any:
         """The data in the form that the solver reads, made once."""
         key = (data.name, data.n, layout)
@@ -129,6 +143,27 @@ class Peer:
 
     def convert(self, data: DataSet, layout: str) -> Any:
         return as_csr(data.X) if layout == "csr" else data.X
+
+
+class Estimator(Peer):
+    """A peer with the interface of scikit-learn. Seconds: its `fit`."""
+
+    def model(self, data: DataSet, C: float, setting: Setting) -> Any:
+        """The estimator for a setting, which has no layout any more."""
+        raise NotImplementedError
+
+    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+        setting = dict(setting)
+        X = self.form(data, setting.pop("layout", ""))
+        model = self.model(data, C, setting)
+        start = time.perf_counter()
+        model.fit(X, data.y)
+        seconds = time.perf_counter() - start
+        return *self.answer(model), seconds
+
+    def answer(self, model: Any) -> tuple[np.ndarray, float]:
+        """w and b of a fitted model."""
+        return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
 
 
 # Solvers of cutsvm that have no name there: how they are made.
@@ -176,16 +211,19 @@ class Ours(Peer):
         names = OWN if data.classes == 2 else OWN_MULTI
         return {name: [{"layout": layout, "solver": name, "tol": gap} for gap in gaps] for name in names}
 
-    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+    def model(self, data: DataSet, C: float, options: Setting) -> Any:
+        """The estimator with these options."""
         from cutsvm import LinearSVC
 
-        layout, tol = setting["layout"], setting["tol"]
-        solver = own_solver(setting["solver"])
-        X = self.form(data, layout)
-        fixed: Setting = {"intercept": "regularized", "n_jobs": -1, "max_time": limit}
         if data.classes > 2:
-            fixed["multi_class"] = "crammer_singer"
-        model = LinearSVC(C, tol=tol, solver=solver, **fixed)
+            options["multi_class"] = "crammer_singer"
+        return LinearSVC(C, intercept="regularized", **options)
+
+    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+        layout, tol = setting["layout"], setting["tol"]
+        options = {"tol": tol, "solver": own_solver(setting["solver"]), "n_jobs": -1, "max_time": limit}
+        X = self.form(data, layout)
+        model = self.model(data, C, options)
         start = time.perf_counter()
         model.fit(X, data.y)
         seconds = time.perf_counter() - start
@@ -305,6 +343,7 @@ class Liblinear(Peer):
 
     name = "LIBLINEAR"
     module = "liblinear"
+    bias = 1
 
     def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
         s = 3 if data.classes == 2 else 4
@@ -313,13 +352,17 @@ class Liblinear(Peer):
     def convert(self, data: DataSet, layout: str) -> Any:
         from liblinear.liblinear import problem
 
-        return problem(data.y, as_csr(data.X), 1)
+        return problem(data.y, as_csr(data.X), self.bias)
+
+    def options(self, data: DataSet, C: float, setting: Setting) -> str:
+        """Its command line."""
+        return f"-s {setting['s']} -c {C!r} -e {setting['e']}"
 
     def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
         from liblinear.liblinear import liblinear, parameter, toPyModel
 
         problem = self.form(data, "")
-        options = parameter(f"-s {setting['s']} -c {C!r} -B 1 -e {setting['e']} -q")
+        options = parameter(f"{self.options(data, C, setting)} -B {self.bias} -q")
         liblinear.set_print_string_function(options.print_func)
         ctypes.CDLL(None).srand(1)  # as in a new process: the same answer every time
         start = time.perf_counter()
@@ -334,7 +377,7 @@ class Liblinear(Peer):
         return weights[:-1].T, weights[-1], seconds
 
 
-class SklearnLinearSVC(Peer):
+class SklearnLinearSVC(Estimator):
     """scikit-learn's LinearSVC on float64, CSR where zeros abound. Seconds: `fit`, which copies the rows."""
 
     name = "sklearn LinearSVC"
@@ -346,18 +389,13 @@ class SklearnLinearSVC(Peer):
     def convert(self, data: DataSet, layout: str) -> Any:
         return super().convert(data, layouts(data)[0]).astype(np.float64)
 
-    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+    def model(self, data: DataSet, C: float, setting: Setting) -> Any:
         from sklearn.svm import LinearSVC
 
-        X = self.form(data, "")
-        model = LinearSVC(C=C, loss="hinge", dual=True, intercept_scaling=1, random_state=0, **setting)
-        start = time.perf_counter()
-        model.fit(X, data.y)
-        seconds = time.perf_counter() - start
-        return model.coef_[0], float(model.intercept_[0]), seconds
+        return LinearSVC(C=C, loss="hinge", dual=True, intercept_scaling=1, random_state=0, **setting)
 
 
-class SklearnSGD(Peer):
+class SklearnSGD(Estimator):
     """scikit-learn's SGDClassifier, alpha = 1/(C n), the constant column in X. Seconds: `fit`.
 
     A rung is a number of epochs; the last and the averaged iterate are tried.
@@ -380,20 +418,17 @@ class SklearnSGD(Peer):
     def convert(self, data: DataSet, layout: str) -> Any:
         return with_ones(data, layout)
 
-    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+    def model(self, data: DataSet, C: float, setting: Setting) -> Any:
         from sklearn.linear_model import SGDClassifier
 
-        setting = dict(setting)
-        X = self.form(data, setting.pop("layout"))
         alpha = 1 / (C * data.n)
-        model = SGDClassifier(alpha=alpha, tol=None, fit_intercept=False, random_state=0, **setting)
-        start = time.perf_counter()
-        model.fit(X, data.y)
-        seconds = time.perf_counter() - start
-        return model.coef_[0, :-1], float(model.coef_[0, -1]), seconds
+        return SGDClassifier(alpha=alpha, tol=None, fit_intercept=False, random_state=0, **setting)
+
+    def answer(self, model: Any) -> tuple[np.ndarray, float]:
+        return model.coef_[0, :-1], float(model.coef_[0, -1])
 
 
-class SnapML(Peer):
+class SnapML(Estimator):
     """snapml's SupportVectorMachine, regularizer = 1/C, its own constant feature. Seconds: `fit`."""
 
     name = "snapml"
@@ -407,17 +442,11 @@ class SnapML(Peer):
             for jobs in sorted({1, CORES})
         }
 
-    def fit(self, data: DataSet, C: float, setting: Setting, limit: float) -> Fit:
+    def model(self, data: DataSet, C: float, setting: Setting) -> Any:
         from snapml import SupportVectorMachine
 
-        setting = dict(setting)
-        X = self.form(data, setting.pop("layout"))
         fixed = {"fit_intercept": True, "normalize": False, "max_iter": 10**6, "random_state": 0}
-        model = SupportVectorMachine(regularizer=1 / C, **fixed, **setting)
-        start = time.perf_counter()
-        model.fit(X, data.y)
-        seconds = time.perf_counter() - start
-        return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]), seconds
+        return SupportVectorMachine(regularizer=1 / C, **fixed, **setting)
 
 
 class Dlib(Peer):

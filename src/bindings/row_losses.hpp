@@ -1,6 +1,8 @@
 // The bound losses of one score per row: labels or targets and weights, checked when made and read in place.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <variant>
 
@@ -52,7 +54,11 @@ class RowLoss {
         return cutsvm::Logistic{labels};
     }
     static Loss of_targets(const std::string& name, const cutsvm::Targets& targets, double below, double above) {
-        if (name == "tube") return cutsvm::Tube{targets, below, above};
+        if (name == "tube") {
+            double largest = 0.0;
+            for (const double t : targets.t) largest = std::max(largest, std::abs(t));
+            return cutsvm::Tube{targets, below, above, largest};
+        }
         if (name == "squared_tube") return cutsvm::SquaredTube{targets};
         check(name == "huber", "name: tube, squared_tube or huber expected");
         return cutsvm::Huber{targets};

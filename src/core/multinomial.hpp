@@ -35,7 +35,8 @@ inline std::array<double, 2> exponentials(const double* f, std::int64_t K, doubl
     return {sum, top};
 }
 
-// log(sum) for sum >= 1, by the row's loss log(sum) + top - f_y.
+// A row's loss, log(sum) + top - f_y, with the own score f_y.
+// requires: what `exponentials` has returned.
 inline double class_loss(const std::array<double, 2>& sum_and_top, double own) {
     return std::log(sum_and_top[0]) + (sum_and_top[1] - own);
 }

@@ -143,7 +143,9 @@ struct SquaredHinge : Labels {
 };
 
 // exp(-x) for x >= 0, without calls and branches so that loops over it are vectorised: 2^-n exp(r), |r| <= log(2) / 2,
-// and 14 terms of the series. Off by a few units in the last place; 0 from x = 708 on.
+// and 14 terms of the series; 0 from x = 708 on.
+// requires: x >= 0.
+// ensures: off by a few units in the last place.
 inline double exp_minus(double x) {
     constexpr double ROUND = 0x1.8p52;  // added and subtracted, it rounds to an integer, which its last bits are then
     constexpr double HIGH = 0x1.62e42fefa0000p-1, LOW = 0x1.cf79abc9e3b3ap-40;  // log(2) in two parts
@@ -160,7 +162,9 @@ inline double exp_minus(double x) {
     return x >= 708.0 ? 0.0 : sum * scale;
 }
 
-// log(1 + e) for 0 <= e <= 1, likewise: 2 artanh(e / (2 + e)).
+// log(1 + e), likewise: 2 artanh(e / (2 + e)).
+// requires: 0 <= e <= 1.
+// ensures: off by a few units in the last place.
 inline double log_one_plus(double e) {
     const double s = e / (2.0 + e), square = s * s;
     double sum = 1.0 / 35.0;
@@ -169,8 +173,12 @@ inline double log_one_plus(double e) {
     return 2.0 * s * sum;
 }
 
-// log(1 + exp(-m)), and 1 / (1 + exp(m)), without overflow.
+// log(1 + exp(-m))
+// ensures: no overflow.
 inline double log_one_plus_exp(double m) { return std::max(0.0, -m) + log_one_plus(exp_minus(std::abs(m))); }
+
+// 1 / (1 + exp(m))
+// ensures: no overflow.
 inline double sigmoid_of_minus(double m) {
     const double e = exp_minus(std::abs(m));
     return (m > 0.0 ? e : 1.0) / (1.0 + e);
@@ -199,13 +207,13 @@ struct Logistic : Labels {
         if (!(alpha > 0.0)) return {S * log_one_plus_exp(m), {NO_LIMIT, NO_LIMIT}};
         if (!(rest > 0.0)) return {S * log_one_plus_exp(-m), {-NO_LIMIT, -NO_LIMIT}};
         if (std::abs(m) > SURE) {
-            const double own = std::log(rest / alpha),
-                         entropy = alpha * std::log(alpha / S) + rest * std::log(rest / S);
+            const double own = std::log(rest / alpha);
+            const double entropy = alpha * std::log(alpha / S) + rest * std::log(rest / S);
             return {S * log_one_plus_exp(m) + alpha * m + entropy, {own, own}};
         }
         const double e = std::exp(m), scale = (1.0 + e) / S;
-        const double up = std::log(alpha * scale),
-                     down = std::log(rest * scale / e);  // log(p / sigma), and of the rest
+        // log(p / sigma), and log((1 - p) / (1 - sigma))
+        const double up = std::log(alpha * scale), down = std::log(rest * scale / e);
         return {alpha * up + rest * down, {m + (down - up), m + (down - up)}};
     }
     // In u, the margin after the step, the condition is u - m = q (S / (1 + exp(u)) - alpha): the left side rises, the
@@ -239,12 +247,13 @@ struct Logistic : Labels {
 
 struct Tube : Targets {
     double below, above;
+    double largest = 1.0;  // |t_i|: a score near a target of 0 has the round-off of its terms, which are no smaller
     static constexpr int HINGES = 2;  // below the target, above it
 
     double steepness(std::int64_t i, int b) const { return s[i] * (b == 0 ? below : -above); }
     double height(std::int64_t i, int b, double f) const { return s[i] * (b == 0 ? below : above) * gap(i, b, f); }
     double gap(std::int64_t i, int b, double f) const { return (b == 0 ? -1.0 : 1.0) * residual(i, f) - epsilon; }
-    double scale(std::int64_t i, double f) const { return std::abs(t[i]) + std::abs(f) + epsilon; }
+    double scale(std::int64_t, double f) const { return largest + std::abs(f) + epsilon; }
     std::int32_t group(std::int64_t, int b) const { return b; }
 
     double value(std::int64_t i, double f) const {
@@ -259,10 +268,10 @@ struct Tube : Targets {
     Range limits(std::int64_t i, double C) const { return {-(C * s[i]) * above, C * s[i] * below}; }
     Optimality optimality(std::int64_t i, double alpha, double f, double C) const {
         const auto [least, most] = limits(i, C);
-        const double r = residual(i, f), under = t[i] - epsilon, over = t[i] + epsilon;
+        const double r = residual(i, f), lower = t[i] - epsilon, upper = t[i] + epsilon;
         const double loss = most * std::max(0.0, -r - epsilon) - least * std::max(0.0, r - epsilon);
-        const double low = alpha == most ? -NO_LIMIT : alpha < 0.0 ? over : under;
-        const double high = alpha == least ? NO_LIMIT : alpha > 0.0 ? under : over;
+        const double low = alpha == most ? -NO_LIMIT : alpha < 0.0 ? upper : lower;
+        const double high = alpha == least ? NO_LIMIT : alpha > 0.0 ? lower : upper;
         return {loss + alpha * r + std::abs(alpha) * epsilon, {low, high}};
     }
     double step(std::int64_t i, double alpha, double, double f, double q, double C) const {

@@ -275,101 +275,6 @@ class Matrix:
         out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     ) -> None: ...
 
-@overload
-def all_finite(
-    values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-) -> bool: ...
-@overload
-def all_finite(
-    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-) -> bool: ...
-@overload
-def valid_csr(
-    columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    pointers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    d: int,
-    threads: int,
-) -> tuple[bool, bool]: ...
-@overload
-def valid_csr(
-    columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    d: int,
-    threads: int,
-) -> tuple[bool, bool]: ...
-def cut_shards(
-    bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-def blend(
-    from_: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    k: float,
-    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    threads: int,
-) -> None: ...
-def group_edges(n: int, groups: int, d: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-def hinge_value(
-    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-) -> float: ...
-def hinge_balance(
-    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-) -> tuple[float, float, float]: ...
-def hinge_slopes(
-    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    tied_positive: float,
-    tied_negative: float,
-    bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    offsets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    threads: int,
-) -> None: ...
-def hinge_sift(
-    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    band: float,
-    group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
-    threads: int,
-) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-def hinge_violators(
-    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threads: int,
-) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-
-KEPT: int = -1
-
-OUTSIDE: int = -2
-
-def hinge_evaluate(
-    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    ks: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
-    threads: int,
-) -> None: ...
-def hinge_crossing(
-    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    low: float,
-    high: float,
-    slope: float,
-    curvature: float,
-    level: float,
-    threads: int,
-) -> float: ...
-
-LINE_POINTS: int = 8
-
 class RowLoss:
     @overload
     def __init__(
@@ -422,6 +327,126 @@ class RowLoss:
         k: float,
         threads: int,
     ) -> tuple[float, float, float]: ...
+    def part(self, begin: int, end: int) -> RowLoss: ...
+    def dual_value(
+        self,
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        C: float,
+        threads: int,
+    ) -> float: ...
+    def gaps(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        C: float,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def at_rest(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        C: float,
+        above: float,
+        below: float,
+        out: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def clip(
+        self,
+        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        C: float,
+        threads: int,
+    ) -> None: ...
+    def balance(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int,
+    ) -> tuple[float, float, float]: ...
+    def shared_slopes(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        tied_positive: float,
+        tied_negative: float,
+        bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def sift(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        band: float,
+        group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu")],
+        threads: int,
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    def violators(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        group: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int,
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    def evaluate(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        ks: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        threads: int,
+    ) -> None: ...
+    def crossing(
+        self,
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        low: float,
+        high: float,
+        slope: float,
+        curvature: float,
+        level: float,
+        threads: int,
+    ) -> float: ...
+
+@overload
+def all_finite(
+    values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> bool: ...
+@overload
+def all_finite(
+    values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threads: int,
+) -> bool: ...
+@overload
+def valid_csr(
+    columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    pointers: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    d: int,
+    threads: int,
+) -> tuple[bool, bool]: ...
+@overload
+def valid_csr(
+    columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    pointers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    d: int,
+    threads: int,
+) -> tuple[bool, bool]: ...
+def cut_shards(
+    bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+def blend(
+    from_: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    k: float,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    threads: int,
+) -> None: ...
+def group_edges(n: int, groups: int, d: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+KEPT: int = -1
+
+OUTSIDE: int = -2
+
+LINE_POINTS: int = 8
 
 POINTS: int = 16
 
@@ -728,87 +753,3 @@ class MappedFiles:
     ) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,), writable=False)]: ...
     @property
     def lost(self) -> bool: ...
-
-class RowLoss:
-    @overload
-    def __init__(
-        self,
-        name: str,
-        a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    ) -> None: ...
-    @overload
-    def __init__(
-        self,
-        name: str,
-        t: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        epsilon: float,
-        below: float,
-        above: float,
-    ) -> None: ...
-    @property
-    def n(self) -> int: ...
-    def value(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        threads: int,
-    ) -> float: ...
-    def slopes(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
-        threads: int,
-    ) -> None: ...
-    def dual_heights(
-        self,
-        g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        bounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
-        threads: int,
-    ) -> None: ...
-    def curvatures(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-        threads: int,
-    ) -> None: ...
-    def along(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        to: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        k: float,
-        threads: int,
-    ) -> tuple[float, float, float]: ...
-    def part(self, begin: int, end: int) -> RowLoss: ...
-    def dual_value(
-        self,
-        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        C: float,
-        threads: int,
-    ) -> float: ...
-    def gaps(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        C: float,
-        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-        threads: int,
-    ) -> None: ...
-    def at_rest(
-        self,
-        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        C: float,
-        above: float,
-        below: float,
-        out: Annotated[NDArray[numpy.bool_], dict(shape=(None,), order="C", device="cpu")],
-        threads: int,
-    ) -> None: ...
-    def clip(
-        self,
-        alpha: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-        C: float,
-        threads: int,
-    ) -> None: ...

@@ -103,14 +103,20 @@ USAGE = [
         ["train", "--task", "kernel", "--solver", "ocas", "DATA"],
         "--solver ocas is not available for --task kernel: expected auto, sgd, isda or min_norm",
     ),
-    (["train", "--task", "kernel", "-B", "1", "DATA"], "-B applies to --task classify, not to kernel"),
-    (["train", "--task", "kernel", "--shards", "2", "DATA"], "--shards applies to --task classify, rank, roc and ord"),
+    (
+        ["train", "--task", "kernel", "-B", "1", "DATA"],
+        "-B applies to --task classify, regress and quantile, not to kernel",
+    ),
+    (
+        ["train", "--task", "kernel", "--shards", "2", "DATA"],
+        "--shards applies to --task classify, regress, quantile, rank, roc and ord",
+    ),
     (["train", "--task", "kernel", "--line-search", "tca", "DATA"], "--line-search applies to --task classify"),
     (["train", "--task", "kernel", "--multi-class", "ovr", "DATA"], "--multi-class applies to --task classify"),
     (["train", "--task", "kernel", "--checkpoint", "f", "DATA"], "--checkpoint applies to --task classify"),
     (
         ["train", "--task", "kernel", "--format", "liblinear", "DATA"],
-        "LIBLINEAR's format holds linear classifiers, not KernelSVC",
+        "LIBLINEAR's format holds linear classifiers, regressors and one-class models, not KernelSVC",
     ),
     (["train", "--task", "kernel", "-w7", "2", "DATA"], "-w7: there is no class 7"),
     (["train", "--gamma", "1", "DATA"], "--gamma applies to --task kernel, not to classify"),
@@ -120,7 +126,10 @@ USAGE = [
         ["train", "--task", "rank", "--solver", "isda", "DATA"],
         "--solver isda is not available for --task rank: expected",
     ),
-    (["train", "--task", "rank", "-B", "1", "DATA"], "-B applies to --task classify, not to rank"),
+    (
+        ["train", "--task", "rank", "-B", "1", "DATA"],
+        "-B applies to --task classify, regress and quantile, not to rank",
+    ),
     (["train", "--task", "roc", "-w1", "2", "DATA"], "-wLABEL applies to --task classify"),
     (["train", "--task", "ordinal", "--multi-class", "ovr", "DATA"], "--multi-class applies to --task classify"),
     (
@@ -129,7 +138,7 @@ USAGE = [
     ),
     (
         ["train", "--task", "rank", "--format", "liblinear", "DATA"],
-        "LIBLINEAR's format holds linear classifiers, not RankingSVM",
+        "LIBLINEAR's format holds linear classifiers, regressors and one-class models, not RankingSVM",
     ),
     (["train", "--line-search", "best", "DATA"], "--line-search"),
     (

@@ -89,7 +89,10 @@ def test_the_paper_is_named(run: Run, binary: Path) -> None:
         (("--solver", "cpa", "--formulation", "E"), "--formulation applies to --solver accpm, not to cpa"),
         (("--cut-at", "7"), "cut_at=7: expected at most 1"),
         (("--solver", "accpm", "--buckets", "0"), "expected a whole number, 1 or more, got '0'"),
-        (("--task", "kernel", "--exact"), "--exact applies to --task classify, rank, roc and ordinal, not to kernel"),
+        (
+            ("--task", "kernel", "--exact"),
+            "--exact applies to --task classify, regress, quantile, oneclass, rank, roc and ordinal, not to kernel",
+        ),
     ],
 )
 def test_refused(run: Run, binary: Path, words: tuple[str, ...], message: str) -> None:

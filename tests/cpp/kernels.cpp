@@ -381,50 +381,79 @@ void check_layouts(const Problem& p, int threads) {
     check_finite<T>(p.n, threads);
 }
 
-double loss_at(const Problem& p, bool shift, double k) {
+template <class Loss>
+double loss_at(const Problem& p, const Loss& loss, bool shift, double k) {
     double sum = 0.0;
     for (std::size_t i = 0; i < p.f.size(); ++i) {
         const double f = p.f[i] + k * (shift ? 1.0 : p.to[i] - p.f[i]);
-        sum += std::max(0.0, std::abs(p.a[i]) - p.a[i] * f);
+        sum += loss.value(static_cast<std::int64_t>(i), f);
     }
     return sum;
 }
 
-void check_hinge(const Problem& p, int threads) {
-    expect(near(hinge_value(p.f, p.a, threads), loss_at(p, false, 0.0)), "hinge_value", p.n);
-    std::vector<double> g(p.f.size()), offsets(static_cast<std::size_t>(p.shards));
-    hinge_slopes(p.f, p.a, {0.5, 0.25}, p.bounds, g, offsets, threads);
+// The row's hinge that is above 0, and how far it is from the nearest breakpoint.
+struct Piece {
+    int hinge;
+    double distance;
+};
+template <class Loss>
+Piece piece_of(const Loss& loss, std::size_t row, double f) {
+    const auto i = static_cast<std::int64_t>(row);
+    Piece found{-1, INFINITY};
+    for (int b = 0; b < Loss::HINGES; ++b) {
+        const double gap = loss.gap(i, b, f);
+        if (gap > 0.0) found.hinge = b;
+        found.distance = std::min(found.distance, std::abs(gap));
+    }
+    return found;
+}
+
+template <class Loss>
+void check_hinge(const Problem& p, const Loss& loss, int threads) {
+    expect(near(loss_value(loss, p.f, threads), loss_at(p, loss, false, 0.0)), "loss_value", p.n);
+    const auto shards = static_cast<std::size_t>(p.shards);
+    std::vector<double> g(p.f.size()), offsets(shards), sizes(shards), magnitudes(shards);
+    hinge_slopes(loss, p.f, {0.5, 0.25}, p.bounds, g, {offsets, sizes, magnitudes}, threads);
     double touch = 0.0, sum = 0.0;
     for (std::size_t i = 0; i < g.size(); ++i) touch += g[i] * p.f[i];
     for (const double offset : offsets) sum += offset;
-    expect(near(touch + sum, loss_at(p, false, 0.0)), "hinge_slopes touch the loss", p.n);
+    expect(near(touch + sum, loss_at(p, loss, false, 0.0)), "hinge_slopes touch the loss", p.n);
     std::vector<std::int32_t> place(p.f.size(), 77);
-    const auto slack_of = [&](std::size_t i, double f) { return 1.0 - (p.a[i] < 0.0 ? -f : f); };
-    std::vector<std::int64_t> near_margin, moved;
-    for (std::size_t i = 0; i < p.f.size(); ++i)
-        if (p.a[i] != 0.0 && std::abs(slack_of(i, p.f[i])) <= 1.0) near_margin.push_back(static_cast<std::int64_t>(i));
-    expect(hinge_sift(p.f, p.a, 1.0, place, threads) == near_margin, "hinge_sift", p.n);
-    expect(hinge_violators(p.f, p.a, place, threads).empty(), "hinge_violators: none", p.n);
+    std::vector<std::int64_t> close, moved;
     for (std::size_t i = 0; i < p.f.size(); ++i) {
-        const double before = slack_of(i, p.f[i]), after = slack_of(i, p.to[i]);
-        if (p.a[i] != 0.0 && std::abs(before) > 1.0 && before * after < 0.0)
-            moved.push_back(static_cast<std::int64_t>(i));
+        const Piece before = piece_of(loss, i, p.f[i]), after = piece_of(loss, i, p.to[i]);
+        const auto row = static_cast<std::int64_t>(i);
+        if (loss.weight(row) == 0.0) continue;
+        if (before.distance <= 1.0) close.push_back(row);
+        if (before.distance > 1.0 && before.hinge != after.hinge && after.distance > 0.0) moved.push_back(row);
     }
-    expect(hinge_violators(p.to, p.a, place, threads) == moved, "hinge_violators", p.n);
+    expect(hinge_sift(loss, p.f, 1.0, place, threads) == close, "hinge_sift", p.n);
+    expect(hinge_violators(loss, p.f, place, threads).empty(), "hinge_violators: none", p.n);
+    expect(hinge_violators(loss, p.to, place, threads) == moved, "hinge_violators", p.n);
     for (const bool shift : {false, true}) {
-        const Line line{p.f, shift ? View<const double>() : View<const double>(p.to), p.a};
+        const Line line{p.f, shift ? View<const double>() : View<const double>(p.to)};
         const std::array<double, LINE_POINTS> ks{-3.0, -1.0, -0.5, 0.0, 0.3, 1.0, 1.7, 5.0};
-        const LineValues values = hinge_evaluate(line, ks, threads);
+        const LineValues values = hinge_evaluate(loss, line, ks, threads);
         for (std::size_t m = 0; m < LINE_POINTS; ++m)
-            expect(near(values.constant[m] + ks[m] * values.slope[m], loss_at(p, shift, ks[m])), "hinge_evaluate", p.n);
-        std::vector<Breakpoint> breakpoints = hinge_breakpoints(line, ks[0], ks[LINE_POINTS - 1], threads);
+            expect(near(values.constant[m] + ks[m] * values.slope[m], loss_at(p, loss, shift, ks[m])), "hinge_evaluate",
+                   p.n);
+        std::vector<Breakpoint> breakpoints = hinge_breakpoints(loss, line, ks[0], ks[LINE_POINTS - 1], threads);
         const double k = crossing(breakpoints, values.slope[0], 0.5, 0.0, ks[0], ks[LINE_POINTS - 1]);
         expect(k > ks[0] && k <= ks[LINE_POINTS - 1], "crossing stays inside", p.n);
         if (values.slope[0] + 0.5 * ks[0] < 0.0 && k < ks[LINE_POINTS - 1])  // then it is the lowest point
             for (const double other : {k - 1e-3, k + 1e-3})
-                expect(loss_at(p, shift, k) + 0.25 * k * k <= loss_at(p, shift, other) + 0.25 * other * other + 1e-9,
+                expect(loss_at(p, loss, shift, k) + 0.25 * k * k <=
+                           loss_at(p, loss, shift, other) + 0.25 * other * other + 1e-9,
                        "crossing is the minimum", p.n);
     }
+}
+
+// The hinge loss of the labels, and the tube around them with their weights.
+void check_hinges(const Problem& p, int threads) {
+    check_hinge(p, Hinge{{p.a}}, threads);
+    std::vector<double> weights;
+    for (const double a : p.a) weights.push_back(std::abs(a));
+    check_hinge(p, Tube{{p.a, weights, 0.5}, 0.75, 0.25}, threads);
 }
 
 void check_cholesky(std::mt19937& rng, std::size_t n) {
@@ -505,7 +534,7 @@ int main() {
             const Problem p(rng, n);
             check_layouts<float>(p, threads);
             check_layouts<double>(p, threads);
-            check_hinge(p, threads);
+            check_hinges(p, threads);
         }
     for (const std::size_t n : {1, 2, 7, 8, 9, 16, 17, 63, 64, 65}) {
         check_cholesky(rng, n);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from sklearn.linear_model import SGDOneClassSVM
 from sklearn.svm import OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cutsvm import LinearOneClassSVM, convert, load_model, open_dataset, save_model
+from cutsvm import LinearOneClassSVM, convert, load_model, open_dataset, plotting, save_model
 from cutsvm.driver import checkpoint
 from cutsvm.driver.checkpoint import CheckpointSettings
 from cutsvm.driver.one_class import lower_bound
@@ -86,6 +87,22 @@ def test_bounds_hold_at_every_iterate(name, seed, n, d, nu):
     assert low - round_off <= model.objective_ and model.lower_bound_ <= min(high + round_off, model.objective_)
     if model.status_ is Status.CONVERGED:
         assert model.objective_ <= high + 2e-6 * abs(high) + round_off
+
+
+@given(seed=seeds, n=st.integers(1, 12), d=st.integers(1, 3), nu=st.sampled_from([0.07, 0.3, 0.5, 1.0]))
+def test_lower_bound_holds_in_exact_arithmetic(seed, n, d, nu):
+    """As small a gap as float64 allows, on rows far from 0, of different scales, with weights far apart."""
+    rng = rng_of(seed)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.choice([0.0, 0.0, 3.0], size=d) + rng.choice([0.0, 1.0, 1e8], size=d)
+    s = 10.0 ** rng.uniform(-12, 12, size=n) if rng.random() < 0.5 else np.ones(n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LinearOneClassSVM(nu=nu, tol=1e-16).fit(X, sample_weight=s)
+    lower, exact = Fraction(model.lower_bound_), one_class.best_multiple(X, s, nu, model.coef_[0])
+    assert lower <= exact
+    assert exact - lower <= Fraction(1e-5) * abs(lower) + Fraction(1e-13 * np.abs(X).max() ** 2)
+    objective = one_class.exact_objective(X, s, nu, model.coef_[0], model.offset_[0])
+    assert objective == pytest.approx(model.objective_, rel=1e-6, abs=1e-13 * np.abs(X).max() ** 2)
 
 
 @given(seed=seeds, n=st.integers(2, 20), d=st.integers(1, 4), nu=nus, shift=st.floats(-3.0, 3.0))
@@ -328,6 +345,13 @@ def test_model_file(tmp_path):
     np.testing.assert_array_equal(saved.estimator.decision_function(X), model.decision_function(X))
     for name in ("objective_", "lower_bound_", "gap_", "status_", "converged_", "n_iter_", "offset_"):
         assert getattr(saved.estimator, name) == getattr(model, name)
+
+
+def test_picture_of_an_objective_below_0():
+    pytest.importorskip("matplotlib").use("Agg")
+    model = LinearOneClassSVM(nu=0.1).fit(far_rows())
+    low, high = plotting.plot_convergence(model)[0].get_ylim()
+    assert low < model.lower_bound_ < model.objective_ < high == 0.0
 
 
 def test_to_sklearn():

@@ -112,7 +112,7 @@ def check_numeric(y: Array) -> None:
 
 def refuse_outputs(y: Any) -> None:
     """Raise for several targets per row."""
-    shape = np.shape(y)
+    shape = np.asarray(y).shape
     if len(shape) > 1 and shape[1] > 1:
         raise ValueError(
             f"y has shape {shape}: one target per row expected; sklearn.multioutput.MultiOutputRegressor fits a model "

@@ -62,6 +62,22 @@ def as_labels(y: Array) -> Array:
     return y.astype(np.int64) if whole else y
 
 
+def as_targets(data: Dataset, task: object) -> Array:
+    """The labels as numbers to predict; `CommandError` names the place of the first one that is not a number."""
+    y = data.y
+    if y.dtype.kind in "biuf":
+        return y.astype(np.float64)
+    for row, value in enumerate(y.tolist()):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            # A table of text has a line of names above its rows.
+            kind = format_of(data.source) if os.path.isfile(data.source) else None
+            place = f"{data.source}:{row + 2}" if kind == "csv" else f"{data.source}: row {row + 1}"
+            raise CommandError(f"{place}: --task {task} needs numbers as labels, got {str(value)[:40]!r}") from None
+    return y.astype(np.float64)
+
+
 def check_output(path: str, inputs: list[str]) -> None:
     """Raise if the path cannot be written or is one of the inputs."""
     target = Path(path)

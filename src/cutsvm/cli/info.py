@@ -18,6 +18,7 @@ from cutsvm.io.models.model_file import SavedModel, load_model
 from cutsvm.io.models.tasks import TASKS
 from cutsvm.io.store.store import Store
 
+_OBJECTIVE = ("loss", "epsilon", "quantile", "nu")  # parameters of the objective besides C
 _MAX_CLASSES = 8  # whose support vectors are counted
 
 
@@ -94,7 +95,7 @@ def model_facts(model: SavedModel) -> dict[str, Any]:
     names = getattr(estimator, "feature_names_in_", None)
     results = {key: getattr(estimator, f"{key}_", None) for key in ("objective", "lower_bound", "gap", "n_iter")}
     status = getattr(estimator, "status_", None)
-    settings = ("C", "multi_class", "fit_intercept", "intercept", "class_weight", "threshold_loss")
+    settings = ("C", *_OBJECTIVE, "multi_class", "fit_intercept", "intercept", "class_weight", "threshold_loss")
     fitted = ("classes", "thresholds", "n_pairs", "n_queries", "n_skipped_queries")
     if TASKS[model.task].has_kernel:
         own = machine_facts(estimator)
@@ -136,12 +137,16 @@ def model_table(path: str, size: int, model: SavedModel) -> list[str]:
         rows.append(("weights", f"{facts['nonzero_weights']:,} not zero, {facts['dtype']}"))
     if "thresholds" in facts:
         rows.append(("thresholds", first_values(facts["thresholds"].tolist())))
-    elif task.has_classes and not task.has_kernel:
+    elif (task.has_classes or "fit_intercept" in facts) and not task.has_kernel:
         rows.append(("intercept", _intercept(facts)))
+    elif not task.needs_labels:
+        rows.append(("threshold", f"{-float(facts['intercepts'][0]):.10g}, below which rows are outliers"))
     if "n_pairs" in facts:
         rows.append(("pairs", _pairs(facts)))
     if facts["feature_names"] is not None:
         rows.append(("names", first_values(facts["feature_names"])))
+    if "loss" in facts:
+        rows.append(("loss", facts["loss"]))
     if model.format == "cutsvm":
         rows += _fit_rows(facts, iteration_unit(model.estimator))
     return _lines(rows)
@@ -152,7 +157,8 @@ def _fit_rows(facts: dict[str, Any], unit: str) -> list[tuple[str, str]]:
     gap = facts["gap"]
     gap = math.nan if gap is None else float(np.max(gap))
     work = f"{facts['solver']}, {first_values(_list(facts['n_iter']))} {unit}"
-    rows = [("C", f"{facts['C']:g}"), ("solver", work)]
+    rows = [(name, f"{facts[name]:g}") for name in ("C", *_OBJECTIVE[1:]) if name in facts]
+    rows.append(("solver", work))
     if facts.get("class_weight"):
         rows.append(("class weight", str(facts["class_weight"])))
     return [

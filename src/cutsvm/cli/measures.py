@@ -1,4 +1,4 @@
-"""How good the predictions of a model are: accuracy, pairs in order, ROC area, level error."""
+"""How good the predictions of a model are: accuracy, pairs in order, ROC area, errors of levels and of numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cutsvm._utils.types import Array
+from cutsvm._utils.types import Array, Vector
+from cutsvm.display.errors import marks_outliers, quantile_errors, regression_errors
 from cutsvm.estimators._thresholds import level_of
 from cutsvm.io.dataset import Dataset
 from cutsvm.problem.pair_accuracy import pair_accuracy
@@ -21,6 +22,11 @@ class Evaluation:
     text: str | None
     fields: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def short_text(self) -> str:
+        """The first line of the text."""
+        return str(self.text).partition("\n")[0]
 
 
 class Measure:
@@ -127,6 +133,101 @@ class ROCArea(_Share):
         if positive.all() or not positive.any():
             return self._undefined(*warnings, "all rows are of one class: the ROC area is undefined")
         return self._found(pair_accuracy(estimator.decision_function(data.X), positive), warnings)
+
+
+class _OfTargets(Measure):
+    """Errors of predicted numbers; over folds the mean over all rows."""
+
+    uses_labels = True
+
+    def evaluate(self, estimator: Any, data: Dataset, predicted: Array | None = None) -> Evaluation:
+        if data.y.dtype.kind not in "biuf":
+            return Evaluation(None, {}, ("the labels of the file are text and the model predicts numbers: no errors",))
+        found = np.asarray(estimator.predict(data.X)) if predicted is None else predicted
+        fields = self._errors(estimator, data.y.astype(np.float64), found.astype(np.float64))
+        return Evaluation(self._text(fields), fields)
+
+    def _errors(self, estimator: Any, y: Vector, predicted: Vector) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _text(self, fields: dict[str, Any], prefix: str = "") -> str:
+        raise NotImplementedError
+
+
+class RegressionErrors(_OfTargets):
+    """Mean squared and mean absolute error, R^2, and the squared correlation coefficient that LIBLINEAR prints."""
+
+    def cross_validated(self, folds: Sequence[Evaluation], predicted: Array, y: Array) -> Evaluation:
+        fields = self._errors(None, y.astype(np.float64), predicted)
+        text = self._text(fields, "Cross Validation ")
+        return Evaluation(text, {f"cross_validation_{name}": value for name, value in fields.items()})
+
+    def _errors(self, estimator: Any, y: Vector, predicted: Vector) -> dict[str, Any]:
+        return regression_errors(y, predicted)
+
+    def _text(self, fields: dict[str, Any], prefix: str = "") -> str:
+        shown = {name: "undefined" if value is None else f"{value:.6g}" for name, value in fields.items()}
+        # The first line and the last are LIBLINEAR's.
+        return "\n".join(
+            [
+                f"{prefix}Mean squared error = {shown['mean_squared_error']} (regression)",
+                f"{prefix}Mean absolute error = {shown['mean_absolute_error']}",
+                f"{prefix}R^2 = {shown['r2']}",
+                f"{prefix}Squared correlation coefficient = {shown['squared_correlation']} (regression)",
+            ]
+        )
+
+
+class PinballLoss(_OfTargets):
+    """The mean pinball loss of the quantile, and the share of rows whose label is below the prediction."""
+
+    def cross_validated(self, folds: Sequence[Evaluation], predicted: Array, y: Array) -> Evaluation:
+        sizes = [fold.fields["rows_measured"] for fold in folds]
+        names = ("pinball_loss", "share_below")
+        fields = {name: float(np.average([fold.fields[name] for fold in folds], weights=sizes)) for name in names}
+        text = self._text({**fields, "quantile": folds[0].fields["quantile"]}, "Cross Validation ")
+        return Evaluation(text, {f"cross_validation_{name}": value for name, value in fields.items()})
+
+    def _errors(self, estimator: Any, y: Vector, predicted: Vector) -> dict[str, Any]:
+        loss, below = quantile_errors(y, predicted, estimator.quantile)
+        return {"pinball_loss": loss, "share_below": below, "quantile": estimator.quantile, "rows_measured": len(y)}
+
+    def _text(self, fields: dict[str, Any], prefix: str = "") -> str:
+        return (
+            f"{prefix}Pinball loss = {fields['pinball_loss']:.6g} (quantile {fields['quantile']:g})\n"
+            f"{prefix}Rows below = {100 * fields['share_below']:.6g}%"
+        )
+
+
+class Inliers(Measure):
+    """The share of rows that are inliers; the accuracy as well if all labels are 1 (inlier) and -1."""
+
+    uses_labels = True
+
+    def evaluate(self, estimator: Any, data: Dataset, predicted: Array | None = None) -> Evaluation:
+        found = np.asarray(estimator.predict(data.X)) if predicted is None else predicted
+        return self._share(found, data.y)
+
+    def cross_validated(self, folds: Sequence[Evaluation], predicted: Array, y: Array) -> Evaluation:
+        # The labels of the rows may be of any kind: count in the folds.
+        sizes = [fold.fields["rows_measured"] for fold in folds]
+        share = float(np.average([fold.fields["inliers"] for fold in folds], weights=sizes))
+        fields, text = {"cross_validation_inliers": share}, f"Cross Validation Inliers = {100 * share:g}%"
+        correct = [fold.fields["correct"] for fold in folds]
+        if None not in correct:
+            fields["cross_validation_accuracy"] = sum(correct) / sum(sizes)
+            text += f"\nCross Validation Accuracy = {100 * fields['cross_validation_accuracy']:g}%"
+        return Evaluation(text, fields)
+
+    def _share(self, predicted: Array, y: Array) -> Evaluation:
+        inside, total = int(np.sum(predicted > 0)), len(predicted)
+        fields: dict[str, Any] = {"inliers": inside / total, "accuracy": None, "correct": None, "rows_measured": total}
+        text = f"Inliers = {100 * inside / total:g}% ({inside}/{total})"
+        if marks_outliers(y):
+            fields["correct"] = int(np.sum(predicted == y))
+            fields["accuracy"] = fields["correct"] / total
+            text += f"\nAccuracy = {100 * fields['accuracy']:g}% ({fields['correct']}/{total})"
+        return Evaluation(text, fields)
 
 
 def _with_level_error(accuracy: Evaluation, error: float) -> Evaluation:

@@ -114,7 +114,7 @@ def one_line(text: str) -> str:
 
 def flag(name: str) -> str:
     """The option of this name in the namespace, as it is typed."""
-    typed = {"bias": "-B", "weights": "-wLABEL", "tol": "-e"}
+    typed = {"bias": "-B", "weights": "-wLABEL", "tol": "-e", "cost": "-c", "tube": "-p", "type": "-s"}
     return typed.get(name, f"--{name.replace('_', '-')}")
 
 

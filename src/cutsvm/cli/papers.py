@@ -17,7 +17,7 @@ from cutsvm.cli.messages import CommandError, flag
 
 # Options that state the problem or the algorithm, by their names in the namespace: a paper sets them.
 _SETTINGS = (
-    "solver line_search shards exact epsilon cut_at guard formulation buckets multi_class tol bias weights "
+    "type loss solver line_search shards exact epsilon cut_at guard formulation buckets multi_class tol bias weights "
     "kernel degree coef0 average epochs"
 ).split()
 # A gap that no fit reaches: the paper's own rule ends it.

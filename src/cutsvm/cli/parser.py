@@ -1,16 +1,16 @@
-"""The options of every command. -c -e -B -wLABEL -v -q have the meaning of LIBLINEAR's options."""
+"""The options of every command. -s -c -p -n -e -B -wLABEL -v -b -q have the meaning of LIBLINEAR's options."""
 
 from __future__ import annotations
 
 import argparse
-import math
 import re
 from functools import partial
 from importlib.metadata import version
-from itertools import pairwise
 from typing import Any, NoReturn
 
 from cutsvm._utils.text import printable
+from cutsvm.cli import values
+from cutsvm.cli.liblinear_types import apply_type, solver_type
 from cutsvm.cli.papers import PAPERS
 from cutsvm.io.models.tasks import TASKS
 
@@ -26,6 +26,11 @@ _TRAIN_EXAMPLES = """examples:
   cutsvm train train.svm                          writes train.svm.model
   cutsvm train -c 0.1 -w1 5 train.svm my.model    class 1 costs five times as much
   cutsvm train -v 5 -c 10 train.svm.gz            accuracy by cross-validation, writes nothing
+  cutsvm train --loss logistic train.svm          logistic regression: predict -b 1 writes probabilities
+  cutsvm train --task regress -p 0.1 train.svm    labels are numbers: predict them to within 0.1
+  cutsvm train --task quantile --quantile 0.9 train.svm    what 90 % of the labels are below
+  cutsvm train --task oneclass --nu 0.05 train.svm         outliers: about 5 % of the rows
+  cutsvm train -s 2 -B 1 -c 10 train.svm          as LIBLINEAR's train
   cutsvm train --task rank train.svm              orders the rows of each qid: by their labels
   cutsvm train --task kernel --gamma 2 train.svm  a kernel machine, here with the RBF kernel
   cutsvm train part1.svm --also part2.svm         rows from several files
@@ -50,9 +55,11 @@ _PREDICT_EXAMPLES = """examples:
   cutsvm predict test.svm train.svm.model             accuracy only
   cutsvm predict test.svm train.svm.model out.txt     and one label a line in out.txt
   cutsvm predict --scores test.svm train.svm.model -  decision values to standard output
+  cutsvm predict -b 1 test.svm train.svm.model out    probabilities, of models trained with --loss logistic
 
 MODEL is a model of cutsvm or LIBLINEAR. Models of --task rank and roc write scores, and print the share of pairs in
-order or the ROC area; those of ordinal write levels. Decision values: one per line for
+order or the ROC area; those of ordinal write levels. Models of regress and quantile write numbers, and print their
+errors; those of oneclass write 1 (inlier) or -1, and print the share of inliers. Decision values: one per line for
 two classes (positive: the larger label), otherwise one per class in ascending order of the labels; those of a kernel
 machine are the votes of the class, and a fraction that breaks ties.
 """
@@ -62,6 +69,7 @@ _PATH_EXAMPLES = """examples:
   cutsvm path train.svm --Cs 0.1,1,10 -v 5 --model best.model
   cutsvm path train.svm -v 5 --scoring roc_auc --plot path.png
   cutsvm path --task rank train.svm -v 5           folds keep queries whole
+  cutsvm path --task regress -p 0.1 train.svm -v 5 --scoring neg_mean_squared_error
 
 Each C is fitted until its gap is at most -e, and planes are shared: the path takes little more time than its slowest
 fit. * marks the C with the best mean over the folds.
@@ -96,6 +104,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     words = _as_long_options(command, argv[1:]) if argv[0] in ("train", "path") else argv[1:]
     # Intermixed parsing allows options between DATA and MODEL, but not `--`.
     options = command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
+    apply_type(options)
     if "task" in options:
         # The first task of a paper needs no --task.
         first = PAPERS[options.paper].tasks[0] if getattr(options, "paper", None) else next(iter(TASKS))
@@ -136,13 +145,13 @@ def _add_train(parser: _Parser) -> None:
     _add_solver(parser)
     _add_kernel(parser)
     add = parser.add_argument_group("limits").add_argument
-    add("--max-time", metavar="S", type=_positive, help="stop after S seconds of training")
+    add("--max-time", metavar="S", type=values.positive, help="stop after S seconds of training")
     memory = "private memory of the process, as 300MB or 2GB; rows stay on disk. Of --task kernel: for kernel values"
     add("--memory", metavar="SIZE", help=memory)
     add("--checkpoint", metavar="FILE", help="written while training; the same command resumes from it")
     group = parser.add_argument_group("output")
     add = group.add_argument
-    add("-v", dest="folds", metavar="FOLDS", type=_folds, help="cross-validate and write no model")
+    add("-v", dest="folds", metavar="FOLDS", type=values.folds, help="cross-validate and write no model")
     add("--format", choices=("cutsvm", "liblinear"), default="cutsvm", help="of MODEL (default: cutsvm)")
     report = "write an HTML page with certificate, plots and measures (needs matplotlib)"
     add("--report", metavar="FILE.html", help=report)
@@ -153,7 +162,7 @@ def _add_path(parser: _Parser) -> None:
     _add_data(parser)
     add = parser.add_argument_group("path").add_argument
     grid = "N values from LOW to HIGH in equal ratios; or several as 0.1,1,10; or how many (default: 10)"
-    add("--Cs", metavar="LOW:HIGH:N", type=_cs, default=10, help=grid)
+    add("--Cs", metavar="LOW:HIGH:N", type=values.costs, default=10, help=grid)
     add("--scoring", metavar="S", help="the score of -v: a name of scikit-learn's, as roc_auc")
     add("--plot", metavar="FILE", help="plot the path: .png, .svg or .pdf")
     add("--model", metavar="FILE", help="with -v: write the model with the best C")
@@ -163,8 +172,8 @@ def _add_path(parser: _Parser) -> None:
     _add_solver(parser)
     group = parser.add_argument_group("limits and output")
     limit = "stop after S seconds, with the best models so far"
-    group.add_argument("--max-time", metavar="S", type=_positive, help=limit)
-    group.add_argument("-v", dest="folds", metavar="FOLDS", type=_folds, help="score every C by cross-validation")
+    group.add_argument("--max-time", metavar="S", type=values.positive, help=limit)
+    group.add_argument("-v", dest="folds", metavar="FOLDS", type=values.folds, help="score every C by cross-validation")
     _add_verbosity(group)
 
 
@@ -173,6 +182,9 @@ def _add_predict(parser: _Parser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")
     parser.add_argument("out", metavar="OUT", nargs="?", help="file for the predictions; -: standard output")
     parser.add_argument("--scores", action="store_true", help="write decision values in place of labels")
+    chances = "write the label and the probability of every class; of --loss logistic"
+    parser.add_argument("--probability", action="store_true", help=chances)
+    parser.add_argument("-b", metavar="0|1", choices=("0", "1"), default="0", help="1: the same as --probability")
     _add_reading(parser)
     _add_verbosity(parser)
 
@@ -202,7 +214,7 @@ def _add_info(parser: _Parser) -> None:
 
 
 def _add_demo(parser: _Parser) -> None:
-    least = partial(_whole, least=100)
+    least = partial(values.whole, least=100)
     parser.add_argument("--rows", type=least, default=200_000, help="size of the data (default: 200000)")
     parser.add_argument("--no-compare", action="store_true", help="do not run scikit-learn's LinearSVC")
 
@@ -222,21 +234,38 @@ def _add_data(parser: _Parser) -> None:
     parser.add_argument("data", metavar="DATA", help="svmlight file, table or store")
 
 
+def _losses() -> list[str]:
+    return list(dict.fromkeys(loss for task in TASKS.values() for loss in task.losses))
+
+
+_LOSS_HELP = "; of --task ".join(
+    f"{task.name}: {', '.join(task.losses[:-1])} or {task.losses[-1]}" for task in TASKS.values() if task.losses
+)
+
+
 def _add_problem(parser: _Parser, tasks: list[str], *, cost: bool = False) -> None:
     group = parser.add_argument_group("problem")
     add = group.add_argument
     task = "what to learn (default: classify, with --paper melki kernel); rank uses qid:"
     add("--task", choices=tasks, help=task)
+    add("--loss", metavar="L", choices=_losses(), help=f"of --task {_LOSS_HELP} (default: the first)")
+    kind = "as LIBLINEAR: 0, 7 logistic, 1, 2 squared hinge, 3 hinge, 4 Crammer-Singer, 11-13 regression, 21 one-class"
+    add("-s", dest="type", metavar="N", type=solver_type, help=f"{kind}; no intercept without -B")
     if cost:
-        add("-c", dest="cost", metavar="C", type=_positive, default=1.0, help="cost (default: 1)")
-    add("-e", dest="tol", metavar="TOL", type=_positive, help="relative gap at which to stop (default: 1e-3)")
+        add("-c", dest="cost", metavar="C", type=values.positive, help="cost (default: 1)")
+        add("--quantile", metavar="Q", type=values.number_or_word, help="of --task quantile (default: 0.5)")
+        share = "of --task oneclass: at most this share of the rows are outliers (default: 0.5)"
+        add("-n", "--nu", dest="nu", metavar="NU", type=values.number_or_word, help=share)
+    tube = "of --task regress: errors up to EPSILON have no loss, or of huber a squared one (default: 0; if -s is given: 0.1)"
+    add("-p", dest="tube", metavar="EPSILON", type=values.number_or_word, help=tube)
+    add("-e", dest="tol", metavar="TOL", type=values.positive, help="relative gap at which to stop (default: 1e-3)")
     bias = "intercept: 1 or no number: regularised as in LIBLINEAR, -1: none (default: not regularised)"
     add("-B", metavar="[B]", dest="bias", help=bias)
     weight = "multiply C by W for the rows of class LABEL (repeatable)"
     add("-wLABEL", metavar="W", dest="weights", action="append", default=[], help=weight)
     # The two options above are for the help text only: before parsing they are rewritten to these.
-    add("--bias", type=_bias, help=argparse.SUPPRESS)
-    add("--class-weight", dest="weights", action="append", type=_class_weight, help=argparse.SUPPRESS)
+    add("--bias", type=values.bias, help=argparse.SUPPRESS)
+    add("--class-weight", dest="weights", action="append", type=values.class_weight, help=argparse.SUPPRESS)
     add("--also", metavar="FILE", action="append", default=[], help="more rows (repeatable)")
     _add_reading(group)
 
@@ -251,14 +280,14 @@ def _add_reading(group: argparse._ActionsContainer) -> None:
 def _add_solver(parser: _Parser) -> None:
     add = parser.add_argument_group("solver").add_argument
     solvers = list(dict.fromkeys(name for task in TASKS.values() for name in task.solvers))
-    solver = "auto, ocas, sifting, dcd, cpa or accpm; of --task kernel sgd, isda or min_norm (default: auto)"
+    solver = "auto, ocas, sifting, dcd, newton, cpa or accpm; of --task kernel sgd, isda or min_norm (default: auto)"
     add("--solver", metavar="S", choices=solvers, default="auto", help=solver)
     add("--line-search", choices=("exact", "gca", "gca2", "tca"), help="of ocas and sifting (default: exact)")
-    add("--shards", metavar="P", type=_shards, help="planes per pass: auto or a number")
+    add("--shards", metavar="P", type=values.shards, help="planes per pass: auto or a number")
     add(
         "--cut-at",
         metavar="L",
-        type=_value,
+        type=values.number_or_word,
         help="of ocas and sifting: planes touch at (1 - L) w_b + L w_t (default: 0.1)",
     )
     add(
@@ -269,17 +298,18 @@ def _add_solver(parser: _Parser) -> None:
     tight = "of ocas and cpa: solve the reduced problem tightly and keep every plane, as the papers do"
     add("--exact", action="store_true", default=None, help=tight)
     own = "the stop test of cpa (violation, as mean loss), ocas (F - bound) or accpm (distance from the cuts)"
-    add("--epsilon", metavar="E", type=_positive, help=own)
+    add("--epsilon", metavar="E", type=values.positive, help=own)
     add("--formulation", choices=("I1", "I2", "E"), help="of accpm (default: I1)")
     add(
         "--buckets",
         metavar="N",
-        type=partial(_whole, least=1),
+        type=partial(values.whole, least=1),
         help="of accpm, ocas and cpa: 1 is none (default: 16, 1, 1)",
     )
-    joint = "more than two classes: crammer_singer (all in one problem, the default) or ovr (each against the rest)"
-    add("--multi-class", metavar="M", choices=("crammer_singer", "ovr"), help=joint)
-    add("--n-jobs", metavar="N", type=_jobs, default=-1, help="threads; -1: all cores (default: -1)")
+    joint = "more than two classes: ovr (each against the rest), or all in one problem: crammer_singer (the default of "
+    joint += "the hinge loss) or multinomial (of the logistic loss)"
+    add("--multi-class", metavar="M", choices=("crammer_singer", "multinomial", "ovr"), help=joint)
+    add("--n-jobs", metavar="N", type=values.jobs, default=-1, help="threads; -1: all cores (default: -1)")
 
 
 def _add_kernel(parser: _Parser) -> None:
@@ -288,97 +318,16 @@ def _add_kernel(parser: _Parser) -> None:
     # A precomputed kernel has no rows that a file could hold.
     add("--kernel", choices=("rbf", "poly", "linear"), help="(default: rbf)")
     scale = "of rbf and poly: a number, scale or auto (default: scale, 1 / (features * variance))"
-    add("--gamma", metavar="G", type=_value, help=scale)
-    add("--degree", metavar="D", type=_value, help="of poly (default: 3)")
-    add("--coef0", metavar="A", type=_value, help="of poly (default: 0)")
+    add("--gamma", metavar="G", type=values.number_or_word, help=scale)
+    add("--degree", metavar="D", type=values.number_or_word, help="of poly (default: 3)")
+    add("--coef0", metavar="A", type=values.number_or_word, help="of poly (default: 0)")
     cycles = "of sgd: cycles over the rows, and no more (default: auto, until the gap is -e)"
-    add("--epochs", metavar="N", type=_value, help=cycles)
+    add("--epochs", metavar="N", type=values.number_or_word, help=cycles)
     mean = "of sgd: the share of its last steps whose mean is the model (default: 0.5)"
-    add("--average", metavar="S", type=_value, help=mean)
-    add("--seed", metavar="N", type=_value, help="of sgd: for the order of the rows (default: 0)")
+    add("--average", metavar="S", type=values.number_or_word, help=mean)
+    add("--seed", metavar="N", type=values.number_or_word, help="of sgd: for the order of the rows (default: 0)")
 
 
 def _add_verbosity(group: argparse._ActionsContainer) -> None:
     group.add_argument("--json", action="store_true", help="the result as one JSON object")
     group.add_argument("-q", dest="quiet", action="store_true", help="quiet: print errors and results only")
-
-
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _positive(text: str, expected: str = "a positive number,") -> float:
-    value = _float(text)
-    if not (math.isfinite(value) and value > 0):
-        raise argparse.ArgumentTypeError(f"expected {expected} got {text!r}")
-    return value
-
-
-def _whole(text: str, least: int) -> int:
-    if not re.fullmatch(r"[-+]?\d{1,9}", text) or int(text) < least:
-        raise argparse.ArgumentTypeError(f"expected a whole number, {least} or more, got {text!r}")
-    return int(text)
-
-
-_folds = partial(_whole, least=2)
-
-
-def _shards(text: str) -> int | str:
-    return "auto" if text == "auto" else _whole(text, 1)
-
-
-def _jobs(text: str) -> int:
-    if text == "0":
-        raise argparse.ArgumentTypeError("expected the number of threads, or -1 for all cores, got '0'")
-    return _whole(text, -1)
-
-
-def _value(text: str) -> int | float | str:
-    """A whole number, another number, or the word itself."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
-
-
-def _bias(text: str) -> int:
-    """1: regularised intercept, -1: none."""
-    value = _float(text)
-    if value == 1 or value < 0:
-        return 1 if value == 1 else -1
-    raise argparse.ArgumentTypeError(f"expected 1 (regularised intercept) or -1 (none), got {text!r}")
-
-
-def _class_weight(text: str) -> tuple[float, float]:
-    """LABEL=W"""
-    label, _, weight = text.rpartition("=")
-    number = _float(label)
-    if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"expected a number as label, got {label!r}")
-    return number, _positive(weight)
-
-
-def _cs(text: str) -> int | list[float]:
-    """LOW:HIGH:N, some values of C, or their number."""
-    if re.fullmatch(r"\d{1,4}", text) and int(text) > 0:
-        return int(text)
-    number = partial(_positive, expected="LOW:HIGH:N, numbers above 0 as 0.1,1,10, or how many;")
-    if text.count(":") == 2:
-        low, high, many = text.split(":")
-        ends = [number(low), number(high)]
-        if not re.fullmatch(r"\d{1,4}", many) or int(many) < 2:
-            raise argparse.ArgumentTypeError(f"expected LOW:HIGH:N with N at least 2, got {text!r}")
-        if not ends[0] < ends[1]:
-            raise argparse.ArgumentTypeError(f"expected LOW below HIGH, got {text!r}")
-        steps = int(many) - 1
-        ratio = math.log(ends[1] / ends[0]) / steps
-        return [float(f"{ends[0] * math.exp(k * ratio):.12g}") for k in range(steps + 1)]
-    values = [number(word) for word in text.split(",")]
-    if not all(before < after for before, after in pairwise(values)):
-        raise argparse.ArgumentTypeError(f"expected each C once, in rising order, got {text!r}")
-    return values

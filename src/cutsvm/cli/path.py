@@ -8,14 +8,15 @@ import time
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from cutsvm._utils.types import Array
 from cutsvm.cli.chart import bar_chart
-from cutsvm.cli.data import as_labels, check_picture, read_rows, write_figure
+from cutsvm.cli.data import as_labels, as_targets, check_picture, read_rows, write_figure
+from cutsvm.cli.liblinear_types import describe_type
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 from cutsvm.cli.tasks import build_estimator, class_weight, validate_options
 from cutsvm.cli.train import check_format, check_model_output, describe_data, write_model
+from cutsvm.cli.validate import splitter
 from cutsvm.display.summary import total_passes
 from cutsvm.estimators.path_cv import Chooser
 from cutsvm.io.dataset import Dataset
@@ -25,7 +26,11 @@ from cutsvm.io.models.tasks import load
 def path(options: argparse.Namespace) -> int:
     """Read the data, fit a path over C, show the table and the curve."""
     messages = Messages(quiet=options.quiet)
+    if options.task.path is None:  # only -s can state such a task
+        raise CommandError(f"-s {options.type} is --task {options.task}, which has no path over C")
     validate_options(options)
+    if options.type is not None:
+        messages.note(describe_type(options))
     inputs = [options.data, *options.also]
     if options.plot is not None:
         check_picture("--plot", options.plot, inputs, (".png", ".svg", ".pdf"))
@@ -39,9 +44,10 @@ def path(options: argparse.Namespace) -> int:
     if options.folds is None and options.scoring is not None:
         raise CommandError("--scoring is the score of -v FOLDS: add -v")
     data = read_rows(inputs, options.zero_based, options.label)
-    y = as_labels(data.y)
-    classes = np.unique(y)
-    if len(classes) < 2:
+    task = options.task
+    y = as_targets(data, task) if task.has_targets else as_labels(data.y)
+    classes = np.empty(0) if task.has_targets else np.unique(y)
+    if not task.has_targets and len(classes) < 2:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two or more of them")
     check_format(options, data, classes)
     messages.note(f"{data.source}: {describe_data(options.task, data, classes)}")
@@ -63,7 +69,8 @@ def _fit(
     options: argparse.Namespace, data: Dataset, y: Array, classes: Array
 ) -> tuple[list[Any], Chooser | None, float]:
     """The models, with -v the cross-validation that chose one of them, and the seconds it took."""
-    params = build_estimator(options, class_weight(options, classes)).get_params(deep=False)
+    estimator = build_estimator(options, class_weight(options, classes))
+    params = estimator.get_params(deep=False)
     for name in ("C", "checkpoint"):
         del params[name]
     extra: dict[str, Any] = {"qid": data.qid} if options.task.has_queries else {}
@@ -71,12 +78,13 @@ def _fit(
         extra["sample_weight"] = data.weights
     began = time.perf_counter()
     if options.folds is None:
-        models = load(options.task.path)(data.X, y, Cs=options.Cs, **extra, **params)
+        given = {"estimator": estimator} if options.task.path_takes_estimator else params
+        models = load(options.task.path)(data.X, y, Cs=options.Cs, **extra, **given)
         return list(models), None, time.perf_counter() - began
     # The folds of `train -v`: shuffled with a fixed seed; queries stay whole.
     cv: Any = options.folds
     if not options.task.has_queries:
-        cv = StratifiedKFold(n_splits=options.folds, shuffle=True, random_state=0)
+        cv = splitter(options)
     chooser = load(options.task.cv_estimator)(options.Cs, cv=cv, scoring=options.scoring, **params)
     chooser.fit(data.X, y, **extra)
     return chooser.path_, chooser, time.perf_counter() - began

@@ -38,21 +38,28 @@ def validate_options(options: argparse.Namespace) -> None:
         if _given(options, name):
             takers = [other.name for other in TASKS.values() if name in other.options]
             raise CommandError(f"{flag(name)} applies to --task {_listed(takers)}, not to {task}")
+    if getattr(options, "loss", None) is not None and options.loss not in task.losses:
+        legal = "; ".join(f"{other} has {_listed(other.losses)}" for other in TASKS.values() if other.losses)
+        raise CommandError(f"--loss {options.loss} is not a loss of --task {task}: {legal}")
     if options.solver not in task.solvers:
         raise CommandError(
             f"--solver {options.solver} is not available for --task {task}: expected {_listed(task.solvers, 'or')}"
         )
+    options.cost = 1.0 if options.cost is None else options.cost
     if task.has_kernel:
         _check_kernel_options(options)
-        with as_command_error():
-            build_estimator(options)._check_params()
-        return
+    else:
+        _check_solver_options(options, paper)
+    with as_command_error():
+        build_estimator(options)._check_params()
+
+
+def _check_solver_options(options: argparse.Namespace, paper: Paper | None) -> None:
+    """Refuse options that the solver does not have."""
     for name, solvers in _SOLVER_OPTIONS.items():
         if paper is None and _given(options, name) and options.solver not in solvers:
             takers = [solver for solver in solvers if solver != "auto"]
             raise CommandError(f"{flag(name)} applies to --solver {_listed(takers)}, not to {options.solver}")
-    with as_command_error():
-        build_estimator(options)
 
 
 def paper_of(options: argparse.Namespace) -> Paper | None:
@@ -104,8 +111,11 @@ def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, floa
         "n_jobs": options.n_jobs,
         "memory_limit": options.memory,
         "checkpoint": options.checkpoint,
-        **{name: getattr(options, name, None) for name in ("kernel", *_KERNEL_OPTIONS)},
+        "epsilon": options.tube,
+        **{name: getattr(options, name, None) for name in ("loss", "quantile", "nu", "kernel", *_KERNEL_OPTIONS)},
     }
+    if "cost" in options.task.options:
+        params["C"] = cost_of(options, rows)
     params["random_state"] = params.pop("seed")
     if options.bias is not None:
         params |= {"fit_intercept": options.bias != -1, "intercept": "regularized"}
@@ -113,7 +123,7 @@ def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, floa
         params |= paper.parameters(options, rows)
         params["fit_intercept"] = None if paper.intercept or "bias" not in options.task.options else False
     given = {name: value for name, value in params.items() if value is not None}
-    return options.task.make_estimator(cost_of(options, rows), **{**options.task.parameters, **given})
+    return options.task.make_estimator(**{**options.task.parameters, **given})
 
 
 def _solver(options: argparse.Namespace) -> Any:

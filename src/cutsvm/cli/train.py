@@ -16,8 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 from cutsvm._utils.memory import parse_limit
 from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
-from cutsvm.cli.data import as_labels, check_input, check_output, read_rows
+from cutsvm.cli.data import as_labels, as_targets, check_input, check_output, read_rows
 from cutsvm.cli.info import machine_facts
+from cutsvm.cli.liblinear_types import describe_type
 from cutsvm.cli.messages import (
     CommandError,
     Messages,
@@ -40,11 +41,15 @@ from cutsvm.io.models.model_file import check_liblinear, is_model_file, save_mod
 from cutsvm.io.models.tasks import Task, task_of
 from cutsvm.io.store.convert import as_store
 
+_SETTINGS = ("C", "loss", "epsilon", "quantile", "nu")  # fields of --json
+
 
 def train(options: argparse.Namespace) -> int:
     """Read the data, train, write the model, and print its certificate."""
     messages = Messages(quiet=options.quiet)
     validate_options(options)
+    if options.type is not None:
+        messages.note(describe_type(options))
     inputs = [options.data, *options.also]
     target = options.model or f"{options.data}.model"
     if options.folds is None:
@@ -91,7 +96,8 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
         if options.report is not None:
             fields["report"] = options.report if reported else None
         fields |= {"rows": data.shape[0], "features": data.shape[1], "nonzeros": data.entries}
-        fields |= {"queries": estimator.n_queries_} if task.has_queries else {"classes": classes}
+        fields |= {"queries": estimator.n_queries_} if task.has_queries else {}
+        fields |= {"classes": classes} if task.has_classes else {}
         print_json({**fields, **_fit_fields(estimator), "seconds": seconds, "seconds_reading": reading})
     return 0 if written == target and reported else 1
 
@@ -112,22 +118,27 @@ def _read(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> D
 
 
 def _labels(options: argparse.Namespace, data: Dataset) -> tuple[Array | None, Array]:
-    """The labels of all rows, None if the fit reads them from a store, and the distinct ones."""
+    """The labels of all rows, None if the fit reads them from a store, and the distinct ones if they are classes."""
+    on_disk = isinstance(data, StoredDataset) and options.folds is None
+    if options.task.has_targets:
+        return None if on_disk and data.y.dtype.kind == "f" else as_targets(data, options.task), np.empty(0)
     if isinstance(data, StoredDataset) and options.folds is None:
-        return None, as_labels(data.store.labels)
+        return None, as_labels(data.store.labels) if options.task.needs_labels else np.empty(0)
     y = as_labels(data.y)
-    return y, np.unique(y)
+    return y, np.unique(y) if options.task.needs_labels else np.empty(0)
 
 
 def _check_classes(options: argparse.Namespace, data: Dataset, classes: Array) -> None:
     task = options.task
+    if task.has_targets or not task.needs_labels:
+        return
     if len(classes) < 2:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two {task.label_noun} or more")
     if task.max_classes is not None and len(classes) > task.max_classes:
         raise CommandError(
             f"{data.source}: {len(classes)} classes, --task {task} takes two; ordinal takes more, in order"
         )
-    if len(classes) > 2 and options.solver in ("dcd", "accpm") and options.multi_class != "ovr":
+    if options.solver in ("dcd", "accpm") and build_estimator(options)._outputs(len(classes)) > 1:
         raise CommandError(
             f"--solver {options.solver} takes two classes at a time, here are {len(classes)}: add --multi-class ovr"
         )
@@ -165,11 +176,13 @@ def describe_data(task: Task, data: Dataset, classes: Array) -> str:
     """Rows, features, nonzeros, classes and queries in one line."""
     rows, features = data.shape
     base = "" if data.zero_based is None else f" (counted from {0 if data.zero_based else 1})"
-    labels = f"{len(classes):,} {task.label_noun}"
+    labels = f", {len(classes):,} {task.label_noun}" if len(classes) else ""
+    if task.has_targets:
+        labels = f", {task.label_noun} from {data.y.min():.4g} to {data.y.max():.4g}"
     if task.has_queries:
         queries = 1 if data.qid is None else len(np.unique(data.qid))
         labels += f", {queries:,} {'query' if queries == 1 else 'queries'}"
-    return f"{rows:,} rows, {features:,} features{base}, {data.entries:,} nonzeros, {labels}"
+    return f"{rows:,} rows, {features:,} features{base}, {data.entries:,} nonzeros{labels}"
 
 
 def fit_with_progress(estimator: Certified, messages: Messages, X: Any, y: Array | None = None) -> float:
@@ -210,7 +223,8 @@ def write_model(estimator: Certified, target: str, data: Dataset, options: argpa
 def _fit_fields(estimator: Certified) -> dict[str, Any]:
     """The numbers of a fit, as fields of `--json`."""
     numbers = {name: getattr(estimator, f"{name}_") for name in ("objective", "lower_bound", "gap", "n_iter")}
-    settings = {"C": estimator.C, "tol": requested_tol(estimator), "solver": str(estimator.solver)}
+    settings = {name: getattr(estimator, name) for name in _SETTINGS if hasattr(estimator, name)}
+    settings |= {"tol": requested_tol(estimator), "solver": str(estimator.solver)}
     status = {"converged": bool(estimator.converged_), "status": estimator.status_.value}
     if task_of(estimator).has_kernel:
         own = machine_facts(estimator)

@@ -19,13 +19,16 @@ from cutsvm.io.dataset import Dataset
 def cross_validate(options: argparse.Namespace, estimator: Certified, data: Dataset, y: Array) -> int:
     """Train on all folds but one, predict that one.
 
-    Prints the accuracy over all rows as LIBLINEAR does; for ranking and ROC area the mean over the folds.
+    Prints the accuracy or the errors over all rows as LIBLINEAR does; for ranking and ROC area the mean over the folds.
     """
     messages, task = Messages(quiet=options.quiet), options.task
-    predicted, gaps, folds = np.empty_like(y), [], []
+    # Of one-class models 1 or -1, whatever the labels are.
+    predicted, gaps, folds = np.empty_like(y, dtype=None if task.needs_labels else np.int64), [], []
     with as_command_error(options.data), messages.collecting_warnings():
         for number, (train, test) in enumerate(_folds(options, data, y), start=1):
-            model = clone(estimator).set_params(C=cost_of(options, len(train)))
+            model = clone(estimator)
+            if "cost" in task.options:
+                model.set_params(C=cost_of(options, len(train)))
             model.fit(_subset(data, train).with_labels(y[train]))
             if model.status_.name == "INTERRUPTED":
                 # A fit keeps its best model on Ctrl-C, but the whole cross-validation must end.
@@ -38,7 +41,7 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
                 messages.warn(text)
             if labels is not None:
                 predicted[test] = labels
-            messages.note(f"fold {number} of {options.folds}: {folds[-1].text}, gap {gaps[-1]:.1e}")
+            messages.note(f"fold {number} of {options.folds}: {folds[-1].short_text}, gap {gaps[-1]:.1e}")
         result = task.measure.cross_validated(folds, predicted, y)
     if options.json:
         settings = {"rows": len(y), "folds": options.folds, "gaps": gaps, "C": options.cost, "data": options.data}
@@ -56,12 +59,18 @@ def _subset(data: Dataset, rows: Array) -> Dataset:
 
 
 def _folds(options: argparse.Namespace, data: Dataset, y: Array) -> Any:
-    """Pairs of training and test rows: queries stay whole, otherwise the folds are stratified by class."""
+    """Pairs of training and test rows: queries stay whole, and folds are stratified by class if there are classes."""
     if not options.task.has_queries:
-        return StratifiedKFold(n_splits=options.folds, shuffle=True, random_state=0).split(data.X, y)
+        return splitter(options).split(data.X, y)
     if data.qid is None:
         return KFold(n_splits=options.folds, shuffle=True, random_state=0).split(data.X, y)
     queries = len(np.unique(data.qid))
     if queries < options.folds:
         raise CommandError(f"-v {options.folds}: {data.source} has only {queries} queries, which stay whole")
     return GroupKFold(n_splits=options.folds).split(data.X, y, data.qid)
+
+
+def splitter(options: argparse.Namespace) -> KFold | StratifiedKFold:
+    """Folds of rows, shuffled with a fixed seed; stratified if there are classes."""
+    kind = StratifiedKFold if options.task.has_classes else KFold
+    return kind(n_splits=options.folds, shuffle=True, random_state=0)

@@ -99,7 +99,9 @@ def lower_bound(lower: float, C: float) -> float:
 
 def relative_gap(objective: float, lower: float, least: float) -> float:
     """(objective - lower) / |objective|; 0 if F is nowhere below -least, since w = 0 is the answer then."""
-    return 0.0 if lower >= -least else (objective - lower) / max(-objective, least)
+    if lower >= -least:
+        return 0.0
+    return (objective - lower) / -objective if objective < 0.0 else np.inf
 
 
 def model_at(oracle: TailOracle, v: Vector) -> OneClassModel:

@@ -21,11 +21,11 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.fingerprint import row_hashes
 from cutsvm.matrix import DenseRows, SparseRows
 from cutsvm.problem.certificate import UNIT
-from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Pairwise, Tube
+from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Multinomial, Pairwise, Tube
+from cutsvm.problem.losses.smooth import LabelLoss, TargetLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.solvers.protocol import FitContext
-
 
 Kind: TypeAlias = tuple[str | int | float, ...]  # of oracle, intercept and loss, with its parameters
 
@@ -122,12 +122,14 @@ def _traits(oracle: Oracle) -> Traits | None:
         return None
     hashes = row_hashes(rows)
     kind: Kind = (type(oracle).__name__, oracle.size, oracle.intercept.value, type(loss).__name__)
-    if isinstance(loss, Hinge):
+    if isinstance(loss, Hinge | LabelLoss):
         return Traits(kind, hashes, np.sign(loss.signed).astype(np.int8), np.abs(loss.signed))
     if isinstance(loss, Tube):
         shape = (loss.epsilon, loss.below, loss.above)
         return Traits((*kind, *shape), hashes, loss.targets.copy(), loss.weights.copy())
-    if isinstance(loss, CrammerSinger):
+    if isinstance(loss, TargetLoss):
+        return Traits((*kind, loss.epsilon), hashes, loss.targets.copy(), loss.weights.copy())
+    if isinstance(loss, CrammerSinger | Multinomial):
         return Traits(kind, hashes, loss.y.copy(), loss.weights.copy())
     if isinstance(loss, Pairwise):
         query = np.repeat(np.arange(len(loss.levels)), np.diff(loss.starts))

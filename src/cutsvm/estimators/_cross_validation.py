@@ -104,6 +104,18 @@ def score_all(models: Sequence[Model], X: Any, n_threads: int, score: Callable[[
     return values
 
 
+def held_out_scores(models: Sequence[Any], X: Any, tests: Sequence[Ints], n_threads: int) -> Vector:
+    """The decision values of the rows tests[k] by models[k], and NaN for rows that are in no test set or more classes
+    than a model knows; shape (n,) or (n, n_classes)."""
+    outputs = max(len(np.atleast_2d(model.coef_)) for model in models)
+    scores = np.full((X.shape[0], outputs), np.nan)
+    for model, test in zip(models, tests, strict=True):
+        own = model._scores_of_rows(as_rows(X[test], n_threads)).reshape(len(test), -1)
+        if own.shape[1] == outputs:
+            scores[test] = own
+    return scores[:, 0] if outputs == 1 else scores
+
+
 def accepted(scorer: Callable[..., Any], **given: Any) -> dict[str, Any]:
     """The arguments that are not None and that the scorer takes."""
     known = {name: value for name, value in given.items() if value is not None}
@@ -214,9 +226,9 @@ class Chooser(Certified):
             template._fit_path(models, solver, data.on_threads(threads.count(template.n_jobs, data.X.size)))
             return models, missing
 
+        folds = [(np.asarray(train), np.asarray(test)) for train, test in splits]
         fits: list[Callable[[Limits], FoldResult]] = [
-            partial(fit_fold, number, np.asarray(train), np.asarray(test))
-            for number, (train, test) in enumerate(splits, start=1)
+            partial(fit_fold, number, train, test) for number, (train, test) in enumerate(folds, start=1)
         ]
         together = Fits(len(fits), int(self.refit), n_jobs=self.n_jobs, size=data.X.size, seconds=self.max_time)
         if self.refit:
@@ -228,6 +240,10 @@ class Chooser(Certified):
         self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done[0]] for done in results])
         self._best = best_of(self.scores_)
         self.C_ = Cs[self._best]
+        done = [(result[0][self._best], test) for result, (_, test) in zip(results, folds, strict=True) if result]
+        if done:
+            models, tests = zip(*done, strict=True)
+            self.held_out_scores_ = held_out_scores(models, data.X, tests, together.threads)
         if self.refit:
             refitted = refitted or fit_all(self._mean_of_folds(kind, together.limits(), results))
             self.path_: list[Any] = refitted[0]

@@ -97,6 +97,10 @@ class LinearModel(Certified):
         """Scores of a row in one problem, if y has this number of distinct values."""
         return 1
 
+    def _target_shift(self, data: TrainingData) -> float:
+        """A number that the loss has taken from all targets: the intercept makes up for it."""
+        return 0.0
+
     def _loss_scale(self, data: TrainingData) -> float:
         """The slope of the loss where f = 0 over what f has to change by: where C begins to matter is one over it."""
         return 1.0
@@ -163,7 +167,8 @@ class LinearModel(Certified):
         rows, intercept = data.rows, self._intercept()
         centred, shift = rows.centred() if intercept is Intercept.FREE else (rows, None)
         n_threads = threads.count(self.n_jobs, rows.entries)
-        return self._oracle_kind(data)(centred, loss, intercept, n_threads, given=rows, shift=shift)
+        kind, target_shift = self._oracle_kind(data), self._target_shift(data)
+        return kind(centred, loss, intercept, n_threads, given=rows, shift=shift, target_shift=target_shift)
 
     def _start(self, oracle: Oracle, problem: int, problems: int) -> Vector | None:
         """With warm_start, the w of the last fit's model, if it has the right shape; problem: its number."""

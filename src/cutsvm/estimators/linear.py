@@ -12,7 +12,6 @@ from scipy.special import log_expit, log_softmax, softmax
 from sklearn import svm
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.metaestimators import available_if
 
 from cutsvm._utils import threads, validation
@@ -79,11 +78,14 @@ class LinearSVC(CertifiedClassifier, LinearModel):
                   max(0, 1 - m)^2      "squared_hinge"
                   log(1 + exp(-m))     "logistic"
 
-    and for K > 2 classes one such problem per class against the rest, or with the hinge, over w_k and b_k,
+    and for K > 2 classes one such problem per class against the rest, or all in one, over w_k and b_k,
 
-        F = sum_k |w_k|^2 / 2 + C sum_i s_i max_k ([k != y_i] + (w_k - w_{y_i}).x_i + b_k - b_{y_i})
+        F = sum_k |w_k|^2 / 2 + C sum_i s_i loss_i,     f_ik = w_k.x_i + b_k
 
-    (Crammer and Singer). It stops when the relative gap between F and a lower bound of F is at most `tol`.
+        loss_i = max_k ([k != y_i] + f_ik - f_iy)       "hinge" (Crammer and Singer)
+                 log sum_k exp(f_ik) - f_iy             "logistic" (multinomial)
+
+    where y is the class of the row. It stops when the relative gap between F and a lower bound of F is at most `tol`.
 
     Parameters
     ----------
@@ -100,8 +102,8 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         why. `cutsvm.solvers` has them all with their settings. "dcd" and "accpm" do not solve every problem; the error
         says which do.
     multi_class : {"auto", "crammer_singer", "multinomial", "ovr"}, default="auto"
-        More than two classes: all in one problem ("crammer_singer" with the hinge), or each against the rest ("ovr",
-        with any loss). "auto" is "crammer_singer" with the hinge, else "ovr".
+        More than two classes: all in one problem ("crammer_singer" with the hinge, "multinomial" with the logistic
+        loss), or each against the rest ("ovr", with any loss). "auto" is the former where there is one.
     fit_intercept : bool, default=True
         Whether to fit b; if not, b = 0.
     intercept : {"free", "regularized"}, default="free"
@@ -263,8 +265,8 @@ class LinearSVC(CertifiedClassifier, LinearModel):
     def predict_proba(self, X: Any) -> Vector:
         """The probability of each class, in the order of `classes_`; with loss="logistic" only.
 
-        Two classes: 1 / (1 + exp(-f)) for the second, f being the score. More, each against the rest: the same of each
-        class, divided by their sum.
+        Two classes: 1 / (1 + exp(-f)) for the second, f being the score. More: exp(f_k) / sum_l exp(f_l) in one
+        problem; each against the rest, 1 / (1 + exp(-f_k)) divided by their sum.
         """
         probabilities: Vector = softmax(self._log_odds(X), axis=1)
         return probabilities
@@ -279,8 +281,8 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         """A fitted model of scikit-learn's that predicts the same, for tools that know scikit-learn's classes only.
 
         It is `sklearn.svm.LinearSVC` or, with loss="logistic", `sklearn.linear_model.LogisticRegression` (in
-        `sklearn.multiclass.OneVsRestClassifier` if there are several classes, each against the rest). A new fit of it
-        minimises the same objective; the intercept is regularised in LinearSVC, and free in LogisticRegression.
+        `sklearn.multiclass.OneVsRestClassifier`, without class weights, if there are several classes, each against the
+        rest). A new fit of it minimises the same objective; its intercept is regularised, in LogisticRegression free.
         """
         # tol and max_iter belong to other algorithms.
         params = {"C": self.C, "class_weight": self.class_weight, "fit_intercept": self.fit_intercept}
@@ -289,12 +291,9 @@ class LinearSVC(CertifiedClassifier, LinearModel):
             return self._copy_fit(svm.LinearSVC(**loss, **params))
         if len(self.classes_) == 2 or self._multi_class != "ovr":
             return self._copy_fit(LogisticRegression(**params))
-        twin = OneVsRestClassifier(LogisticRegression(**params))
-        twin.estimators_ = []
-        for W, b in zip(self.coef_, self.intercept_, strict=True):
-            one = self._copy_fit(LogisticRegression(**params))
-            one.coef_, one.intercept_, one.classes_ = W[None].copy(), np.array([b]), np.array([0, 1])
-            twin.estimators_.append(one)
-        twin.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(self.classes_)
-        twin.n_features_in_ = self.coef_.shape[1]
+        # A fit to one row per class makes the attributes; then the weights are replaced.
+        twin = OneVsRestClassifier(LogisticRegression(C=self.C, fit_intercept=self.fit_intercept))
+        twin.fit(np.eye(len(self.classes_), self.coef_.shape[1]), self.classes_)
+        for one, W, b in zip(twin.estimators_, self.coef_, self.intercept_, strict=True):
+            one.coef_, one.intercept_ = np.array(W, dtype=np.float64, ndmin=2), np.array([b], dtype=np.float64)
         return twin

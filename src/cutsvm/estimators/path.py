@@ -103,7 +103,7 @@ def _fit_path(
     check(Cs)
     solver = template._check_params()
     with ingest(template, *given, qid=qid) as data:
-        models = copies(template, grid(Cs, data.rows, data.weights * template._loss_scale(data)))
+        models = copies(template, grid(Cs, data.rows, data.weights, template._loss_scale(data)))
         template._fit_path(models, solver, data)
         warn_of(models, data)
     return models
@@ -126,8 +126,11 @@ def check(Cs: Any) -> None:
             raise ValueError(f"Cs[{k}]={value!r}: {what}; expected each C once, in rising order")
 
 
-def grid(Cs: Any, rows: WholeRows, weights: Vector, lowest: float = 1.0, highest: float = 1e6) -> list[float]:
-    """The values of C; an int: their number, with C (sum of weights_i |x_i|^2) in equal ratios from lowest to highest.
+def grid(
+    Cs: Any, rows: WholeRows, weights: Vector, scale: float = 1.0, lowest: float = 1.0, highest: float = 1e6
+) -> list[float]:
+    """The values of C; an int: their number, with C scale (sum of weights_i |x_i|^2) in equal ratios from lowest to
+    highest.
 
     At the lowest the loss begins to matter; at the highest the margin does not any more.
     """
@@ -135,7 +138,7 @@ def grid(Cs: Any, rows: WholeRows, weights: Vector, lowest: float = 1.0, highest
         return [float(value) for value in Cs]
     # To 6 digits, so that weights and repeated rows give the same C.
     squares = [weights[part] @ rows.squares_of(part.start, min(part.stop, rows.n)) for part in validation.parts(rows.n)]
-    unit = float(f"{sum(map(float, squares)):.6g}") or 1.0
+    unit = float(f"{scale * sum(map(float, squares)):.6g}") or 1.0
     return [float(f"{C:.6g}") for C in np.geomspace(lowest / unit, highest / unit, int(Cs))]
 
 

@@ -46,7 +46,7 @@ class LinearChooser(Chooser, LinearModel):
         def score(model: LinearModel, held_out: Any, test: Ints) -> float:
             return self._score_of(model, scorer, held_out, data.y[test], data.weights[test] if data.weighted else None)
 
-        Cs = path.grid(self.Cs, data.rows, data.weights * self._loss_scale(data))
+        Cs = path.grid(self.Cs, data.rows, data.weights, self._loss_scale(data))
         self._choose(self._kind, solver, data, splits, Cs, score)
         return self
 
@@ -90,6 +90,8 @@ class LinearSVCCV(LinearChooser, LinearSVC):
         NaN for folds that had not begun when Ctrl-C came.
     gaps_ : ndarray of shape (n_folds, n_Cs)
         The relative gap that each fit is proven to have.
+    held_out_scores_ : ndarray of shape (n,) or (n, n_classes)
+        The decision values of each row at C_, by the fold that held it out; NaN where none did.
     path_ : list of LinearSVC
         The fits to all rows, one for each C; the one with C_ is what this estimator predicts with.
     coef_, intercept_, classes_, objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
@@ -145,6 +147,8 @@ class LinearSVRCV(LinearChooser, LinearSVR):
     ----------
     C_, Cs_, scores_, gaps_, path_
         As in `LinearSVCCV`.
+    held_out_scores_ : ndarray of shape (n,)
+        The prediction for each row at C_, by the fold that held it out; NaN where none did.
     coef_, intercept_, objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
         As in `LinearSVR`, of the fit to all rows with C_.
 
@@ -183,7 +187,7 @@ class RankingSVMCV(Chooser, RankingSVM):
 
     Attributes
     ----------
-    C_, Cs_, scores_, gaps_, path_
+    C_, Cs_, scores_, gaps_, held_out_scores_, path_
         As in `LinearSVCCV`.
     coef_, n_pairs_, n_queries_, n_skipped_queries_, objective_, lower_bound_, gap_, converged_, status_, ...
         As in `RankingSVM`, of the fit to all rows with C_.
@@ -215,7 +219,7 @@ class RankingSVMCV(Chooser, RankingSVM):
                 return model.score(held_out, data.y[test], **given)
             return float(scorer(model, held_out, data.y[test], **accepted(scorer, **given)))
 
-        Cs = path.grid(self.Cs, data.rows, data.weights * self._loss_scale(data))
+        Cs = path.grid(self.Cs, data.rows, data.weights, self._loss_scale(data))
         self._choose(RankingSVM, solver, data, splits, Cs, score)
         return self
 

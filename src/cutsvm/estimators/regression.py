@@ -21,6 +21,7 @@ from cutsvm.estimators._linear import LinearModel, Problems
 from cutsvm.problem.losses import Loss
 from cutsvm.problem.losses.smooth import Huber, SquaredTube
 from cutsvm.problem.losses.tube import Tube
+from cutsvm.problem.point import Intercept
 from cutsvm.solvers.protocol import Solver
 
 LOSSES: dict[str, Callable[..., Loss]] = {
@@ -44,10 +45,24 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
         return {"": partial(self._loss, data)}
 
     def _loss(self, data: TrainingData) -> Loss:
-        targets = data.rows.vector(data.rows.n)
+        targets, shift = data.rows.vector(data.rows.n), self._target_shift(data)
         for part in validation.parts(len(targets)):
-            targets[part] = data.y[part]
+            np.subtract(data.y[part], shift, out=targets[part])
         return self._loss_of(targets, data.weights, threads.count(self.n_jobs, data.rows.entries))
+
+    def _target_shift(self, data: TrainingData) -> float:
+        """With a free intercept, the centre of targets that are far from 0: residuals would lose their digits.
+
+        The differences are exact, as no target is above twice another (P. Sterbenz, Floating-Point Computation, 1974).
+        """
+        if self._intercept() is not Intercept.FREE:
+            return 0.0
+        low, high = np.inf, -np.inf
+        for part in validation.parts(len(data.y)):
+            y = data.y[part].astype(np.float64)[data.weights[part] > 0.0]
+            low, high = min(low, float(y.min(initial=np.inf))), max(high, float(y.max(initial=-np.inf)))
+        near, far = sorted((abs(low), abs(high)))
+        return low + 0.5 * (high - low) if low * high > 0.0 and far <= 2.0 * near else 0.0
 
     def _weights_of(self, W: Vector, b: Vector) -> dict[str, Array]:
         return {"coef_": W[0], "intercept_": b}
@@ -65,8 +80,8 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
 def _spread(y: Array, weights: Vector) -> float:
     """The weighted mean of |y - mean of y|."""
     total = float(weights.sum())
-    mean = float(weights @ y) / total
-    return float(weights @ np.abs(y - mean)) / total
+    mean = sum(float(weights[part] @ y[part]) for part in validation.parts(len(y))) / total
+    return sum(float(weights[part] @ np.abs(y[part] - mean)) for part in validation.parts(len(y))) / total
 
 
 @dataclass(eq=False, repr=False)

@@ -107,8 +107,11 @@ class SparseRows(ArrayRows):
 
     @property
     def X(self) -> Any:
-        """The matrix as SciPy's, which shares the arrays."""
-        X: Any = sparse.csr_matrix(self.arrays, shape=(self.n, self.d))
+        """The matrix as SciPy's, which shares the values and columns."""
+        values, columns, pointers = self.arrays
+        first, last = int(pointers[0]), int(pointers[-1])  # a part begins further on
+        own = values[first:last], columns[first:last], pointers - first if first else pointers
+        X: Any = sparse.csr_matrix(own, shape=(self.n, self.d))
         X.has_canonical_format = self.sorted
         return X
 

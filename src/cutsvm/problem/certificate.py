@@ -59,7 +59,7 @@ def sum_error(terms: float) -> float:
     return gamma(terms + 64)
 
 
-def exact_difference(a: Vector, b: Vector) -> tuple[Vector, Vector]:
+def exact_difference(a: Vector, b: Vector | float) -> tuple[Vector, Vector]:
     """a - b and what rounding takes from it: their sum is the difference itself (D. Knuth)."""
     difference = a - b
     share = difference - a
@@ -114,8 +114,9 @@ def dual_bound(
     moved = 2.0 * max(error, error_free) + beta if scale.n_free else error
     square, product = float(v @ v), scale.product(v)
     far = C * moved * scale.norm  # a product overflows to infinity where a power would raise
-    cost = 0.5 * (C * C * (square * (1.0 + gamma(d + 8)) + 2.0 * moved * product) + far * far)
-    cost += C * C * TINY * (1.0 + float(np.abs(v).sum()))
+    # C by C, not C^2: that could underflow.
+    cost = 0.5 * (C * (C * (square * (1.0 + gamma(d + 8)) + 2.0 * moved * product)) + far * far)
+    cost += C * (C * TINY * (1.0 + float(np.abs(v).sum())))
     if scale.n_free:
         cost += C * scale.intercept_bound * (beta * (1.0 + gamma(8)) + error_free)
     lower = C * (gain - gamma(m + 8) * height) - SLIGHTLY * (C * scale.offset_unit * error + cost)
@@ -151,14 +152,16 @@ def objective(
     primal = oracle.penalty(w) + C * loss
     W, b = oracle.model(w)
     rows = oracle.model_matrix.magnitudes
-    size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max())
+    # Scores of W = 0 are b, without rounding.
+    size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max()) if np.any(W) else 0.0
     shift = oracle.steepness * (gamma(2 * rows.terms + oracle.terms + 16) * size + oracle.tie)
     error = C * oracle.loss.change(loss, shift)
     if error <= (oracle.settings.precise if precise is None else precise) * primal:
         return Objective(primal, loss, error)
     scores = oracle.compensated_scores(W, b)
     loss, penalty = oracle.loss.precise(*scores), oracle.penalty(w)
-    highest = oracle.loss.precise(*scores, gamma(2 * rows.terms + 16) ** 2 * size)
+    rounded = gamma(2 * rows.terms + 16) ** 2 * size if np.any(W) else 0.0  # at w = 0 all scores are b
+    highest = oracle.loss.precise(*scores, rounded)
     error = C * max(0.0, highest - loss) + gamma(len(w)) * penalty
     last_digits = C * oracle.loss.change(loss, oracle.steepness * gamma(rows.terms + 4) * size)
     return Objective(penalty + C * loss, loss, error, last_digits)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -23,36 +23,15 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
+from cutsvm._utils.validation import parts
 from cutsvm.matrix import COMPRESSION, CompressionSettings, PlaneMemory, Rows, RowsInMemory
-from cutsvm.problem.certificate import Magnitudes, RowScale, sum_error
+from cutsvm.problem.certificate import Magnitudes, RowScale, exact_difference, sum_error
 from cutsvm.problem.losses import DualLoss, Line, Loss, MarginLoss, RowLoss
 from cutsvm.problem.planes import Bundle, Heights, Planes, RowSums
 from cutsvm.problem.point import Intercept, Point, Supports, Tangent
+from cutsvm.problem.settings import OracleSettings
 
 __all__ = ["Oracle", "OracleSettings"]
-
-
-@dataclass(frozen=True)
-class OracleSettings:
-    """Constants of the arithmetic.
-
-    stale: see `cutsvm.problem.planes`.
-    pieces: number of pieces in which a shard is summed (core/sweep.hpp).
-    round_off: slopes in b that have to sum to 0 may be off by this multiple of the rounding error of one of them.
-    precise: an objective whose rounding error is below this share of it is not recomputed in twice the precision.
-    imprecise, last_digits: one whose error is above this share is improved if w can be made longer by 2^-k, k in
-        last_digits.
-    far_intercept: a free b beyond this multiple of the loss's `reach` is no starting point: planes that leave b open
-        give any, and the scores would lose their digits.
-    """
-
-    stale: float = 50.0
-    pieces: int = 16
-    round_off: float = 8.0
-    precise: float = 1e-10
-    imprecise: float = 1e-6
-    last_digits: tuple[int, ...] = (50, 46, 42, 36, 30)
-    far_intercept: float = 1e6
 
 
 Own = TypeVar("Own", bound="Oracle")
@@ -63,6 +42,7 @@ class Oracle:
     """R(w) = loss(X w + b), a sum over shards: the ranges of rows between `bounds`.
 
     given, shift: X is `given` less the row `shift`, m; the intercept of the model is then b - w.m.
+    target_shift: the loss has targets less this number, and the intercept of the model is b plus it.
     origin, mean_error: R is a lower bound of the risk of `origin`, made of some of its rows and of means of others;
         mean_error bounds the rounding error of these means, as a number e of `cutsvm.problem.certificate`.
     plane_memory: for planes and their reduced problem; by default what the matrix allows.
@@ -77,12 +57,13 @@ class Oracle:
     bounds: Ints = None  # type: ignore[assignment]  # one shard by default
     given: Rows = None  # type: ignore[assignment]  # the matrix by default
     shift: Vector | None = None
+    target_shift: float = 0.0
     origin: Oracle | None = None
     mean_error: float = 0.0
     plane_memory: PlaneMemory | None = None
     n_last: int = 0
     whole: bool = True
-    settings: OracleSettings = OracleSettings()
+    settings: OracleSettings = field(default=OracleSettings())
 
     outputs = 1  # scores of a row
     steepness = 1.0  # what a loss depends on changes by at most this, times the largest change of a score
@@ -195,11 +176,11 @@ class Oracle:
         """Some minimiser of |w|^2/2 + C R has |b + w.m| below this, m the centre of the rows.
 
         F is at most C R(0) there, so |w|^2 <= 2 C R(0); and at the best b some row has a score within the loss's
-        `reach`: on the margin, or at its target.
+        `score_bound`: on the margin, or at its target.
         """
         if self.origin is not None:
             return self.origin.intercept_bound(C)
-        return self.loss.reach + 1.01 * float(np.sqrt(2.0 * C * self.loss.total)) * self.magnitudes.radius
+        return self.loss.score_bound + 1.01 * float(np.sqrt(2.0 * C * self.loss.total)) * self.magnitudes.radius
 
     def scale(self, C: float) -> RowScale:
         """What a lower bound at C, or at any smaller one, depends on besides the planes."""
@@ -240,7 +221,7 @@ class Oracle:
 
     def _with_near_intercept(self, w: Vector) -> Vector:
         """w, with b = 0 where a free b is far off."""
-        if self.intercept is not Intercept.FREE or abs(w[-1]) <= self.settings.far_intercept * self.loss.reach:
+        if self.intercept is not Intercept.FREE or abs(w[-1]) <= self.settings.far_intercept * self.loss.score_bound:
             return w
         return np.append(w[:-1], 0.0)
 
@@ -326,7 +307,11 @@ class Oracle:
         sums = self._row_sums
         self._count_planes(sums.update(g, heights.sizes))
         planes = self._with_errors(sums.sums.copy(), heights, sums.moved, sums.calls)
-        return self._balanced(planes) if self.intercept is Intercept.FREE else planes
+        if self.intercept is not Intercept.FREE:
+            return planes
+        # Slopes of a smooth loss sum to 0 at the best b as near as b can be had: what is missing is an error, too.
+        rounding = self.settings.round_off * float(planes.errors[:, 1].mean())
+        return planes.balanced(np.inf if self.supports.smooth else rounding)
 
     def _count_planes(self, read: int) -> None:
         count("rows_read", read)
@@ -345,20 +330,6 @@ class Oracle:
     def _slope_errors(self, sizes: Vector) -> Vector:
         """Rounding errors of the coefficients of the rows themselves, by shard: none, each is a weight."""
         return np.zeros(len(sizes))
-
-    def _balanced(self, planes: Planes) -> Planes:
-        """Planes whose slopes in b sum to 0, if they miss it by rounding alone; else the bundle balances them.
-
-        Slopes of a smooth loss sum to 0 at the best b as near as b can be had: what is missing is an error, too.
-        """
-        excess = float(planes.slopes[:, -1].mean())
-        few = np.inf if self.supports.smooth else self.settings.round_off * float(planes.errors[:, 1].mean())
-        if not 0.0 < abs(excess) <= few:
-            return planes
-        slopes, errors = planes.slopes.copy(), planes.errors.copy()
-        slopes[:, -1] -= excess
-        errors[:, 1] += abs(excess)
-        return Planes(slopes, planes.offsets, errors)
 
     def weighted_sum(self, coefficients: Vector) -> Vector:
         """sum_i coefficients_i (x_i, 1), as a vector of coordinates."""
@@ -398,11 +369,12 @@ class Oracle:
     def model(self, w: Vector) -> tuple[Vector, Vector]:
         """The weights of the features and the intercepts as they are returned to the user."""
         W, b = self.parts(w)
-        return (W, b) if self.shift is None else (W, np.asarray(b - W @ self.shift))
+        centre = 0.0 if self.shift is None else W @ self.shift
+        return W, np.asarray(b + (self.target_shift - centre))
 
     def coordinates(self, W: Vector, b: Vector) -> Vector:
         """The w whose model this is, up to rounding."""
-        moved = b if self.shift is None else b + W @ self.shift
+        moved = (b - self.target_shift) + (0.0 if self.shift is None else W @ self.shift)
         return W.copy() if self.intercept is Intercept.NONE else np.append(W, moved)
 
     @property
@@ -416,4 +388,8 @@ class Oracle:
             self.count_rows()
             scores, rest = self._workspace(None), self._workspace(None)
             self.model_matrix.compensated_scores(W, float(b), scores, rest)
+            if self.target_shift:
+                for part in parts(len(scores)):
+                    scores[part], lost = exact_difference(scores[part], self.target_shift)
+                    rest[part] += lost
             return scores, rest

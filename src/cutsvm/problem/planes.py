@@ -49,6 +49,17 @@ class Planes:
     offsets: Vector
     errors: Vector
 
+    def balanced(self, most: float) -> Planes:
+        """Planes whose slopes in b, the last coordinate, sum to 0, if their mean misses it by `most`, which is then an
+        error; if it misses it by more, the bundle balances them."""
+        excess = float(self.slopes[:, -1].mean())
+        if not 0.0 < abs(excess) <= most:
+            return self
+        slopes, errors = self.slopes.copy(), self.errors.copy()
+        slopes[:, -1] -= excess
+        errors[:, 1] += abs(excess)
+        return Planes(slopes, self.offsets, errors)
+
 
 class Bundle:
     """The planes so far: R(w) >= sum_p max(0, max_k slope_pk . w + offset_pk) =: R_B(w).

@@ -32,6 +32,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from cutsvm.matrix import RowsInMemory
+from cutsvm.problem.losses import PiecewiseLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.cpa import CPA
@@ -52,6 +53,7 @@ class AutoSettings:
     text_features, text_density: features from which rows may be text, and the largest share of non-zeros of text.
     sifting_rows, sifting_ratio: sifting pays from this number of rows on, if each feature has this number of them;
     medium_rows, medium_ratio, hard_ratio: the same where coordinate descent would be slow, up to `hard` and beyond it.
+    easy_smooth: the same as `easy` for losses with second derivatives, whose dual variables have no corners to go to.
     easy, hard: the mean of C s_i times the mean of |x_i|^2 up to which coordinate descent is quick, and slow.
     """
 
@@ -64,6 +66,7 @@ class AutoSettings:
     medium_ratio: int = 70
     hard_ratio: int = 1000
     easy: float = 8.0
+    easy_smooth: float = 100.0
     hard: float = 100.0
 
 
@@ -130,13 +133,14 @@ class Auto(SolverBase):
             if supports.sparse and self.is_text(oracle):
                 return DCD(), f"dcd: {n:,} sparse rows of {d:,} features"
             hard = C * oracle.loss.weight / n * cast("RowsInMemory", oracle.matrix).mean_square
-            if hard <= rules.easy:
+            if hard <= rules.easy_smooth:
                 return DCD(), f"dcd: C |x|^2 is {hard:.2g} on average, so it takes few epochs"
         return newton, f"newton: a smooth loss, {n:,} rows of {d:,} features"
 
     def _choose_by_hardness(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         n, d, rules = oracle.matrix.n, oracle.matrix.d, self.settings
-        hard = C * oracle.loss.weight / n * cast("RowsInMemory", oracle.matrix).mean_square
+        unit = cast("PiecewiseLoss", oracle.loss).unit  # of the scores: 1 for the margin of two classes
+        hard = C * oracle.loss.weight / n * cast("RowsInMemory", oracle.matrix).mean_square / unit
         if hard <= rules.easy:
             return DCD(), f"dcd: C |x|^2 is {hard:.2g} on average, so it takes few epochs"
         if n >= max(rules.medium_rows, (rules.medium_ratio if hard <= rules.hard else rules.hard_ratio) * d):

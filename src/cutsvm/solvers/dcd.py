@@ -1,9 +1,10 @@
 """Dual coordinate descent (DCD) with shrinking, and a certificate.
 
 C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi, S. Sundararajan: A dual coordinate descent method for large-scale
-linear SVM, ICML 2008, Algorithms 1 and 3: the hinge loss and its square. C.-H. Ho, C.-J. Lin: Large-scale linear support
-vector regression, JMLR 2012: losses with targets. H.-F. Yu, F.-L. Huang, C.-J. Lin: Dual coordinate descent methods for
-logistic regression and maximum entropy models, Machine Learning 2011.
+linear SVM, ICML 2008, Algorithms 1 and 3: the hinge loss and its square.
+C.-H. Ho, C.-J. Lin: Large-scale linear support vector regression, JMLR 2012: losses with targets.
+H.-F. Yu, F.-L. Huang, C.-J. Lin: Dual coordinate descent methods for logistic regression and maximum entropy models,
+Machine Learning 2011.
 
 Minimises F(w) = |w|^2/2 + C sum_i l_i(w.x_i) by its dual, for any loss l_i of core/row_losses.hpp,
 
@@ -62,6 +63,7 @@ class DCDSettings:
     run, all_active, most_active, large: an epoch takes the rows in runs of neighbours as long as this share of them is
         active; if X has more than `large` entries and so does not fit a cache, where neighbours are twice as fast, as
         long as most_active are. Otherwise good shuffling is worth more.
+    smooth_run: the same for losses with a continuous slope, whose rows mostly stay active: only if X is large.
     first_square: the mean of C s |x|^2 at which a path begins.
     far: a free b is not sought beyond this at first.
     """
@@ -74,6 +76,7 @@ class DCDSettings:
     stall: float = 0.3
     margin: float = 2.0
     run: int = 16
+    smooth_run: int = 4
     all_active: float = 0.999
     most_active: float = 0.1
     large: float = 1.2e7
@@ -205,8 +208,8 @@ class Dual:
         zeros = np.zeros(self.matrix.n)
         sizes = self.loss.slopes(zeros, self.oracle.bounds, np.empty_like(zeros), balanced=False).sizes
         total = self.C * float(sizes.sum())
-        reach = min(self.loss.reach, self.settings.far)
-        return 2.0 * reach / total if total > 0.0 else 0.0
+        most = min(self.loss.score_bound, self.settings.far)
+        return 2.0 * most / total if total > 0.0 else 0.0
 
     @timed("descent")
     def descend(self, tol: float) -> None:
@@ -224,18 +227,26 @@ class Dual:
 
     def _epoch(self) -> tuple[float, int]:
         """One epoch over the active rows: the gap of the rows visited, and how many stay active."""
-        settings = self.settings
-        share = settings.most_active if self.large else settings.all_active
-        run = settings.run if len(self.order) > share * self.matrix.n else 1
         dual = Descent(self.loss.rows, self.q, self.C, self.unit, self.above, self.below, self.alpha)
         self.seed += 1
-        gap, steepest, flattest, active = self.matrix.descend(dual, self.order, self.wb, run, self.seed, self.threads)
+        gap, steepest, flattest, active = self.matrix.descend(
+            dual, self.order, self.wb, self._run, self.seed, self.threads
+        )
         self.order = self.order[:active]
         self.above = steepest if steepest > 0.0 else np.inf
         self.below = flattest if flattest < 0.0 else -np.inf
         if self.oracle.intercept is Intercept.FREE:
             self.wb[-1] += self.unit * float((self.alpha * self.y).sum())
         return gap, active
+
+    @property
+    def _run(self) -> int:
+        """The number of neighbouring rows that an epoch takes together."""
+        settings = self.settings
+        if self.oracle.supports.smooth:
+            return settings.smooth_run if self.large else 1
+        share = settings.most_active if self.large else settings.all_active
+        return settings.run if len(self.order) > share * self.matrix.n else 1
 
     def value(self) -> float:
         """sum_i C offset_i(-y_i alpha_i / C) - |w|^2/2"""

@@ -16,6 +16,8 @@ It is the bound of the plane that touches R at w; the planes of several w togeth
                           the diagonal as preconditioner
         5. w = argmin of F on the half-line from w through w + p: one pass for the scores of p, and none for the search
         6. if g'(1/H) g has not fallen by much, H is made again, at w and of more rows
+    7. where that leads nowhere, as with a loss that is nearly piecewise linear: cutting planes, from w and with the
+       planes so far
 
 With all rows in H this is Newton's method, and beta is 0. A sample of m rows leaves an error of sqrt(d / m) of the
 step, so that few steps are needed and each reads the data twice; sums over the sample are not what costs.
@@ -43,7 +45,8 @@ from cutsvm.problem.losses import Curvatures, SmoothLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
 from cutsvm.solvers.cutting_planes import PlaneSettings, search
-from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, SolverBase, new_context
+from cutsvm.solvers.ocas import OCAS
+from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Progress, SolverBase, new_context
 
 __all__ = ["Newton", "NewtonSettings"]
 
@@ -61,7 +64,7 @@ class NewtonSettings:
         that is smaller; or after this number of products.
     lift: of the diagonal of H, added to it against rounding.
     near: a step between 1 - near and 1 + near is one of 1, whose scores are those of a pass.
-    patience: as of cutting planes.
+    patience: as of cutting planes. stalled: iterations in which the gap hardly shrinks, after which these go on.
     """
 
     few_rows: int = 20_000
@@ -78,6 +81,7 @@ class NewtonSettings:
     lift: float = 1e-13
     near: float = 0.02
     patience: int = 12
+    stalled: int = 15
     planes: PlaneSettings = field(default_factory=PlaneSettings)
 
 
@@ -114,7 +118,7 @@ class Newton(SolverBase):
             else ConjugateGradients(oracle, C, settings)
         )
         direction.renew(w)  # 2
-        steps, unused = Exact(), None
+        steps, unused, progress = Exact(), None, Progress()
         yield context.iterate(w, C, lower, exact=w.exact)
         while True:
             planes = oracle.planes(w)  # 3
@@ -123,7 +127,10 @@ class Newton(SolverBase):
             reduced = bundle.minimise(C, settings.planes.qp_share * context.tol * context.iterate(w, C, 0.0).primal)
             lower = max(lower, reduced.lower)
             bundle.drop_idle(settings.patience)
-            yield context.iterate(w, C, lower, exact=w.exact)
+            now = context.iterate(w, C, lower, exact=w.exact)
+            yield now
+            if progress.stalled(now.primal, lower) >= settings.stalled:
+                break
             p = direction(gradient, w)  # 4, 6
             trial = oracle.score(w.w + p, out=unused)
             k = search(oracle, w, trial, C, steps)  # 5
@@ -134,6 +141,10 @@ class Newton(SolverBase):
             else:
                 direction.renew(w)
                 unused = trial
+        context.start = w.w  # 7
+        for iterate in OCAS()(context, C):
+            lower = max(lower, iterate.lower)
+            yield replace(iterate.or_better(now), lower=lower)
 
     def _start(self, context: FitContext, C: float, sample: Sample) -> Generator[Iterate, None, Vector]:
         """Where to begin: what the caller says, the sample's minimum, or 0."""

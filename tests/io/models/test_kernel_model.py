@@ -125,7 +125,10 @@ def test_invalid_models_raise(tmp_path: Path) -> None:
     X, y = data()
     with pytest.raises(ModelFileError, match="precomputed kernel has no support vectors to write"):
         save_model(KernelSVC(kernel="precomputed", random_state=0).fit(X @ X.T, y), tmp_path / "m")
-    with pytest.raises(ModelFileError, match="holds linear classifiers, not KernelSVC: use the format cutsvm"):
+    with pytest.raises(
+        ModelFileError,
+        match="holds linear classifiers, regressors and one-class models, not KernelSVC: use the format cutsvm",
+    ):
         save_model(fitted(), tmp_path / "m", format="liblinear")
     broken = fitted()
     broken.dual_coef_[0, 0] = np.nan

@@ -462,7 +462,9 @@ def test_models_that_liblinear_cannot_represent(tmp_path: Path, classes: Any, op
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("L2R_L1LOSS_SVC_DUAL", "L2R_L2LOSS_SVR", ":1: expected a classifier"),
+        ("L2R_L1LOSS_SVC_DUAL", "L3R_LR", ":1: expected a solver_type of LIBLINEAR"),
+        ("L2R_L1LOSS_SVC_DUAL", "L2R_L2LOSS_SVR", ":3: expected no line 'label' with L2R_L2LOSS_SVR"),
+        ("L2R_L1LOSS_SVC_DUAL", "ONECLASS_SVM", "expected a line 'rho' before 'w'"),
         ("nr_class 2", "nr_class 3", ":3: expected nr_class"),
         ("label 1 -1", "label 1 1", ":3: expected nr_class"),
         ("label 1 -1", "label 1 x", ":3: expected integer"),
@@ -475,7 +477,8 @@ def test_models_that_liblinear_cannot_represent(tmp_path: Path, classes: Any, op
         ("bias 1\n", "bias inf\n", ":5: expected a number"),
         ("bias 1\n", "", ":5: expected a line 'bias'"),
         ("bias 1\n", "bias 1\nbias 1\n", ":6: expected a line of"),
-        ("bias 1\n", "rho 1\n", ":5: expected a line of"),
+        ("bias 1\n", "beta 1\n", ":5: expected a line of"),
+        ("bias 1\n", "bias 1\nrho 1\n", ":6: expected no line 'rho' with L2R_L1LOSS_SVC_DUAL"),
         ("w\n", "", ":6: expected a line of"),
         ("-1.5", "x", "expected numbers"),
         ("-1.5", "nan", "finite"),

@@ -1,6 +1,7 @@
 """Tasks: each has its estimator, measure, options and path, and no other module compares their names."""
 
 import ast
+from importlib import import_module
 
 import pytest
 
@@ -13,8 +14,12 @@ from tests.support.imports import modules
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=str)
 def test_estimator_and_task_find_each_other(task):
-    estimator = task.make_estimator(2.0, **task.parameters)
-    assert type(estimator) is getattr(cutsvm, task.estimator_name) and estimator.C == 2.0
+    estimator = task.make_estimator(**task.parameters)
+    assert type(estimator) is getattr(cutsvm, task.estimator_name)
+    assert ("cost" in task.options) == hasattr(estimator, "C")
+    assert task.losses == (
+        () if "loss" not in task.options else tuple(import_module(type(estimator).__module__).LOSSES)
+    )
     assert task_of(estimator) is task
     assert task.measure.uses_labels == (not task.predicts_scores)
     assert hasattr(estimator, task.score_method)
@@ -32,13 +37,14 @@ def test_options_and_solvers_of_a_task_are_known(task):
 
 def test_estimators_with_cross_validation_have_the_task_of_their_base():
     assert task_of(cutsvm.LinearSVCCV()) is TASKS["classify"]
+    assert task_of(cutsvm.LinearSVRCV()) is TASKS["regress"]
     assert task_of(cutsvm.RankingSVMCV()) is TASKS["rank"]
-    with pytest.raises(ModelFileError, match="dict cannot be written; expected one of LinearSVC, RankingSVM"):
+    with pytest.raises(ModelFileError, match="dict cannot be written; expected one of LinearSVC, LinearSVR"):
         task_of({})
 
 
 def test_no_module_compares_names_of_tasks():
-    names = {"classify", "rank", "roc", "ordinal"}  # "kernel" is the name of a parameter, too
+    names = {"classify", "regress", "oneclass", "rank", "roc", "ordinal"}  # others are names of parameters, too
     for module, path in modules().items():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Compare):

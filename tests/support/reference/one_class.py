@@ -1,5 +1,7 @@
 """The one-class SVM from sorts and from quadprog on its dual: bounds of the optimum from both sides."""
 
+from fractions import Fraction
+
 import numpy as np
 import quadprog
 
@@ -17,6 +19,29 @@ def tail_mean(f, s, nu):
 def objective(X, s, nu, w, rho):
     """|w|^2/2 - rho + sum_i s_i max(0, rho - w.x_i) / (nu S)"""
     return 0.5 * w @ w - rho + s @ np.maximum(0.0, rho - X @ w) / (nu * s.sum())
+
+
+def exact_objective(X, s, nu, w, rho):
+    """F in exact arithmetic."""
+    s, w, rho = [*map(Fraction, s)], [*map(Fraction, w)], Fraction(rho)
+    short = sum(weight * max(Fraction(0), rho - f) for weight, f in zip(s, _scores(X, w), strict=True))
+    return sum(a * a for a in w) / 2 - rho + short / (Fraction(nu) * sum(s))
+
+
+def best_multiple(X, s, nu, w):
+    """The lowest F at a multiple of w, in exact arithmetic."""
+    s, w = [*map(Fraction, s)], [*map(Fraction, w)]
+    left = Fraction(nu) * sum(s)
+    mean, size = Fraction(0), left
+    for f, weight in sorted(zip(_scores(X, w), s, strict=True)):
+        part = min(left, weight)
+        mean, left = mean + part * f / size, left - part
+    square = sum(a * a for a in w)
+    return -mean * mean / (2 * square) if mean > 0 else Fraction(0)
+
+
+def _scores(X, w):
+    return [sum(Fraction(x) * a for x, a in zip(row, w, strict=True)) for row in X]
 
 
 def optimum(X, s, nu):

@@ -4,7 +4,8 @@ y: labels, 1 with targets. s: weights. A score f has the margin m = y f; alpha s
 """
 
 import numpy as np
-from scipy.optimize import brentq
+import quadprog
+from scipy.optimize import brentq, minimize
 from scipy.special import entr, expit
 
 from cutsvm._native import core
@@ -265,3 +266,69 @@ def random_alpha(loss, rng, C):
     least, most = np.maximum(least, -3.0 * C * loss.s), np.minimum(most, 3.0 * C * loss.s)
     between = least + rng.random(n) * (most - least)
     return np.choose(rng.integers(0, 4, size=n), [np.zeros(n), least, most, between])
+
+
+def objective(X, loss, C, intercept, w, b):
+    return 0.5 * (w @ w + (b * b if intercept == "regularized" else 0.0)) + C * loss.value(X @ w + b).sum()
+
+
+def optimum(X, loss, C, intercept):
+    """(low, high) with low <= min F <= high, close to each other: by L-BFGS, or by quadprog."""
+    keep = loss.s > 0.0
+    X, loss = X[keep], loss.take(keep)
+    return _smooth_optimum(X, loss, C, intercept) if loss.smooth else _dual_optimum(X, loss, C, intercept)
+
+
+def _smooth_optimum(X, loss, C, intercept):
+    """From the best point found: F is 1-strongly convex, so that F* >= F - |gradient|^2 / 2."""
+    ones = {"none": np.zeros((len(X), 1)), "regularized": np.ones((len(X), 1)), "free": np.ones((len(X), 1))}[intercept]
+    wide, penalty = np.hstack([X, ones]), np.append(np.ones(X.shape[1]), float(intercept == "regularized"))
+
+    def F(v):
+        f = wide @ v
+        return 0.5 * (penalty * v) @ v + C * loss.value(f).sum(), penalty * v + C * loss.slope(f) @ wide
+
+    options = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-16, "gtol": 1e-12, "maxcor": 50}
+    v = minimize(F, np.zeros(wide.shape[1]), jac=True, method="L-BFGS-B", options=options).x
+    high, gradient = F(v)
+    lost = 0.5 * gradient[:-1] @ gradient[:-1] + abs(gradient[-1]) * (
+        10.0 + abs(v[-1])
+    )  # b is within 10 of the best one
+    return high - lost, high
+
+
+def _dual_optimum(X, loss, C, intercept):
+    """alpha is the difference of two numbers that are not negative: its absolute value is their sum."""
+    n = len(X)
+    wide = np.hstack([X, np.ones((n, 1))]) if intercept == "regularized" else X
+    signs = np.concatenate([np.ones(n), -np.ones(n)])
+    Z = signs[:, None] * np.vstack([loss.y[:, None] * wide] * 2)
+    limits = np.array([loss.limits(i, C) for i in range(n)]).reshape(n, 2)
+    most = np.concatenate([limits[:, 1], -limits[:, 0]])
+    unit = np.array([-loss.offset(-sign * loss.y)[i] for sign in (1.0, -1.0) for i in range(n)])
+    Q = Z @ Z.T
+    ridge = 1e-9 * max(1.0, np.trace(Q) / n)  # quadprog wants a positive definite matrix
+    sides, bounds, equalities = np.concatenate([np.zeros(2 * n), -most]), np.hstack([np.eye(2 * n), -np.eye(2 * n)]), 0
+    if intercept == "free":
+        balance = (signs * np.tile(loss.y, 2))[:, None]
+        bounds, sides, equalities = np.hstack([balance, bounds]), np.concatenate([[0.0], sides]), 1
+    some = most > 0.0  # quadprog does not take numbers that have to be 0
+    use = np.concatenate([np.ones(equalities, dtype=bool), some, some])
+    Q, bounds = (Q + ridge * np.eye(2 * n))[some][:, some], bounds[some][:, use]
+    both = np.zeros(2 * n)
+    both[some] = np.clip(quadprog.solve_qp(Q, -unit[some], bounds, sides[use], equalities)[0], 0.0, most[some])
+    alpha = both[:n] - both[n:]
+    if intercept == "free":  # balance exactly: the heavier side gives way
+        beta = loss.y * alpha
+        up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
+        alpha = alpha * np.where(beta > 0.0, min(1.0, down / up) if up else 0.0, min(1.0, up / down) if down else 0.0)
+    v = (loss.y * alpha) @ wide
+    low, w, b = C * loss.offset(-loss.y * alpha / C).sum() - 0.5 * v @ v, v[: X.shape[1]], 0.0
+    if intercept == "regularized":
+        b = v[-1]
+    elif intercept == "free":  # the minimum over b is at a breakpoint
+        ends = [loss.range(i, side, C) for i in range(n) for side in (limits[i, 0], 0.0, limits[i, 1])]
+        margins = np.array(ends).reshape(n, 6)
+        shifts = (loss.y[:, None] * margins - (X @ w)[:, None]).ravel()
+        b = min(shifts[np.isfinite(shifts)], key=lambda b: objective(X, loss, C, intercept, w, b))
+    return low, objective(X, loss, C, intercept, w, b)

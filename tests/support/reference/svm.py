@@ -1,5 +1,4 @@
-"""The optimum of piecewise linear losses from an independent solver: quadprog on the dual, with bounds from both sides.
-"""
+"""The optimum of piecewise linear losses by quadprog on the dual, with bounds from both sides."""
 
 import numpy as np
 import quadprog

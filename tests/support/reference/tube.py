@@ -51,7 +51,9 @@ def balance(f, tube):
 def slopes(f, tube, tied_positive, tied_negative, bounds):
     """Slopes; by shard the offset of their highest plane, the sum of |g|, and that of the terms of the offset."""
     side = sides(f, tube)
-    shares = [np.choose(row + 1, [0.0, share, 1.0]) for row, share in zip(side, (tied_positive, tied_negative))]
+    shares = [
+        np.choose(row + 1, [0.0, share, 1.0]) for row, share in zip(side, (tied_positive, tied_negative), strict=True)
+    ]
     g = tube.s * (tube.above * shares[1] - tube.below * shares[0])
     columns = [-g * tube.t - tube.epsilon * np.abs(g), np.abs(g), np.abs(g) * (np.abs(tube.t) + tube.epsilon)]
     return g, np.array([[column[i:j].sum() for i, j in pairwise(bounds)] for column in columns])

@@ -263,9 +263,10 @@ def _draw_several_bounds(ax: Axes, models: Mapping[str, History], against: Again
 
 
 def _set_objective_limits(ax: Axes, ends: Sequence[float]) -> None:
-    """Limit the axis to 1.5 times the final objective; the first points may be far above."""
-    near = max(ends)
-    ax.set_ylim(0.0, 1.5 * near if near > 0 else 1.0)
+    """Limit the axis to 1.5 times the final objective, above 0 or below it; the first points may be far off."""
+    near, below = max(ends), min(ends)
+    low, high = min(0.0, 1.5 * below), max(0.0, 1.5 * near)
+    ax.set_ylim(low, high if high > low else 1.0)
     ax.set_ylabel("objective")
 
 

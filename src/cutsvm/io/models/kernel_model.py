@@ -30,7 +30,7 @@ _MAX_FEATURES = 1 << 62
 _MAX_DEGREE = 1 << 16  # larger powers take long, and are of no use
 
 
-def pack(estimator: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+def pack(estimator: Any, task: Task) -> tuple[dict[str, Any], dict[str, Array]]:
     """Fields to add to the header, and the arrays."""
     if not hasattr(estimator, "dual_coef_"):
         raise ModelFileError("the estimator is not fitted: there is no model to write")

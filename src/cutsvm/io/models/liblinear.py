@@ -11,40 +11,69 @@
     0.0
     0.125           with bias >= 0 one line more: the weight of a constant feature with that value
 
-Numbers are written so that they read back exactly.
+Regressors and one-class models have no line `label`; one-class models have a line `rho`, which is subtracted from the
+scores, and no bias. Numbers are written so that they read back exactly.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cutsvm.io.models.model_format import ModelFileError
 
-HEADER_WORDS = (b"solver_type", b"nr_class", b"label", b"nr_feature", b"bias")
+_COMMON_WORDS = (b"solver_type", b"nr_class", b"nr_feature", b"bias")
+HEADER_WORDS = (*_COMMON_WORDS, b"label", b"rho")
 _CRAMMER_SINGER = "MCSVM_CS"
-_CLASSIFIERS = {_CRAMMER_SINGER, "L1R_LR", "L2R_LR", "L2R_LR_DUAL", "L1R_L2LOSS_SVC", "L2R_L2LOSS_SVC"}
-_CLASSIFIERS |= {"L2R_L1LOSS_SVC_DUAL", "L2R_L2LOSS_SVC_DUAL"}
+
+
+class Kind(NamedTuple):
+    """What a solver_type stands for: the task of the model, the parameters of its estimator, and its own header word."""
+
+    task: str
+    parameters: Mapping[str, Any]
+    own_word: str | None = None
+
+
+_LOGISTIC = Kind("classify", {"loss": "logistic", "multi_class": "ovr"}, "label")
+_SQUARED_HINGE = Kind("classify", {"loss": "squared_hinge", "multi_class": "ovr"}, "label")
+_HINGE = Kind("classify", {}, "label")
+_SQUARED_TUBE = Kind("regress", {"loss": "squared_epsilon_insensitive"})
+READABLE = {
+    "L2R_LR": _LOGISTIC,
+    "L2R_LR_DUAL": _LOGISTIC,
+    "L1R_LR": _LOGISTIC,
+    "L2R_L2LOSS_SVC": _SQUARED_HINGE,
+    "L2R_L2LOSS_SVC_DUAL": _SQUARED_HINGE,
+    "L1R_L2LOSS_SVC": _SQUARED_HINGE,
+    "L2R_L1LOSS_SVC_DUAL": _HINGE,
+    _CRAMMER_SINGER: _HINGE,
+    "L2R_L2LOSS_SVR": _SQUARED_TUBE,
+    "L2R_L2LOSS_SVR_DUAL": _SQUARED_TUBE,
+    "L2R_L1LOSS_SVR_DUAL": Kind("regress", {}),
+    "ONECLASS_SVM": Kind("oneclass", {}, "rho"),
+}
 # LIBLINEAR counts features in an int, and every unused id costs a line of text.
 _MAX_FEATURES = 50_000_000
 # Words with an underscore: of the header, and names of solvers.
-_NAMES = re.compile(rb"\b(?:solver_type|nr_class|nr_feature|L[12]R_[A-Z0-9_]+|MCSVM_CS)\b")
+_NAMES = re.compile(rb"\b(?:solver_type|nr_class|nr_feature|L[12]R_[A-Z0-9_]+|MCSVM_CS|ONECLASS_SVM)\b")
 _LINES_PER_PIECE = 8192
 
 
 @dataclass(frozen=True, eq=False)
 class LinearWeights:
-    """A linear classifier: coef (1 or K, d), intercept (1 or K,) or None."""
+    """A linear model: coef (1 or K, d), intercept (1 or K,) or None; of regressors and one-class models no classes."""
 
     classes: npt.NDArray[Any]
     coef: npt.NDArray[np.float64]
     intercept: npt.NDArray[np.float64] | None
+    solver_type: str
 
 
 def check_writable(
@@ -68,13 +97,18 @@ def text_pieces(model: LinearWeights, feature_ids: npt.NDArray[np.int64] | None 
     # Our scores are positive for classes[1]; LIBLINEAR's for the label that comes first.
     order = labels[::-1] if len(labels) == 2 else labels
     width = model.coef.shape[1] if feature_ids is None else int(feature_ids[-1]) if len(feature_ids) else 0
-    yield (
-        f"solver_type L2R_L1LOSS_SVC_DUAL\nnr_class {len(labels)}\nlabel {' '.join(map(str, order))}\n"
-        f"nr_feature {width}\nbias {-1 if model.intercept is None else 1}\nw\n"
-    ).encode("ascii")
+    own_word = READABLE[model.solver_type].own_word
+    intercept = None if own_word == "rho" else model.intercept
+    yield f"solver_type {model.solver_type}\nnr_class {len(labels) or 2}\n".encode("ascii")
+    if own_word == "label":
+        yield f"label {' '.join(map(str, order))}\n".encode("ascii")
+    yield f"nr_feature {width}\nbias {-1 if intercept is None else 1}\n".encode("ascii")
+    if own_word == "rho":
+        yield f"rho {0.0 if model.intercept is None else 0.0 - float(model.intercept[0])!r}\n".encode("ascii")
+    yield b"w\n"
     yield from _weight_lines(model.coef, feature_ids)
-    if model.intercept is not None:
-        yield _line(model.intercept.tolist())
+    if intercept is not None:
+        yield _line(intercept.tolist())
 
 
 def _line(values: list[float]) -> bytes:
@@ -106,12 +140,17 @@ def read_text(name: str, text: bytes) -> LinearWeights:
         line = text.count(b"\n", 0, odd.start()) + 1
         raise ModelFileError(f"{name}:{line}: expected ASCII words and numbers, got {odd[0]!r}")
     head, start = _head(name, text)
-    labels = _labels(name, head)
-    features, bias = _number(name, head, "nr_feature"), _bias(name, head)
     solver = head["solver_type"][1]
-    if solver not in _CLASSIFIERS:
-        raise ModelFileError(f"{name}:{head['solver_type'][0]}: expected a classifier, not {solver[:40]!r}")
-    columns = 1 if len(labels) == 2 and solver != _CRAMMER_SINGER else len(labels)
+    kind = READABLE.get(solver)
+    if kind is None:
+        raise ModelFileError(
+            f"{name}:{head['solver_type'][0]}: expected a solver_type of LIBLINEAR, not {solver[:40]!r}"
+        )
+    _check_own_word(name, head, kind)
+    labels = _labels(name, head) if kind.own_word == "label" else []
+    features, bias = _number(name, head, "nr_feature"), _float(name, head, "bias")
+    rho = _float(name, head, "rho") if kind.own_word == "rho" else None
+    columns = len(labels) if len(labels) > 2 or solver == _CRAMMER_SINGER else 1
     rows = features + (bias >= 0)
     # Every number takes two bytes of the file or more: allocate no more than the file can hold.
     if rows * columns > len(text):
@@ -122,7 +161,11 @@ def read_text(name: str, text: bytes) -> LinearWeights:
     weights = _floats(name, tokens).reshape(rows, columns).T
     with np.errstate(over="ignore"):
         intercept = weights[:, -1] * bias if bias >= 0 else None
-        model = _with_ascending_classes(labels, weights[:, :features], intercept)
+        if rho is not None:
+            intercept = np.array([0.0 - rho]) if intercept is None else intercept - rho
+        model = LinearWeights(np.empty(0), weights[:, :features], intercept, solver)
+        if labels:
+            model = _with_ascending_classes(labels, model)
     if not (np.isfinite(model.coef).all() and (model.intercept is None or np.isfinite(model.intercept).all())):
         raise ModelFileError(f"{name}: expected weights, and their products with the bias, that float64 can hold")
     return model
@@ -139,7 +182,7 @@ def _head(name: str, text: bytes) -> tuple[dict[str, tuple[int, str]], int]:
         word, _, rest = text[start:end].strip().decode("latin-1").partition(" ")
         start = end + 1
         if word == "w":
-            missing = [w.decode() for w in HEADER_WORDS if w.decode() not in head]
+            missing = [w.decode() for w in _COMMON_WORDS if w.decode() not in head]
             if missing:
                 raise ModelFileError(f"{name}:{number}: expected a line {missing[0]!r} before 'w'")
             return head, start
@@ -149,6 +192,15 @@ def _head(name: str, text: bytes) -> tuple[dict[str, tuple[int, str]], int]:
     raise ModelFileError(f"{name}: cut off: expected a line 'w' and the weights")
 
 
+def _check_own_word(name: str, head: dict[str, tuple[int, str]], kind: Kind) -> None:
+    """Refuse a header without the line of its kind of model, or with that of another."""
+    if kind.own_word is not None and kind.own_word not in head:
+        raise ModelFileError(f"{name}: expected a line {kind.own_word!r} before 'w'")
+    for word in {"label", "rho"} - {kind.own_word}:
+        if word in head:
+            raise ModelFileError(f"{name}:{head[word][0]}: expected no line {word!r} with {head['solver_type'][1]}")
+
+
 def _number(name: str, head: dict[str, tuple[int, str]], word: str) -> int:
     line, text = head[word]
     if not (text.isascii() and text.isdigit() and len(text) < 12):
@@ -156,15 +208,15 @@ def _number(name: str, head: dict[str, tuple[int, str]], word: str) -> int:
     return int(text)
 
 
-def _bias(name: str, head: dict[str, tuple[int, str]]) -> float:
-    line, text = head["bias"]
+def _float(name: str, head: dict[str, tuple[int, str]], word: str) -> float:
+    line, text = head[word]
     try:
-        bias = float(text)
+        value = float(text)
     except ValueError:
-        bias = math.nan
-    if not math.isfinite(bias):
-        raise ModelFileError(f"{name}:{line}: expected a number after 'bias', got {text[:40]!r}")
-    return bias
+        value = math.nan
+    if not math.isfinite(value):
+        raise ModelFileError(f"{name}:{line}: expected a number after {word!r}, got {text[:40]!r}")
+    return value
 
 
 def _labels(name: str, head: dict[str, tuple[int, str]]) -> list[int]:
@@ -190,15 +242,15 @@ def _floats(name: str, tokens: list[bytes]) -> npt.NDArray[np.float64]:
     return values
 
 
-def _with_ascending_classes(
-    labels: list[int], coef: npt.NDArray[np.float64], intercept: npt.NDArray[np.float64] | None
-) -> LinearWeights:
+def _with_ascending_classes(labels: list[int], model: LinearWeights) -> LinearWeights:
     """The classes in ascending order; of two classes one row of weights, positive for the larger label."""
     order = np.argsort(labels)
     classes = np.array(labels, dtype=np.int64)[order]
+    coef, intercept = model.coef, model.intercept
     if len(labels) > 2:
-        return LinearWeights(classes, coef[order], None if intercept is None else intercept[order])
+        turned = None if intercept is None else intercept[order]
+        return LinearWeights(classes, coef[order], turned, model.solver_type)
     sign = 1.0 if labels[0] == classes[1] else -1.0
     # Crammer and Singer's two rows of weights: the larger score wins, so their difference decides.
     fold = np.array([[sign]]) if len(coef) == 1 else np.array([[sign, -sign]])
-    return LinearWeights(classes, fold @ coef, None if intercept is None else fold @ intercept)
+    return LinearWeights(classes, fold @ coef, None if intercept is None else fold @ intercept, model.solver_type)

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from cutsvm._utils.types import Array
 from cutsvm.io.files import write_atomically
 from cutsvm.io.models import kernel_model, linear_model
-from cutsvm.io.models.liblinear import HEADER_WORDS, check_writable, read_text, text_pieces
+from cutsvm.io.models.liblinear import HEADER_WORDS, READABLE, check_writable, read_text, text_pieces
 from cutsvm.io.models.model_format import MAGIC, Expect, ModelFileError, pack, package_version, read_bytes, unpack
 from cutsvm.io.models.model_header import as_json, pack_classes, pack_params, restore_estimator, unpack_classes
-from cutsvm.io.models.tasks import MODEL_TASKS, Task, task_of
+from cutsvm.io.models.tasks import TASKS, Task, task_of
 
 _RESULTS = ("objective", "lower_bound", "gap", "n_iter")
 _COUNTS = ("n_pairs", "n_queries", "n_skipped_queries")  # of models of pairs
@@ -28,11 +28,11 @@ class SavedModel:
 
     Attributes
     ----------
-    estimator : the fitted estimator: `LinearSVC`, `RankingSVM`, `ROCAreaSVC`, `OrdinalSVC`, `KernelSVC` or
-        `LinearOneClassSVM`.
+    estimator : the fitted estimator: `LinearSVC`, `LinearSVR`, `QuantileSVR`, `LinearOneClassSVM`, `RankingSVM`,
+        `ROCAreaSVC`, `OrdinalSVC` or `KernelSVC`.
     zero_based : whether the training file counted features from 0; None if it was not trained from a file.
     feature_ids : the feature that each column stands for, if only the features seen in training were kept.
-    task : "classify", "rank", "roc", "ordinal", "kernel" or "oneclass".
+    task : "classify", "regress", "quantile", "oneclass", "rank", "roc", "ordinal" or "kernel".
     format : "cutsvm" or "liblinear".
     version : of the package that wrote the file, None if another program did.
     """
@@ -58,7 +58,8 @@ def save_model(
     Parameters
     ----------
     format : "cutsvm" keeps everything, but it has no room for a `KernelSVC` with a precomputed kernel; "liblinear" is
-        LIBLINEAR's text, for integer labels and linear models.
+        LIBLINEAR's text, for linear models, of classes with integer labels. Losses that it does not have are written as
+        one that predicts the same.
     zero_based, feature_ids : see `SavedModel`.
     """
     ids = None if feature_ids is None else np.asarray(feature_ids, dtype=np.int64)
@@ -67,7 +68,7 @@ def save_model(
         estimator = next(model for model in estimator.path_ if model.C == estimator.C_)
     if format == "liblinear":
         check_liblinear(task)
-        weights = linear_model.checked_weights(estimator)
+        weights = linear_model.checked_weights(estimator, task)
         check_writable(weights.classes, zero_based, ids)
         write_atomically(path, text_pieces(weights, ids))
     elif format == "cutsvm":
@@ -107,13 +108,14 @@ def check_liblinear(task: Task) -> None:
     """Raise `ModelFileError` for a task whose models LIBLINEAR's text cannot hold."""
     if not task.writes_liblinear:
         raise ModelFileError(
-            f"LIBLINEAR's format holds linear classifiers, not {task.estimator_name}: use the format cutsvm"
+            f"LIBLINEAR's format holds linear classifiers, regressors and one-class models, "
+            f"not {task.estimator_name}: use the format cutsvm"
         )
 
 
 def _pack(estimator: Any, task: Task, ids: npt.NDArray[np.int64] | None) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header and arrays of the native format."""
-    own, arrays = (kernel_model if task.has_kernel else linear_model).pack(estimator)
+    own, arrays = (kernel_model if task.has_kernel else linear_model).pack(estimator, task)
     if ids is not None:
         arrays["feature_ids"] = ids
     names = getattr(estimator, "feature_names_in_", None)
@@ -139,10 +141,14 @@ def _pack(estimator: Any, task: Task, ids: npt.NDArray[np.int64] | None) -> tupl
 
 def _from_liblinear(name: str, text: bytes) -> SavedModel:
     weights = read_text(name, text)
-    task = MODEL_TASKS["classify"]
-    estimator = task.make_estimator(fit_intercept=weights.intercept is not None)
-    estimator.classes_ = weights.classes
-    linear_model.set_weights(estimator, weights.coef, weights.intercept)
+    kind = READABLE[weights.solver_type]
+    task = TASKS[kind.task]
+    estimator = task.make_estimator(**kind.parameters)
+    if task.has_classes:
+        estimator.classes_ = weights.classes
+    if "fit_intercept" in estimator.get_params():
+        estimator.fit_intercept = weights.intercept is not None
+    linear_model.set_weights(estimator, task, weights.coef, weights.intercept)
     return SavedModel(estimator, zero_based=False, task=task.name, format="liblinear")
 
 
@@ -151,9 +157,9 @@ def _unpack(name: str, header: dict[str, Any], arrays: dict[str, Array]) -> Save
     expect = Expect(name)
     stated = header.get("task")
     expect.that(
-        isinstance(stated, str) and stated in MODEL_TASKS, f"a task that this version knows, got {str(stated)[:40]!r}"
+        isinstance(stated, str) and stated in TASKS, f"a task that this version knows, got {str(stated)[:40]!r}"
     )
-    task = MODEL_TASKS[str(stated)]
+    task = TASKS[str(stated)]
     classes = None
     if task.has_classes:
         classes = unpack_classes(expect, header.get("classes"), ordered=not task.has_thresholds)

@@ -28,6 +28,8 @@ class Task:
     # Labels, rows and weights
     label_noun: str = "classes"
     has_classes: bool = True
+    has_targets: bool = False  # labels are real numbers to predict, and `coef_` is one row of weights
+    needs_labels: bool = True  # the fit reads them
     max_classes: int | None = None
     has_queries: bool = False
     has_pairs: bool = False  # the loss is a mean over pairs of rows, otherwise a sum over rows
@@ -38,17 +40,21 @@ class Task:
     memory_limits_rows: bool = True  # with `--memory` the rows stay on disk
     iteration_unit: str = "iteration"
     path: str | None = None
+    path_takes_estimator: bool = False  # otherwise its parameters
     cv_estimator: str | None = None
     # Predictions
     predicts_scores: bool = False  # `cutsvm predict` writes scores, not labels
     score_method: str = "decision_function"
-    writes_liblinear: bool = False
+    # LIBLINEAR's solver_type by the estimator's loss ("" if it has none) and by whether all classes are one problem
+    liblinear_types: Mapping[tuple[str, bool], str] = field(default_factory=dict)
     # Options of the command line that not every task has, by their names in the namespace
-    options: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset({"cost"})
+    losses: tuple[str, ...] = ()  # of --loss
     solvers: tuple[str, ...] = ("auto", "ocas", "cpa")
     solvers_module: str = "cutsvm.solvers"
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of the estimator, other than its defaults
     # Reports
+    reported_by: str = "cutsvm.display.report.measures:of_classes"
     margin_caption: str | None = None
     score_name: str = "accuracy"
 
@@ -62,6 +68,10 @@ class Task:
     @property
     def measure(self) -> Any:
         return load(self.measured_by)()
+
+    @property
+    def writes_liblinear(self) -> bool:
+        return bool(self.liblinear_types)
 
     def make_estimator(self, *args: Any, **params: Any) -> Any:
         return load(self.estimator)(*args, **params)
@@ -78,9 +88,12 @@ def load(reference: str) -> Any:
 
 
 _LINEAR_OPTIONS = frozenset(
-    "line_search shards cut_at guard exact epsilon buckets formulation checkpoint memory".split()
+    "cost line_search shards cut_at guard exact epsilon buckets formulation checkpoint memory".split()
 )
-_KERNEL_OPTIONS = frozenset({"kernel", "gamma", "degree", "coef0", "epochs", "average", "seed"})
+_LINEAR_SOLVERS = ("auto", "ocas", "sifting", "dcd", "newton", "cpa", "accpm")
+_HINGE_TYPE = "L2R_L1LOSS_SVC_DUAL"
+_TUBE_TYPE = "L2R_L1LOSS_SVR_DUAL"
+_KERNEL_OPTIONS = frozenset({"cost", "kernel", "gamma", "degree", "coef0", "epochs", "average", "seed"})
 
 _CLASSIFY = Task(
     "classify",
@@ -89,10 +102,68 @@ _CLASSIFY = Task(
     "a linear support vector machine",
     weights_per_class=True,
     path="cutsvm.estimators.path:linear_path",
+    path_takes_estimator=True,
     cv_estimator="cutsvm.estimators.path_cv:LinearSVCCV",
-    writes_liblinear=True,
-    options=_LINEAR_OPTIONS | {"bias", "weights", "multi_class"},
-    solvers=("auto", "ocas", "sifting", "dcd", "cpa", "accpm"),
+    liblinear_types={
+        ("hinge", False): _HINGE_TYPE,
+        ("hinge", True): _HINGE_TYPE,
+        ("squared_hinge", False): "L2R_L2LOSS_SVC",
+        ("logistic", False): "L2R_LR",
+        # The largest score wins as well, and LIBLINEAR would compute other probabilities for L2R_LR.
+        ("logistic", True): "MCSVM_CS",
+    },
+    options=_LINEAR_OPTIONS | {"bias", "weights", "multi_class", "loss", "type"},
+    losses=("hinge", "squared_hinge", "logistic"),
+    solvers=_LINEAR_SOLVERS,
+)
+_REGRESS = Task(
+    "regress",
+    "cutsvm.estimators.regression:LinearSVR",
+    "cutsvm.cli.measures:RegressionErrors",
+    "linear support vector regression",
+    label_noun="targets",
+    has_classes=False,
+    has_targets=True,
+    path="cutsvm.estimators.path:linear_path",
+    path_takes_estimator=True,
+    cv_estimator="cutsvm.estimators.path_cv:LinearSVRCV",
+    score_method="predict",
+    liblinear_types={
+        ("epsilon_insensitive", False): _TUBE_TYPE,
+        ("squared_epsilon_insensitive", False): "L2R_L2LOSS_SVR",
+        ("huber", False): _TUBE_TYPE,  # it has no such loss, and predicts the same
+    },
+    options=_LINEAR_OPTIONS | {"bias", "loss", "tube", "type"},
+    losses=("epsilon_insensitive", "squared_epsilon_insensitive", "huber"),
+    solvers=_LINEAR_SOLVERS,
+    reported_by="cutsvm.display.report.measures:of_targets",
+    score_name="R^2",
+)
+_QUANTILE = Task(
+    "quantile",
+    "cutsvm.estimators.regression:QuantileSVR",
+    "cutsvm.cli.measures:PinballLoss",
+    "linear quantile regression",
+    label_noun="targets",
+    has_classes=False,
+    has_targets=True,
+    score_method="predict",
+    liblinear_types={("", False): _TUBE_TYPE},
+    options=_LINEAR_OPTIONS | {"bias", "quantile"},
+    solvers=tuple(name for name in _LINEAR_SOLVERS if name != "newton"),
+    reported_by="cutsvm.display.report.measures:of_quantile",
+)
+_ONE_CLASS = Task(
+    "oneclass",
+    "cutsvm.estimators.one_class:LinearOneClassSVM",
+    "cutsvm.cli.measures:Inliers",
+    "a linear one-class support vector machine: rows below a threshold are outliers",
+    has_classes=False,
+    needs_labels=False,
+    liblinear_types={("", False): "ONECLASS_SVM"},
+    options=_LINEAR_OPTIONS - {"cost", "shards", "buckets", "formulation"} | {"nu", "type"},
+    reported_by="cutsvm.display.report.measures:of_inliers",
+    margin_caption="The score of each row; below 0 it is an outlier.",
 )
 _RANK = Task(
     "rank",
@@ -108,6 +179,7 @@ _RANK = Task(
     score_method="predict",
     has_pairs=True,
     options=_LINEAR_OPTIONS,
+    reported_by="cutsvm.display.report.measures:of_queries",
     margin_caption="Score differences of random pairs of rows of one query, the row with the higher label first: below "
     "0 the pair is in the wrong order, below 1 it has a loss.",
     score_name="pairs in order",
@@ -119,7 +191,7 @@ _ROC = Task(
     "a linear model trained for the area under the ROC curve",
     max_classes=2,
     predicts_scores=True,
-    writes_liblinear=True,
+    liblinear_types={("", False): _HINGE_TYPE},
     has_pairs=True,
     options=_LINEAR_OPTIONS,
     margin_caption="How far each row is on its side of the threshold; below 0 it is on the wrong side.",
@@ -148,24 +220,14 @@ _KERNEL = Task(
     solvers_module="cutsvm.kernel_machines",
     parameters={"random_state": 0},
 )
-_ONE_CLASS = Task(
-    "oneclass",
-    "cutsvm.estimators.one_class:LinearOneClassSVM",
-    "cutsvm.cli.measures:Accuracy",
-    "a linear one-class support vector machine: rows below a threshold are outliers",
-    has_classes=False,
-    options=_LINEAR_OPTIONS - {"shards", "buckets", "formulation"},
-)
-TASKS = {task.name: task for task in (_CLASSIFY, _RANK, _ROC, _ORDINAL, _KERNEL)}
-# Tasks of model files: those of the command line, and those that it does not have yet.
-MODEL_TASKS = {**TASKS, _ONE_CLASS.name: _ONE_CLASS}
+TASKS = {task.name: task for task in (_CLASSIFY, _REGRESS, _QUANTILE, _ONE_CLASS, _RANK, _ROC, _ORDINAL, _KERNEL)}
 
 
 def task_of(estimator: Any) -> Task:
     """The task that an estimator is for, by its class or a base class of it."""
     names = [kind.__name__ for kind in type(estimator).__mro__]
-    for task in MODEL_TASKS.values():
+    for task in TASKS.values():
         if task.estimator_name in names:
             return task
-    known = ", ".join(task.estimator_name for task in MODEL_TASKS.values())
+    known = ", ".join(task.estimator_name for task in TASKS.values())
     raise ModelFileError(f"{names[0]} cannot be written; expected one of {known}")

@@ -18,12 +18,17 @@ class CurvatureSettings:
     flat: at this share of the slope at 0. A step that is exact to more digits would not save an evaluation of the data.
     most, root_most: evaluations.
     rounding: a slope that should be 0 is, below this share of the weight.
+    plateau, widest, plateau_width: an interval on which the slope is 0 is looked for from this distance on, up to that
+        one, and its ends are found to this share.
     """
 
     flat: float = 0.02
     most: int = 30
     root_most: int = 100
     rounding: float = 1e-16
+    plateau: float = 1e-3
+    widest: float = 1e12
+    plateau_width: float = 0.05
     furthest: float = LineSearchSettings.furthest
 
 
@@ -63,20 +68,36 @@ def by_curvature(
 
 
 def root(at: At, weight: float, settings: CurvatureSettings = SETTINGS) -> float:
-    """The k at which the slope is 0, to rounding; the first of them where it is 0 on an interval."""
-    low, high, k, reach = -math.inf, math.inf, 0.0, 1.0
+    """The k at which the slope is 0, to rounding; about the middle where it is 0 on an interval."""
+    low, high, k, distance, flat = -math.inf, math.inf, 0.0, 1.0, settings.rounding * weight
     for _ in range(settings.root_most):
         _, slope, bend = at(k)
-        if abs(slope) <= settings.rounding * weight:
-            return k
+        if abs(slope) <= flat:
+            return k if bend > 0.0 else 0.5 * (_end(at, k, -1.0, flat, settings) + _end(at, k, 1.0, flat, settings))
         low, high = (k, high) if slope < 0.0 else (low, k)
         newton = k - slope / bend if bend > 0.0 else math.nan
-        reach *= 2.0
-        next_k = _inside(newton, max(low, k - reach), min(high, k + reach), k - math.copysign(reach, slope))
+        distance *= 2.0
+        next_k = _inside(newton, max(low, k - distance), min(high, k + distance), k - math.copysign(distance, slope))
         if not low < next_k < high or next_k == k:
             return k
         k = next_k
     return k
+
+
+def _end(at: At, k: float, sign: float, flat: float, settings: CurvatureSettings) -> float:
+    """About where the slope, which is 0 at k, begins to differ from it on one side."""
+    inside, outside, distance = 0.0, math.inf, settings.plateau
+    while outside == math.inf:
+        if abs(at(k + sign * distance)[1]) > flat:
+            outside = distance
+        elif distance > settings.widest:  # no row has a loss
+            return k
+        else:
+            inside, distance = distance, 4.0 * distance
+    while outside - inside > settings.plateau_width * outside:
+        middle = 0.5 * (inside + outside)
+        inside, outside = (inside, middle) if abs(at(k + sign * middle)[1]) > flat else (middle, outside)
+    return k + sign * inside
 
 
 def _inside(k: float, low: float, high: float, further: float) -> float:

@@ -69,7 +69,7 @@ class Loss(Protocol):
         """The loss at zero scores."""
 
     @property
-    def reach(self) -> float:
+    def score_bound(self) -> float:
         """At the best intercept some row has a score that is no larger."""
 
     @property
@@ -202,12 +202,13 @@ class GroupedLoss(Loss, Protocol):
         """The loss of all parts' rows, one after the other."""
 
 
-class PiecewiseLoss(GroupedLoss, DualLoss, Protocol):
+class PiecewiseLoss(Protocol):
     """A sum over rows and over their hinges b of max(0, a_ib (t_ib - f_i)).
 
     steepness: the sum over rows of their largest |a_ib|. unit: how far scores usually are from breakpoints.
     """
 
+    n: int
     steepness: float
 
     @property
@@ -226,7 +227,7 @@ class PiecewiseLoss(GroupedLoss, DualLoss, Protocol):
 MarginOwn = TypeVar("MarginOwn", bound="MarginLoss")
 
 
-class MarginLoss(PiecewiseLoss, Protocol):
+class MarginLoss(PiecewiseLoss, GroupedLoss, DualLoss, Protocol):
     """sum_i s_i max(0, 1 - y_i f_i) of two classes; `signed` is y_i s_i."""
 
     signed: Vector

@@ -43,7 +43,7 @@ class CrammerSinger:
             total += float(self.weights[part] @ heights.max(axis=1))
         return widened(total, self.n, error)
 
-    reach = offset_unit = 1.0
+    score_bound = offset_unit = 1.0
 
     def change(self, value: float, shift: float) -> float:
         return self.weight * shift

@@ -61,7 +61,7 @@ class Multinomial:
     """sum_i s_i (log sum_k exp(f_ik) - f_iy) for labels y_i in 0..classes-1 and weights s_i >= 0."""
 
     supports = LossSupports(smooth=True)
-    reach = 1.0
+    score_bound = offset_unit = 1.0
 
     def __init__(self, y: Array, weights: Vector, classes: int, threads: int = 1) -> None:
         self.y: Array = np.ascontiguousarray(y, dtype=np.int32)

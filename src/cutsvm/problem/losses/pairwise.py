@@ -156,7 +156,7 @@ class Pairwise:
         short = np.where(ranks[:, None] > ranks, (1.0 - ahead) - lost + 2.0 * error, 0.0)
         return float(s @ np.maximum(0.0, short) @ s)
 
-    reach = offset_unit = 1.0
+    score_bound = offset_unit = 1.0
 
     def change(self, value: float, shift: float) -> float:
         return self.weight * shift

@@ -74,7 +74,7 @@ class RowwiseLoss(ABC):
 
     @property
     @abstractmethod
-    def reach(self) -> float:
+    def score_bound(self) -> float:
         """See `cutsvm.problem.losses.Loss`."""
 
     @abstractmethod
@@ -144,7 +144,7 @@ class SquaredHinge(LabelLoss):
     """sum_i s_i max(0, 1 - y_i f_i)^2"""
 
     name = "squared_hinge"
-    reach = 1.0  # at the best b rows of both classes are inside the margin, or none is
+    score_bound = 1.0  # at the best b rows of both classes are inside the margin, or none is
 
     def change(self, value: float, shift: float) -> float:
         return squared_change(value, self.weight, shift)
@@ -160,7 +160,7 @@ class Logistic(LabelLoss):
     name = "logistic"
 
     @cached_property
-    def reach(self) -> float:
+    def score_bound(self) -> float:
         """With S+ and S- the classes' weights, and all scores at least f > 0, the slopes sum to 0 only if S+ exp(-f) >=
         S- / 2: so the smallest score is at most log(2 S+ / S-); and the largest at least -log(2 S- / S+)."""
         excess = float(self.signed.sum())
@@ -191,7 +191,7 @@ class TargetLoss(RowwiseLoss):
         return self.weights
 
     @cached_property
-    def reach(self) -> float:
+    def score_bound(self) -> float:
         """At the best b residuals are of both signs, or 0."""
         return max(float(self.targets.max(initial=0.0)), -float(self.targets.min(initial=0.0))) + self.epsilon
 

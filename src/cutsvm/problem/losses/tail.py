@@ -85,7 +85,8 @@ class TailMean:
     """max(0, 1 - m(f)) of rows with weights s_i >= 0, not all 0; nu in (0, 1]."""
 
     supports = LossSupports()
-    total = weight = reach = 1.0  # of the alpha_i
+    total = weight = score_bound = 1.0  # of the alpha_i
+    offset_unit = 0.0  # every plane has the same offset
 
     def __init__(self, weights: Vector, nu: float, threads: int = 1, settings: TailSettings = SETTINGS) -> None:
         self.n, self.nu, self.threads, self.settings = len(weights), nu, threads, settings

@@ -17,7 +17,7 @@ from cutsvm._native import core
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import UNIT, exact_difference, widened
-from cutsvm.problem.losses.piecewise import PiecewiseLinear
+from cutsvm.problem.losses.hinge import PiecewiseLinear
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
@@ -45,6 +45,7 @@ class Tube(PiecewiseLinear):
         self.rows = core.RowLoss("tube", targets, weights, epsilon, below, above)
         self.weight = float(dasum(weights)) if self.n else 0.0
         self.steepest = max(below, above)
+        self.flattest = min((slope for slope in (below, above) if slope > 0.0), default=np.inf)
         self.steepness = self.steepest * self.weight
 
     @cached_property
@@ -53,29 +54,21 @@ class Tube(PiecewiseLinear):
         return sum(part.value(np.zeros(part.n)) for part in some)
 
     @cached_property
-    def reach(self) -> float:
+    def score_bound(self) -> float:
         """At the best b some row is on a breakpoint."""
         return max(float(self.targets.max(initial=0.0)), -float(self.targets.min(initial=0.0))) + self.epsilon
 
     @property
     def offset_unit(self) -> float:
         """The offset is -g (t + epsilon) or -g (t - epsilon) for a row's slope g."""
-        return self.reach
+        return self.score_bound
 
     @cached_property
-    def unit(self) -> float:  # type: ignore[override]
+    def unit(self) -> float:
         """The standard deviation of the targets, or another number above 0."""
         mean = float(self.targets.mean()) if self.n else 0.0
         squares = sum(float(np.square(self.targets[part] - mean).sum()) for part in validation.parts(self.n))
-        return float(np.sqrt(squares / max(1, self.n))) or self.reach or 1.0
-
-    @cached_property
-    def lightest(self) -> float:
-        lightest = np.inf
-        for part in validation.parts(self.n):
-            s = self.weights[part]
-            lightest = min(lightest, float(s[s > 0.0].min(initial=np.inf)))
-        return lightest * min((slope for slope in (self.below, self.above) if slope > 0.0), default=np.inf)
+        return float(np.sqrt(squares / max(1, self.n))) or self.score_bound or 1.0
 
     def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
         total = 0.0
@@ -83,13 +76,13 @@ class Tube(PiecewiseLinear):
             r, lost = exact_difference(scores[part], self.targets[part])
             lost = lost + rest[part]
             short = np.maximum(0.0, (-r - self.epsilon) - lost + error)  # the first differences are exact near 0
-            over = np.maximum(0.0, (r - self.epsilon) + lost + error)
-            total += float(self.weights[part] @ (self.below * short + self.above * over))
+            beyond = np.maximum(0.0, (r - self.epsilon) + lost + error)
+            total += float(self.weights[part] @ (self.below * short + self.above * beyond))
         return widened(total, self.n, error)
 
     def change(self, value: float, shift: float) -> float:
         """Rounding errors of the residuals are changes of the scores, too."""
-        return self.steepness * (shift + 4.0 * UNIT * self.reach)
+        return self.steepness * (shift + 4.0 * UNIT * self.score_bound)
 
     def dual_heights(self, g: Vector, bounds: Ints) -> Heights:
         sums = np.empty((3, len(bounds) - 1))
@@ -141,7 +134,8 @@ class Tube(PiecewiseLinear):
         return self._of(targets, weights)
 
     def joined(self, parts: list[Tube]) -> Tube:
-        return self._of(*(np.concatenate(columns) for columns in zip(*((p.targets, p.weights) for p in parts))))
+        targets = np.concatenate([part.targets for part in parts])
+        return self._of(targets, np.concatenate([part.weights for part in parts]))
 
     def _of(self, targets: Vector, weights: Vector) -> Tube:
         """The loss of other rows."""

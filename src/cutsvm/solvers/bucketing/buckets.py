@@ -237,9 +237,8 @@ class Buckets:
         self.note(w, stop)  # not what was read: that depends on the number of threads
         loss, offset = float(heights[0]), float(heights[1])
         lost = sum_error(stop)
-        own = Plane(
-            slope[: self.oracle.size], offset * (1.0 - 2.0 * lost), loss - before.loss, np.full(2, lost * offset)
-        )
+        error = offset * np.array([lost, lost, 1.0])
+        own = Plane(slope[: self.oracle.size], offset * (1.0 - 2.0 * lost), loss - before.loss, error)
         return before.plus(own)._replace(loss=loss, whole=stop == sum(part.n for part in near)), stop
 
     def sums(self, w: Vector, limit: float = np.inf) -> Plane:

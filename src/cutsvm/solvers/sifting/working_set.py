@@ -7,9 +7,9 @@ group. The others, U, are kept row by row. Each group A is replaced by its mean 
     sum over A of s_i loss(y, f(x_i))  >=  S loss(y, f(mean of A))                   (Jensen)
 
 with equality as long as the whole group stays on its linear piece. Where rows have targets, the mean row has the mean
-of theirs. (Rows without loss, as those outside the margin, are left out: their loss is at least 0.) So R_U <= R everywhere, R_U = R near the reference point, and any plane under R_U
-is a plane under R. R_U is the risk of an ordinary problem with |U| rows and a few means: every solver runs on it
-unchanged.
+of theirs. (Rows without loss, as those outside the margin, are left out: their loss is at least 0.) So R_U <= R
+everywhere, R_U = R near the reference point, and any plane under R_U is a plane under R. R_U is the risk of an ordinary
+problem with |U| rows and a few means: every solver runs on it unchanged.
 
 Violators, rows that turn out to be on another piece than assumed, join U. U's first rows keep their shards; the means
 and all rows that join later are one more shard, the last: so planes that were made before stay valid.
