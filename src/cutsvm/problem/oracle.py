@@ -333,9 +333,10 @@ class Oracle:
 
     def weighted_sum(self, coefficients: Vector) -> Vector:
         """sum_i coefficients_i (x_i, 1), as a vector of coordinates."""
-        n = self.matrix.n
+        n, before = self.matrix.n, self._workspace(None)
+        before.fill(0.0)
         sums, moved = np.zeros((1, self.size)), np.zeros(1)
-        self.count_rows(self.matrix.accumulate(np.zeros(n), coefficients, np.array([0, n]), sums, moved))
+        self.count_rows(self.matrix.accumulate(before, coefficients, np.array([0, n]), sums, moved))
         return sums.reshape(-1)
 
     def initial_planes(self) -> list[Planes]:

@@ -129,6 +129,8 @@ class Auto(SolverBase):
         """Losses with second derivatives."""
         n, d, supports, rules = oracle.matrix.n, oracle.matrix.d, oracle.supports, self.settings
         newton = Newton()
+        if not supports.scores and not newton.has_matrix(oracle):
+            return OCAS(), f"ocas: {n:,} rows on disk of {d:,} features, too many for second derivatives"
         if not newton.has_matrix(oracle) and supports.dual:
             if supports.sparse and self.is_text(oracle):
                 return DCD(), f"dcd: {n:,} sparse rows of {d:,} features"

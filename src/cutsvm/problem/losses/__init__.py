@@ -137,7 +137,7 @@ class Curvatures(Protocol):
         """Of each row, in two of its scores that are not the same, with the opposite sign: at least 0."""
 
     def product(self, change: Vector) -> Vector:
-        """How the slopes change, to first order, with the scores."""
+        """How the slopes change, to first order, with the scores; it may be written over `change`."""
 
 
 class SmoothLoss(Loss, Protocol):

@@ -55,7 +55,7 @@ class RowCurvatures(NamedTuple):
         raise ValueError("a row has one score")
 
     def product(self, change: Vector) -> Vector:
-        return self.diagonal * change
+        return np.multiply(self.diagonal, change, out=change)
 
 
 class RowwiseLoss(ABC):
@@ -70,7 +70,11 @@ class RowwiseLoss(ABC):
 
     @cached_property
     def total(self) -> float:
-        return self.value(np.zeros(self.n))
+        total = 0.0
+        for part in validation.parts(self.n):
+            zeros = np.zeros(min(part.stop, self.n) - part.start)
+            total += float(self._furthest(part, zeros, zeros, 0.0).sum())
+        return total
 
     @property
     @abstractmethod
