@@ -35,7 +35,7 @@ from itertools import islice
 from typing import Protocol, cast
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Vector
@@ -223,7 +223,7 @@ class Factorised:
         self._forget()
 
     def _forget(self) -> None:
-        self._last = self._last_gradient = self._last_scaled = np.empty(0)
+        self._last = self._last_gradient = np.empty(0)
         self._last_square = np.inf
 
     @timed("hessian")
@@ -234,23 +234,32 @@ class Factorised:
         by_output = curvatures.diagonal.reshape(some.matrix.n, -1)
         if some is full:
             full.count_rows(int(np.count_nonzero(by_output.any(axis=1))))
-        size = full.size
-        H = np.empty((size, size))
-        for k, mine in enumerate(full.blocks):
-            for m, other in enumerate(full.blocks[: k + 1]):
-                block = self._gram(by_output[:, k]) if m == k else -self._gram(curvatures.mixed(k, m))
-                block = self.C * block[: len(mine), : len(other)]
-                if len(full.blocks) == 1:
-                    H = block
-                else:
-                    H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
+        H = self._second_derivatives(by_output, curvatures)
         diagonal = np.diagonal(H).copy()
         # Rounding may leave the matrix indefinite, and a free b may have no curvature at all.
         diagonal *= 1.0 + self.settings.lift
-        diagonal[: size - full.n_free] += 1.0
-        np.fill_diagonal(H, np.where(diagonal > 0.0, diagonal, 1.0))
-        self._factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+        diagonal[: full.size - full.n_free] += 1.0
+        diagonal[~(diagonal > 0.0)] = 1.0
+        np.fill_diagonal(H, diagonal)
+        try:
+            self._factor = cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:  # indefinite all the same
+            self._factor = np.diag(np.sqrt(diagonal)), True
         self._forget()
+
+    def _second_derivatives(self, by_output: Vector, curvatures: Curvatures) -> Array:
+        """C sum_i l_i'' x_i x_i', a block for every two outputs."""
+        blocks = self.oracle.blocks
+        if len(blocks) == 1:
+            size = self.oracle.size
+            return self.C * self._gram(by_output[:, 0])[:size, :size]
+        H = np.empty((self.oracle.size, self.oracle.size))
+        for k, mine in enumerate(blocks):
+            for m, other in enumerate(blocks[: k + 1]):
+                block = self._gram(by_output[:, k]) if m == k else -self._gram(curvatures.mixed(k, m))
+                block = self.C * block[: len(mine), : len(other)]
+                H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
+        return H
 
     def _gram(self, weights: Vector) -> Array:
         """sum_i weights_i (x_i, 1) (x_i, 1)' over the sample."""
