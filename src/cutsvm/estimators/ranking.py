@@ -57,8 +57,10 @@ class PairwiseSVM(Certified):
     def _check_params(self) -> Solver:
         validation.one_of("loss", self.loss, tuple(LOSSES))
         solver = super()._check_params()
-        supported = {"pairs", "smooth"} if LOSSES[self.loss].supports.smooth else {"pairs"}
-        self._check_requirements(solver, supported, f"problems of pairs of rows with loss={self.loss!r}")
+        smooth = LOSSES[self.loss].supports.smooth
+        remedy = "" if smooth else '; with loss="squared_hinge" also \'newton\''
+        supported = {"pairs", "smooth"} if smooth else {"pairs"}
+        self._check_requirements(solver, supported, "problems of pairs of rows", remedy)
         return solver
 
     def _objective_settings(self) -> dict[str, Scalar]:
