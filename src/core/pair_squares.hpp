@@ -138,9 +138,9 @@ inline SquareSums query_squares(const Pairs& p, std::int64_t q, const double* f,
         }
         return sums;
     });
-    const double reach = margin + 2.0 * furthest;
+    const double width = margin + 2.0 * furthest;
     return {total[0], std::max(0.0, margin * total[1] + total[2]), margin * total[1] - total[2], total[3],
-            total[0] * reach * reach};
+            total[0] * width * width};
 }
 
 // g = slopes of all rows; sums[q] = those of query q, as in SquareSums.
