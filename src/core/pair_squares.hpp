@@ -14,9 +14,12 @@
 //   loss = margin L + D,    loss - g.f = margin L - D
 // The second derivatives times a vector v are 2 s_i (v_i (above_i + below_i) - above_i(v) - below_i(v)).
 //
-// Rounding: with n rows, `weight` that of the pairs that count, and h the largest |z_i|, neither loss nor offset is off
-// by more than gamma(2 n + 64) weight (margin + 2 h)^2, and sum_i |error of g_i| is at most 4 gamma(n + 64) weight
-// (margin + 2 h): they are made of at most so many additions, of terms whose absolute values sum to that.
+// Rounding: loss and offset are made of at most 2 n + 64 additions each, n the rows of the query, and the slopes of
+// n + 64. The absolute values of all terms sum to no more than
+//   magnitude = sum_i s_i (above_i + below_i) (margin + 2 |z_i|)^2
+// for loss and offset, by |z_i z_j| <= (z_i^2 + z_j^2) / 2, and of all slopes together to twice that without the square:
+// i is a partner of j where j is one of i. So loss and offset are off by gamma(2 n + 64) magnitude at most. A pair whose
+// difference of scores is rounded up to the margin does not count: the plane of the others lies below the loss as well.
 #pragma once
 
 #include "core/pairwise.hpp"
@@ -97,7 +100,7 @@ struct SquareSums {
     double weight = 0.0;              // of the pairs that count
     double loss = 0.0, offset = 0.0;  // of the plane that touches the loss: loss - g.f
     double size = 0.0;                // sum_i |g_i|
-    double magnitude = 0.0;           // weight (margin + 2 h)^2, as above
+    double magnitude = 0.0;           // what rounding errors are a share of, as above
 };
 
 // Whether a query makes pairs.
@@ -118,11 +121,10 @@ inline SquareSums query_squares(const Pairs& p, std::int64_t q, const double* f,
     }
     const auto [lowest, highest] = std::minmax_element(first, last);
     const double middle = 0.5 * *lowest + 0.5 * *highest;
-    const double furthest = std::max(*highest - middle, middle - *lowest);
     find_partners(p, q, f, [&](std::int32_t i) { return first[i] - middle; }, workspace, threads);
     const double margin = p.margin;
-    const auto total = sum_blocks<4>(n, n <= MANY_ROWS ? 1 : threads, [&](std::int64_t from, std::int64_t to) {
-        std::array<double, 4> sums{};
+    const auto total = sum_blocks<5>(n, n <= MANY_ROWS ? 1 : threads, [&](std::int64_t from, std::int64_t to) {
+        std::array<double, 5> sums{};
         for (std::int64_t k = from; k < to; ++k) {
             const double s = workspace.weights[k], z = workspace.values[k];
             const double above = workspace.above[k], below = workspace.below[k];
@@ -135,12 +137,12 @@ inline SquareSums query_squares(const Pairs& p, std::int64_t q, const double* f,
             sums[1] += up;
             sums[2] += z * (down - up);
             sums[3] += std::abs(slope);
+            const double width = margin + 2.0 * std::abs(z);
+            sums[4] += s * (above + below) * width * width;
         }
         return sums;
     });
-    const double width = margin + 2.0 * furthest;
-    return {total[0], std::max(0.0, margin * total[1] + total[2]), margin * total[1] - total[2], total[3],
-            total[0] * width * width};
+    return {total[0], std::max(0.0, margin * total[1] + total[2]), margin * total[1] - total[2], total[3], total[4]};
 }
 
 // g = slopes of all rows; sums[q] = those of query q, as in SquareSums.

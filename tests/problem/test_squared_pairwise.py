@@ -1,6 +1,5 @@
 """The squares of the pairwise loss, their second derivatives and their rounding errors against brute force."""
 
-import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -25,10 +24,8 @@ def test_slopes_and_sums(seed, n, levels, n_queries, margin, threads):
     loss = SquaredPairwise(y, s, starts, threads)
     found, (g, sums) = loss._square(f, margin), pairwise.squares(f, y, s, starts, margin)
     assert_allclose(found.slopes, g, rtol=1e-12, atol=1e-11)
-    for mine, wanted in zip(found[1:5], sums.T, strict=True):
+    for mine, wanted in zip(found[1:], sums.T, strict=True):
         assert_allclose(mine, wanted, rtol=1e-12, atol=1e-10)
-    spread = [np.ptp(f[a:b]) if b > a else 0.0 for a, b in itertools.pairwise(starts)]
-    assert_allclose(found.magnitudes, sums[:, 0] * (margin + np.array(spread)) ** 2, rtol=1e-12)
     assert loss.value(f) == pytest.approx(pairwise.squares(f, y, s, starts)[1][:, 1].sum(), rel=1e-12, abs=1e-10)
     assert loss.total == pytest.approx(loss.value(np.zeros(n)))
 

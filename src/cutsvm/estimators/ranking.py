@@ -58,7 +58,7 @@ class PairwiseSVM(Certified):
         validation.one_of("loss", self.loss, tuple(LOSSES))
         solver = super()._check_params()
         smooth = LOSSES[self.loss].supports.smooth
-        remedy = "" if smooth else '; with loss="squared_hinge" also \'newton\''
+        remedy = "" if smooth else "; with loss=\"squared_hinge\" also 'newton'"
         supported = {"pairs", "smooth"} if smooth else {"pairs"}
         self._check_requirements(solver, supported, "problems of pairs of rows", remedy)
         return solver

@@ -26,16 +26,19 @@ def evaluate(f, y, s, starts, margin=1.0):
 
 
 def squares(f, y, s, starts, margin=1.0):
-    """Slopes by row; by query the weight of the pairs that count, and the loss, offset and size of their squares."""
+    """Slopes by row; by query the weight of the pairs that count, then loss, offset, size and magnitude."""
     g, sums = np.zeros(len(y)), []
-    for query in pairs(y, starts):
+    for query, (a, b) in zip(pairs(y, starts), pairwise(starts), strict=True):
+        z = np.abs(f - (0.5 * f[a:b].min() + 0.5 * f[a:b].max() if b > a else 0.0))
         counted = [(i, j, s[i] * s[j], margin - (f[i] - f[j])) for i, j in query if f[i] - f[j] < margin]
         own = np.zeros(len(y))
         for i, j, weight, short in counted:
             own[i] -= 2.0 * weight * short
             own[j] += 2.0 * weight * short
         loss = sum(weight * short**2 for _, _, weight, short in counted)
-        sums.append([sum(weight for _, _, weight, _ in counted), loss, loss - own @ f, np.abs(own).sum()])
+        magnitude = sum(w * ((margin + 2 * z[i]) ** 2 + (margin + 2 * z[j]) ** 2) for i, j, w, _ in counted)
+        weight = sum(weight for _, _, weight, _ in counted)
+        sums.append([weight, loss, loss - own @ f, np.abs(own).sum(), magnitude])
         g += own
     return g, np.array(sums)
 

@@ -121,11 +121,11 @@ class SquaredPairwise(PairLoss):
 
     def slope_errors(self, heights: Heights) -> Vector:
         """See core/pair_squares.hpp; the margin is 1, so that a square is no less than what is squared."""
-        return 4.0 * self._sum_error * heights.magnitudes
+        return 2.0 * self._sum_error * heights.magnitudes
 
     def value_error(self, size: float) -> float:
         """Differences of sums of scores are what losses are made of (core/pair_squares.hpp)."""
-        return 2.0 * self._sum_error * self.weight * (1.0 + 2.0 * size) ** 2
+        return 4.0 * self._sum_error * self.weight * (1.0 + 2.0 * size) ** 2
 
     def products(self, scores: Vector, v: Vector) -> tuple[Vector, Vector]:
         """The second derivatives at these scores times v, and their diagonal, in O(n log n)."""
