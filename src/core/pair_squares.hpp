@@ -17,9 +17,10 @@
 // Rounding: loss and offset are made of at most 2 n + 64 additions each, n the rows of the query, and the slopes of
 // n + 64. The absolute values of all terms sum to no more than
 //   magnitude = sum_i s_i (above_i + below_i) (margin + 2 |z_i|)^2
-// for loss and offset, by |z_i z_j| <= (z_i^2 + z_j^2) / 2, and of all slopes together to twice that without the square:
-// i is a partner of j where j is one of i. So loss and offset are off by gamma(2 n + 64) magnitude at most. A pair whose
-// difference of scores is rounded up to the margin does not count: the plane of the others lies below the loss as well.
+// for loss and offset, by |z_i z_j| <= (z_i^2 + z_j^2) / 2, and of all slopes together to twice that without the
+// square: i is a partner of j where j is one of i. So loss and offset are off by gamma(2 n + 64) magnitude at most. A
+// pair whose difference of scores is rounded up to the margin does not count: the plane of the others lies below the
+// loss as well.
 #pragma once
 
 #include "core/pairwise.hpp"
