@@ -141,9 +141,8 @@ class SklearnLogistic(SklearnLinear):
     losses = ("logistic",)
 
     def ladders(self, data: DataSet, gaps: list[float]) -> dict[str, list[Setting]]:
-        solvers = ["lbfgs", "liblinear", "sag", "saga"]
-        if data.X.shape[1] <= MOST_FEATURES:
-            solvers.insert(0, "newton-cholesky")
+        newton = "newton-cholesky" if data.X.shape[1] <= MOST_FEATURES else "newton-cg"
+        solvers = [newton, "lbfgs", "liblinear", "sag", "saga"]
         fixed = {"layout": layouts(data)[0], "max_iter": MANY}
         return {solver: ladder("tol", solver=solver, **fixed) for solver in solvers}
 

@@ -85,6 +85,8 @@ def command_line(folder: Path) -> list[tuple[str, str, str]]:
     alone.write_text("1 qid:1 1:1\n2 qid:2 1:2\n")
     grades.write_text("1 1:1\n2 1:2\n3 1:3\n")
     torn.write_bytes(model.read_bytes()[:-5])
+    words = folder / "words.csv"
+    words.write_text("a,label\n1,3.5\n2,high\n")
     cases = {
         "train: a file that is not there": ["train", str(folder / "nothing")],
         "train: a folder": ["train", str(folder)],
@@ -107,6 +109,14 @@ def command_line(folder: Path) -> list[tuple[str, str, str]]:
         "train --task rank: -B": ["train", "--task", "rank", "-B", "1", str(good)],
         "train --task roc: three classes": ["train", "--task", "roc", str(grades)],
         "train --task ordinal: --solver dcd": ["train", "--task", "ordinal", "--solver", "dcd", str(grades)],
+        "train --task regress: a label that is text": ["train", "--task", "regress", str(words)],
+        "train --task regress: --loss hinge": ["train", "--task", "regress", "--loss", "hinge", str(good)],
+        "train --task quantile: --quantile 2": ["train", "--task", "quantile", "--quantile", "2", str(good)],
+        "train --task oneclass: --nu 0": ["train", "--task", "oneclass", "--nu", "0", str(good)],
+        "train --task oneclass: -c 1": ["train", "--task", "oneclass", "-c", "1", str(good)],
+        "train: -s 0 and --task regress": ["train", "-s", "0", "--task", "regress", str(good)],
+        "train: -s 5": ["train", "-s", "5", str(good)],
+        "predict: -b 1, no logistic model": ["predict", "-b", "1", str(good), str(model), str(folder / "out")],
         "predict: index 0, model counted from 1": ["predict", str(zero), str(model)],
         "predict: features the model does not know": ["predict", str(wide), str(model)],
         "predict: a model cut short": ["predict", str(good), str(torn)],

@@ -53,6 +53,8 @@ def outcomes(file: str, *, patched: bool) -> dict[str, str]:
         report = Path(folder, "report.xml")
         # Without configuration of this project: its filters would turn warnings into errors.
         options = ["-q", "-c", "/dev/null", "-p", "no:cacheprovider", f"--rootdir={folder}", f"--junitxml={report}"]
+        # Otherwise pytest puts scikit-learn's folder first, and joblib's processes find the cutsvm that is installed.
+        options.append("--import-mode=append")
         runner = ["-m", "cutsvm.sklearn", "-m", "pytest"] if patched else ["-m", "pytest"]
         command = [sys.executable, *runner, *options, "--pyargs", f"sklearn.{file}"]
         # In another folder, as pytest would load the conftest.py of this one; with the cutsvm of this process.

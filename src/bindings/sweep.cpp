@@ -1,6 +1,8 @@
 // The bound matrix and the bindings of core/sweep.hpp.
 #include "core/sweep.hpp"
 
+#include "core/gram.hpp"
+
 #include "bindings/arrays.hpp"
 #include "bindings/matrix.hpp"
 
@@ -143,6 +145,17 @@ void run_sparse_take(const Matrix& X, const Vector<std::int64_t>& which, const V
     });
 }
 
+void run_gram(const Matrix& X, const Vector<double>& weights, const Array2DOut<double>& out) {
+    check_per_row(X, weights, "weights: one entry per row expected");
+    check(extent(out) == X.d() + 1 && extent(out, 1) == X.d() + 1, "out: d + 1 rows and columns expected");
+    X.visit([&]<class Rows>(const Rows& rows) {
+        if constexpr (IS_DENSE<Rows>)
+            check(false, "X: a sparse matrix expected");
+        else
+            released([&] { gram(rows, view(weights), out.data(), X.threads()); });
+    });
+}
+
 template <class T>
 void bind_dense(BoundMatrix& matrix) {
     matrix.def(nb::init<const Array2D<T>&, int>(), "X"_a.noconvert(), "threads"_a = 1)
@@ -203,6 +216,7 @@ void bind_sweep(nb::module_& m, BoundMatrix& matrix) {
              "sums"_a.noconvert(), "moved"_a.noconvert())
         .def("add_pieces", &run_add_pieces, "old"_a.noconvert(), "fresh"_a.noconvert(), "edges"_a.noconvert(),
              "partial"_a.noconvert(), "travel"_a.noconvert())
+        .def("gram_into", &run_gram, "weights"_a.noconvert(), "out"_a.noconvert())
         .def("hashes", &run_row_hashes, "out"_a.noconvert())
         .def("squares", &run_squares, "out"_a.noconvert())
         .def("column_ranges", &run_column_ranges, "low"_a.noconvert(), "high"_a.noconvert())

@@ -40,7 +40,7 @@ ESTIMATORS = [
     QuantileSVR(),
     QuantileSVR(quantile=0.4),
     LinearSVRCV(Cs=3, cv=2),
-    LinearSVRCV(Cs=3, cv=2, loss=SQUARED, epsilon=0.1, solver="ocas"),
+    LinearSVRCV(Cs=3, cv=2, loss=SQUARED, epsilon=0.1),
 ]
 
 

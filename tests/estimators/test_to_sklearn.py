@@ -15,9 +15,13 @@ from sklearn.exceptions import NotFittedError
 
 from cutsvm import (
     KernelSVC,
+    LinearOneClassSVM,
     LinearSVC,
     LinearSVCCV,
+    LinearSVR,
+    LinearSVRCV,
     OrdinalSVC,
+    QuantileSVR,
     RankingSVM,
     RankingSVMCV,
     ROCAreaSVC,
@@ -119,6 +123,53 @@ def test_onnx(name: str) -> None:
     clear = ranked[:, -1] - ranked[:, -2] > 1e-4
     assert clear.sum() > 100
     np.testing.assert_array_equal(labels[clear], model.predict(X)[clear])
+
+
+def number_rows() -> tuple[Any, Any]:
+    random = np.random.default_rng(7)
+    X = (random.normal(size=(150, 4)) + 2.0).astype(np.float32)
+    return X, X @ [1.0, -1.0, 0.5, 0.0] + 0.3 * random.normal(size=150)
+
+
+LOSSES = {
+    "squared hinge": (LinearSVC(loss="squared_hinge"), 2),
+    "squared hinge, three classes": (LinearSVC(loss="squared_hinge"), 3),
+    "logistic": (LinearSVC(loss="logistic"), 2),
+    "multinomial": (LinearSVC(loss="logistic"), 3),
+    "logistic, each against the rest": (LinearSVC(loss="logistic", multi_class="ovr"), 3),
+    "tube": (LinearSVR(epsilon=0.1), 0),
+    "squared tube": (LinearSVR(epsilon=0.1, loss="squared_epsilon_insensitive"), 0),
+    "Huber": (LinearSVR(epsilon=0.5, loss="huber"), 0),
+    "chosen C": (LinearSVRCV(Cs=[0.1, 1.0], cv=3), 0),
+    "quantile": (QuantileSVR(quantile=0.9), 0),
+    "one class": (LinearOneClassSVM(nu=0.1), 0),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_onnx_of_other_losses(name: str) -> None:
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    estimator, n_classes = LOSSES[name]
+    X, y = number_rows() if not n_classes else rows(n_classes)
+    X = X.astype(np.float32)
+    model = sklearn.base.clone(estimator).fit(X, y)
+    twin = model.to_sklearn()
+    options = {id(twin): {"zipmap": False}} if hasattr(model, "predict_proba") else None
+    made = skl2onnx.to_onnx(twin, X[:1], options=options)
+    session = runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    found = session.run(None, {session.get_inputs()[0].name: X})
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(found[1], model.predict_proba(X), atol=1e-5)
+    elif name == "one class":
+        # Scores are float32 there: rows on the threshold may be on either side.
+        clear = np.abs(model.decision_function(X)) > 1e-4
+        assert clear.sum() > 140
+        np.testing.assert_array_equal(found[0].ravel()[clear], model.predict(X)[clear])
+    elif n_classes == 0:
+        np.testing.assert_allclose(found[0].ravel(), model.predict(X), rtol=1e-4, atol=1e-4)
+    else:
+        assert np.mean(found[0] == model.predict(X)) > 0.99
 
 
 STORED = {

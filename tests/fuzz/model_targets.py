@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cutsvm import KernelSVC, LinearOneClassSVM, LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
+from cutsvm import KernelSVC, LinearOneClassSVM, LinearSVC, LinearSVR, OrdinalSVC, QuantileSVR, RankingSVM, ROCAreaSVC
 from cutsvm.cli import info, messages
 from cutsvm.io.models.model_file import load_model, save_model
 from cutsvm.io.models.model_format import ModelFileError
@@ -102,6 +102,9 @@ class Models(Container):
             ROCAreaSVC().fit(X, Y),
             OrdinalSVC().fit(X, THREE),
             LinearOneClassSVM(nu=0.2).fit(X + 2.0),
+            LinearSVC(loss="logistic").fit(X, THREE),
+            LinearSVR(epsilon=0.1, loss="huber").fit(X, X[:, 1]),
+            QuantileSVR(quantile=0.9).fit(X, X[:, 1]),
             KernelSVC(random_state=0).fit(X, Y),
             KernelSVC(kernel="poly", random_state=0).fit(sparse.csr_matrix(X), THREE),
             KernelSVC(kernel="linear", solver="isda").fit(X, Y),

@@ -10,6 +10,7 @@ import lzma
 import re
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import numpy as np
 import zstandard
@@ -202,6 +203,8 @@ class Liblinear(Target):
             head % (b"MCSVM_CS", 3, b"3 1 2", b"-1") + b"1 2 3 \n4 5 6 \n1e-5 0 -7 \n",
             head % (b"MCSVM_CS", 2, b"5 4", b"2") + b"1 2 \n4 5 \n1e-5 0 \n0.5 1 \n",
             head % (b"L2R_LR", 2, b"-1 1", b"-1") + b"1e300 -2 3\n",
+            b"solver_type L2R_L2LOSS_SVR\nnr_class 2\nnr_feature 3\nbias 0.5\nw\n0.25 \n-1.5 \n0 \n0.125 \n",
+            b"solver_type ONECLASS_SVM\nnr_class 2\nnr_feature 3\nbias -1\nrho 0.75\nw\n0.25 \n-1.5 \n0 \n",
         ]
 
     def make(self, random: Random) -> bytes:
@@ -217,8 +220,11 @@ class Liblinear(Target):
         numbers = np.array(
             [float(word) for word in re.split(rb"(?m)^[ \t\r\v\f]*w(?:[ \t].*)?$", data, maxsplit=1)[1].split()]
         )
-        labels = [int(label) for label in words[b"label"].split()]
         features, bias = int(words[b"nr_feature"]), float(words[b"bias"])
+        if b"label" not in words:
+            self.read_one_row(estimator, numbers, features, bias, float(words.get(b"rho", b"0")))
+            return
+        labels = [int(label) for label in words[b"label"].split()]
         weights = numbers.reshape(features + (bias >= 0), -1).T
         require(estimator.classes_.tolist() == sorted(labels), "the labels of the file")
         require(estimator.coef_.shape == (1 if len(labels) == 2 else len(labels), features), "weights for all features")
@@ -233,3 +239,13 @@ class Liblinear(Target):
         clear = best[:, -1] - best[:, -2] > 1e-6 * (1.0 + np.abs(scores).max(axis=1))
         predicted = estimator.predict(probe) if features else np.array(labels)[scores.argmax(axis=1)]
         require((predicted == np.array(labels)[scores.argmax(axis=1)])[clear].all(), "the predictions of the weights")
+
+    def read_one_row(self, estimator: Any, numbers: Any, features: int, bias: float, rho: float) -> None:
+        """A regressor or a one-class model: one row of weights, whose scores are predictions or decide."""
+        weights = np.atleast_2d(estimator.coef_)
+        require(len(numbers) == features + (bias >= 0), "one weight for every feature")
+        require(weights.shape == (1, features) and not hasattr(estimator, "classes_"), "one row of weights")
+        require(bool(np.array_equal(weights[0], numbers[:features])), "the weights of the file")
+        require(bool(np.isfinite(estimator.intercept_).all()), "a finite intercept")
+        expected = (bias * numbers[-1] if bias >= 0 else 0.0) - rho
+        require(bool(np.isclose(estimator.intercept_[0], expected, rtol=1e-12)), "the intercept of the file")

@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
+from cutsvm._native import core
 from cutsvm._utils import memory
 from cutsvm.matrix import DenseRows, Descent, SparseRows, StackedRows, as_rows
 from cutsvm.matrix.arrays import COMPRESSION
 from tests.support.layouts import LAYOUTS
-from tests.support.reference import dcd
+from tests.support.reference import dcd, row_losses
 from tests.support.strategies import rng_of, seeds, some_labels, some_rows
 
 KINDS = ["float64", "csr32", "fortran", "csr_long", "fortran32"]
@@ -74,10 +76,11 @@ def test_dcd_on_stacked_rows_visits_part_by_part(seed, parts, d, run):
     expected_alpha, expected_w, stay, seen = alpha.copy(), w.copy(), [], []
     for low, high in zip(stacked.edges, stacked.edges[1:], strict=False):
         mine = [i for i in order if low <= i < high]
-        *part, kept = dcd.epoch(X, a, q, C, unit, above, below, expected_alpha, mine, expected_w, run, seed)
+        own = row_losses.Hinge(a), q, C, unit, above, below, expected_alpha
+        *part, kept = dcd.epoch(X, *own, mine, expected_w, run, seed)
         stay += kept
         seen.append(part)
-    dual = Descent(a, q, C, unit, above, below, alpha)
+    dual = Descent(core.RowLoss("hinge", a), q, C, unit, above, below, alpha)
     gap, steepest, flattest, active = stacked.descend(dual, order, w, run, seed, 1)
     assert_allclose(alpha, expected_alpha, rtol=1e-9, atol=1e-11)
     assert_allclose(w, expected_w, rtol=1e-9, atol=1e-11)
@@ -149,3 +152,44 @@ def test_duplicate_columns_are_summed_before_squaring():
     assert_array_equal(squares, [4.0, 0.0, 1.0])
     assert by_row.by_row() is by_row
     assert X.nnz == 3  # the caller's matrix is left alone
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(seed=seeds, n=st.integers(1, 60) | st.just(9000), d=st.integers(1, 9), threads=st.integers(1, 3))
+def test_sums_of_outer_products(layout, seed, n, d, threads):
+    """sum_i h_i (x_i, 1) (x_i, 1)', its diagonal, and sums with several weights, against NumPy; of parts, too."""
+    rng = rng_of(seed)
+    X, h = some_rows(rng, n, d), rng.integers(0, 4, size=n) / 2.0
+    W = rng.integers(-3, 4, size=(n, 3)) / 4.0
+    whole = as_rows(LAYOUTS[layout](X), threads)
+    extended = np.column_stack([X, np.ones(n)])
+    for rows, mine in ((whole, slice(0, n)), (whole.part(n // 3, n), slice(n // 3, n))):
+        expected = (extended[mine].T * h[mine]) @ extended[mine]
+        found = rows.gram(np.ascontiguousarray(h[mine]))
+        assert_allclose(found, expected, rtol=1e-12, atol=1e-12)  # square roots of weights are rounded
+        assert_array_equal(found, found.T)
+        assert_array_equal(rows.squared_sums(h[mine]), np.diag(expected))
+        assert_array_equal(rows.weighted_sums(W[mine]), W[mine].T @ X[mine])
+
+
+@given(seed=seeds, parts=st.integers(1, 5), d=st.integers(1, 6))
+def test_sums_of_outer_products_of_stacked_rows(seed, parts, d):
+    rng = rng_of(seed)
+    stacked, X = stack(rng, parts, d)
+    h, W = rng.integers(0, 4, size=len(X)) / 2.0, rng.integers(-3, 4, size=(len(X), 2)) / 4.0
+    extended = np.column_stack([X, np.ones(len(X))])
+    expected = (extended.T * h) @ extended
+    assert_allclose(stacked.gram(h), expected, rtol=1e-12, atol=1e-12)
+    assert_array_equal(stacked.squared_sums(h), np.diag(expected))
+    assert_array_equal(stacked.weighted_sums(W), W.T @ X)
+
+
+def test_columns_that_occur_twice_are_added_up():
+    twice = sparse.csr_matrix((np.array([3.0, 3.0]), np.array([0, 0]), np.array([0, 2])), shape=(1, 1))
+    rows, h = as_rows(twice), np.array([2.0])
+    assert_array_equal(rows.gram(h), [[72.0, 12.0], [12.0, 2.0]])
+    assert_array_equal(rows.squared_sums(h), [72.0, 2.0])
+    with pytest.raises(ValueError, match="one entry per row"):
+        rows.gram_into(np.ones(2), np.empty((2, 2)))
+    with pytest.raises(ValueError, match="sparse matrix expected"):
+        as_rows(np.ones((2, 1))).gram_into(np.ones(2), np.empty((2, 2)))

@@ -241,7 +241,7 @@ def test_a_file_under_a_limit(tmp_path):
 def test_dcd_needs_memory(both):
     path = both[1].store.path
     for solver in ("dcd", DCD(), Sifting(inner=DCD())):
-        with pytest.raises(ValueError, match="use ocas, cpa, sifting, accpm or auto for rows on disk"):
+        with pytest.raises(ValueError, match=r"rows on disk: use .auto., .ocas., .cpa., .sifting., .accpm."):
             fitted(path, solver=solver, memory_limit="1GB")
         fitted(path, solver=solver)
 

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cutsvm._native import core
-from cutsvm.problem.line_search import SEARCHES, TCA, ArnostiSettings, best_intercept, exact, lowest, new_search
+from cutsvm.problem.line_search import SEARCHES, TCA, ArnostiSettings, exact, lowest, new_search
 from cutsvm.problem.line_search.intercept import InterceptSettings
 from cutsvm.problem.losses import Hinge
 from tests.support.reference import arnosti as paper
@@ -62,7 +62,7 @@ def test_best_intercept_counts_light_rows_beside_heavy_ones(seed, n, decades):
     f = np.round(rng.normal(size=n), 2)
     a = rng.choice([-1.0, 1.0], size=n) * 10.0 ** rng.uniform(-decades / 2, decades / 2, size=n)
     a[:2] = abs(a[0]), -abs(a[1])
-    found = best_intercept(Hinge(a), f)
+    found = Hinge(a).best_shift(f)
 
     def loss(k):
         margins = [1 - (1 if ai > 0 else -1) * (Fraction(fi) + Fraction(k)) for fi, ai in zip(f, a, strict=True)]
@@ -86,7 +86,7 @@ def test_best_intercept_is_the_same_if_few_breakpoints_are_sorted(seed, n, decad
     a = rng.choice([-1.0, 0.0, 1.0], size=n) * 10.0 ** rng.uniform(-decades / 2, decades / 2, size=n)
     a[:2] = abs(a[0]) + 1e6, -abs(a[1]) - 1e-6
     few = InterceptSettings(most=most, places=7, sample=16)
-    assert best_intercept(Hinge(a), f, counting=few) == best_intercept(Hinge(a), f)
+    assert Hinge(a).best_shift(f, counting=few) == Hinge(a).best_shift(f)
 
 
 def test_lowest_returns_the_middle_of_a_plateau():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cutsvm._native import core
-from cutsvm.problem.line_search import best_intercept, exact
+from cutsvm.problem.line_search import exact
 from cutsvm.problem.line_search.intercept import InterceptSettings
 from cutsvm.problem.losses import Tube
 from tests.support.reference import tube
@@ -59,7 +59,7 @@ def test_best_intercept_counts_light_rows_beside_heavy_ones(seed, n, shape, deca
     rng = rng_of(seed)
     f, t = np.round(rng.normal(size=n), 2), np.round(rng.normal(size=n), 2)
     loss = tube.Tube(t, 10.0 ** rng.uniform(-decades / 2, decades / 2, size=n), *shape)
-    found = best_intercept(Tube(*loss), f)
+    found = Tube(*loss).best_shift(f)
     exactly = [Fraction(x) for x in f]
     best = min(
         of_fractions([x + Fraction(float(k)) for x in exactly], loss) for k in tube.breakpoints(f, None, loss)[0]
@@ -74,7 +74,7 @@ def test_best_intercept_is_the_same_if_few_breakpoints_are_sorted(seed, n, shape
     loss = Tube(t, rng.choice([0.0, 1.0], size=n) * 10.0 ** rng.uniform(-9, 9, size=n) + 1e-9, *shape)
     few = InterceptSettings(most=most, places=7, sample=16)
     f = some_scores(rng, n)
-    assert best_intercept(loss, f, counting=few) == best_intercept(loss, f)
+    assert loss.best_shift(f, counting=few) == loss.best_shift(f)
 
 
 @given(seed=seeds, n=st.integers(2, 500), shape=SHAPES, scale=SCALES)

@@ -103,7 +103,7 @@ def test_solution_is_scikit_learns(kind, class_weight, weighted, caplog):
         {"kernel": "linear", "class_weight": "balanced"},
         {"kernel": "linear", "max_iter": 10_000},
         {"kernel": "precomputed"},
-        {"kernel": lambda X, Z: X @ Z.T},
+        pytest.param({"kernel": lambda X, Z: X @ Z.T}, id="a function"),
     ],
     ids=str,
 )

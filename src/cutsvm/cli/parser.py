@@ -256,7 +256,7 @@ def _add_problem(parser: _Parser, tasks: list[str], *, cost: bool = False) -> No
         add("--quantile", metavar="Q", type=values.number_or_word, help="of --task quantile (default: 0.5)")
         share = "of --task oneclass: at most this share of the rows are outliers (default: 0.5)"
         add("-n", "--nu", dest="nu", metavar="NU", type=values.number_or_word, help=share)
-    tube = "of --task regress: errors up to EPSILON have no loss, or of huber a squared one (default: 0; if -s is given: 0.1)"
+    tube = "of --task regress: errors up to EPSILON have no loss, or of huber a squared one (default: 0, of -s: 0.1)"
     add("-p", dest="tube", metavar="EPSILON", type=values.number_or_word, help=tube)
     add("-e", dest="tol", metavar="TOL", type=values.positive, help="relative gap at which to stop (default: 1e-3)")
     bias = "intercept: 1 or no number: regularised as in LIBLINEAR, -1: none (default: not regularised)"

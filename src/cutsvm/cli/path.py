@@ -15,7 +15,7 @@ from cutsvm.cli.data import as_labels, as_targets, check_picture, read_rows, wri
 from cutsvm.cli.liblinear_types import describe_type
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 from cutsvm.cli.tasks import build_estimator, class_weight, validate_options
-from cutsvm.cli.train import check_format, check_model_output, describe_data, write_model
+from cutsvm.cli.train import check_discrete, check_format, check_model_output, describe_data, write_model
 from cutsvm.cli.validate import splitter
 from cutsvm.display.summary import total_passes
 from cutsvm.estimators.path_cv import Chooser
@@ -50,6 +50,7 @@ def path(options: argparse.Namespace) -> int:
     if not task.has_targets and len(classes) < 2:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two or more of them")
     check_format(options, data, classes)
+    check_discrete(task, data, classes)
     messages.note(f"{data.source}: {describe_data(options.task, data, classes)}")
     with as_command_error(options.data), messages.collecting_warnings():
         models, chooser, seconds = _fit(options, data, y, classes)

@@ -41,7 +41,6 @@ from cutsvm.io.models.model_file import check_liblinear, is_model_file, save_mod
 from cutsvm.io.models.tasks import Task, task_of
 from cutsvm.io.store.convert import as_store
 
-
 _SETTINGS = ("C", "loss", "epsilon", "quantile", "nu")  # fields of --json
 
 
@@ -72,6 +71,7 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
     _check_classes(options, data, classes)
     if options.folds is None:
         check_format(options, data, classes)
+    check_discrete(task, data, classes)
     messages.note(f"{data.source}: {describe_data(task, data, classes)}, read in {reading:.2f} s")
     estimator = build_estimator(options, class_weight(options, classes), data.shape[0])
     if (paper := paper_of(options)) is not None:
@@ -142,6 +142,16 @@ def _check_classes(options: argparse.Namespace, data: Dataset, classes: Array) -
     if options.solver in ("dcd", "accpm") and build_estimator(options)._outputs(len(classes)) > 1:
         raise CommandError(
             f"--solver {options.solver} takes two classes at a time, here are {len(classes)}: add --multi-class ovr"
+        )
+
+
+def check_discrete(task: Task, data: Dataset, classes: Array) -> None:
+    """Refuse measurements where classes are expected: scikit-learn takes whole numbers and texts as classes."""
+    if task.has_classes and classes.dtype.kind == "f":
+        broken = next(label for label in classes.tolist() if label != round(label))
+        raise CommandError(
+            f"{data.source}: continuous labels such as {broken:g} are no {task.label_noun} for --task {task}; "
+            "--task regress predicts numbers"
         )
 
 

@@ -28,6 +28,7 @@ from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows, as_rows
 from cutsvm.problem.certificate import relative_gap
+from cutsvm.solvers.auto import REGISTRY
 from cutsvm.solvers.protocol import Solver
 
 
@@ -106,7 +107,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _check_requirements(solver: Solver, supported: Set[str], problem: str, remedy: str = "") -> None:
         """Refuses a solver that requires something that the oracle of a problem, called so, does not support."""
         if not solver.requires <= supported:
-            legal = [name for name, kind in solvers.REGISTRY.items() if kind().requires <= supported]
+            legal = [name for name, kind in REGISTRY.items() if kind().requires <= supported]
             raise ValueError(f"{solver!r} does not solve {problem}: use {', '.join(map(repr, legal))}{remedy}")
 
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:

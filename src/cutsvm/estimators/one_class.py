@@ -198,5 +198,5 @@ class LinearOneClassSVM(OutlierMixin, Certified):  # type: ignore[misc]
         A new fit of it minimises the same objective by stochastic gradient steps.
         """
         twin = self._copy_fit(SGDOneClassSVM(nu=self.nu, random_state=self.random_state))
-        twin.offset_ = self.offset_
+        twin.coef_, twin.offset_ = twin.coef_[0], self.offset_  # of the shapes that its own fit gives them
         return twin

@@ -166,14 +166,8 @@ class SparseRows(ArrayRows):
         return np.ascontiguousarray((self.X.astype(np.float64).T @ weights).T)
 
     def gram(self, weights: Vector) -> Array:
-        some = np.flatnonzero(weights)
-        rows = (self if len(some) == self.n else self.take(some)).X.astype(np.float64)
-        roots = np.sqrt(weights[some])
-        scaled = sparse.csr_array(rows.multiply(roots[:, None]))
         out = np.empty((self.d + 1, self.d + 1))
-        out[:-1, :-1] = (scaled.T @ scaled).toarray()
-        out[-1, :-1] = out[:-1, -1] = scaled.T @ roots
-        out[-1, -1] = roots @ roots
+        self.by_row().gram_into(weights, out)
         return out
 
     def squared_sums(self, weights: Vector) -> Vector:

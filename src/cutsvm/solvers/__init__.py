@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cutsvm.problem.line_search import ArnostiSettings
 from cutsvm.solvers.accpm.solver import ACCPM
-from cutsvm.solvers.auto import REGISTRY, Auto, resolve
+from cutsvm.solvers.auto import Auto, resolve
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.newton import Newton
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.sifting.solver import Sifting
 
-__all__ = ["ACCPM", "CPA", "DCD", "OCAS", "REGISTRY", "ArnostiSettings", "Auto", "Newton", "Sifting", "resolve"]
+__all__ = ["ACCPM", "CPA", "DCD", "OCAS", "ArnostiSettings", "Auto", "Newton", "Sifting", "resolve"]

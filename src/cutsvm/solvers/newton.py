@@ -17,6 +17,8 @@ It is the bound of the plane that touches R at w; the planes of several w togeth
                           no sample; in place of diag(l'') there is a matrix with an entry for each pair
         5. w = argmin of F on the half-line from w through w + p: one pass for the scores of p, and none for the search
         6. if g'(1/H) g has not fallen by much, H is made again, at w and of more rows
+    7. where that leads nowhere, as with a loss that is nearly piecewise linear: cutting planes, from w and with the
+       planes so far
 
 With all rows in H this is Newton's method, and beta is 0. A sample of m rows leaves an error of sqrt(d / m) of the
 step, so that few steps are needed and each reads the data twice; sums over the sample are not what costs.
@@ -44,7 +46,8 @@ from cutsvm.problem.losses import Curvatures, SmoothLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
 from cutsvm.solvers.cutting_planes import PlaneSettings, search
-from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, SolverBase, new_context
+from cutsvm.solvers.ocas import OCAS
+from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Progress, SolverBase, new_context
 
 __all__ = ["Newton", "NewtonSettings"]
 
@@ -62,7 +65,7 @@ class NewtonSettings:
         that is smaller; or after this number of products.
     lift: of the diagonal of H, added to it against rounding.
     near: a step between 1 - near and 1 + near is one of 1, whose scores are those of a pass.
-    patience: as of cutting planes.
+    patience: as of cutting planes. stalled: iterations in which the gap hardly shrinks, after which these go on.
     """
 
     few_rows: int = 20_000
@@ -79,6 +82,7 @@ class NewtonSettings:
     lift: float = 1e-13
     near: float = 0.02
     patience: int = 12
+    stalled: int = 15
     planes: PlaneSettings = field(default_factory=PlaneSettings)
 
 
@@ -116,8 +120,7 @@ class Newton(SolverBase):
             if self.has_matrix(oracle)
             else ConjugateGradients(oracle, C, settings)
         )
-        direction.renew(w)  # 2
-        steps, unused = Exact(), None
+        steps, unused, progress = Exact(), None, Progress()
         yield context.iterate(w, C, lower, exact=w.exact)
         while True:
             planes = oracle.planes(w)  # 3
@@ -126,8 +129,11 @@ class Newton(SolverBase):
             reduced = bundle.minimise(C, settings.planes.qp_share * context.tol * context.iterate(w, C, 0.0).primal)
             lower = max(lower, reduced.lower)
             bundle.drop_idle(settings.patience)
-            yield context.iterate(w, C, lower, exact=w.exact)
-            p = direction(gradient, w)  # 4, 6
+            now = context.iterate(w, C, lower, exact=w.exact)
+            yield now
+            if progress.stalled(now.primal, lower) >= settings.stalled:
+                break
+            p = direction(gradient, w)  # 2, 4, 6
             trial = oracle.score(w.w + p, out=unused)
             k = search(oracle, w, trial, C, steps)  # 5
             if abs(k - 1.0) <= settings.near:
@@ -137,6 +143,10 @@ class Newton(SolverBase):
             else:
                 direction.renew(w)
                 unused = trial
+        context.start = w.w  # 7
+        for iterate in OCAS()(context, C):
+            lower = max(lower, iterate.lower)
+            yield replace(iterate.or_better(now), lower=lower)
 
     def _start(self, context: FitContext, C: float, sample: Sample) -> Generator[Iterate, None, Vector]:
         """Where to begin: what the caller says, the sample's minimum, or 0."""
@@ -234,7 +244,10 @@ class Factorised:
             for m, other in enumerate(full.blocks[: k + 1]):
                 block = self._gram(by_output[:, k]) if m == k else -self._gram(curvatures.mixed(k, m))
                 block = self.C * block[: len(mine), : len(other)]
-                H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
+                if len(full.blocks) == 1:
+                    H = block
+                else:
+                    H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
         diagonal = np.diagonal(H).copy()
         # Rounding may leave the matrix indefinite, and a free b may have no curvature at all.
         diagonal *= 1.0 + self.settings.lift
@@ -252,16 +265,15 @@ class Factorised:
         return gram
 
     def __call__(self, gradient: Vector, point: Point) -> Vector:
+        if self._factor is None or self.sample.size >= self.oracle.matrix.n:  # 2
+            self.renew(point)
         scaled = self._solve(gradient)
         square = float(gradient @ scaled)
-        whole = self.sample.size >= self.oracle.matrix.n
-        if whole or square > self.settings.slow * self._last_square:
-            if len(self._last) or whole:  # this H has had its step
-                if square > self.settings.slow * self._last_square:
-                    self.sample.grow()
-                self.renew(point)
-                scaled = self._solve(gradient)
-                square = float(gradient @ scaled)
+        if len(self._last) and square > self.settings.slow * self._last_square:  # 6
+            self.sample.grow()
+            self.renew(point)
+            scaled = self._solve(gradient)
+            square = float(gradient @ scaled)
         p = -scaled
         if len(self._last):
             beta = float((gradient - self._last_gradient) @ scaled) / self._last_square

@@ -53,7 +53,7 @@ def test_margins_of_more_classes(figure: Any, rows: Any) -> None:
         display = MarginDisplay.from_estimator(model, X, y, ax=figure.subplots())
         (values,) = display.groups.values()
         assert np.mean(values > 0) == pytest.approx(model.score(X, y))
-        assert len(display.lines) == (2 if getattr(model, "multi_class", "") == "crammer_singer" else 1)
+        assert len(display.lines) == (2 if getattr(model, "multi_class", "") in ("auto", "crammer_singer") else 1)
 
 
 def test_scores_of_levels_and_pairs(figure: Any, rows: Any) -> None:

@@ -462,7 +462,7 @@ def test_models_that_liblinear_cannot_represent(tmp_path: Path, classes: Any, op
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("L2R_L1LOSS_SVC_DUAL", "L3R_LR", ":1: expected a solver_type of LIBLINEAR"),
+        ("L2R_L1LOSS_SVC_DUAL", "L2R_XR", ":1: expected a solver_type of LIBLINEAR"),
         ("L2R_L1LOSS_SVC_DUAL", "L2R_L2LOSS_SVR", ":3: expected no line 'label' with L2R_L2LOSS_SVR"),
         ("L2R_L1LOSS_SVC_DUAL", "ONECLASS_SVM", "expected a line 'rho' before 'w'"),
         ("nr_class 2", "nr_class 3", ":3: expected nr_class"),

@@ -156,4 +156,4 @@ def test_wrong_settings_are_named(wrong):
 def test_repr_is_readable():
     inner = "line_search='exact', safe=True, first_step=1.0, shards='auto', cut_at=0.1, guard='stall', nudge=0.02, "
     inner += "exact=False, epsilon=None, buckets=1, both_sides=True, whiten=True"
-    assert repr(Sifting()) == f"Sifting(inner=OCAS({inner}), sample='auto', band='auto')"
+    assert repr(Sifting()) == f"Sifting(inner=OCAS({inner}), sample='auto', band='auto', seed=0)"

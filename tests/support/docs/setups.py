@@ -26,6 +26,13 @@ def two_classes() -> Names:
     return parts(X, y, 300)
 
 
+def numbers() -> Names:
+    """The same with numbers to predict in place of classes; all rows are far from the origin."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 5)) + 3.0
+    return parts(X, np.round(X @ [2.0, -1.0, 0.5, 0.0, 1.0] + 0.3 * random.normal(size=400), 4), 300)
+
+
 def queries() -> Names:
     """The same with 20 queries, qid and qid_test, of 15 and 5 rows, some of which are wanted (1) and some not (0)."""
     random = np.random.default_rng(0)
@@ -66,5 +73,5 @@ def parts(X: np.ndarray, y: np.ndarray, n: int, qid: np.ndarray | None = None) -
 
 
 SETUPS: dict[str, Callable[[], Names]] = {
-    setup.__name__: setup for setup in (two_classes, queries, digits, store, table)
+    setup.__name__: setup for setup in (two_classes, numbers, queries, digits, store, table)
 }

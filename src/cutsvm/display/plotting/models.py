@@ -10,7 +10,9 @@ import numpy as np
 
 from cutsvm._utils import queries
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.display.errors import marks_outliers
 from cutsvm.display.plotting.style import ABOVE, BELOW, INK, SERIES, label_text, new_axes, style_axes
+from cutsvm.io.models.tasks import task_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +32,8 @@ class MarginDisplay:
     - more classes: the score of the row's own class minus the best of the others
     - `OrdinalSVC`: the score, by level, and the thresholds
     - `RankingSVM`: score differences of 20,000 random pairs of rows of one query with different y
+    - `LinearSVR`, `QuantileSVR`: the residuals y - f(x), and epsilon
+    - `LinearOneClassSVM`: the score, by label if the labels are 1 (inlier) and -1
 
     `plot` sets `figure_` and `ax_`. Outliers are drawn at the ends.
 
@@ -134,8 +138,11 @@ class WeightsDisplay:
             )
         coef = estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else np.asarray(estimator.coef_)
         names = getattr(estimator, "feature_names_in_", None) if feature_names is None else feature_names
-        if names is not None and len(names) != coef.shape[1]:
-            raise ValueError(f"feature_names has {len(names)} names: expected one for each of {coef.shape[1]} features")
+        if names is not None and len(names) != coef.shape[-1]:
+            raise ValueError(
+                f"feature_names has {len(names)} names: expected one for each of {coef.shape[-1]} features"
+            )
+        coef = np.atleast_2d(coef)
         lengths = np.abs(coef[0]) if len(coef) == 1 else np.sqrt(np.einsum("kj,kj->j", coef, coef))
         many = min(top, int(np.count_nonzero(lengths)))
         best = np.argpartition(-lengths, many - 1)[:many] if many else np.empty(0, dtype=np.int64)
@@ -203,6 +210,13 @@ def output_names(estimator: Any) -> list[str]:
 
 def margins(estimator: Any, scores: Vector, y: Array, qid: Any = None) -> MarginDisplay:
     """The `MarginDisplay` of known scores."""
+    task = task_of(estimator)
+    if task.has_targets:
+        return _residuals(estimator, scores, y)
+    if not task.needs_labels:
+        kinds = {"label 1": y == 1, "label -1": y == -1} if marks_outliers(y) else {"": np.ones(len(y), dtype=bool)}
+        groups = {name: scores[mine] for name, mine in kinds.items()}
+        return MarginDisplay(groups=groups, lines=[("outliers", 0.0)], xlabel="score")
     classes = getattr(estimator, "classes_", None)
     if classes is None:
         own = _differences(scores, y, qid)
@@ -213,8 +227,9 @@ def margins(estimator: Any, scores: Vector, y: Array, qid: Any = None) -> Margin
         lines = [("" if k else "thresholds", float(at)) for k, at in enumerate(estimator.thresholds_)]
         return MarginDisplay(groups=groups, lines=lines, xlabel="score", ordered=True)
     lines = [("wrong", 0.0)]
-    joint = getattr(estimator, "multi_class", "") in ("auto", "crammer_singer")
-    if not hasattr(estimator, "n_pairs_") and (len(classes) == 2 or joint):
+    ends_at_1 = "hinge" in getattr(estimator, "loss", "hinge")  # the logistic loss is nowhere 0
+    joint = getattr(estimator, "loss", "") == "hinge" and estimator.multi_class != "ovr"
+    if not hasattr(estimator, "n_pairs_") and ends_at_1 and (len(classes) == 2 or joint):
         lines.append(("margin", 1.0))
     if len(classes) == 2:
         signs = zip((-1, 1), classes, strict=True)
@@ -223,6 +238,13 @@ def margins(estimator: Any, scores: Vector, y: Array, qid: Any = None) -> Margin
     ahead = _ahead(scores, y, classes)
     words = "votes" if hasattr(estimator, "dual_coef_") else "score"
     return MarginDisplay(groups={"": ahead}, lines=lines, xlabel=f"{words} of its class minus the best other")
+
+
+def _residuals(estimator: Any, scores: Vector, y: Array) -> MarginDisplay:
+    """The display of y - f(x), with lines at 0 and at epsilon."""
+    epsilon = float(getattr(estimator, "epsilon", 0.0))
+    lines = [("", -epsilon), ("", 0.0), ("epsilon", epsilon)] if epsilon > 0.0 else [("", 0.0)]
+    return MarginDisplay(groups={"": y - scores}, lines=lines, xlabel="true value minus predicted")
 
 
 def class_indices(labels: Array, classes: Array) -> Ints:

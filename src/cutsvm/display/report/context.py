@@ -101,7 +101,7 @@ def build_context(
     found["entries"] = int(X.nnz) if hasattr(X, "nnz") else None
     if y is None:
         return ReportContext(estimator, task, origin, **found)
-    labels = _labels(estimator, y, shape[0])
+    labels = _labels(estimator, task, y, shape[0])
     queries = None if qid is None else np.asarray(qid)
     return ReportContext(estimator, task, origin, **found, y=labels, qid=queries, scores=task.scores(scorer, X))
 
@@ -121,8 +121,10 @@ def _checked_task(estimator: Any) -> Task:
     return task
 
 
-def _labels(estimator: Any, y: Any, rows: int) -> Array:
+def _labels(estimator: Any, task: Task, y: Any, rows: int) -> Array:
     labels = np.asarray(y)
+    if task.has_targets and labels.dtype.kind not in "biuf":
+        raise ValueError(f"{task.estimator_name} predicts numbers, and y has {labels.dtype} values")
     if labels.shape != (rows,):
         raise ValueError(f"y has the shape {labels.shape}: expected one label for each of the {rows} rows of X")
     classes = getattr(estimator, "classes_", None)

@@ -13,6 +13,7 @@ import numpy as np
 
 from cutsvm.display.plotting.convergence import PathDisplay, plot_convergence, plot_time_breakdown
 from cutsvm.display.plotting.models import WeightsDisplay, margins
+from cutsvm.display.plotting.residuals import ResidualsDisplay
 from cutsvm.display.plotting.style import INK, SERIES
 from cutsvm.display.report.context import ReportContext
 from cutsvm.display.report.markup import Markup, tag, text
@@ -76,8 +77,10 @@ def pictures_of_fit(context: ReportContext) -> list[Picture]:
 
 
 def pictures_of_model(context: ReportContext, measured: Measured | None) -> list[Picture]:
-    """Plots of the rows: their margins, and the ROC curve of two classes."""
+    """Plots of the rows: margins, and the ROC curve of two classes; or true and predicted numbers, and residuals."""
     found = []
+    if context.task.has_targets and context.y is not None and context.scores is not None:
+        return [_true_and_predicted(context), _residuals(context)] if measured is not None else []
     if context.y is not None and context.scores is not None and measured is not None:
         found.append(_margins(context))
         if measured.area is not None:
@@ -131,6 +134,25 @@ def _margins(context: ReportContext) -> Picture:
         loss = ", below 1 it has a loss" if len(display.lines) > 1 else ""
         caption = f"The margin of each row: below 0 it is misclassified{loss}."
     return Picture("margins", 3.2, lambda figure: display.plot(figure.subplots()), "Distribution of margins", caption)
+
+
+def _true_and_predicted(context: ReportContext) -> Picture:
+    assert context.y is not None and context.scores is not None
+    display = ResidualsDisplay.of(context.estimator, context.scores, context.y)
+    sample = f" {display.n_shown:,} random rows of {len(context.y):,}." if display.n_shown < len(context.y) else ""
+    words = f"Each row at its true value and the one predicted. On the line they are the same.{sample}"
+    draw = lambda figure: display.plot(figure.subplots())  # noqa: E731
+    return Picture("predicted", 4.4, draw, "Predicted against true values", words)
+
+
+def _residuals(context: ReportContext) -> Picture:
+    assert context.y is not None and context.scores is not None
+    display = margins(context.estimator, context.scores, context.y)
+    words = "True value minus predicted: above 0 the prediction is too low."
+    if len(display.lines) > 1:
+        words += " The outer lines are epsilon from 0."
+    draw = lambda figure: display.plot(figure.subplots())  # noqa: E731
+    return Picture("residuals", 3.2, draw, "Distribution of residuals", words)
 
 
 def _roc(context: ReportContext, area: float) -> Picture:

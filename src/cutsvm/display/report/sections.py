@@ -114,6 +114,8 @@ def _data(context: ReportContext) -> list[tuple[str, object]]:
 
 
 def _labels(context: ReportContext) -> list[tuple[str, object]]:
+    if context.task.has_targets and context.y is not None and len(context.y):
+        return [(context.task.label_noun, f"from {context.y.min():.6g} to {context.y.max():.6g}")]
     if context.classes is None:
         return []
     names, more = context.classes[:_MAX_CLASSES].tolist(), len(context.classes) - _MAX_CLASSES
@@ -145,7 +147,7 @@ def _quality(context: ReportContext, measured: Measured | None) -> Markup:
     if measured is None:
         remark = context.origin.remark or "No labelled rows were given to this report, so nothing was measured."
         return tag("p", remark, class_="remark")
-    rows: list[tuple[object, object]] = []
+    rows: list[tuple[object, object]] = list(measured.others)
     confusion = measured.confusion
     if confusion is not None and confusion.total:
         share = 100 * confusion.correct / confusion.total

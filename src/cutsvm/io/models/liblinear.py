@@ -34,7 +34,7 @@ _CRAMMER_SINGER = "MCSVM_CS"
 
 
 class Kind(NamedTuple):
-    """What a solver_type stands for: the task of the model, the parameters of its estimator, and its own header word."""
+    """What a solver_type stands for: the task of the model, parameters of its estimator, and its own header word."""
 
     task: str
     parameters: Mapping[str, Any]
@@ -196,6 +196,7 @@ def _check_own_word(name: str, head: dict[str, tuple[int, str]], kind: Kind) -> 
     """Refuse a header without the line of its kind of model, or with that of another."""
     if kind.own_word is not None and kind.own_word not in head:
         raise ModelFileError(f"{name}: expected a line {kind.own_word!r} before 'w'")
+    _number(name, head, "nr_class")
     for word in {"label", "rho"} - {kind.own_word}:
         if word in head:
             raise ModelFileError(f"{name}:{head[word][0]}: expected no line {word!r} with {head['solver_type'][1]}")

@@ -20,8 +20,8 @@ _CLASS_KINDS = "biufU"
 _MAX_TEXT = 1 << 26
 # Parameters of the fit itself; callbacks, files and threads belong to the machine that trained.
 _PARAMETERS = (
-    "C nu loss epsilon quantile tol solver multi_class fit_intercept intercept class_weight max_iter max_time threshold_loss "
-    "kernel gamma degree coef0 epochs average certify random_state"
+    "C nu loss epsilon quantile tol solver multi_class fit_intercept intercept class_weight max_iter max_time "
+    "threshold_loss kernel gamma degree coef0 epochs average certify random_state"
 ).split()
 
 

@@ -1,4 +1,4 @@
-"""The tasks that models are trained for: classify, rank, roc, ordinal, kernel and oneclass.
+"""The tasks that models are trained for: classify, regress, quantile, oneclass, rank, roc, ordinal and kernel.
 
 A `Task` says all that differs between them, for model files, the command line and reports. `TASKS` resolves the names
 that `--task` and model files use.

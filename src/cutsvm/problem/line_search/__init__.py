@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from cutsvm.problem.line_search.approximate import GCA, GCA2, SETTINGS, TCA, ArnostiSettings, Curve
-from cutsvm.problem.line_search.breakpoints import Exact, best_intercept, exact, lowest
+from cutsvm.problem.line_search.breakpoints import Exact, exact, lowest
 from cutsvm.problem.line_search.tangents import by_tangents
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ __all__ = [
     "Curve",
     "Exact",
     "Search",
-    "best_intercept",
     "by_tangents",
     "exact",
     "lowest",

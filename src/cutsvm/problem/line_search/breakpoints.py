@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cutsvm._native import core
 from cutsvm._utils.types import Vector
-from cutsvm.problem.line_search.intercept import COUNTING, InterceptSettings, counted_intercept, floats_between
+from cutsvm.problem.line_search.intercept import floats_between
 
 if TYPE_CHECKING:
     from cutsvm.problem.losses import BreakpointLine, Line
@@ -130,38 +130,6 @@ def lowest(line: BreakpointLine, flat: float, settings: LineSearchSettings = SET
     if line.evaluate(np.array([left])).slopes[0] > flat:
         return left
     return 0.5 * (left + _inside(line, _bracket(line, settings, 0.0, 0.0, flat, left + around), 0.0, flat))
-
-
-class SumOfHinges(Protocol):
-    """A loss over rows and their hinges: see `cutsvm.problem.losses.PiecewiseLoss`."""
-
-    n: int
-    steepness: float
-
-    @property
-    def unit(self) -> float: ...
-    @property
-    def lightest(self) -> float: ...
-
-    def line(self, scores: Vector, to: Vector | None = None) -> BreakpointLine: ...
-    def breakpoints(self, rows: slice, scores: Vector) -> tuple[Vector, Vector]: ...
-
-
-def best_intercept(
-    loss: SumOfHinges,
-    scores: Vector,
-    settings: LineSearchSettings = SETTINGS,
-    counting: InterceptSettings = COUNTING,
-) -> float:
-    """argmin over k of the loss of scores + k, in the middle where that is a plateau.
-
-    Slopes within `flat` of the slopes that count there are round-off. Where all rows are about as steep, that may as
-    well be `flat` of all of them, and the search is that along any line.
-    """
-    flat = settings.flat * loss.steepness
-    if flat <= settings.light * loss.lightest:
-        return lowest(loss.line(scores), flat, settings, loss.unit)
-    return counted_intercept(lambda rows: loss.breakpoints(rows, scores), loss.n, settings.flat, counting)
 
 
 class Bracket(NamedTuple):

@@ -17,7 +17,7 @@ from cutsvm._native import core
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import UNIT, exact_difference, widened
-from cutsvm.problem.losses.piecewise import PiecewiseLinear
+from cutsvm.problem.losses.hinge import PiecewiseLinear
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 

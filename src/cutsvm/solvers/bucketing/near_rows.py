@@ -27,7 +27,6 @@ from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Vector
 from cutsvm.matrix import as_rows, stacked
 from cutsvm.problem.certificate import sum_error
-from cutsvm.problem.line_search import best_intercept
 from cutsvm.problem.losses import Line, MarginLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
@@ -177,7 +176,7 @@ class NearRowsOracle(Oracle):
         while True:
             near = self._around(point.w, w)
             scores = self._scores(point, near)
-            shift = best_intercept(cast("MarginLoss", near.oracle.loss), scores)
+            shift = cast("MarginLoss", near.oracle.loss).best_shift(scores)
             w[-1] = point.w[-1] + shift
             if self.buckets.move(w) <= near.radius:
                 self._state.b = float(w[-1])
