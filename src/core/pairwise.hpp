@@ -117,6 +117,10 @@ struct PairWorkspace {
     LargeVector<double> weights, above, below;  // in the order of the rows
     std::array<FewLevels, 2> few;
     std::array<ManyLevels, 2> many;
+    // Of a second sum, which core/pair_squares.hpp needs.
+    LargeVector<double> values, above_values, below_values;
+    std::array<FewLevels, 2> few_values;
+    std::array<ManyLevels, 2> many_values;
 };
 
 // A workspace for each thread.
@@ -323,19 +327,11 @@ inline PairSums query_slopes(const Pairs& p, std::int64_t q, const double* f, do
     return with(workspace.weights);
 }
 
-// g = slopes of all rows; weights[q] and losses[q] = those of query q. Many queries run in parallel; of few each one
-// runs on all threads. `memory` is kept for the next call.
-// requires: f and g have one entry per row, weights and losses one per query; 0 <= y < levels[q] in query q;
-//           a query has fewer than 2^31 rows.
-// ensures: the same bits for any number of threads.
-inline void pair_slopes(const Pairs& p, View<const double> f, View<double> g, View<double> weights, View<double> losses,
-                        PairMemory& memory, int threads) {
-    const auto one = [&](std::int64_t q, PairWorkspace& own, int inside) {
-        const PairSums sums = query_slopes(p, q, f.data(), g.data(), own, inside);
-        weights[q] = sums.weight;
-        losses[q] = sums.loss;
-    };
-    const bool enough = std::ssize(f) > 2 * BLOCK;
+// Calls one(q, workspace, threads) for every query. Many queries run in parallel; of few each one runs on all threads.
+// requires: one writes only to what belongs to its query; `memory` is kept for the next call.
+template <class One>
+void for_queries(const Pairs& p, PairMemory& memory, int threads, const One& one) {
+    const bool enough = std::ssize(p.y) > 2 * BLOCK;
     const bool in_parallel = threads > 1 && enough && p.queries() >= 4 * threads;
     const std::size_t size = in_parallel ? threads : 1;
     auto& workspace = memory.of_threads;
@@ -350,6 +346,19 @@ inline void pair_slopes(const Pairs& p, View<const double> f, View<double> g, Vi
     }
     const auto next = [&](std::int64_t q) { one(q, workspace[omp_get_thread_num()], 1); };
     for_tasks(p.queries(), threads, next, interrupt, 4);
+}
+
+// g = slopes of all rows; weights[q] and losses[q] = those of query q.
+// requires: f and g have one entry per row, weights and losses one per query; 0 <= y < levels[q] in query q;
+//           a query has fewer than 2^31 rows.
+// ensures: the same bits for any number of threads.
+inline void pair_slopes(const Pairs& p, View<const double> f, View<double> g, View<double> weights, View<double> losses,
+                        PairMemory& memory, int threads) {
+    for_queries(p, memory, threads, [&](std::int64_t q, PairWorkspace& own, int inside) {
+        const PairSums sums = query_slopes(p, q, f.data(), g.data(), own, inside);
+        weights[q] = sums.weight;
+        losses[q] = sums.loss;
+    });
 }
 
 }  // namespace cutsvm

@@ -545,6 +545,31 @@ def pair_slopes(
     memory: PairMemory,
     threads: int,
 ) -> None: ...
+def pair_squares(
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    levels: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    margin: float,
+    g: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    sums: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    memory: PairMemory,
+    threads: int,
+) -> None: ...
+def pair_products(
+    y: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    levels: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    margin: float,
+    v: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    memory: PairMemory,
+    threads: int,
+) -> None: ...
 
 class SvmlightReader64:
     def __init__(self, *, min_index: int = 0, keep_bad: int = 0, chunk_bytes: int = 1048576) -> None: ...

@@ -47,6 +47,18 @@ def test_rank(run: Run, ranking: Path, tmp_path: Path) -> None:
     assert json.loads(run("info", "--json", f"{ranking}.model").out)["n_queries"] == 20
 
 
+def test_squared_hinge_of_pairs(run: Run, ranking: Path, binary: Path, graded: Path) -> None:
+    for task, data in {"rank": ranking, "roc": binary, "ordinal": graded}.items():
+        facts = json.loads(run("train", "--json", "--task", task, "--loss", "squared_hinge", data).out)
+        assert facts["loss"] == "squared_hinge" and facts["gap"] <= 1e-3
+        assert "squared_hinge" in run("info", f"{data}.model").out
+    assert run("train", "--task", "rank", "--loss", "squared_hinge", "--solver", "newton", ranking).code == 0
+    code, _, err = run("train", "--task", "rank", "--loss", "logistic", ranking)
+    assert code == 2 and "rank has hinge and squared_hinge" in err
+    code, _, err = run("train", "--task", "rank", "--solver", "newton", ranking)
+    assert code == 2 and 'with loss="squared_hinge"' in err
+
+
 def test_rank_with_queries_named_by_text(run: Run, ranking: Path) -> None:
     plain = json.loads(run("train", "--json", "--task", "rank", ranking).out)
     ranking.write_text(ranking.read_text().replace("qid:", "qid:night-"))

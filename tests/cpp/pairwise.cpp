@@ -6,6 +6,7 @@
 #include <random>
 
 #include "checks.hpp"
+#include "core/pair_squares.hpp"
 
 using namespace cutsvm;
 
@@ -49,6 +50,40 @@ struct Problem {
             expect(near(loss, losses[q]), "loss", static_cast<long>(q));
         }
         for (std::size_t i = 0; i < n; ++i) expect(near(g[i], expected[i]), "slope", static_cast<long>(i));
+    }
+
+    void check_squares(int threads, double margin) const {
+        const std::size_t n = f.size(), queries = levels.size();
+        std::vector<double> g(n), product(n), diagonal(n), slopes(n), products(n), diagonals(n);
+        std::vector<SquareSums> sums(queries);
+        PairMemory memory;
+        const Pairs pairs{y, s, starts, levels, margin};
+        pair_squares(pairs, f, g, sums, memory, threads);
+        pair_products(pairs, f, s, product, diagonal, memory, threads);  // s is as good a vector as any
+        for (std::size_t q = 0; q < queries; ++q) {
+            SquareSums own;
+            for (auto i = static_cast<std::size_t>(starts[q]); i < static_cast<std::size_t>(starts[q + 1]); ++i)
+                for (auto j = static_cast<std::size_t>(starts[q]); j < static_cast<std::size_t>(starts[q + 1]); ++j) {
+                    const double short_by = margin - (f[i] - f[j]), weight = s[i] * s[j];
+                    if (y[i] <= y[j] || short_by <= 0.0) continue;
+                    own.weight += weight;
+                    own.loss += weight * short_by * short_by;
+                    own.offset += weight * short_by * (short_by + 2.0 * (f[i] - f[j]));
+                    slopes[i] -= 2.0 * weight * short_by;
+                    slopes[j] += 2.0 * weight * short_by;
+                    for (const std::size_t row : {i, j}) diagonals[row] += 2.0 * weight;
+                    products[i] += 2.0 * weight * (s[i] - s[j]);
+                    products[j] += 2.0 * weight * (s[j] - s[i]);
+                }
+            expect(near(sums[q].weight, own.weight), "weight of the squares", static_cast<long>(q));
+            expect(near(sums[q].loss, own.loss), "squares", static_cast<long>(q));
+            expect(near(sums[q].offset, own.offset), "offset of the squares", static_cast<long>(q));
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            expect(near(g[i], slopes[i]), "slope of the squares", static_cast<long>(i));
+            expect(near(product[i], products[i]), "product", static_cast<long>(i));
+            expect(near(diagonal[i], diagonals[i]), "diagonal", static_cast<long>(i));
+        }
     }
 };
 
@@ -115,6 +150,10 @@ void threads_agree(std::mt19937& rng) {
         pair_slopes(pairs, problem.f, one, weights, losses, memory, 1);
         pair_slopes(pairs, problem.f, other, weights, again, memory, 3);
         expect(one == other && losses == again, "slopes on several threads", static_cast<long>(levels));
+        std::vector<SquareSums> sums(1), same(1);
+        pair_squares(pairs, problem.f, one, sums, memory, 1);
+        pair_squares(pairs, problem.f, other, same, memory, 3);
+        expect(one == other && sums[0].loss == same[0].loss, "squares on several threads", static_cast<long>(levels));
     }
 }
 
@@ -132,10 +171,17 @@ int main() {
         Problem problem(rng, n, queries, levels);
         if (round % 3 == 0) problem.s.assign(problem.s.size(), 1.5);
         for (const int threads : {1, 2, 3})
-            for (const double margin : {0.0, 0.5, 1.0}) problem.check(threads, margin);
+            for (const double margin : {0.0, 0.5, 1.0}) {
+                problem.check(threads, margin);
+                problem.check_squares(threads, margin);
+            }
     }
     // Enough rows of one query to be put in order by counting; those for several threads are too many to look at pairs.
-    for (const std::int64_t levels : {2, 3, 5000}) Problem(rng, 4000, 1, levels).check(3, 1.0);
+    for (const std::int64_t levels : {2, 3, 5000}) {
+        const Problem problem(rng, 4000, 1, levels);
+        problem.check(3, 1.0);
+        problem.check_squares(3, 1.0);
+    }
     threads_agree(rng);
     LargeVector<double> large(3 * LargePages<double>::PAGE / sizeof(double));
     large.assign(large.size(), 1.0);
@@ -146,6 +192,9 @@ int main() {
     PairMemory memory;
     pair_slopes({broken.y, broken.s, broken.starts, broken.levels, 1.0}, broken.f, g, weights, losses, memory, 2);
     expect(std::isnan(losses[0]), "a score that is not finite", 0);
+    std::vector<SquareSums> sums(1);
+    pair_squares({broken.y, broken.s, broken.starts, broken.levels, 1.0}, broken.f, g, sums, memory, 2);
+    expect(std::isnan(sums[0].loss), "a score that is not finite", 1);
     std::printf("%d failures\n", failures);
     return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -172,6 +172,8 @@ def test_arrays_of_the_wrong_size_raise():
     with pytest.raises(ValueError, match="one entry per row"):
         core.pair_slopes(y, s, starts, levels, np.zeros(2), 1.0, g, one, one, memory, 1)
     with pytest.raises(ValueError, match="one entry per query"):
+        core.pair_slopes(y, s, starts, levels, f, 1.0, g, np.empty(2), one, memory, 1)
+    with pytest.raises(ValueError, match="one entry per query"):
         core.pair_slopes(y, s, np.array([0, 1, 3]), levels, f, 1.0, g, one, one, memory, 1)
     with pytest.raises(ValueError, match="rising from 0 to n"):
         core.pair_slopes(y, s, np.array([0, 2]), levels, f, 1.0, g, one, one, memory, 1)

@@ -105,6 +105,7 @@ CASES: dict[str, Callable[[], Callable[[], object]]] = {
     "LinearSVCCV": chooser,
     "RankingSVM": lambda: ranking(),
     "RankingSVM, cpa": lambda: ranking(solver="cpa"),
+    "RankingSVM, squared hinge": lambda: ranking(loss="squared_hinge"),
     "ROCAreaSVC": lambda: pairs("ROCAreaSVC"),
     "OrdinalSVC": lambda: pairs("OrdinalSVC"),
     "KernelSVC, sgd": lambda: kernel("sgd"),

@@ -130,8 +130,17 @@ print(least)
 
 
 @linux
-@pytest.mark.parametrize("name", ["RankingSVM", "OrdinalSVC", "LinearOneClassSVM"])
-def test_pairs_fit_the_smallest_limit_that_is_accepted(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [
+        ("RankingSVM", ""),
+        ("RankingSVM", "loss='squared_hinge', "),
+        ("OrdinalSVC", ""),
+        ("OrdinalSVC", "loss='squared_hinge', "),
+        ("LinearOneClassSVM", ""),
+    ],
+)
+def test_pairs_fit_the_smallest_limit_that_is_accepted(name, loss, tmp_path):
     """What is kept of a row, in the worst case: different scores and levels, weights far apart."""
     rng, rows = np.random.default_rng(0), 300_000
     X = rng.normal(size=(rows, 2)).astype(np.float32)
@@ -139,7 +148,7 @@ def test_pairs_fit_the_smallest_limit_that_is_accepted(name, tmp_path):
     y = y if name == "RankingSVM" else np.digitize(y, [-1.0, 0.0, 1.0]).astype(float)
     weights, qid = 10.0 ** rng.uniform(-20.0, 20.0, rows), np.zeros(rows, dtype=int)
     convert((X, y), tmp_path / "store", weight=weights, qid=qid)
-    peak = watch([sys.executable, "-c", PAIRS, f"{name}(max_iter=2, n_jobs=2)", str(tmp_path / "store")])
+    peak = watch([sys.executable, "-c", PAIRS, f"{name}({loss}max_iter=2, n_jobs=2)", str(tmp_path / "store")])
     assert peak.returncode == 0, peak.output
     assert peak.private <= int(peak.output)
 

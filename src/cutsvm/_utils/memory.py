@@ -27,6 +27,7 @@ class MemorySettings:
     row_copies: float = 1.2  # how often a row of the working set is held: some twice, for a moment or in part
     row_overhead: int = 72  # of the working set's own problem, per row and output
     paired_row: int = 230  # of the pairwise loss and its solvers per row, most of it to sort
+    smooth_paired_row: int = 120  # more of a row where the loss has second derivatives
     exact_row: int = 340  # more of a row where thresholds need sums of whole numbers of any size
     vector_share: float = 0.3  # of the memory that is left may hold numbers of all rows
     min_rows: int = 2000  # that the working set must be able to hold
@@ -153,13 +154,15 @@ def plan_pairs(
     features: int = 1,
     levels: int = 0,
     exact: bool = False,
+    smooth: bool = False,
 ) -> Plan:
     """How to train on the pairs of a store's queries: rows in memory or on disk, what is kept of each in memory.
 
-    levels: of y, between which thresholds are computed; exact: from sums of whole numbers.
+    levels: of y, between which thresholds are computed; exact: from sums of whole numbers. smooth: the loss has second
+    derivatives.
     """
     use = MemorySettings() if settings is None else settings
-    vectors = (use.paired_row + levels // 8 + exact * use.exact_row) * rows
+    vectors = (use.paired_row + smooth * use.smooth_paired_row + levels // 8 + exact * use.exact_row) * rows
     if memory_limit is None:
         need, limit = size + vectors, int(use.machine_share * total())
         if limit == 0 or need <= limit:

@@ -21,7 +21,7 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.fingerprint import row_hashes
 from cutsvm.matrix import DenseRows, SparseRows
 from cutsvm.problem.certificate import UNIT
-from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Multinomial, Pairwise, Tube
+from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Multinomial, PairLoss, Tube
 from cutsvm.problem.losses.smooth import LabelLoss, TargetLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
@@ -65,7 +65,7 @@ class KeptProblem(NamedTuple):
         counts = self.weights > 0.0
         if not np.array_equal(new.labels[:n][counts], self.labels[counts]):
             return 0.0
-        if isinstance(loss, Pairwise):
+        if isinstance(loss, PairLoss):
             return float(np.array_equal(new.weights, self.weights))
         return float((new.weights[:n][counts] / self.weights[counts]).min()) if counts.any() else 0.0
 
@@ -131,7 +131,7 @@ def _traits(oracle: Oracle) -> Traits | None:
         return Traits((*kind, loss.epsilon), hashes, loss.targets.copy(), loss.weights.copy())
     if isinstance(loss, CrammerSinger | Multinomial):
         return Traits(kind, hashes, loss.y.copy(), loss.weights.copy())
-    if isinstance(loss, Pairwise):
+    if isinstance(loss, PairLoss):
         query = np.repeat(np.arange(len(loss.levels)), np.diff(loss.starts))
         return Traits(kind, hashes, np.column_stack([loss.ranks, query]), loss.weights.copy())
     return None

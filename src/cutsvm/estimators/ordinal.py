@@ -24,15 +24,16 @@ class ROCAreaSVC(CertifiedClassifier, PairwiseSVM):
 
     It minimises, over w,
 
-        F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over i of the second class, j of the first
+        F = |w|^2 / 2 + C / m  sum of s_i s_j loss(w.(x_i - x_j))  over i of the second class, j of the first
 
-    m being the number of these pairs (with sample_weight: the sum of s_i s_j). The mean bounds from above the share of
+    with loss(d) = max(0, 1 - d), or its square (`loss`), m being the number of these pairs (with sample_weight: the sum
+    of s_i s_j). The mean bounds from above the share of
     pairs in the wrong order, which is 1 - area. The intercept does not change the order; it is set afterwards to
     minimise the training error.
 
     Parameters
     ----------
-    C, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
+    C, loss, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
         As in `RankingSVM`; rows on disk may be in any order.
 
     Attributes
@@ -89,9 +90,10 @@ class OrdinalSVC(PairwiseSVM):
 
     It minimises, over w,
 
-        F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over the pairs with y_i > y_j
+        F = |w|^2 / 2 + C / m  sum of s_i s_j loss(w.(x_i - x_j))  over the pairs with y_i > y_j
 
-    m being the number of these pairs (with sample_weight: the sum of s_i s_j). The thresholds between the levels then
+    with loss(d) = max(0, 1 - d), or its square (`loss`), m being the number of these pairs (with sample_weight: the sum
+    of s_i s_j). The thresholds between the levels then
     minimise the training error.
 
     It predicts classes from one score per row, so for scikit-learn it is not a classifier: `score` is the share of
@@ -99,7 +101,7 @@ class OrdinalSVC(PairwiseSVM):
 
     Parameters
     ----------
-    C, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
+    C, loss, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
         As in `RankingSVM`; rows on disk may be in any order.
     threshold_loss : {"absolute", "zero_one"}, default="absolute"
         The error that the thresholds minimise: the difference of levels, or the number of wrong predictions.

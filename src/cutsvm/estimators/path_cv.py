@@ -182,6 +182,8 @@ class RankingSVMCV(Chooser, RankingSVM):
         None is the share of pairs in order. A callable gets `qid` and `sample_weight` of the rows if it takes them.
     refit : bool, default=True
         Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
+    loss
+        As in `RankingSVM`.
     tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, memory_limit, checkpoint
         As in `LinearSVCCV`.
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from cutsvm._utils import memory, queries, threads
+from cutsvm._utils import memory, queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint
+from cutsvm.driver.fingerprint import Scalar
 from cutsvm.driver.records import Record, Stop
 from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import Certified
@@ -23,10 +24,12 @@ from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators._thresholds import sums_are_exact
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows
-from cutsvm.problem.losses import Pairwise
+from cutsvm.problem.losses import PairLoss, Pairwise, SquaredPairwise
 from cutsvm.problem.pair_accuracy import pair_accuracy
 from cutsvm.problem.pairs import PairOracle
 from cutsvm.solvers.protocol import Solver
+
+LOSSES: dict[str, type[PairLoss]] = {"hinge": Pairwise, "squared_hinge": SquaredPairwise}
 
 
 @dataclass(eq=False, repr=False)
@@ -35,6 +38,7 @@ class PairwiseSVM(Certified):
 
     C: float = 1.0
     _: KW_ONLY
+    loss: Literal["hinge", "squared_hinge"] = "hinge"
     tol: float = 1e-3
     solver: str | Solver = "auto"
     max_iter: int = 10_000
@@ -51,9 +55,16 @@ class PairwiseSVM(Certified):
     _has_thresholds: ClassVar[bool] = True  # between levels
 
     def _check_params(self) -> Solver:
+        validation.one_of("loss", self.loss, tuple(LOSSES))
         solver = super()._check_params()
-        self._check_requirements(solver, {"pairs"}, "problems of pairs of rows")
+        smooth = LOSSES[self.loss].supports.smooth
+        remedy = "" if smooth else "; with loss=\"squared_hinge\" also 'newton'"
+        supported = {"pairs", "smooth"} if smooth else {"pairs"}
+        self._check_requirements(solver, supported, "problems of pairs of rows", remedy)
         return solver
+
+    def _objective_settings(self) -> dict[str, Scalar]:
+        return {**super()._objective_settings(), "loss": self.loss}
 
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         (rows, features), levels, exact = store.shape, 0, False
@@ -61,14 +72,17 @@ class PairwiseSVM(Certified):
             levels, given = len(store.labels), store.weights if weights is None else np.atleast_1d(weights)
             exact = given is not None and not sums_are_exact(given, levels)
         limit = self.memory_limit
-        return memory.plan_pairs(rows, store.manifest.size, limit, features=features, levels=levels, exact=exact)
+        smooth = LOSSES[self.loss].supports.smooth
+        return memory.plan_pairs(
+            rows, store.manifest.size, limit, features=features, levels=levels, exact=exact, smooth=smooth
+        )
 
     def _fit_pairs(
         self, models: Sequence[PairwiseSVM], solver: Solver, rows: WholeRows, y: Array, starts: Ints, weights: Vector
-    ) -> Pairwise:
+    ) -> PairLoss:
         """Fits models that differ from this one in C only; query q has the rows from starts[q] to starts[q + 1]."""
         n_threads = threads.count(self.n_jobs, rows.entries)
-        loss = Pairwise(y, weights, starts, n_threads)
+        loss = LOSSES[self.loss](y, weights, starts, n_threads)
         if not loss.total > 0.0:
             raise ValueError(
                 f"there is no pair to learn from: y is the same for all rows of a query, in all {len(loss.levels)} "
@@ -104,7 +118,10 @@ class RankingSVM(PairwiseSVM):
 
     It minimises, over w,
 
-        F = |w|^2 / 2 + C / m  sum of s_i s_j max(0, 1 - w.(x_i - x_j))  over the pairs of one query with y_i > y_j
+        F = |w|^2 / 2 + C / m  sum of s_i s_j loss(w.(x_i - x_j))  over the pairs of one query with y_i > y_j
+
+        loss(d) = max(0, 1 - d)        "hinge"
+        loss(d) = max(0, 1 - d)^2      "squared_hinge"
 
     m being the number of these pairs (with sample_weight: the sum of s_i s_j), until a lower bound of F is within the
     relative gap `tol`. One evaluation takes O(n log n) for any number of levels of y; pairs are never enumerated.
@@ -113,14 +130,19 @@ class RankingSVM(PairwiseSVM):
     ----------
     C : float, default=1.0
         Weight of the *mean* loss of a pair against the margin.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The loss of a pair, as above. The square has a continuous slope, and weighs pairs that are far in the wrong
+        order more.
     tol, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose
         As in `LinearSVC`.
     memory_limit : str or int, default=None
         Private memory that a fit from a file or a store may use, as in `LinearSVC`. The rows of a query have to be
-        consecutive in it; the arrays over rows (about 220 bytes per row) have to fit the limit.
-    solver : {"auto", "ocas", "cpa"} or a solver object, default="auto"
+        consecutive in it; the arrays over rows (about 220 bytes per row, with the squared hinge 340) have to fit the
+        limit.
+    solver : {"auto", "ocas", "cpa", "newton"} or a solver object, default="auto"
         "auto" is "ocas", optimised cutting planes with several planes per pass where that is faster; "cpa" is the
-        paper's algorithm.
+        paper's algorithm. With loss="squared_hinge" it is "newton", which takes no other loss: Newton's method with
+        conjugate gradients.
 
     Attributes
     ----------

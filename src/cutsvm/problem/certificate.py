@@ -155,7 +155,7 @@ def objective(
     # Scores of W = 0 are b, without rounding.
     size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max()) if np.any(W) else 0.0
     shift = oracle.steepness * (gamma(2 * rows.terms + oracle.terms + 16) * size + oracle.tie)
-    error = C * oracle.loss.change(loss, shift)
+    error = C * (oracle.loss.change(loss, shift) + oracle.value_error(size))
     if error <= (oracle.settings.precise if precise is None else precise) * primal:
         return Objective(primal, loss, error)
     scores = oracle.compensated_scores(W, b)

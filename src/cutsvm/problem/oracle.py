@@ -249,6 +249,10 @@ class Oracle:
         with timed("scores"):
             return self.loss.value(point.scores)
 
+    def value_error(self, size: float) -> float:
+        """What adding up R may cost where no score is larger than `size`, if that is more than what `terms` says."""
+        return 0.0
+
     def along(self, start: Point, end: Point) -> Line:
         """R on the line from start (k = 0) to end (k = 1) and beyond."""
         return self.loss.line(start.scores, end.scores)
@@ -320,16 +324,16 @@ class Oracle:
     def _with_errors(self, slopes: Vector, heights: Heights, added: Vector, calls: int = 0) -> Planes:
         """Planes with bounds of their rounding errors; added: the sum of the |coefficients| ever added up."""
         length = -(-self.matrix.n // self.settings.pieces) + calls
-        errors = sum_error(length) * added + self._slope_errors(heights.sizes)
+        errors = sum_error(length) * added + self._slope_errors(heights)
         errors[-1] += self.mean_error  # means are in the last shard
         # Lowered by its rounding error an offset is a plane's again. Twice, for the numbers themselves, which are
         # products, or shares of a sum.
         lowered = heights.offsets - 2.0 * sum_error(self.matrix.n) * heights.magnitudes
         return Planes(slopes, lowered, np.column_stack([errors, errors, heights.sizes]))
 
-    def _slope_errors(self, sizes: Vector) -> Vector:
+    def _slope_errors(self, heights: Heights) -> Vector:
         """Rounding errors of the coefficients of the rows themselves, by shard: none, each is a weight."""
-        return np.zeros(len(sizes))
+        return np.zeros(len(heights.sizes))
 
     def weighted_sum(self, coefficients: Vector) -> Vector:
         """sum_i coefficients_i (x_i, 1), as a vector of coordinates."""

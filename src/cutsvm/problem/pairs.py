@@ -6,9 +6,10 @@ import numpy as np
 
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix import Rows
-from cutsvm.problem.losses import Pairwise
+from cutsvm.problem.losses import PairLoss
 from cutsvm.problem.losses.pairwise import PairSettings
 from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.planes import Heights
 
 __all__ = ["PairOracle"]
 
@@ -16,7 +17,7 @@ __all__ = ["PairOracle"]
 class PairOracle(Oracle):
     """R(w) = loss(X w) for a loss over the pairs of queries. An intercept would not change a difference of scores."""
 
-    loss: Pairwise
+    loss: PairLoss
     steepness = 2.0
     terms = PairSettings.terms  # slopes times scores, added up in blocks of 4,096
     tie = PairSettings.tie
@@ -30,8 +31,11 @@ class PairOracle(Oracle):
         mean = float(self.score(W).scores.mean())
         return super().compensated_scores(W, np.asarray(-mean))
 
-    def _slope_errors(self, sizes: Vector) -> Vector:
-        return self.loss.slope_errors(sizes)
+    def _slope_errors(self, heights: Heights) -> Vector:
+        return self.loss.slope_errors(heights)
+
+    def value_error(self, size: float) -> float:
+        return self.loss.value_error(size)
 
     def shard_bounds(self, shards: int) -> Ints:
         """Shards are runs of whole queries, as equal in size as queries allow."""

@@ -8,6 +8,7 @@ from cutsvm._utils.types import Ints, Vector
 from cutsvm.problem.losses import TailMean
 from cutsvm.problem.losses.tail import TailSettings
 from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.planes import Heights
 
 __all__ = ["TailOracle"]
 
@@ -21,5 +22,5 @@ class TailOracle(Oracle):
     def shard_bounds(self, shards: int) -> Ints:
         return np.array([0, self.matrix.n], dtype=np.int64)
 
-    def _slope_errors(self, sizes: Vector) -> Vector:
-        return np.full(len(sizes), self.loss.slope_error)
+    def _slope_errors(self, heights: Heights) -> Vector:
+        return np.full(len(heights.sizes), self.loss.slope_error)

@@ -17,7 +17,7 @@ else ocas. Pairs: ocas that cuts at its best point. An evaluation takes a sort, 
 already. With few rows that point is a breakpoint, where round-off would choose the plane.
 
 Losses with second derivatives: newton where these are a matrix of few features; else coordinate descent for text and
-where C is small, and newton with conjugate gradients.
+where C is small, and newton with conjugate gradients. That one for pairs, which have no dual variables by row.
 
 Rows on disk, of two classes or more: sifting wherever few rows can represent all (`Sifting.pays`), since a pass reads
 the disk; else ocas.

@@ -13,7 +13,8 @@ It is the bound of the plane that touches R at w; the planes of several w togeth
         3. g = grad F(w), which is a plane under R; the planes' minimum is a lower bound of F
         4. few features:  p = -(1/H) g + beta p'    p' the last direction, beta of Polak and Ribiere, at least 0
            else:          p = an approximate solution of (1 + C X' diag(l'') X) p = -g by conjugate gradients, with
-                          the diagonal as preconditioner
+                          the diagonal as preconditioner. Pairs of rows: the same for any number of features, and
+                          no sample; in place of diag(l'') there is a matrix with an entry for each pair
         5. w = argmin of F on the half-line from w through w + p: one pass for the scores of p, and none for the search
         6. if g'(1/H) g has not fallen by much, H is made again, at w and of more rows
     7. where that leads nowhere, as with a loss that is nearly piecewise linear: cutting planes, from w and with the
@@ -97,7 +98,9 @@ class Newton(SolverBase):
         return replace(self, seed=seed)
 
     def has_matrix(self, oracle: Oracle) -> bool:
-        """Whether features are few enough for H as a matrix."""
+        """Whether H is a matrix: if features are few enough, and second derivatives are of one row each."""
+        if oracle.supports.pairs:
+            return False
         most = self.settings.sparse_features if oracle.supports.sparse else self.settings.dense_features
         return oracle.size <= most
 
@@ -177,7 +180,8 @@ class Sample:
         self._full, self._rng, self._settings = oracle, np.random.default_rng(seed), settings
         n, d = oracle.matrix.n, oracle.matrix.d
         size = max(settings.sample * d, round((float(n) * n * d) ** (1 / 3)))
-        self.size = n if n <= settings.few_rows else self._allowed(size)
+        whole = n <= settings.few_rows or oracle.supports.pairs  # a row by itself is in no pair
+        self.size = n if whole else self._allowed(size)
         self.oracle = self._draw()
 
     def _allowed(self, size: int) -> int:

@@ -1,10 +1,10 @@
-"""Twins of src/core/pairwise.hpp: every pair is made."""
+"""Twins of src/core/pairwise.hpp and src/core/pair_squares.hpp: every pair is made."""
 
 from itertools import combinations, pairwise, product
 
 import numpy as np
 
-from tests.support.reference import svm
+from tests.support.reference import smooth, svm
 
 
 def pairs(y, starts):
@@ -25,6 +25,32 @@ def evaluate(f, y, s, starts, margin=1.0):
     return g, np.array(weights), np.array(losses)
 
 
+def squares(f, y, s, starts, margin=1.0):
+    """Slopes by row; by query the weight of the pairs that count, then loss, offset, size and magnitude."""
+    g, sums = np.zeros(len(y)), []
+    for query, (a, b) in zip(pairs(y, starts), pairwise(starts), strict=True):
+        z = np.abs(f - (0.5 * f[a:b].min() + 0.5 * f[a:b].max() if b > a else 0.0))
+        counted = [(i, j, s[i] * s[j], margin - (f[i] - f[j])) for i, j in query if f[i] - f[j] < margin]
+        own = np.zeros(len(y))
+        for i, j, weight, short in counted:
+            own[i] -= 2.0 * weight * short
+            own[j] += 2.0 * weight * short
+        loss = sum(weight * short**2 for _, _, weight, short in counted)
+        magnitude = sum(w * ((margin + 2 * z[i]) ** 2 + (margin + 2 * z[j]) ** 2) for i, j, w, _ in counted)
+        weight = sum(weight for _, _, weight, _ in counted)
+        sums.append([weight, loss, loss - own @ f, np.abs(own).sum(), magnitude])
+        g += own
+    return g, np.array(sums)
+
+
+def laplacian(f, y, s, starts, margin=1.0):
+    """The second derivatives of the squares."""
+    H = np.zeros((len(y), len(y)))
+    for i, j in (pair for query in pairs(y, starts) for pair in query if f[pair[0]] - f[pair[1]] < margin):
+        H[np.ix_([i, j], [i, j])] += 2.0 * s[i] * s[j] * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    return H
+
+
 def in_order(f, y, s, starts):
     """The share of the pairs that are in order, ties at one half."""
     every = [(s[i] * s[j], np.sign(f[i] - f[j])) for query in pairs(y, starts) for i, j in query]
@@ -41,6 +67,12 @@ def differences(X, y, s, starts):
 def optimum(X, y, s, starts, C):
     """(low, high) with low <= min |w|^2/2 + C x loss <= high."""
     return svm.optimum(*differences(X, y, s, starts), C, "none")
+
+
+def squared_optimum(X, y, s, starts, C):
+    """min |w|^2/2 + C x loss, with the squares, from above, by SciPy on the explicit pairs."""
+    rows, weights = differences(X, y, s, starts)
+    return smooth.optimum("squared_hinge", rows, np.ones(len(rows)), weights, C, "none")
 
 
 def lowest_cost(f, levels, s, count, cost):

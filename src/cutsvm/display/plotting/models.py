@@ -228,7 +228,7 @@ def margins(estimator: Any, scores: Vector, y: Array, qid: Any = None) -> Margin
         return MarginDisplay(groups=groups, lines=lines, xlabel="score", ordered=True)
     lines = [("wrong", 0.0)]
     ends_at_1 = "hinge" in getattr(estimator, "loss", "hinge")  # the logistic loss is nowhere 0
-    joint = getattr(estimator, "loss", "") == "hinge" and estimator.multi_class != "ovr"
+    joint = getattr(estimator, "loss", "") == "hinge" and getattr(estimator, "multi_class", "ovr") != "ovr"
     if not hasattr(estimator, "n_pairs_") and ends_at_1 and (len(classes) == 2 or joint):
         lines.append(("margin", 1.0))
     if len(classes) == 2:

@@ -91,6 +91,8 @@ _LINEAR_OPTIONS = frozenset(
     "cost line_search shards cut_at guard exact epsilon buckets formulation checkpoint memory".split()
 )
 _LINEAR_SOLVERS = ("auto", "ocas", "sifting", "dcd", "newton", "cpa", "accpm")
+_PAIR_LOSSES = ("hinge", "squared_hinge")
+_PAIR_SOLVERS = ("auto", "ocas", "newton", "cpa")
 _HINGE_TYPE = "L2R_L1LOSS_SVC_DUAL"
 _TUBE_TYPE = "L2R_L1LOSS_SVR_DUAL"
 _KERNEL_OPTIONS = frozenset({"cost", "kernel", "gamma", "degree", "coef0", "epochs", "average", "seed"})
@@ -178,7 +180,9 @@ _RANK = Task(
     predicts_scores=True,
     score_method="predict",
     has_pairs=True,
-    options=_LINEAR_OPTIONS,
+    options=_LINEAR_OPTIONS | {"loss"},
+    losses=_PAIR_LOSSES,
+    solvers=_PAIR_SOLVERS,
     reported_by="cutsvm.display.report.measures:of_queries",
     margin_caption="Score differences of random pairs of rows of one query, the row with the higher label first: below "
     "0 the pair is in the wrong order, below 1 it has a loss.",
@@ -191,9 +195,11 @@ _ROC = Task(
     "a linear model trained for the area under the ROC curve",
     max_classes=2,
     predicts_scores=True,
-    liblinear_types={("", False): _HINGE_TYPE},
+    liblinear_types={(loss, False): _HINGE_TYPE for loss in _PAIR_LOSSES},
     has_pairs=True,
-    options=_LINEAR_OPTIONS,
+    options=_LINEAR_OPTIONS | {"loss"},
+    losses=_PAIR_LOSSES,
+    solvers=_PAIR_SOLVERS,
     margin_caption="How far each row is on its side of the threshold; below 0 it is on the wrong side.",
 )
 _ORDINAL = Task(
@@ -204,7 +210,9 @@ _ORDINAL = Task(
     label_noun="levels",
     has_thresholds=True,
     has_pairs=True,
-    options=_LINEAR_OPTIONS,
+    options=_LINEAR_OPTIONS | {"loss"},
+    losses=_PAIR_LOSSES,
+    solvers=_PAIR_SOLVERS,
     margin_caption="The scores of the rows of each level. The lines are the thresholds between levels.",
 )
 _KERNEL = Task(

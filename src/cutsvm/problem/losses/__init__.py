@@ -10,7 +10,8 @@ from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.losses.hinge import Hinge
 from cutsvm.problem.losses.multiclass import CrammerSinger
 from cutsvm.problem.losses.multinomial import Multinomial
-from cutsvm.problem.losses.pairwise import PairLine, Pairwise
+from cutsvm.problem.losses.pairwise import PairLine, PairLoss, Pairwise
+from cutsvm.problem.losses.squared_pairwise import SquaredPairwise
 from cutsvm.problem.losses.tail import TailMean
 from cutsvm.problem.losses.tube import Tube
 from cutsvm.problem.planes import Heights
@@ -29,10 +30,12 @@ __all__ = [
     "MarginLoss",
     "Multinomial",
     "PairLine",
+    "PairLoss",
     "Pairwise",
     "PiecewiseLoss",
     "RowLoss",
     "SmoothLoss",
+    "SquaredPairwise",
     "TailMean",
     "Tube",
 ]

@@ -1,12 +1,17 @@
-"""The pairwise hinge loss: sum over the pairs of a query with y_i > y_j of s_i s_j max(0, 1 - (f_i - f_j))."""
+"""The pairwise hinge loss: sum over the pairs of a query with y_i > y_j of s_i s_j max(0, 1 - (f_i - f_j)).
+
+`PairLoss` is what it shares with its square (`cutsvm.problem.losses.squared_pairwise`).
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,6 +22,9 @@ from cutsvm.problem.line_search.breakpoints import LineValues
 from cutsvm.problem.line_search.tangents import by_tangents
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
+
+if TYPE_CHECKING:
+    from cutsvm.problem.losses import Line
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,24 @@ class Evaluation(NamedTuple):
     slopes: Vector
     weights: Vector
     losses: Vector
+
+
+Found = TypeVar("Found")
+
+
+class Recent(Generic[Found]):
+    """What was found at the last two vectors of scores: solvers ask for value, slopes and a line at the same ones."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Vector, Found]] = []
+
+    def __call__(self, scores: Vector, find: Callable[[Vector], Found]) -> Found:
+        for k, (known, found) in enumerate(self._known):
+            if known[0] == scores[0] and np.array_equal(known, scores):  # the first tells most of them apart
+                self._known.insert(0, self._known.pop(k))
+                return found
+        self._known = [(scores.copy(), find(scores)), *self._known[:1]]
+        return self._known[0][1]
 
 
 class PairLine:
@@ -83,23 +109,23 @@ class Sample(NamedTuple):
     times: float
 
 
-class Pairwise:
-    """The loss of rows that stand query by query: query q has the rows starts[q]..starts[q + 1].
+class PairLoss(ABC):
+    """A loss of rows that stand query by query: query q has the rows starts[q]..starts[q + 1].
 
     Only the order of the values y within a query counts; rows of one query with the same y make no pair. Where products
     of two weights could overflow or underflow, `weights` are those given divided by `unit`, a power of 2 that makes the
     heaviest pair weigh about 1; `total` is the weight of all pairs in these units.
     """
 
-    supports = LossSupports(pairs=True)
+    supports: LossSupports
     settings = PairSettings()
+    score_bound = offset_unit = 1.0
 
     def __init__(self, y: Array, weights: Vector, starts: Ints, threads: int = 1) -> None:
         self.n, self.threads = len(y), threads
         self.starts: Ints = np.ascontiguousarray(starts, dtype=np.int64)
         self.ranks, self.levels = _levels(y, self.starts)
         self._memory = core.PairMemory()
-        self._last: list[tuple[Vector, Evaluation]] = []
         self.unit = _unit(self.ranks, weights, self.starts, self.levels, self.settings.heavy)
         self.weights = weights if self.unit == 1.0 else weights / self.unit
         # At equal scores every pair counts. Sums are of each query alone: one that makes no pair adds nothing.
@@ -118,25 +144,91 @@ class Pairwise:
         core.pair_slopes(*rows, scores, margin, *found, self._memory, self.threads)
         return found
 
+    @abstractmethod
+    def value(self, scores: Vector) -> float:
+        """See `cutsvm.problem.losses.Loss`."""
+
+    @abstractmethod
+    def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
+        """See `cutsvm.problem.losses.Loss`: of few rows from every pair, of many to the precision of the sweeps."""
+
+    @abstractmethod
+    def change(self, value: float, shift: float) -> float:
+        """See `cutsvm.problem.losses.Loss`."""
+
+    @abstractmethod
+    def line(self, scores: Vector, to: Vector | None = None) -> Line:
+        """See `cutsvm.problem.losses.Loss`."""
+
+    @abstractmethod
+    def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Heights:
+        """See `RowLoss.slopes`. Bounds lie between queries; slopes sum to 0 in each, so they are always balanced."""
+
+    @abstractmethod
+    def slope_errors(self, heights: Heights) -> Vector:
+        """By shard, given its plane: at least sum_i |error of g_i|."""
+
+    @abstractmethod
+    def value_error(self, size: float) -> float:
+        """What adding up the loss may cost if no score is larger than this, besides what `change` has for the
+        terms of `PairSettings`."""
+
+    @cached_property
+    def _sum_error(self) -> float:
+        """The relative error of a sum over rows of one query."""
+        return gamma(int(np.diff(self.starts).max()) + self.settings.sums)
+
+    def _shortfalls(self, scores: Vector, rest: Vector, error: float, first: int, last: int) -> Array:
+        """max(0, 1 - (f_i - f_j)) for the pairs of one query, and 0 for other i, j."""
+        mine = slice(first, last)
+        f, more, ranks = scores[mine], rest[mine], self.ranks[mine]
+        ahead, lost = exact_difference(f[:, None], f)
+        lost += more[:, None] - more
+        short = np.where(ranks[:, None] > ranks, (1.0 - ahead) - lost + 2.0 * error, 0.0)
+        return np.maximum(0.0, short)
+
+    def _by_shard(self, of_queries: Vector, bounds: Ints) -> Vector:
+        """Sums over the queries of each shard; one row, or number, for each query."""
+        queries = np.searchsorted(self.starts, bounds).tolist()
+        return np.array([of_queries[first:last].sum(axis=0) for first, last in pairwise(queries)])
+
+    def best_shift(self, scores: Vector) -> float:
+        """None: an intercept does not change a difference of scores."""
+        return 0.0
+
+    def misordered(self, scores: Vector) -> Vector:
+        """By query: the weight of the pairs in the wrong order, those with equal scores at one half."""
+        wrong, ties = self.count(scores, 0.0).weights, self.count(scores, math.ulp(0.0)).weights
+        return 0.5 * (wrong + ties)
+
+
+class Pairwise(PairLoss):
+    """sum over the pairs of a query with y_i > y_j of s_i s_j max(0, 1 - (f_i - f_j))."""
+
+    supports = LossSupports(pairs=True)
+
+    def __init__(self, y: Array, weights: Vector, starts: Ints, threads: int = 1) -> None:
+        super().__init__(y, weights, starts, threads)
+        self._recent: Recent[Evaluation] = Recent()
+
     def evaluate(self, scores: Vector) -> Evaluation:
-        """At a margin of 1. Solvers ask for value, slopes and a line at the same scores: the last two are kept."""
-        for k, (known, found) in enumerate(self._last):
-            if known[0] == scores[0] and np.array_equal(known, scores):  # the first tells most of them apart
-                self._last.insert(0, self._last.pop(k))
-                return found
+        """At a margin of 1."""
+        return self._recent(scores, self._evaluate)
+
+    def _evaluate(self, scores: Vector) -> Evaluation:
         tie = self.settings.tie
         slopes, weights, losses = self.count(scores, 1.0 - tie)
-        self._last = [(scores.copy(), Evaluation(slopes, weights, losses + tie * weights)), *self._last[:1]]
-        return self._last[0][1]
+        return Evaluation(slopes, weights, losses + tie * weights)
 
     def value(self, scores: Vector) -> float:
         return float(self.evaluate(scores).losses.sum())
 
     def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
-        """See `cutsvm.problem.losses.Loss`: of few rows from every pair, of many to the precision of the
-        sweeps."""
         if self.n <= self.settings.every_pair:
-            total = sum(self._every_pair(scores, rest, error, *ends) for ends in pairwise(self.starts.tolist()))
+            total = 0.0
+            for first, last in pairwise(self.starts.tolist()):
+                s = self.weights[first:last]
+                total += float(s @ self._shortfalls(scores, rest, error, first, last) @ s)
             return widened(total, self.n, error)
         if not error:
             found = self.count(scores, 1.0)
@@ -147,40 +239,24 @@ class Pairwise:
         rounding = gamma(self.settings.terms) * (1.0 + 2.0 * largest) * float(found.weights.sum())
         return float(found.losses.sum()) + rounding
 
-    def _every_pair(self, scores: Vector, rest: Vector, error: float, first: int, last: int) -> float:
-        """The loss of the pairs of one query."""
-        mine = slice(first, last)
-        f, more, ranks, s = scores[mine], rest[mine], self.ranks[mine], self.weights[mine]
-        ahead, lost = exact_difference(f[:, None], f)
-        lost += more[:, None] - more
-        short = np.where(ranks[:, None] > ranks, (1.0 - ahead) - lost + 2.0 * error, 0.0)
-        return float(s @ np.maximum(0.0, short) @ s)
-
-    score_bound = offset_unit = 1.0
-
     def change(self, value: float, shift: float) -> float:
         return self.weight * shift
 
-    def best_shift(self, scores: Vector) -> float:
-        """None: an intercept does not change a difference of scores."""
-        return 0.0
-
     def slopes(self, scores: Vector, bounds: Ints, out: Vector, *, balanced: bool) -> Heights:
-        """See `RowLoss.slopes`. Bounds lie between queries; slopes sum to 0 in each, so they are always balanced."""
         here = self.evaluate(scores)
         np.copyto(out, here.slopes)
-        queries = np.searchsorted(self.starts, bounds).tolist()
-        return Heights.of_weights(np.array([here.weights[first:last].sum() for first, last in pairwise(queries)]))
+        return Heights.of_weights(self._by_shard(here.weights, bounds))
 
-    def slope_errors(self, offsets: Vector) -> Vector:
-        """By shard, given its offset: at least sum_i |error of g_i|.
-
-        g_i is s_i times the difference of two sums of weights, in which only numbers above 0 are added up; over all
+    def slope_errors(self, heights: Heights) -> Vector:
+        """g_i is s_i times the difference of two sums of weights, in which only numbers above 0 are added up; over all
         rows both, times s_i, add up to the offset. Sums of equal powers of 2 are exact.
         """
         if self._exact:
-            return np.zeros(len(offsets))
-        return 4.0 * gamma(int(np.diff(self.starts).max()) + self.settings.sums) * offsets
+            return np.zeros(len(heights.offsets))
+        return 4.0 * self._sum_error * heights.magnitudes
+
+    def value_error(self, size: float) -> float:
+        return 0.0
 
     @cached_property
     def _exact(self) -> bool:
@@ -202,11 +278,6 @@ class Pairwise:
         starts = np.searchsorted(rows, self.starts)
         loss = Pairwise(self.ranks[rows], self.weights[rows], starts)
         return Sample(loss, rows, self.total / loss.total) if loss.total > 0.0 else None
-
-    def misordered(self, scores: Vector) -> Vector:
-        """By query: the weight of the pairs in the wrong order, those with equal scores at one half."""
-        wrong, ties = self.count(scores, 0.0).weights, self.count(scores, math.ulp(0.0)).weights
-        return 0.5 * (wrong + ties)
 
 
 def _levels(y: Array, starts: Ints) -> tuple[Array, Ints]:
