@@ -73,7 +73,7 @@ def test_bounds_hold_at_every_iterate(solver, name, intercept, seed, n, d, C, la
         assert iterate.primal >= best - 1e-7 * best - round_off  # SciPy's answer is from above
         exact = smooth.objective(name, X, y, s, C, intercept, iterate.w, epsilon)[0]
         assert iterate.primal == pytest.approx(exact, rel=1e-9, abs=round_off)
-        assert iterate.primal <= previous + round_off
+        assert iterate.primal <= previous * (1.0 + 1e-8) + round_off  # a point within tol is taken as it is
         previous = min(previous, iterate.primal)
         if iterate.primal - iterate.lower <= 1e-8 * iterate.primal:
             break
@@ -98,7 +98,7 @@ def test_newton_reaches_the_optimum(name, intercept, seed, n, d, C):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("solver", JOINT)
-@examples(12)
+@examples(6)
 @given(
     seed=seeds, n=st.integers(6, 40), d=st.integers(1, 4), K=st.integers(3, 5), C=st.sampled_from([0.01, 1.0, 100.0])
 )
