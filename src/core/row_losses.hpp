@@ -126,7 +126,7 @@ struct SquaredHinge : Labels {
     double curvature(std::int64_t i, double f) const { return slack(i, f) > 0.0 ? 2.0 * weight(i) : 0.0; }
     double offset(std::int64_t i, double g) const {
         const double s = weight(i);
-        return s > 0.0 ? std::abs(g) - g * g / (4.0 * s) : 0.0;
+        return s > 0.0 ? std::abs(g) - g * (g / (4.0 * s)) : 0.0;  // g^2 could underflow
     }
     double terms(std::int64_t i, double g) const { return 2.0 * std::abs(g) - offset(i, g); }
     Range limits(std::int64_t i, double) const { return {0.0, a[i] != 0.0 ? NO_LIMIT : 0.0}; }
@@ -295,7 +295,7 @@ struct SquaredTube : Targets {
     double slope(std::int64_t i, double f) const { return 2.0 * s[i] * excess(i, f); }
     double curvature(std::int64_t i, double f) const { return excess(i, f) != 0.0 ? 2.0 * s[i] : 0.0; }
     double offset(std::int64_t i, double g) const {
-        return s[i] > 0.0 ? -g * t[i] - epsilon * std::abs(g) - g * g / (4.0 * s[i]) : 0.0;
+        return s[i] > 0.0 ? -g * t[i] - epsilon * std::abs(g) - g * (g / (4.0 * s[i])) : 0.0;
     }
     double terms(std::int64_t i, double g) const {
         return s[i] > 0.0 ? std::abs(g) * (std::abs(t[i]) + epsilon + std::abs(g) / (4.0 * s[i])) : 0.0;
@@ -328,7 +328,7 @@ struct Huber : Targets {
     }
     double slope(std::int64_t i, double f) const { return s[i] * std::clamp(residual(i, f), -epsilon, epsilon); }
     double curvature(std::int64_t i, double f) const { return std::abs(residual(i, f)) < epsilon ? s[i] : 0.0; }
-    double offset(std::int64_t i, double g) const { return s[i] > 0.0 ? -g * t[i] - g * g / (2.0 * s[i]) : 0.0; }
+    double offset(std::int64_t i, double g) const { return s[i] > 0.0 ? -g * t[i] - g * (g / (2.0 * s[i])) : 0.0; }
     double terms(std::int64_t i, double g) const {
         return s[i] > 0.0 ? std::abs(g) * (std::abs(t[i]) + std::abs(g) / (2.0 * s[i])) : 0.0;
     }

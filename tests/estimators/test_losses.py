@@ -291,3 +291,15 @@ def test_random_state_draws_another_sample():
     one, same, other = (LinearSVC(solver="sifting", random_state=state).fit(X, y) for state in (1, 1, 2))
     assert_array_equal(one.coef_, same.coef_)
     assert not np.array_equal(one.coef_, other.coef_)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("solver", ["dcd", "newton", "ocas"])
+def test_bounds_of_tiny_weights(loss, solver):
+    """The square of a weight underflows; the bounds are those of weights of 1 at a C that makes up for them."""
+    X, y = np.array([[1.0], [-1.0], [2.0]]), [1, 0, 1]
+    tiny = LinearSVC(loss=loss, solver=solver, intercept="regularized", tol=1e-6).fit(X, y, np.full(3, 1e-165))
+    same = LinearSVC(C=1e-165, loss=loss, solver="ocas", intercept="regularized", tol=1e-6).fit(X, y)
+    for record in tiny.history_:
+        assert record["lower"] <= same.objective_ * (1 + 1e-9)
+        assert record["primal"] >= same.lower_bound_ * (1 - 1e-9)

@@ -1,5 +1,8 @@
 """LinearSVR, QuantileSVR and LinearSVRCV: conventions, optima, weights, stores, paths."""
 
+import warnings
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -340,3 +343,23 @@ def test_held_out_predictions():
         alone = linear_path(X[~test], y[~test], Cs=[0.1, 1.0], estimator=LinearSVR())
         own = alone[[0.1, 1.0].index(model.C_)].predict(X[test])
         assert_allclose(model.held_out_scores_[test], own, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared_epsilon_insensitive", "huber", "epsilon_insensitive"])
+@pytest.mark.parametrize("solver", ["auto", "ocas"])
+def test_objective_is_that_of_the_rounded_intercept(loss, solver):
+    """Targets that differ in their last digit: no float64 lies between them, and F is that of the intercept returned."""
+    targets, epsilon = [1e8, float(np.nextafter(1e8, np.inf))], 1e-8
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a gap of 1e-3 does not exist
+        model = LinearSVR(loss=loss, epsilon=epsilon, solver=solver).fit([[1.0], [1.0]], targets)
+    score = Fraction(float(model.intercept_[0])) + Fraction(float(model.coef_[0]))
+    r, e = [abs(score - Fraction(t)) for t in targets], Fraction(epsilon)
+    exact = {
+        "squared_epsilon_insensitive": sum(max(x - e, Fraction(0)) ** 2 for x in r),
+        "huber": sum(x * x / 2 if x <= e else e * (x - e / 2) for x in r),
+        "epsilon_insensitive": sum(max(x - e, Fraction(0)) for x in r),
+    }[loss]
+    exact += Fraction(float(model.coef_[0])) ** 2 / 2
+    assert model.objective_ == pytest.approx(float(exact), rel=1e-9)
+    assert Fraction(model.lower_bound_) <= exact

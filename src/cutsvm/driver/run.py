@@ -165,6 +165,8 @@ def run_at(
                 w, final = refined(context.oracle, last.w, C, last.risk if last.exact else None, precise=precise)
             except KeyboardInterrupt:  # the model is kept, with what the solver knew of it
                 w, final, status = last.w, Objective(last.primal, last.risk, 0.0), Status.INTERRUPTED
+            if not np.isfinite(final.primal):
+                raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
             lower = min(last.lower, final.primal)
             close = relative_gap(final.upper, lower) <= stop.tol
             if status is Status.PRECISION and close:

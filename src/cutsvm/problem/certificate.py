@@ -152,9 +152,11 @@ def objective(
     primal = oracle.penalty(w) + C * loss
     W, b = oracle.model(w)
     rows = oracle.model_matrix.magnitudes
-    # Scores of W = 0 are b, without rounding.
-    size = max(rows.product(block) for block in np.atleast_2d(W)) + float(np.abs(b).max()) if np.any(W) else 0.0
-    shift = oracle.steepness * (gamma(2 * rows.terms + oracle.terms + 16) * size + oracle.tie)
+    # Scores of W = 0 are b, without rounding, unless b makes up for targets that were shifted.
+    largest = float(np.abs(b).max())
+    size = max(rows.product(block) for block in np.atleast_2d(W)) + largest if np.any(W) else 0.0
+    rounded = UNIT * largest if oracle.target_shift else 0.0
+    shift = oracle.steepness * (gamma(2 * rows.terms + oracle.terms + 16) * size + rounded + oracle.tie)
     error = C * (oracle.loss.change(loss, shift) + oracle.value_error(size))
     if error <= (oracle.settings.precise if precise is None else precise) * primal:
         return Objective(primal, loss, error)
