@@ -348,7 +348,7 @@ def test_held_out_predictions():
 @pytest.mark.parametrize("loss", ["squared_epsilon_insensitive", "huber", "epsilon_insensitive"])
 @pytest.mark.parametrize("solver", ["auto", "ocas"])
 def test_objective_is_that_of_the_rounded_intercept(loss, solver):
-    """Targets that differ in their last digit: no float64 lies between them, and F is that of the intercept returned."""
+    """Targets that differ in their last digit: nothing lies between them, and F is that of the intercept returned."""
     targets, epsilon = [1e8, float(np.nextafter(1e8, np.inf))], 1e-8
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a gap of 1e-3 does not exist
