@@ -124,7 +124,8 @@ class LinearSVC(CertifiedClassifier, LinearModel):
     memory_limit : str or int, default=None
         Private memory of the process that a fit from a file or a store may use: "300MB", "2GB", or bytes. The rows stay
         on disk (for a file in a temporary store) and are read block by block; a solver's result is the same ("auto" may
-        choose another one). Without a limit a store is loaded if it takes less than 60 % of the machine's memory. Arrays are read in place.
+        choose another one). Without a limit a store is loaded if it takes less than 60 % of the machine's memory.
+        Arrays are read in place.
     checkpoint : str or path, default=None
         A file to which the state of the fit is written every few seconds. After a kill, or when `max_time`, `max_iter`
         or Ctrl-C has ended a fit, the same call with the same data resumes from it, in bounds, iterations and seconds;

@@ -31,7 +31,7 @@ _PHASES = {
     "descent": ("coordinate descent", "#009E73"),
     "sift": ("sifting", "#CC79A7"),
     "centre": ("analytic centre", "#F0E442"),
-    "hessian": ("second derivatives", "#999999"),
+    "hessian": ("second derivatives", "#882255"),
     "other": ("other", "#BBBBBB"),
 }
 
