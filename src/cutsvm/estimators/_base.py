@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cutsvm import solvers
@@ -109,6 +110,13 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if not solver.requires <= supported:
             legal = [name for name, kind in REGISTRY.items() if kind().requires <= supported]
             raise ValueError(f"{solver!r} does not solve {problem}: use {', '.join(map(repr, legal))}{remedy}")
+
+    @staticmethod
+    def _seeded(solver: Solver, random_state: int | np.random.RandomState | None) -> Solver:
+        """The solver with a seed of the random state; its own seed for None."""
+        if random_state is None:
+            return solver
+        return solver.seeded(int(check_random_state(random_state).randint(np.iinfo(np.int32).max)))
 
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         """How to train from a store; weights: those given in place of its own."""

@@ -15,7 +15,6 @@ from os import PathLike
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Vector
@@ -109,10 +108,7 @@ class LinearModel(Certified):
 
     def _check_params(self) -> Solver:
         validation.one_of("intercept", self.intercept, ("free", "regularized"))
-        solver = super()._check_params()
-        if self.random_state is None:  # the solver's own seed
-            return solver
-        return solver.seeded(int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)))
+        return self._seeded(super()._check_params(), self.random_state)
 
     def _fit_path(self, models: Sequence[LinearModel], solver: Solver, data: TrainingData) -> None:
         """Fits models that differ from this one in C only: a path over all C. Overwrites `data.weights`."""

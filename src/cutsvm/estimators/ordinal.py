@@ -33,7 +33,9 @@ class ROCAreaSVC(CertifiedClassifier, PairwiseSVM):
 
     Parameters
     ----------
-    C, loss, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
+    C, loss, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint
+        As in `RankingSVM`.
+    callbacks, verbose, random_state
         As in `RankingSVM`; rows on disk may be in any order.
 
     Attributes
@@ -101,7 +103,9 @@ class OrdinalSVC(PairwiseSVM):
 
     Parameters
     ----------
-    C, loss, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint, callbacks, verbose
+    C, loss, tol, solver, max_iter, max_time, n_jobs, warm_start, memory_limit, checkpoint
+        As in `RankingSVM`.
+    callbacks, verbose, random_state
         As in `RankingSVM`; rows on disk may be in any order.
     threshold_loss : {"absolute", "zero_one"}, default="absolute"
         The error that the thresholds minimise: the difference of levels, or the number of wrong predictions.

@@ -184,7 +184,7 @@ class RankingSVMCV(Chooser, RankingSVM):
         Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
     loss
         As in `RankingSVM`.
-    tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, memory_limit, checkpoint
+    tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, random_state, memory_limit, checkpoint
         As in `LinearSVCCV`.
 
     Attributes

@@ -49,6 +49,7 @@ class PairwiseSVM(Certified):
     checkpoint: str | PathLike[str] | None = None
     callbacks: Sequence[Callable[[Record], object]] | None = None
     verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
 
     _min_rows = 2
     _trains_from_disk = True
@@ -56,7 +57,7 @@ class PairwiseSVM(Certified):
 
     def _check_params(self) -> Solver:
         validation.one_of("loss", self.loss, tuple(LOSSES))
-        solver = super()._check_params()
+        solver = self._seeded(super()._check_params(), self.random_state)
         smooth = LOSSES[self.loss].supports.smooth
         remedy = "" if smooth else "; with loss=\"squared_hinge\" also 'newton'"
         supported = {"pairs", "smooth"} if smooth else {"pairs"}
@@ -133,7 +134,7 @@ class RankingSVM(PairwiseSVM):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         The loss of a pair, as above. The square has a continuous slope, and weighs pairs that are far in the wrong
         order more.
-    tol, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose
+    tol, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose, random_state
         As in `LinearSVC`.
     memory_limit : str or int, default=None
         Private memory that a fit from a file or a store may use, as in `LinearSVC`. The rows of a query have to be
