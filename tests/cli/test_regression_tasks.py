@@ -232,7 +232,7 @@ def test_report_of_every_task(run: Run, real: Path, far: Path, binary: Path, tmp
 BAD = [
     (["--task", "regress", "--loss", "hinge"], "--loss hinge is not a loss of --task regress: classify has hinge"),
     (["--loss", "huber"], "--loss huber is not a loss of --task classify"),
-    (["--task", "rank", "--loss", "hinge"], "--loss applies to --task classify and regress, not to rank"),
+    (["--task", "quantile", "--loss", "hinge"], "not to quantile"),
     (["-p", "0.1"], "-p applies to --task regress, not to classify"),
     (["--task", "regress", "-p", "-1"], "epsilon=-1"),
     (["--task", "regress", "-p", "x"], "epsilon='x'"),

@@ -118,7 +118,7 @@ def test_errors_of_the_slopes_of_pairs(levels, seed, n, decades):
     y[:2] = 0, 1
     loss, f = Pairwise(y, s, np.array([0, n])), rng.normal(size=n)
     found = np.empty(n)
-    offsets = loss.slopes(f, np.array([0, n]), found, balanced=True).offsets
+    heights = loss.slopes(f, np.array([0, n]), found, balanced=True)
     weights, counts = fractions(loss.weights), (y[:, None] > y) & (f[:, None] - f < 1.0 - 1e-12)
     exact = [
         weights[i]
@@ -126,7 +126,7 @@ def test_errors_of_the_slopes_of_pairs(levels, seed, n, decades):
         for i in range(n)
     ]
     off = sum(abs(a - b) for a, b in zip(exact, fractions(found), strict=True))
-    assert off <= Fraction(float(loss.slope_errors(offsets)[0]))
+    assert off <= Fraction(float(loss.slope_errors(heights)[0]))
 
 
 def test_infeasible_weights_do_not_raise_the_bound():
