@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cutsvm.problem.line_search.breakpoints import LineSearchSettings
+import numpy as np
+
+from cutsvm._utils.types import Vector
+from cutsvm.problem.line_search.breakpoints import LineSearchSettings, LineValues
 
 At = Callable[[float], tuple[float, float, float]]  # value, slope and curvature at k
 
@@ -33,6 +37,26 @@ class CurvatureSettings:
 
 
 SETTINGS = CurvatureSettings()
+
+
+class CurvatureLine(ABC):
+    """See `cutsvm.problem.losses.Line`: a loss of n rows along a line of scores, with its second derivative."""
+
+    exact = True
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    @abstractmethod
+    def at(self, k: float) -> tuple[float, float, float]:
+        """Value, slope and curvature at k."""
+
+    def evaluate(self, ks: Vector) -> LineValues:
+        values, slopes, _ = zip(*map(self.at, ks.tolist()), strict=True)
+        return LineValues(np.array(values), np.array(slopes))
+
+    def minimise(self, tilt: float, curvature: float, guess: float) -> float:
+        return by_curvature(self.at, tilt, curvature, guess)
 
 
 def by_curvature(

@@ -9,31 +9,21 @@ from cutsvm._native import core
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import exact_difference, widened
-from cutsvm.problem.line_search.breakpoints import LineValues
-from cutsvm.problem.line_search.curvature import by_curvature
+from cutsvm.problem.line_search.curvature import CurvatureLine
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
 
-class MultinomialLine:
+class MultinomialLine(CurvatureLine):
     """The loss along a line of scores, f + k (to - f)."""
 
-    exact = True
-
     def __init__(self, loss: Multinomial, scores: Vector, to: Vector) -> None:
-        self.n, self._loss, self._scores, self._to = loss.n, loss, scores, to
+        super().__init__(loss.n)
+        self._loss, self._scores, self._to = loss, scores, to
 
     def at(self, k: float) -> tuple[float, float, float]:
-        """Value, slope and curvature at k."""
         loss = self._loss
         return core.multinomial_along(self._scores, self._to, loss.y, loss.weights, k, loss.threads)
-
-    def evaluate(self, ks: Vector) -> LineValues:
-        values, slopes, _ = zip(*map(self.at, ks.tolist()), strict=True)
-        return LineValues(np.array(values), np.array(slopes))
-
-    def minimise(self, tilt: float, curvature: float, guess: float) -> float:
-        return by_curvature(self.at, tilt, curvature, guess)
 
 
 class ClassCurvatures:

@@ -20,30 +20,20 @@ from cutsvm._native import core
 from cutsvm._utils import validation
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.problem.certificate import widened
-from cutsvm.problem.line_search.breakpoints import LineValues
-from cutsvm.problem.line_search.curvature import by_curvature, root
+from cutsvm.problem.line_search.curvature import CurvatureLine, root
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
 
-class SmoothLine:
+class SmoothLine(CurvatureLine):
     """The loss along a line of scores, f + k (to - f), or f + k if `to` is empty."""
 
-    exact = True
-
     def __init__(self, loss: RowwiseLoss, scores: Vector, to: Vector) -> None:
-        self.n, self._loss, self._scores, self._to = loss.n, loss, scores, to
+        super().__init__(loss.n)
+        self._loss, self._scores, self._to = loss, scores, to
 
     def at(self, k: float) -> tuple[float, float, float]:
-        """Value, slope and curvature at k."""
         return self._loss.rows.along(self._scores, self._to, k, self._loss.threads)
-
-    def evaluate(self, ks: Vector) -> LineValues:
-        values, slopes, _ = zip(*map(self.at, ks.tolist()), strict=True)
-        return LineValues(np.array(values), np.array(slopes))
-
-    def minimise(self, tilt: float, curvature: float, guess: float) -> float:
-        return by_curvature(self.at, tilt, curvature, guess)
 
 
 class RowCurvatures(NamedTuple):
