@@ -13,7 +13,7 @@ from cutsvm.problem.line_search.intercept import InterceptSettings
 from cutsvm.problem.losses import Hinge
 from tests.support.reference import arnosti as paper
 from tests.support.reference import hinge
-from tests.support.strategies import rng_of, seeds, some_labels, some_scores
+from tests.support.strategies import next_to, rng_of, seeds, some_labels, some_scores
 
 
 @given(
@@ -57,7 +57,8 @@ def test_lowest_is_the_weighted_median(seed, n):
 
 @given(seed=seeds, n=st.integers(2, 40), decades=st.sampled_from([0, 6, 12, 30, 300]))
 def test_best_intercept_counts_light_rows_beside_heavy_ones(seed, n, decades):
-    """No other place is better, exactly, however far apart the weights are."""
+    """No other place is better, exactly, however far apart the weights are; up to the last digits of the place, which
+    may be all of a heavy row's loss."""
     rng = rng_of(seed)
     f = np.round(rng.normal(size=n), 2)
     a = rng.choice([-1.0, 1.0], size=n) * 10.0 ** rng.uniform(-decades / 2, decades / 2, size=n)
@@ -69,7 +70,7 @@ def test_best_intercept_counts_light_rows_beside_heavy_ones(seed, n, decades):
         return sum(abs(Fraction(ai)) * max(0, margin) for ai, margin in zip(a, margins, strict=True))
 
     best = min(loss(float(k)) for k in np.sign(a) - f)
-    assert loss(found) <= best * Fraction(1 + 1e-11)
+    assert min(map(loss, next_to(found, f))) <= best * Fraction(1 + 1e-11)
 
 
 @given(

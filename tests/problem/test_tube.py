@@ -13,7 +13,7 @@ from cutsvm.problem.line_search import exact
 from cutsvm.problem.line_search.intercept import InterceptSettings
 from cutsvm.problem.losses import Tube
 from tests.support.reference import tube
-from tests.support.strategies import rng_of, seeds, some_scores
+from tests.support.strategies import next_to, rng_of, seeds, some_scores
 
 SHAPES = st.sampled_from([(0.5, 1.0, 1.0), (0.0, 1.0, 1.0), (0.0, 0.9, 0.1), (0.3, 2.0, 0.5)])
 SCALES = st.sampled_from([1e-6, 1.0, 1e6])
@@ -60,11 +60,11 @@ def test_best_intercept_counts_light_rows_beside_heavy_ones(seed, n, shape, deca
     f, t = np.round(rng.normal(size=n), 2), np.round(rng.normal(size=n), 2)
     loss = tube.Tube(t, 10.0 ** rng.uniform(-decades / 2, decades / 2, size=n), *shape)
     found = Tube(*loss).best_shift(f)
-    exactly = [Fraction(x) for x in f]
-    best = min(
-        of_fractions([x + Fraction(float(k)) for x in exactly], loss) for k in tube.breakpoints(f, None, loss)[0]
-    )
-    assert of_fractions([x + Fraction(found) for x in exactly], loss) <= best * Fraction(1 + 1e-11)
+
+    def lowest(places):
+        return min(of_fractions([Fraction(x) + Fraction(float(k)) for x in f], loss) for k in places)
+
+    assert lowest(next_to(found, f, t)) <= lowest(tube.breakpoints(f, None, loss)[0]) * Fraction(1 + 1e-11)
 
 
 @given(seed=seeds, n=st.integers(2, 400), shape=SHAPES, most=st.sampled_from([1, 3, 20]))

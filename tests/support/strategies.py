@@ -17,6 +17,12 @@ def rng_of(seed):
     return np.random.default_rng(seed)
 
 
+def next_to(k, *others, digits=4):
+    """k and floats beside it: places that rounding may have meant, of k or of the numbers that it was made of."""
+    unit = np.spacing(max(abs(k), *(np.abs(numbers).max() for numbers in others), 0.0))
+    return [float(k + step * unit) for step in range(-digits, digits + 1)]
+
+
 def some_rows(rng, n, d):
     """Integers over 8: sums are exact, so the order in which they are added does not matter."""
     return rng.integers(-8, 9, size=(n, d)) * (rng.random((n, d)) < 0.5) / 8.0
