@@ -19,8 +19,8 @@ def rng_of(seed):
 
 def next_to(k, *others, digits=4):
     """k and floats beside it: places that rounding may have meant, of k or of the numbers that it was made of."""
-    unit = np.spacing(max(abs(k), *(np.abs(numbers).max() for numbers in others), 0.0))
-    return [float(k + step * unit) for step in range(-digits, digits + 1)]
+    units = {np.spacing(size) for size in (abs(k), *(np.abs(numbers).max() for numbers in others))}
+    return [float(k + step * unit) for unit in units for step in range(-digits, digits + 1)]
 
 
 def some_rows(rng, n, d):
