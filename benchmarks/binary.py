@@ -89,15 +89,15 @@ class Problem:
         for name in self.workers:
             if name != OURS:
                 self.climb(name)
-        self.settle()
+        self.set_reference()
         jobs = self.chosen()
         for turn in range(1, self.options.repeat + 1):
             for solver, variant, setting in jobs:
                 self.fit(solver, variant, setting, "timed", turn)
-        self.settle()
+        self.set_reference()
         return self.rows
 
-    def settle(self) -> None:
+    def set_reference(self) -> None:
         """All answers so far beside the last bound, which is the best."""
         for row in self.rows:
             row |= self.measured(row["objective"])

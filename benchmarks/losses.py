@@ -73,12 +73,12 @@ class LossProblem(Problem):
         self.lower = max(self.lower, bound)
         return verdict
 
-    def settle(self) -> None:
+    def set_reference(self) -> None:
         """Without a bound as tight as a tenth of the smallest gap, the best answer of all takes its place."""
         best = min((row["objective"] for row in self.rows if row["objective"] != ""), default=0.0)
         if self.reference == "best answer" or best - self.lower > 0.1 * self.gaps[-1] * best:
             self.lower, self.reference = best, "best answer"
-        super().settle()
+        super().set_reference()
         for row in self.rows:
             row["reference"] = self.reference
 

@@ -63,7 +63,7 @@ def in_pieces(solver, oracle, C, path, *, tol=1e-6, steps=4, most=200):
         file.close(converged=results[-1].status.converged)
         if results[-1].status is not Status.MAX_ITER:
             return results
-        if not path.exists():  # a sample was not solved yet: the next run begins anew, and gets further
+        if not path.exists():  # a sample was not solved yet: the next run begins again, and gets further
             results.clear()
             steps *= 2
     return results

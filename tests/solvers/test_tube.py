@@ -218,7 +218,7 @@ def test_checkpoint(solver, tmp_path):
         file.close(converged=result.status.converged)
         assert result.lower <= high * (1 + 1e-9)
         n_runs += 1
-        if not (tmp_path / "file").exists():  # a sample was not solved yet: the next run begins anew, and gets further
+        if not (tmp_path / "file").exists():  # a sample was not solved yet: the next run begins again, and gets further
             steps *= 2
     checkpoint.configure(before)
     assert n_runs > 1
