@@ -189,7 +189,9 @@ def _file_source(paths: list[str], format: str | None, spec: ColumnSpec, zero_ba
     if format is not None and format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
     files = [file for path in paths for file in (find(path) if format != "store" else [Input(path)])]
-    name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
+    name = files[0].name if paths == [STDIN] else paths[0]
+    if len(paths) > 1:
+        name += f" and {len(paths) - 1} more"
     kind = format or common_format(files, name)
     if kind == "svmlight":
         spec.refuse_table_options("svmlight files have their labels in front")
