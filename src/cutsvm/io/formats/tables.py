@@ -6,7 +6,7 @@ texts or scales is read twice. One of numbers is read once, and again if a value
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -189,6 +189,9 @@ class TableSource(Source):
             raise MissingValueError(error.column, row, error.remedy, file, self._filter is not None) from None
         except DataError as error:
             raise DataError(f"{self._tables.file}: {error}") from None
+
+    def missing(self) -> Mapping[str, int]:
+        return self.counts.filled + self.counts.missing_texts
 
     def summary(self) -> str:
         """What was done to the columns, in a line; nothing if the values are as they were."""
