@@ -132,7 +132,7 @@ HOSTILE = {
     "history": ({"history": []}, "the history does not end"),
     "change": ({"history": [{"action": "x", "rows": N, "what": "", "time": ""}]}, "action is 'x'"),
     "words": ({"history": [{"action": "convert", "rows": N, "what": 1, "time": ""}]}, "in words"),
-    "columns": ({"preprocessing": 1}, "preprocessing is of another type"),
+    "columns": ({"preprocessing": 1}, "preprocessing: expected an object"),
     "dtype": ({"dtype": "O"}, "dtype is 'O'"),
     "layout": ({"layout": "csr"}, "truncated|too long|damaged"),
     "parts": ({"parts": {}}, "labels or squares are missing"),

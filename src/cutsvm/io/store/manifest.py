@@ -32,6 +32,7 @@ import numpy as np
 
 from cutsvm._utils.errors import DataError
 from cutsvm.io.files import parse_json
+from cutsvm.io.preprocessing import Preprocessing
 
 NAME = "manifest.json"
 FORMAT, VERSION = "cutsvm-store", 2
@@ -108,7 +109,7 @@ class Manifest:
     segments: list[Segment] = field(repr=False)
     parts: dict[str, Part] = field(repr=False)
     history: list[Change] = field(repr=False)
-    preprocessing: dict[str, Any] | None = field(default=None, repr=False)
+    preprocessing: dict[str, Any] | None = field(default=None, repr=False)  # of the columns of a table
 
     @property
     def version(self) -> int:
@@ -122,7 +123,8 @@ class Manifest:
         for segment in self.segments:
             for number, block in enumerate(segment.blocks):
                 if block.live:
-                    found.append(PlacedBlock(*vars(block).values(), block_file(segment.data, number), first))
+                    place = {"file": block_file(segment.data, number), "first": first}
+                    found.append(PlacedBlock(**vars(block), **place))
                 first += block.rows
         return found
 
@@ -267,8 +269,10 @@ def _from_version_1(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _checked(fields: dict[str, Any]) -> Manifest:
     """The manifest; ValueError names the field that is wrong."""
-    required = [own.name for own in dataclass_fields(Manifest) if own.name != "preprocessing"]
-    known = {name: fields[name] for name in required}
+    fields.setdefault("preprocessing", None)  # stores of earlier versions have none
+    known = {own.name: fields[own.name] for own in dataclass_fields(Manifest)}
+    if known["preprocessing"] is not None:
+        Preprocessing.from_dict(known["preprocessing"])
     for name, kind in {"source": str, "made_by": str, "segments": list, "parts": dict, "history": list}.items():
         if type(known[name]) is not kind:
             raise ValueError(f"{name} is of another type than {kind.__name__}")
@@ -300,10 +304,7 @@ def _checked(fields: dict[str, Any]) -> Manifest:
     if not history or history[-1].rows != rows:
         raise ValueError("the history does not end with the rows that there are")
     known |= {"spread": float(spread), "segments": segments, "parts": parts, "history": history}
-    preprocessing = fields.get("preprocessing")
-    if not isinstance(preprocessing, dict | None):
-        raise ValueError("preprocessing is of another type than dict")
-    return Manifest(**known, preprocessing=preprocessing)
+    return Manifest(**known)
 
 
 def _folder(name: Any) -> str:

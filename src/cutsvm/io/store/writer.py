@@ -73,6 +73,8 @@ class StoreWriter:
         squares = np.empty(rows)
         matrix_of(X).squares(squares)
         self._measure(X)
+        if fine.y is None:
+            raise DataError(f"{self.source.name}: row {self.rows}: expected a label, found none")
         self._put("y", self._numbers("label_names", fine.y, "labels"))
         self._put("weights", fine.weights)
         self._put("qid", None if fine.qid is None else self._queries(fine.qid))
@@ -107,6 +109,7 @@ class StoreWriter:
             segments=[Segment(self.folder.name, self._blocks)],
             parts=parts,
             history=[Change("convert", self.rows, self.source.name, now())],
+            preprocessing=None if self.source.preprocessing is None else self.source.preprocessing.to_dict(),
         )
 
     def close(self) -> None:
