@@ -123,8 +123,8 @@ class Manifest:
         for segment in self.segments:
             for number, block in enumerate(segment.blocks):
                 if block.live:
-                    place = {"file": block_file(segment.data, number), "first": first}
-                    found.append(PlacedBlock(**vars(block), **place))
+                    file = block_file(segment.data, number)
+                    found.append(PlacedBlock(**vars(block), file=file, first=first))
                 first += block.rows
         return found
 
