@@ -140,6 +140,8 @@ def run_at(
                         raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
                     best = last if best is None else last.or_better(best)
                     note = last.note or context.note
+                    if not history and context.reused:
+                        note = "; ".join(filter(None, [context.reused, note]))
                     history.append(record_of(last, before + len(history), time, stop.tol, label, note))
                     if part is not None and len(history) > 1:  # the first is where it began
                         part.keep(last, history[-1])

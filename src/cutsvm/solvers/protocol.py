@@ -97,6 +97,7 @@ class FitContext:
     starts: where to begin at each C, once `presolve` has found out.
     trial: the last point that was evaluated: its pass is not repeated.
     note: which solver runs, and why, where one was chosen.
+    reused: what of an earlier fit is used, in words for the first record.
     """
 
     oracle: Oracle
@@ -112,6 +113,7 @@ class FitContext:
     starts: dict[float, Vector] | None = None
     trial: Point | None = None
     note: str = ""
+    reused: str = ""
     presolved: bool = False
     _states: dict[type, Any] = field(default_factory=dict)  # what solvers keep from one C to the next, by its type
 
