@@ -17,7 +17,7 @@ from cutsvm.io import Dataset, open_dataset, read_svmlight
 from cutsvm.io.files import write_atomically
 from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.models.model_file import SavedModel
-from cutsvm.io.open import format_of
+from cutsvm.io.paths import format_of
 
 
 def read_rows(paths: list[str], base: ZeroBased, label: str | None = None) -> Dataset:

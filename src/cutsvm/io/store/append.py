@@ -26,7 +26,7 @@ from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.open import as_source
 from cutsvm.io.preprocessing import Preprocessing
 from cutsvm.io.settings import read_settings
-from cutsvm.io.store.batches import Batch, Source, is_sparse
+from cutsvm.io.store.batches import Batch, ReadAgain, Source, is_sparse
 from cutsvm.io.store.convert import Progress
 from cutsvm.io.store.manifest import COLUMNS, Change, Manifest, Part, read_manifest
 from cutsvm.io.store.store import Store
@@ -62,43 +62,53 @@ def append(
             raise DataError(f"{target}: it has {old.features} features, n_features={n_features} is not possible")
         features = old.features if n_features is None else n_features
         base: ZeroBased = zero_based if zero_based is not None else "auto" if old.zero_based is None else old.zero_based
-        known = None if old.preprocessing is None else Preprocessing.from_dict(old.preprocessing)
-        given = as_source(source, ColumnSpec(label, weight, qid, preprocessing=known), format, base)
-        rows = FittedSource(given, old, features, os.fspath(target), Store(target).feature_names)
-        folder = new_folder(target)
-        writer = StoreWriter(folder, rows, dtype=old.dtype, n_features=features, block_bytes=block_bytes)
+        names = Store(target).feature_names
+        given = as_source(source, _spec(old, label, weight, qid), format, base)
+        rows = FittedSource(given, old, features, os.fspath(target), names)
+        form = {"dtype": old.dtype, "n_features": features, "block_bytes": block_bytes}
         try:
-            folder.mkdir()
-            for batch in rows:
-                writer.add(batch)
-                if progress is not None:
-                    progress(writer.rows, writer.written, rows.share)
-            fresh = writer.finish()
-            parts = _joined(target, old, fresh, given.name, folder)
-            sync(folder)
-            switch(
-                target,
-                old.changed(
-                    Change("append", old.rows + fresh.rows, given.name, now()),
-                    segments=[*old.segments, *fresh.segments],
-                    parts=parts,
-                    features=features,
-                    entries=old.entries + fresh.entries,
-                    spread=max(old.spread, fresh.spread),
-                ),
-            )
-        except BaseException as error:
-            if read_manifest(target) == old:  # otherwise the switch was made
-                shutil.rmtree(folder, ignore_errors=True)
-                _shorten(target, old)
-            if isinstance(error, OSError) and is_full(error):
-                text = f"{target}: {error.strerror}: after {writer.rows:,} rows; the store is as it was"
-                raise DataError(text) from error
-            raise
-        finally:
-            writer.close()
-        for name in COLUMNS.keys() & fresh.parts.keys():  # they are in the store's own columns now
-            (target / fresh.part_name(name)).unlink(missing_ok=True)
+            return _fill(target, old, rows, form, progress)
+        except ReadAgain:
+            return _fill(target, old, rows, form, progress)
+
+
+def _spec(old: Manifest, label: Any, weight: Any, qid: Any) -> ColumnSpec:
+    """How tables are read: with the preprocessing of the store; if it has none, all columns are numbers."""
+    if old.preprocessing is None:
+        return ColumnSpec(label, weight, qid, categorical="refuse", missing="refuse").checked()
+    known = Preprocessing.from_dict(old.preprocessing)
+    return ColumnSpec(label, weight, qid, preprocessing=known).checked()
+
+
+def _fill(target: Path, old: Manifest, rows: FittedSource, form: dict[str, Any], progress: Progress | None) -> int:
+    """Writes the rows, and switches to the version that has them."""
+    folder = new_folder(target)
+    writer = StoreWriter(folder, rows, **form)
+    try:
+        folder.mkdir()
+        for batch in rows:
+            writer.add(batch)
+            if progress is not None:
+                progress(writer.rows, writer.written, rows.share)
+        fresh = writer.finish()
+        parts = _joined(target, old, fresh, rows.name, folder)
+        sync(folder)
+        change = Change("append", old.rows + fresh.rows, rows.name, now())
+        more = {"entries": old.entries + fresh.entries, "features": form["n_features"], "parts": parts}
+        spread, segments = max(old.spread, fresh.spread), [*old.segments, *fresh.segments]
+        switch(target, old.changed(change, **more, spread=spread, segments=segments))
+    except BaseException as error:
+        if read_manifest(target) == old:  # otherwise the switch was made
+            shutil.rmtree(folder, ignore_errors=True)
+            _shorten(target, old)
+        if isinstance(error, OSError) and is_full(error):
+            text = f"{target}: {error.strerror}: after {writer.rows:,} rows; the store is as it was"
+            raise DataError(text) from error
+        raise
+    finally:
+        writer.close()
+    for name in COLUMNS.keys() & fresh.parts.keys():  # they are in the store's own columns now
+        (target / fresh.part_name(name)).unlink(missing_ok=True)
     return fresh.rows
 
 
@@ -108,9 +118,9 @@ class FittedSource(Source):
     def __init__(self, source: Source, store: Manifest, features: int, where: str, names: list[str] | None) -> None:
         self._source, self._sparse, self._features, self._where = source, store.layout == "csr", features, where
         self.name, self.feature_names, self.zero_based = source.name, names, store.zero_based
-        self._first = 0
 
     def __iter__(self) -> Iterator[Batch]:
+        self._first = 0
         for batch in self._source:
             self.share = self._source.share
             X, base = batch.X, batch.base
