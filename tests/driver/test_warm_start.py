@@ -81,7 +81,7 @@ def test_planes_are_reused(solver):
     assert again.objective_ <= first * (1 + 1e-12)
     other = model.set_params(C=2e-2).fit(X, y)
     cold = LinearSVC(2e-2, solver=solver).fit(X, y)
-    assert other.gap_ <= 1e-3 and other.history_[-1]["passes"] <= cold.history_[-1]["passes"] + 2
+    assert other.gap_ <= 1e-3 and other.history_[-1]["passes"] <= cold.history_[-1]["passes"] + 3
 
 
 def test_more_rows_keep_the_planes():

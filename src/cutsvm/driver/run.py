@@ -86,11 +86,10 @@ def fit_path(
         part = fit.checkpoint.part(fit.label, context, Cs[0])
     elif fit.warm_start is not None:
         fit.warm_start.restore(context)
-        if fit.start is not None:
-            context.evaluate(fit.start)
+        context.first_trial = fit.start
     elif fit.start is not None:
         if len(Cs) > 1:
-            context.evaluate(fit.start)
+            context.first_trial = fit.start
         context.start = fit.start
     results: dict[float, Result] = {}
     stop = fit.stop

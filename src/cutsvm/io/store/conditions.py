@@ -32,7 +32,8 @@ def rows_where(store: Store, text: str) -> NDArray[np.bool_]:
     for k, (first, last) in enumerate(pairwise(store.edges.tolist())):
         block = _Block(store, k, slice(first, last))
         table = pa.table({name: columns[name](block) for name in names})
-        condition = parse_filter(text, table.schema)
+        types = {name: (name, table.schema.field(name).type) for name in names}
+        condition = parse_filter(text, pa.schema([types.get(name, (name, pa.float64())) for name in columns]))
         place = f"{max(names, key=len)}-"  # a name that no column has
         numbered = table.append_column(place, pa.array(np.arange(first, last)))
         found[numbered.filter(condition)[place].to_numpy()] = True

@@ -56,7 +56,7 @@ def delete(target: Path, which: Any, version: int | None = None) -> int:
         folder = new_folder(target)
         try:
             folder.mkdir()
-            _write(store, gone, folder, f"{many:,} rows: {what}")
+            _write(store, gone, folder, f"{many:,} row{'s' * (many > 1)}: {what}")
         except BaseException as error:
             if folder.name not in {Path(file).parts[0] for file in Store(target).manifest.files()}:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -86,7 +86,8 @@ def compact(target: Path, *, block_bytes: int = BLOCK_BYTES, progress: Progress 
             deleted = old.all_rows - old.rows
             what = f"{deleted:,} deleted rows removed, {len(old.segments):,} segments joined"
             history = [*old.history, Change("compact", old.rows, what, now())]
-            switch(target, replace(fresh, source=old.source, preprocessing=old.preprocessing, history=history))
+            same: dict[str, Any] = {"name": old.name, "source": old.source, "preprocessing": old.preprocessing}
+            switch(target, replace(fresh, **same, history=history))
         except BaseException as error:
             if Store(target).manifest == old:
                 shutil.rmtree(folder, ignore_errors=True)

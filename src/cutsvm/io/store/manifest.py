@@ -97,6 +97,7 @@ class Change:
 class Manifest:
     """The contents of a store. rows and entries: those that are not deleted."""
 
+    name: str  # the same for all versions of a store: that of its first data folder
     layout: Literal["dense", "csr"]
     dtype: str
     rows: int
@@ -264,7 +265,8 @@ def _from_version_1(fields: dict[str, Any]) -> dict[str, Any]:
     blocks = [[*numbers, *numbers[:2]] for numbers in fields["blocks"]]
     history = [{"action": "convert", "rows": fields["rows"], "what": fields["source"], "time": ""}]
     named = {name: {**part, "file": part_file(data, name)} for name, part in parts.items()}
-    return {**fields, "segments": [{"data": data, "blocks": blocks}], "parts": named, "history": history}
+    more = {"name": data, "segments": [{"data": data, "blocks": blocks}], "parts": named, "history": history}
+    return {**fields, **more}
 
 
 def _checked(fields: dict[str, Any]) -> Manifest:
@@ -273,7 +275,14 @@ def _checked(fields: dict[str, Any]) -> Manifest:
     known = {own.name: fields[own.name] for own in dataclass_fields(Manifest)}
     if known["preprocessing"] is not None:
         Preprocessing.from_dict(known["preprocessing"])
-    for name, kind in {"source": str, "made_by": str, "segments": list, "parts": dict, "history": list}.items():
+    for name, kind in {
+        "name": str,
+        "source": str,
+        "made_by": str,
+        "segments": list,
+        "parts": dict,
+        "history": list,
+    }.items():
         if type(known[name]) is not kind:
             raise ValueError(f"{name} is of another type than {kind.__name__}")
     if known["zero_based"] is not None and type(known["zero_based"]) is not bool:

@@ -97,6 +97,7 @@ class StoreWriter:
                 sync(file)
         features = self._width if self.n_features is None else self.n_features
         return Manifest(
+            name=self.folder.name,
             layout="csr" if self._sparse else "dense",
             dtype=self._dtype.newbyteorder("<").str,
             rows=self.rows,
