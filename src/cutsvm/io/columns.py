@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from cutsvm._utils.errors import DataError
+from cutsvm.io.preprocessing import Preprocessing
 
 # Names of the column of labels that are looked for if the user names none.
 _LABELS = ("label", "y", "target", "class")
@@ -14,11 +16,26 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """The columns of labels, weights and queries as the user states them: names or numbers, None to look for them."""
+    """The columns of a table and what is to be done to them, as the user states it.
+
+    label, weight, qid: names or numbers of columns, None to look for them. columns: the features, None: all others;
+    exclude: columns that are no features; keep: columns that batches carry along. filter: the rows, a pyarrow
+    expression. labels: whether there must be a column of labels, may be, or is to be left alone. preprocessing: that of
+    a store or a model; it is applied and nothing is estimated.
+    """
 
     label: str | int | None = None
     weight: str | int | None = None
     qid: str | int | None = None
+    columns: Sequence[str] | None = None
+    exclude: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    filter: Any = None
+    labels: Literal["required", "optional", "none"] = "required"
+    categorical: Literal["one-hot", "refuse"] = "one-hot"
+    missing: Literal["mean", "zero", "refuse"] = "mean"
+    scale: Literal["none", "standard", "minmax"] = "none"
+    preprocessing: Preprocessing | None = None
 
     def resolve(self, source: str, names: Sequence[str]) -> ColumnIndices:
         """The indices of these columns among `names`; source: of the table, for messages."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from cutsvm._utils.types import Array
 from cutsvm._utils.validation import scale_spread
+from cutsvm.io.preprocessing import Preprocessing
 from cutsvm.io.store.store import Store
 
 
@@ -39,6 +40,8 @@ class Dataset:
         The weight of each sample, if the file has weights.
     feature_names
         The names of the columns, if the file has names.
+    preprocessing
+        How the columns of a table became X, if the data are a table.
     """
 
     X: Any
@@ -50,6 +53,7 @@ class Dataset:
     ignored: int = 0
     weights: Array | None = None
     feature_names: list[str] | None = None
+    preprocessing: Preprocessing | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -94,9 +98,12 @@ class StoredDataset(Dataset):
 
     def __init__(self, store: Store, source: str | None = None) -> None:
         columns = {"qid": store.qid, "weights": store.weights, "feature_names": store.feature_names}
+        stored = store.manifest.preprocessing
+        preprocessing = None if stored is None else Preprocessing.from_dict(stored)
         known = {"source": source or os.fspath(store.path), "feature_ids": None, "ignored": 0}
         # The dataclass is frozen.
         self.__dict__.update(store=store, zero_based=store.manifest.zero_based, **columns, **known)
+        self.__dict__.update(preprocessing=preprocessing)
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("X", "y"):

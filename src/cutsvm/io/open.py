@@ -96,8 +96,14 @@ def _gather(source: Source) -> Dataset:
     return Dataset(X, y, qid, source.zero_based, None, source.name, 0, weights, source.feature_names)
 
 
-def as_source(source: Any, format: str | None, columns: ColumnSpec, zero_based: ZeroBased) -> Source:
+def is_source(X: Any) -> bool:
+    """Whether X is read as a source; arrays, sparse matrices and frames in memory are not."""
+    return isinstance(X, str | os.PathLike | Dataset)
+
+
+def as_source(source: Any, spec: ColumnSpec, format: str | None = None, zero_based: ZeroBased = "auto") -> Source:
     """A source for a path or several of them, a pair (X, y), or an iterator of such pairs."""
+    columns = spec
     if isinstance(source, str | os.PathLike):
         return file_source(os.fspath(source), format, columns, zero_based)
     if isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "shape"):
@@ -124,7 +130,7 @@ def file_source(path: str, format: str | None, columns: ColumnSpec, zero_based: 
     if kind not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
     os.stat(path)  # a missing file is the same error for every format
-    given = [f"{column}=" for column, value in vars(columns).items() if value is not None]
+    given = [f"{name}=" for name in ("label", "weight", "qid") if getattr(columns, name) is not None]
     if kind in ("svmlight", "store") and given:
         name = "names a column" if len(given) == 1 else "name columns"
         where = "svmlight files have their labels in front" if kind == "svmlight" else "a store has its own"

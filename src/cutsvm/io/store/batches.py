@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -16,18 +16,22 @@ from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
 from cutsvm._utils.validation import check_sparse, csr_is_sorted, non_finite_places
 
+if TYPE_CHECKING:
+    from cutsvm.io.preprocessing import Preprocessing
+
 INT32_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows: a dense or CSR matrix, labels, and weights and queries if the source has them."""
+    """Some rows: a dense or CSR matrix, and labels, weights and queries if the source has them."""
 
     X: Any
-    y: Array
+    y: Array | None
     weights: Array | None = None
     qid: Array | None = None
     base: int = 0  # the index of the first column as known so far; it may change from 1 to 0
+    kept: Any = None  # a pyarrow.RecordBatch of the columns that `ColumnSpec.keep` names, if it names any
 
 
 class Source:
@@ -37,6 +41,7 @@ class Source:
     feature_names: list[str] | None = None
     zero_based: bool | None = None  # None: the source has columns and no indices
     share: float | None = None  # that has been read, the last batch included; None: the total is unknown
+    preprocessing: Preprocessing | None = None  # of the columns of a table; None: the source has numbers only
 
     def __iter__(self) -> Iterator[Batch]:
         raise NotImplementedError
@@ -74,11 +79,17 @@ def checked(batch: Batch, dtype: np.dtype[Any], source: Source, first: int) -> B
             raise DataError(f"{source.name}: expected a matrix, rows x features, found the shape {X.shape}")
     rows = X.shape[0]
     _refuse_non_finite(X, source, first, batch.base)
-    y = _numbers_or_text(_column(batch.y, rows, "labels", source, first), "labels", source, first)
+    y = None if batch.y is None else _labels(batch.y, rows, source, first)
+    weights, qid = _weights(batch.weights, rows, source, first), checked_queries(batch.qid, rows, source, first)
+    return Batch(X, y, weights, qid, kept=batch.kept)
+
+
+def _labels(labels: Any, rows: int, source: Source, first: int) -> Array:
+    y = _numbers_or_text(_column(labels, rows, "labels", source, first), "labels", source, first)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         raise DataError(f"{source.name}: row {first + row}: expected a label, found {y[row]}")
-    return Batch(X, y, _weights(batch.weights, rows, source, first), checked_queries(batch.qid, rows, source, first))
+    return y
 
 
 def too_wide(name: str, index: int) -> DataError:

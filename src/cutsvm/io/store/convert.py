@@ -84,7 +84,7 @@ def convert(
         raise ValueError(f"block_bytes must be 1 or more, got {block_bytes}")
     target = Path(store)
     _check_target(target)
-    rows = as_source(source, format, ColumnSpec(label, weight, qid), zero_based)
+    rows = as_source(source, ColumnSpec(label, weight, qid), format, zero_based)
     made = not target.exists()
     try:
         with _locked(target):

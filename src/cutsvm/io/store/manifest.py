@@ -27,6 +27,7 @@ import numpy as np
 
 from cutsvm._utils.errors import DataError
 from cutsvm.io.files import parse_json
+from cutsvm.io.preprocessing import Preprocessing
 
 NAME = "manifest.json"
 FORMAT, VERSION = "cutsvm-store", 1
@@ -72,6 +73,7 @@ class Manifest:
     made_by: str  # version of cutsvm
     blocks: list[Block] = field(repr=False)
     parts: dict[str, Part] = field(repr=False)
+    preprocessing: dict[str, Any] | None = field(default=None, repr=False)  # of the columns of a table
 
     def block_name(self, number: int) -> str:
         return f"{self.data}/block-{number:06d}.bin"
@@ -168,7 +170,10 @@ def _digest(fields: Mapping[str, Any]) -> str:
 
 def _checked(fields: dict[str, Any]) -> Manifest:
     """The manifest; ValueError names the field that is wrong."""
+    fields.setdefault("preprocessing", None)  # stores of earlier versions have none
     known = {own.name: fields[own.name] for own in dataclass_fields(Manifest)}
+    if known["preprocessing"] is not None:
+        Preprocessing.from_dict(known["preprocessing"])
     for name, kind in {"data": str, "source": str, "made_by": str, "blocks": list, "parts": dict}.items():
         if type(known[name]) is not kind:
             raise ValueError(f"{name} is of another type than {kind.__name__}")

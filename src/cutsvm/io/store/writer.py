@@ -71,6 +71,8 @@ class StoreWriter:
         squares = np.empty(rows)
         matrix_of(X).squares(squares)
         self._measure(X)
+        if fine.y is None:
+            raise DataError(f"{self.source.name}: row {self.rows}: expected a label, found none")
         self._put("y", self._numbers("label_names", fine.y, "labels"))
         self._put("weights", fine.weights)
         self._put("qid", None if fine.qid is None else self._queries(fine.qid))
@@ -105,6 +107,7 @@ class StoreWriter:
             made_by=package_version(),
             blocks=self._blocks,
             parts=parts,
+            preprocessing=None if self.source.preprocessing is None else self.source.preprocessing.to_dict(),
         )
 
     def close(self) -> None:
