@@ -10,7 +10,7 @@ import numpy as np
 
 from cutsvm._utils.types import Array, Vector
 from cutsvm.display.errors import RegressionSums, quantile_sums, regression_errors
-from cutsvm.estimators._predict import count_equal
+from cutsvm.estimators._predict import are_equal
 from cutsvm.estimators._thresholds import level_of
 from cutsvm.io.dataset import Dataset
 from cutsvm.io.models.tasks import task_of
@@ -120,7 +120,7 @@ class _RunningAccuracy(Running):
         assert part.y is not None
         if self.labels.add(part.y):
             found = np.asarray(self.estimator.predict(part.X)) if predicted is None else predicted
-            self.correct += count_equal(found, part.y)
+            self.correct += int(np.count_nonzero(are_equal(found, part.y)))
 
     def result(self) -> Evaluation:
         if not self.labels.comparable:
@@ -208,7 +208,8 @@ class _AllScores(Running):
         scores = task.scores(self._estimator, part.X) if predicted is None else predicted
         for name, values in (("scores", scores), ("y", part.y), ("qid", part.qid)):
             if values is not None:
-                self._columns.setdefault(name, CollectedColumn()).add(np.asarray(values))
+                kind = np.int64 if name == "qid" else np.float64
+                self._columns.setdefault(name, CollectedColumn(kind)).add(np.asarray(values))
 
     def result(self) -> Evaluation:
         if not self._columns:

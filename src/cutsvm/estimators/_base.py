@@ -24,7 +24,9 @@ from cutsvm.driver.checkpoint import Checkpoint, check_path
 from cutsvm.driver.fingerprint import Fingerprint, Scalar
 from cutsvm.driver.records import Callback, Record, Result, Status
 from cutsvm.driver.warm_start import KeptProblem, Slot
+from cutsvm.estimators import _predict
 from cutsvm.estimators._ingest import TrainingData, check_matrix
+from cutsvm.estimators._predict import by_block, reads_blocks
 from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows, as_rows
@@ -233,13 +235,21 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
 class CertifiedClassifier(ClassifierMixin, Certified):  # type: ignore[misc]
     """A classifier with one score per row for two classes, positive for the second, or one per class."""
 
+    @by_block
     def decision_function(self, X: Any) -> Vector:
         """X coef_' + intercept_: shape (n,) for two classes (positive means classes_[1]), else (n, n_classes)."""
         return self._scores(X)
 
+    @by_block
     def predict(self, X: Any) -> Array:
-        """The class with the largest score."""
+        """The class with the largest score. X: rows, or any source of rows; labels are not needed."""
         scores = self.decision_function(X)
         chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[chosen]
         return labels
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of rows whose predicted label is theirs. A source has its own labels and weights: y is left out."""
+        if reads_blocks(self, X):
+            return _predict.accuracy(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))

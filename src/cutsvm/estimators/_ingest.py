@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.estimators._predict import CheckedMatrix
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.open import open_data_set
 from cutsvm.io.temporary_arrays import TemporaryArrays
@@ -106,6 +107,8 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
 
 def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
     """X, or X and y, as validated by scikit-learn: a float array or CSR matrix without NaN or infinity."""
+    if isinstance(X, CheckedMatrix):
+        return X.matrix
     validation.refuse_lazy(X)
     validation.check_sparse(X)
     options = {"dtype": validation.float_type(X), "ensure_all_finite": False, **options}
@@ -147,6 +150,12 @@ def _matrix(
         y, texts = source.ranked_labels(rows.vector) if estimator._targets == "classes" else (source.y, None)
         estimator.n_features_in_ = rows.d
         vars(estimator).pop("feature_names_in_", None)
+    for name in ("_zero_based", "_feature_ids"):
+        vars(estimator).pop(name, None)
+    if source is not None and source.zero_based is not None:
+        estimator._zero_based = source.zero_based
+        if source.feature_ids is not None:
+            estimator._feature_ids = source.feature_ids
     if source is not None and source.feature_names is not None:
         estimator.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
     return X, rows, y, texts

@@ -19,6 +19,7 @@ from cutsvm.display.summary import describe_gap
 from cutsvm.driver.records import Record, Status
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData, check_matrix, ingest
+from cutsvm.estimators._predict import by_block
 from cutsvm.kernel_machines import SGD, KernelSolver, resolve
 from cutsvm.kernel_machines.context import LOGGER, Deadline, FitOptions
 from cutsvm.kernel_machines.driver import Driver
@@ -349,6 +350,7 @@ class KernelSVC(CertifiedClassifier):
         """Where each class's support begins, and the end."""
         return np.concatenate([[0], np.cumsum(self.n_support_)])
 
+    @by_block
     def decision_function(self, X: Any) -> Vector:
         """f(x) for two classes, positive for classes_[1]; for more, of shape (n, n_classes), the votes of each class.
 

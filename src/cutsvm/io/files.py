@@ -34,9 +34,7 @@ def write_atomically(
 
 
 @contextmanager
-def atomic_stream(
-    path: str | os.PathLike[str], *, repeated: bool = False, unnamed: bool = False
-) -> Iterator[BinaryIO]:
+def atomic_stream(path: str | os.PathLike[str], *, repeated: bool = False, unnamed: bool = False) -> Iterator[BinaryIO]:
     """The same for what is written within this context; an error in it leaves `path` as it was.
 
     unnamed: the temporary file has no name until it is complete, where the system can do that, so that a kill leaves

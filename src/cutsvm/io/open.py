@@ -22,6 +22,7 @@ from cutsvm.io.formats.npy import NpySource, NpzSource
 from cutsvm.io.formats.svmlight import ZeroBased, query_ids, read_svmlight
 from cutsvm.io.formats.tables import TableSource
 from cutsvm.io.formats.text import text_blocks
+from cutsvm.io.preprocessing import Preprocessing
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import INT32_MAX, Batch, Source, checked, is_sparse, too_wide, value_type
 from cutsvm.io.store.store import Store
@@ -158,6 +159,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
 class SvmlightSource(Source):
     """svmlight files, read some lines at a time; columns are indices as written."""
 
+    any_index = False  # whether indices may be beyond the 32 bits of a store's columns
+
     def __init__(self, paths: list[str], zero_based: ZeroBased) -> None:
         if zero_based not in (True, False, "auto"):
             raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
@@ -186,6 +189,11 @@ class SvmlightSource(Source):
                     yield batch
                 line += lines
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether index 0 has not occurred so far, and would change the columns."""
+        return self._given == "auto" and not self.zero_based
+
     def _parse(self, path: str, text: NDArray[np.uint8], line: int) -> tuple[Batch | None, int]:
         """The rows of some lines, and the number of lines."""
         least = 0 if self._given else 1  # "auto" is true: index 0 is allowed
@@ -199,7 +207,7 @@ class SvmlightSource(Source):
         if self._given == "auto" and reader.min_index == 0:
             self.zero_based = True
         top = reader.max_index
-        if top > INT32_MAX:
+        if top > INT32_MAX and not self.any_index:
             raise too_wide(self.name, top)
         y, queries, pointers, indices, values = reader.take()
         qid = None if queries is None else query_ids(*queries)
@@ -231,9 +239,14 @@ class StoreSource(Source):
         self.store = store
         self.name, self.feature_names = os.fspath(store.path), store.feature_names
         self.zero_based = store.manifest.zero_based
+        stored = store.manifest.preprocessing
+        self.preprocessing = None if stored is None else Preprocessing.from_dict(stored)
 
     def __iter__(self) -> Iterator[Batch]:
         store = self.store
+        # Not store.y: the texts of all rows at once would take more memory than a block.
+        texts = store.texts("label_names")
+        labels = store.column("y") if texts is None else store.codes("y", texts)
         for k, (start, stop) in enumerate(pairwise(store.edges)):
             mine = slice(int(start), int(stop))
             arrays = store.read(k)
@@ -242,4 +255,8 @@ class StoreSource(Source):
                 X = sparse.csr_matrix(arrays, shape=(mine.stop - mine.start, store.shape[1]))
             weights, qid = (None if part is None else part[mine] for part in (store.weights, store.qid))
             self.share = (k + 1) / len(store.manifest.blocks)
-            yield Batch(X, store.y[mine], weights, qid)
+            y = labels[mine] if texts is None else np.asarray(texts)[labels[mine]]
+            yield Batch(X, y, weights, qid)
+
+    def check_intact(self) -> None:
+        self.store.check_intact()

@@ -46,6 +46,9 @@ class Source:
     def __iter__(self) -> Iterator[Batch]:
         raise NotImplementedError
 
+    def check_intact(self) -> None:
+        """Raise DataError if rows of a batch changed on disk while they were used."""
+
 
 def is_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X))
