@@ -26,7 +26,7 @@ from cutsvm.driver.records import Callback, Record, Result, Status
 from cutsvm.driver.warm_start import KeptProblem, Slot
 from cutsvm.estimators import _predict
 from cutsvm.estimators._ingest import TrainingData, check_matrix
-from cutsvm.estimators._predict import by_block, reads_blocks
+from cutsvm.estimators._predict import CheckedMatrix, by_block, reads_blocks
 from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows, as_rows
@@ -216,7 +216,11 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if (cached := self.__dict__.get("_cached_scores")) is not None and cached[0] is X:
             scores: Vector = cached[1]
             return scores
-        X = check_matrix(self, X, reset=False)
+        if isinstance(X, CheckedMatrix):
+            return X.scores(self._scores_of_matrix)
+        return self._scores_of_matrix(check_matrix(self, X, reset=False))
+
+    def _scores_of_matrix(self, X: Any) -> Vector:
         return self._scores_of_rows(as_rows(X, threads.count(self.n_jobs, X.size)))
 
     def _scores_of_rows(self, rows: WholeRows) -> Vector:

@@ -31,11 +31,21 @@ T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Array])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class CheckedMatrix:
-    """Rows of a block, whose columns are those of the model and whose values are checked."""
+    """Rows of a block, whose columns are those of the model and whose values are checked.
+
+    Scores of the model that the block is read for are computed once, by whichever method needs them first.
+    """
 
     matrix: Any
+    _scores: Vector | None = None
+
+    def scores(self, compute: Callable[[Any], Vector]) -> Vector:
+        """compute(matrix), or what it gave the first time; not to be written to."""
+        if self._scores is None:
+            self._scores = compute(self.matrix)
+        return self._scores
 
 
 def by_block(method: Method) -> Method:

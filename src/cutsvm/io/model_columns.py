@@ -18,7 +18,7 @@ from cutsvm.io.dataset import Dataset
 from cutsvm.io.formats.arrays import BlockSource
 from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.open import StoreSource, SvmlightSource, as_source
-from cutsvm.io.preprocessing import Preprocessing
+from cutsvm.io.preprocessing import Preprocessing, TableColumn
 from cutsvm.io.store.batches import Batch, Source, is_sparse
 
 _MAX_COUNTED = 1 << 20  # distinct features that the model does not know
@@ -172,7 +172,7 @@ def _check_preprocessing(source: StoreSource, expected: Preprocessing | None) ->
             )
 
 
-def changes_values(column: Any) -> bool:
+def changes_values(column: TableColumn) -> bool:
     """Whether a number of the table is another number in X, missing ones aside."""
     return column.kind != "number" or column.shift != 0.0 or column.scale != 1.0
 

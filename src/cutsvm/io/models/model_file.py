@@ -149,6 +149,7 @@ def _from_liblinear(name: str, text: bytes) -> SavedModel:
     if "fit_intercept" in estimator.get_params():
         estimator.fit_intercept = weights.intercept is not None
     linear_model.set_weights(estimator, task, weights.coef, weights.intercept)
+    estimator._zero_based = False
     return SavedModel(estimator, zero_based=False, task=task.name, format="liblinear")
 
 
@@ -175,6 +176,10 @@ def _unpack(name: str, header: dict[str, Any], arrays: dict[str, Array]) -> Save
         ascending = ids.dtype == np.int64 and ids.shape == (width,) and bool((np.diff(ids) > 0).all())
         expect.that(ascending and (width == 0 or ids[0] >= 0), "an ascending feature id for every column")
     _set_results(expect, estimator, header)
+    if zero_based is not None:
+        estimator._zero_based = zero_based
+    if ids is not None:
+        estimator._feature_ids = ids
     return SavedModel(estimator, zero_based, ids, task.name, version=str(header.get("cutsvm"))[:40])
 
 
