@@ -78,6 +78,8 @@ class KnownLabels:
 
 
 class RunningAccuracy(Running):
+    """Counts of rows whose predicted label is theirs."""
+
     def __init__(self, estimator: Any) -> None:
         self.estimator, self.labels, self.correct = estimator, KnownLabels(estimator.classes_), 0
 
@@ -90,25 +92,29 @@ class RunningAccuracy(Running):
     def result(self) -> Evaluation:
         if not self.labels.comparable:
             return Evaluation(None, {"accuracy": None, "correct": None}, self.labels.warnings)
-        share, total = self.correct / self.labels.rows, self.labels.rows
-        text = f"Accuracy = {100 * share:g}% ({self.correct}/{total})"
-        return Evaluation(text, {"accuracy": share, "correct": self.correct}, self.labels.warnings)
+        correct, total = self.correct, self.labels.rows
+        text = f"Accuracy = {100 * correct / total:g}% ({correct}/{total})"
+        return Evaluation(text, {"accuracy": correct / total, "correct": correct}, self.labels.warnings)
 
 
 class RunningLevels(RunningAccuracy):
+    """The same, and the sum of differences in levels."""
+
     def __init__(self, estimator: Any) -> None:
         super().__init__(estimator)
         self._distance = self._known = 0
 
     def add(self, part: Batch | Dataset, predicted: Array | None = None) -> None:
         super().add(part, predicted)
-        if not self.labels.comparable or not self.labels.numeric:
+        if not self.labels.comparable:
             return
         assert part.y is not None
-        levels = np.sort(self.estimator.classes_.astype(np.float64))
-        known = np.isin(part.y, levels)
+        classes = self.estimator.classes_
+        order = np.argsort(classes, kind="stable")
+        levels = order[np.searchsorted(classes, part.y, sorter=order).clip(max=len(order) - 1)]
+        known = classes[levels] == part.y
         found = level_of(self.estimator.decision_function(part.X), self.estimator.thresholds_)
-        self._distance += int(np.abs(found - np.searchsorted(levels, part.y))[known].sum())
+        self._distance += int(np.abs(found - levels)[known].sum())
         self._known += int(known.sum())
 
     def result(self) -> Evaluation:
@@ -179,6 +185,8 @@ class RunningErrors(Running):
 
 
 class RunningRegression(RunningErrors):
+    """Squared and absolute errors."""
+
     def __init__(self, text_of: Callable[[dict[str, Any]], str], estimator: Any) -> None:
         super().__init__(text_of, estimator)
         self._sums = RegressionSums()
@@ -191,6 +199,8 @@ class RunningRegression(RunningErrors):
 
 
 class RunningPinball(RunningErrors):
+    """The pinball loss."""
+
     def __init__(self, text_of: Callable[[dict[str, Any]], str], estimator: Any) -> None:
         super().__init__(text_of, estimator)
         self._loss, self._below = 0.0, 0

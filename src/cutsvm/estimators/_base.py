@@ -26,7 +26,7 @@ from cutsvm.driver.records import Callback, Record, Result, Status
 from cutsvm.driver.warm_start import KeptProblem, Slot
 from cutsvm.estimators import _predict
 from cutsvm.estimators._ingest import TrainingData, check_matrix
-from cutsvm.estimators._predict import CheckedMatrix, by_block, reads_blocks
+from cutsvm.estimators._predict import CheckedMatrix, by_block, columns_of, reads_blocks
 from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows, as_rows
@@ -201,6 +201,13 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _copy_fit(self, twin: Any) -> Any:
         """An estimator of scikit-learn's with the fitted attributes of this one."""
         check_is_fitted(self, "coef_")
+        preprocessing = columns_of(self).preprocessing
+        if preprocessing is not None and any(column.changes_values for column in preprocessing.columns):
+            warn(
+                "The model was trained from a table, whose preprocessing (preprocessing_) is no part of scikit-learn's "
+                "model: give it rows of numbers made in the same way, or predict with this one.",
+                UserWarning,
+            )
         twin.coef_ = np.array(self.coef_, dtype=np.float64)
         twin.intercept_ = np.array(self.intercept_, dtype=np.float64)
         twin.n_features_in_ = twin.coef_.shape[-1]

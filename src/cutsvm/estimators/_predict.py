@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from cutsvm.estimators._base import Certified
 
 T = TypeVar("T")
+# Attributes of a fitted estimator about the columns it was trained with.
+COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "preprocessing_", "_zero_based", "_feature_ids")
 Method = TypeVar("Method", bound=Callable[..., Array])
 
 

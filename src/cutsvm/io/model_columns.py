@@ -18,7 +18,7 @@ from cutsvm.io.dataset import Dataset
 from cutsvm.io.formats.arrays import BlockSource
 from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.open import StoreSource, SvmlightSource, as_source
-from cutsvm.io.preprocessing import Preprocessing, TableColumn
+from cutsvm.io.preprocessing import Preprocessing
 from cutsvm.io.store.batches import Batch, Source, is_sparse
 
 _MAX_COUNTED = 1 << 20  # distinct features that the model does not know
@@ -165,16 +165,11 @@ def _check_preprocessing(source: StoreSource, expected: Preprocessing | None) ->
             column.shift,
             column.scale,
         )
-        if not same and (other is not None or changes_values(column)):
+        if not same and (other is not None or column.changes_values):
             raise DataError(
                 f"{source.name}: the column {column.name!r} was not made as in training: its categories or its scale "
                 "are others; predict from the table that the store was made of"
             )
-
-
-def changes_values(column: TableColumn) -> bool:
-    """Whether a number of the table is another number in X, missing ones aside."""
-    return column.kind != "number" or column.shift != 0.0 or column.scale != 1.0
 
 
 def is_frame(X: Any) -> bool:
