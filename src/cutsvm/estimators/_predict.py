@@ -138,15 +138,17 @@ def labelled_blocks(estimator: Certified, X: Any, y: Any, sample_weight: Any) ->
     if y is not None:
         raise ValueError("a data set has its own labels: leave y out")
     source, first = open_rows(estimator, X), 0
+    given = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     for block in blocks(estimator, source):
         if block.y is None:
             raise ValueError(f"{source.name}: there are no labels to compare with")
         last = first + len(block.y)
-        weights = block.weights if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[first:last]
-        yield replace(block, weights=weights)
+        if given is not None and last > len(given):
+            raise ValueError(f"sample_weight has {len(given)} numbers, {source.name} has more rows")
+        yield block if given is None else replace(block, weights=given[first:last])
         first = last
-    if sample_weight is not None and len(sample_weight) != first:
-        raise ValueError(f"sample_weight has {len(sample_weight)} numbers, {source.name} has {first} rows")
+    if given is not None and len(given) > first:
+        raise ValueError(f"sample_weight has {len(given)} numbers, {source.name} has {first} rows")
 
 
 def accuracy(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
