@@ -189,7 +189,15 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     save_model(LinearSVC().fit(X[:5000], np.where(X[:5000, 0] + X[:5000, 1] > 0, 1, -1)), tmp_path / "m")
     peaks = []
     for store in (small, large):
-        words = ["-m", "cutsvm.cli", "predict", "--scores", str(store), str(tmp_path / "m"), str(tmp_path / "out.parquet")]
+        words = [
+            "-m",
+            "cutsvm.cli",
+            "predict",
+            "--scores",
+            str(store),
+            str(tmp_path / "m"),
+            str(tmp_path / "out.parquet"),
+        ]
         peak = watch([sys.executable, *words])
         assert peak.returncode == 0, peak.output
         peaks.append(peak.private)

@@ -88,7 +88,9 @@ def test_a_store_gives_the_bits_of_arrays(name: str, fitted: Any, tmp_path: Path
         if hasattr(model, method):
             found, expected = getattr(model, method)(store), getattr(model, method)(X)
             assert found.dtype == expected.dtype and found.shape == expected.shape
-            if name == "kernel" and found.dtype.kind == "f":  # products of matrices are rounded by where rows are in them
+            if (
+                name == "kernel" and found.dtype.kind == "f"
+            ):  # products of matrices are rounded by where rows are in them
                 np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
             else:
                 np.testing.assert_array_equal(found, expected)
