@@ -16,7 +16,7 @@ from cutsvm.cli.messages import CommandError, as_command_error
 from cutsvm.io import Dataset, open_dataset, read_svmlight
 from cutsvm.io.files import write_atomically
 from cutsvm.io.formats.svmlight import ZeroBased
-from cutsvm.io.open import format_of
+from cutsvm.io.paths import format_of
 
 
 def read_rows(paths: list[str], base: ZeroBased, label: str | None = None) -> Dataset:

@@ -203,6 +203,8 @@ def _report(options: argparse.Namespace, predicted: _Predictions, messages: Mess
     quality, name = predicted.measure.result(), predicted.source.name
     if predicted.source.ignored:
         messages.warn(f"{name}: {predicted.source.ignored} features that the model does not know were ignored")
+    for column, many in predicted.source.unseen.items():
+        messages.warn(f"{name}: column {column!r}: {many:,} rows have a text that did not occur in training")
     for text in quality.warnings:
         messages.warn(text)
     if not predicted.labelled and predicted.task.needs_labels:

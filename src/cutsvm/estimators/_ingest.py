@@ -1,8 +1,9 @@
 """ingest: the input of `fit`, for every estimator and from any source, as checked `TrainingData`.
 
-Arrays, sparse matrices and frames are validated by scikit-learn and read in place. A file is loaded or, under a
-`memory_limit`, converted to a temporary store. The rows of a store are loaded or stay on disk, as the memory plan of
-the estimator says. Weights, queries and feature names come from the arguments of `fit` or from the data set.
+Arrays, sparse matrices and frames with y are validated by scikit-learn and read in place. Other sources (files,
+folders, tables, lazy frames, iterators of blocks) are loaded or, under a `memory_limit`, converted to a temporary
+store. The rows of a store are loaded or stay on disk, as the memory plan of the estimator says. Weights, queries and
+feature names come from the arguments of `fit` or from the data set.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.estimators._predict import CheckedMatrix
 from cutsvm.io.dataset import Dataset, StoredDataset
-from cutsvm.io.open import open_data_set
+from cutsvm.io.formats.frames import is_frame
+from cutsvm.io.open import is_source, open_data_set
 from cutsvm.io.temporary_arrays import TemporaryArrays
 from cutsvm.matrix import StoreRows, WholeRows, as_rows
 
@@ -79,7 +80,7 @@ class TrainingData:
 def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = None, *, qid: Any = None) -> TrainingData:
     """The data of `estimator.fit(X, y, sample_weight)`; sets `n_features_in_` and `feature_names_in_`."""
     with ExitStack() as resources:
-        source = _open(estimator, X, y, resources) if isinstance(X, (str, PathLike, Dataset)) else None
+        source = _open(estimator, X, y, resources) if _has_own_labels(estimator, X, y) else None
         if source is not None:
             if qid is not None and source.qid is not None:
                 raise ValueError("the data set has its own queries: leave qid out")
@@ -105,6 +106,11 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
         return TrainingData(X, rows, y, weights, classes, names, weighted=weighted, resources=resources.pop_all())
 
 
+def _has_own_labels(estimator: Certified, X: Any, y: Any) -> bool:
+    """Whether X is a source; a frame in memory is one if y is left out and needed, so that a column has it."""
+    return is_source(X) or (y is None and estimator._targets != "none" and is_frame(X, lazy=False))
+
+
 def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
     """X, or X and y, as validated by scikit-learn: a float array or CSR matrix without NaN or infinity."""
     if isinstance(X, CheckedMatrix):
@@ -120,7 +126,7 @@ def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
 
 
 def _open(estimator: Certified, X: Any, y: Any, resources: ExitStack) -> Dataset:
-    """The data set X; under a memory limit a file becomes a temporary store."""
+    """The data set X; under a memory limit any other source becomes a temporary store."""
     if estimator.memory_limit is None or not estimator._trains_from_disk or isinstance(X, Dataset):
         return open_data_set(X, y)
     from cutsvm.io.store.convert import as_store
@@ -156,6 +162,9 @@ def _matrix(
         estimator._zero_based = source.zero_based
         if source.feature_ids is not None:
             estimator._feature_ids = source.feature_ids
+    vars(estimator).pop("preprocessing_", None)
+    if source is not None and source.preprocessing is not None:
+        estimator.preprocessing_ = source.preprocessing.to_dict()
     if source is not None and source.feature_names is not None:
         estimator.feature_names_in_ = np.asarray(source.feature_names, dtype=object)
     return X, rows, y, texts

@@ -18,7 +18,8 @@ from cutsvm._utils.errors import DataError
 from cutsvm._utils.threads import ThreadPool
 from cutsvm._utils.types import Array, Vector
 from cutsvm.display.errors import RegressionSums
-from cutsvm.io.model_columns import ModelColumns, ModelSource, is_frame
+from cutsvm.io.formats.frames import is_frame
+from cutsvm.io.model_columns import ModelColumns, ModelSource
 from cutsvm.io.open import is_source
 from cutsvm.io.preprocessing import Preprocessing
 from cutsvm.io.store.batches import Batch, checked, value_type
@@ -64,7 +65,7 @@ def by_block(method: Method) -> Method:
 
 def reads_blocks(estimator: Certified, X: Any) -> bool:
     """Whether X is a source, or a frame in memory that is preprocessed as in training."""
-    return is_source(X) or ("preprocessing_" in vars(estimator) and is_frame(X))
+    return is_source(X) or ("preprocessing_" in vars(estimator) and is_frame(X, lazy=False))
 
 
 def columns_of(estimator: Certified) -> ModelColumns:

@@ -114,22 +114,24 @@ def sync(path: Path) -> None:
 
 
 class Version:
-    """The length and times of an open file, to detect later that it has changed."""
+    """The length and times of an open file, to detect later that it has changed; None: of a stream, which has none."""
 
-    def __init__(self, name: str, descriptor: int) -> None:
+    def __init__(self, name: str, descriptor: int | None) -> None:
         self._name, self._descriptor = name, descriptor
-        self._status = os.fstat(descriptor)
+        self._status = None if descriptor is None else os.fstat(descriptor)
 
     @property
     def size(self) -> int | None:
         """Bytes of a regular file; None for pipes and devices."""
-        return self._status.st_size if stat.S_ISREG(self._status.st_mode) else None
+        status = self._status
+        return None if status is None or not stat.S_ISREG(status.st_mode) else status.st_size
 
     def check(self) -> None:
         """Raise DataError if the file has changed since."""
-        before, now = self._status, os.fstat(self._descriptor)
-        if not stat.S_ISREG(before.st_mode):
+        before = self._status
+        if before is None or self._descriptor is None or not stat.S_ISREG(before.st_mode):
             return
+        now = os.fstat(self._descriptor)
         if now.st_size < before.st_size:
             raise DataError(
                 f"{self._name}: truncated while it was read: {now.st_size} bytes, at first {before.st_size}; "

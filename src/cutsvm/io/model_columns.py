@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,11 @@ from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.dataset import Dataset
-from cutsvm.io.formats.arrays import BlockSource
 from cutsvm.io.formats.svmlight import ZeroBased
-from cutsvm.io.open import StoreSource, SvmlightSource, as_source
-from cutsvm.io.preprocessing import Preprocessing
+from cutsvm.io.formats.svmlight_source import SvmlightSource
+from cutsvm.io.formats.tables import TableSource
+from cutsvm.io.open import as_source
+from cutsvm.io.preprocessing import Preprocessing, TableColumn
 from cutsvm.io.store.batches import Batch, Source, is_sparse
 
 _MAX_COUNTED = 1 << 20  # distinct features that the model does not know
@@ -48,38 +48,48 @@ class ModelColumns:
         """
         if zero_based == "auto" and self.zero_based is not None:
             zero_based = self.zero_based
+        known = self.preprocessing
+        if known is None and self.names is not None:  # columns of numbers, by name
+            known = Preprocessing(None, None, None, tuple(TableColumn(name) for name in self.names))
         spec = ColumnSpec(
             label,
-            columns=self.names if self.preprocessing is None else None,
             keep=keep,
             labels="optional" if label is None else "required",
-            preprocessing=self.preprocessing,
+            # Nothing is estimated from the rows to predict.
+            categorical="refuse",
+            missing="refuse",
+            preprocessing=known,
         )
         source = as_source(X, spec, zero_based=zero_based)
-        return ModelSource(source, self, X.feature_ids if isinstance(X, Dataset) else None)
+        return ModelSource(source, self, feature_ids=X.feature_ids if isinstance(X, Dataset) else None, given=X)
 
 
 class ModelSource(Source):
     """The batches of a source, with the columns of a model."""
 
-    def __init__(self, source: Source, columns: ModelColumns, feature_ids: Array | None = None) -> None:
+    def __init__(
+        self, source: Source, columns: ModelColumns, *, feature_ids: Array | None = None, given: Any = None
+    ) -> None:
         self.name, self._source, self._columns, self._ids = source.name, source, columns, feature_ids
         self.feature_names = None if columns.names is None else list(columns.names)
         self._unknown: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        if isinstance(source, StoreSource):
-            _check_preprocessing(source, columns.preprocessing)
+        # An iterator is code of the caller, which may not be made for another thread.
+        self.reads_in_background = not isinstance(given, Iterator)
         if isinstance(source, SvmlightSource):
             source.any_index = True
-
-    @property
-    def reads_in_background(self) -> bool:
-        """Whether another thread may read it: an iterator is the caller's own code."""
-        return not isinstance(self._source, BlockSource)
 
     @property
     def ignored(self) -> int:
         """How many distinct features were left out so far, since the model does not know them."""
         return len(self._unknown)
+
+    @property
+    def unseen(self) -> Mapping[str, int]:
+        """By column of texts, how many rows so far have a text that did not occur in training."""
+        return self._source.counts.unseen if isinstance(self._source, TableSource) else {}
+
+    def where(self, row: int) -> tuple[str, int]:
+        return self._source.where(row)
 
     def __iter__(self) -> Iterator[Batch]:
         source = self._source
@@ -96,6 +106,11 @@ class ModelSource(Source):
         source = self._source
         if isinstance(source, SvmlightSource):
             if source.is_undecided:  # index 0 may occur in the last line, and decides about the first
+                if not all(file.can_be_read_again for file in source.files):
+                    raise DataError(
+                        f"{self.name}: whether its indices count from 0 or from 1 would be known at its end only; "
+                        "state zero_based (on the command line --zero-based)"
+                    )
                 for _ in source:
                     if source.zero_based:
                         break
@@ -150,33 +165,3 @@ class ModelSource(Source):
         found: Any = sparse.csr_matrix((values, places, pointers), shape=(X.shape[0], width))
         found.has_sorted_indices = found.has_canonical_format = bool(X.has_canonical_format)
         return found
-
-
-def _check_preprocessing(source: StoreSource, expected: Preprocessing | None) -> None:
-    """Refuse a store whose columns were not made as those of the model were."""
-    if expected is None:
-        return
-    own = () if source.preprocessing is None else source.preprocessing.columns
-    found = {column.name: column for column in own}
-    for column in expected.columns:
-        other = found.get(column.name)
-        same = other is not None and (other.categories, other.shift, other.scale) == (
-            column.categories,
-            column.shift,
-            column.scale,
-        )
-        if not same and (other is not None or column.changes_values):
-            raise DataError(
-                f"{source.name}: the column {column.name!r} was not made as in training: its categories or its scale "
-                "are others; predict from the table that the store was made of"
-            )
-
-
-def is_frame(X: Any) -> bool:
-    """Whether X is a frame in memory with named columns: of pandas, polars or pyarrow."""
-    try:
-        dependencies = import_module("narwhals.dependencies")
-    except ImportError:
-        return False
-    found: bool = dependencies.is_into_dataframe(X)
-    return found

@@ -1,76 +1,99 @@
-"""Opens what the user names (files, arrays, an iterator, a store): as a data set, or as a source of batches of rows."""
+"""Opens what the user names (files, tables, arrays, an iterator, a store): as a data set, or as a source of rows."""
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from cutsvm._native import core
-from cutsvm._utils import threads
 from cutsvm._utils.errors import DataError
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.dataset import Dataset, StoredDataset
-from cutsvm.io.formats.arrays import ArraySource, BlockSource
+from cutsvm.io.formats.arrays import ArraySource, BlockSource, ChainedSource, is_matrix
+from cutsvm.io.formats.csv_tables import CsvTables
+from cutsvm.io.formats.frames import is_arrow, is_frame, table_of, tables_of_blocks
 from cutsvm.io.formats.npy import NpySource, NpzSource
-from cutsvm.io.formats.svmlight import ZeroBased, query_ids, read_svmlight
+from cutsvm.io.formats.svmlight import ZeroBased, read_svmlight
+from cutsvm.io.formats.svmlight_source import SvmlightSource
+from cutsvm.io.formats.table_files import FileTables
 from cutsvm.io.formats.tables import TableSource
-from cutsvm.io.formats.text import text_blocks
-from cutsvm.io.preprocessing import Preprocessing
-from cutsvm.io.settings import read_settings
-from cutsvm.io.store.batches import INT32_MAX, Batch, Source, checked, is_sparse, too_wide, value_type
+from cutsvm.io.paths import FORMATS, STDIN, Input, common_format, find, to_local
+from cutsvm.io.store.batches import Batch, ReadAgain, Source, checked, is_sparse, value_type
+from cutsvm.io.store.source import DatasetSource, StoreSource
 from cutsvm.io.store.store import Store
-
-# Formats by the suffix of the file; files with other suffixes are read as svmlight text.
-_SUFFIXES = {f".{kind}": kind for kind in ("npy", "npz", "csv", "parquet", "arrow")}
-_SUFFIXES |= {".tsv": "csv", ".feather": "arrow"}
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-FORMATS = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")
 
 
 def open_dataset(
-    path: str | os.PathLike[str],
+    source: Any,
     *,
     format: str | None = None,
     label: str | int | None = None,
+    weight: str | int | None = None,
+    qid: str | int | None = None,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    filter: Any = None,
+    categorical: Literal["one-hot", "refuse"] = "one-hot",
+    missing: Literal["mean", "zero", "refuse"] = "mean",
+    scale: Literal["none", "standard", "minmax"] = "none",
     zero_based: ZeroBased = "auto",
     n_features: int | None = None,
 ) -> Dataset:
-    """Read a data file, or open a store.
+    """Read data into memory, or open a store.
 
     Parameters
     ----------
-    path
+    source
         A file: svmlight, plain or compressed (gzip, bzip2, xz, zstd), .npy, .npz, or with pyarrow CSV, TSV, Parquet,
-        Arrow, Feather; or a store written by `cutsvm.convert`.
+        Arrow, Feather; several files of one format as a list, a glob or a folder, whose folders may state columns
+        (year=2024/part-0.parquet); an address of fsspec, as s3://bucket/key; "-", the standard input; or a store
+        written by `cutsvm.convert`. Or a table: a pandas or polars frame (lazy too), a DuckDB relation, a table, a
+        reader of batches or a dataset of pyarrow; or an iterator of blocks, as for `cutsvm.convert`.
     format
         "svmlight", "npy", "npz", "csv", "parquet", "arrow" or "store"; None: by the name of the file.
     label
         Of a table the column of labels: its name or its number (-1 is the last); by default the one called label, y,
-        target or class. Columns called sample_weight and qid are weights and queries. Of an .npy file the number of the
-        column, or another .npy file; of an .npz file the name of the array, by default y.
+        target or class. Of an .npy file the number of the column, or another .npy file; of an .npz file the name of
+        the array, by default y.
+    weight, qid
+        Of a table the columns of weights and queries, by default those called sample_weight and qid.
+    columns, exclude
+        Of a table: the columns that are features, by default all others; and columns that are not.
+    filter
+        Of a table: which rows, an expression of pyarrow or a text such as "year >= 2020 and city != 'Rome'".
+    categorical
+        Of a table: "one-hot" makes one column of 0 and 1 for each text of a column of texts; "refuse" raises.
+    missing
+        Of a table: what a missing number becomes: the "mean" of its column, "zero"; or "refuse" raises. A missing text
+        is 0 in all columns of its texts.
+    scale
+        Of a table: "standard" scales numbers and dates to mean 0 and standard deviation 1, "minmax" to 0 to 1.
     zero_based
         Whether indices in svmlight files count from 0. "auto": they do if index 0 occurs.
     n_features
         Number of columns, if it is more than an svmlight file shows.
     """
-    source = file_source(os.fspath(path), format, ColumnSpec(label), zero_based)
-    if isinstance(source, SvmlightSource):
-        return read_svmlight(path, zero_based=zero_based, n_features=n_features)
-    data = StoredDataset(source.store) if isinstance(source, StoreSource) else _gather(source)
+    spec = ColumnSpec(
+        label, weight, qid, columns, exclude, (), filter, "required", categorical, missing, scale
+    ).checked()
+    rows = as_source(source, spec, format, zero_based)
+    if isinstance(rows, SvmlightSource):
+        return read_svmlight(rows.files, zero_based=zero_based, n_features=n_features)
+    if isinstance(rows, DatasetSource):
+        return rows.data
+    data = StoredDataset(rows.store) if isinstance(rows, StoreSource) else _gather(rows)
     if n_features not in (None, data.shape[1]):
-        raise DataError(f"{os.fspath(path)}: {data.shape[1]} features, expected n_features={n_features}")
+        raise DataError(f"{rows.name}: {data.shape[1]} features, expected n_features={n_features}")
     return data
 
 
 def open_data_set(X: Any, y: Any) -> Dataset:
-    """The data set X, or the one in the file X."""
+    """The data set X, or that of the source X."""
     if y is not None:
         raise ValueError("a data set has its own labels: leave y out")
     return X if isinstance(X, Dataset) else open_dataset(X)
@@ -78,185 +101,116 @@ def open_data_set(X: Any, y: Any) -> Dataset:
 
 def _gather(source: Source) -> Dataset:
     """All rows of a source, in memory."""
-    parts, first = [], 0
-    for batch in source:
-        part = checked(batch, value_type(None, batch.X.dtype), source, first)
-        first += part.X.shape[0]
-        parts.append(part)
-    if not first:
+    try:
+        parts = list(_checked_batches(source))
+    except ReadAgain:
+        parts = list(_checked_batches(source))
+    if not parts:
         raise DataError(f"{source.name}: no samples")
     matrices = [part.X for part in parts]
     X = matrices[0]
     if len(parts) > 1:
         X = sparse.vstack(matrices, format="csr") if is_sparse(X) else np.vstack(matrices)
-    y = np.concatenate([part.y for part in parts])
-    weights, qid = (
+    y, weights, qid = (
         None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
-        for name in ("weights", "qid")
+        for name in ("y", "weights", "qid")
     )
-    return Dataset(X, y, qid, source.zero_based, None, source.name, 0, weights, source.feature_names)
+    assert y is not None
+    log_summary(source)
+    own = source.feature_names, source.preprocessing
+    return Dataset(X, y, qid, source.zero_based, None, source.name, 0, weights, *own)
+
+
+def _checked_batches(source: Source) -> Iterator[Batch]:
+    first = 0
+    for batch in source:
+        if batch.X.shape[0]:
+            yield checked(batch, value_type(None, batch.X.dtype), source, first)
+            first += batch.X.shape[0]
 
 
 def is_source(X: Any) -> bool:
     """Whether X is read as a source; arrays, sparse matrices and frames in memory are not."""
-    return isinstance(X, str | os.PathLike | Dataset)
+    if isinstance(X, str | os.PathLike | Dataset | Source | Iterator):
+        return True
+    if isinstance(X, list | tuple):
+        return _are_paths(X)
+    return is_arrow(X) or is_frame(X, lazy=True)
+
+
+def _are_paths(source: Any) -> bool:
+    return bool(source) and all(isinstance(path, str | os.PathLike) for path in source)
 
 
 def as_source(source: Any, spec: ColumnSpec, format: str | None = None, zero_based: ZeroBased = "auto") -> Source:
-    """A source for a path or several of them, a pair (X, y), or an iterator of such pairs."""
-    columns = spec
+    """A source for everything that has rows: see `open_dataset`; also a pair of arrays, or an iterator of blocks."""
+    if isinstance(source, Source):
+        return source
+    if isinstance(source, Dataset):
+        return _dataset_source(source, spec)
     if isinstance(source, str | os.PathLike):
-        return file_source(os.fspath(source), format, columns, zero_based)
-    if isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "shape"):
-        return ArraySource("arrays", *source, weights=columns.weight, qid=columns.qid)
-    if isinstance(source, list | tuple) and source and all(isinstance(path, str | os.PathLike) for path in source):
-        paths = [os.fspath(path) for path in source]
-        if len(paths) == 1:
-            return file_source(paths[0], format, columns, zero_based)
-        others = [path for path in paths if (format or format_of(path)) != "svmlight"]
-        if others:
-            raise DataError(f"{others[0]}: several files must be svmlight files")
-        return SvmlightSource(paths, zero_based)
-    if hasattr(source, "__iter__") and not hasattr(source, "shape"):
-        return BlockSource(source)
+        return _file_source([os.fspath(source)], format, spec, zero_based)
+    if isinstance(source, list | tuple) and _are_paths(source):
+        return _file_source([os.fspath(path) for path in source], format, spec, zero_based)
+    if is_arrow(source) or is_frame(source, lazy=True) or is_frame(source, lazy=False):
+        return TableSource(table_of(source, once=spec.preprocessing is not None), spec)
+    if isinstance(source, tuple) and len(source) == 2 and is_matrix(source[0]):
+        spec.refuse_table_options("a pair of arrays has its own", besides=("weight", "qid"))
+        return ArraySource("arrays", *source, weights=spec.weight, qid=spec.qid)
+    if is_matrix(source) and spec.labels != "required":
+        return ArraySource("array", source, None)
+    if isinstance(source, Iterable) and not is_matrix(source):
+        return _block_source(source, spec)
     raise TypeError(
-        "source: expected a path, several paths, a pair of arrays (X, y) or an iterator of them, "
+        "source: expected a path, several paths, a table, a pair of arrays (X, y) or an iterator of them, "
         f"got {type(source).__name__}"
     )
 
 
-def file_source(path: str, format: str | None, columns: ColumnSpec, zero_based: ZeroBased = "auto") -> Source:
-    """A source for one file or store."""
-    kind = format_of(path) if format is None else format
-    if kind not in FORMATS:
+def _block_source(blocks: Iterable[Any], spec: ColumnSpec) -> Source:
+    """Blocks of arrays, or of frames and tables."""
+    parts = iter(blocks)
+    first = next(parts, None)
+    every = parts if first is None else chain([first], parts)
+    if first is not None and (is_arrow(first) or is_frame(first, lazy=False)):
+        return TableSource(tables_of_blocks(every, once=spec.preprocessing is not None), spec)
+    return BlockSource(every, labels=spec.labels)
+
+
+def _dataset_source(data: Dataset, spec: ColumnSpec) -> Source:
+    spec.refuse_table_options("a data set has its own")
+    if isinstance(data, StoredDataset) and not data.loaded:
+        return StoreSource(data.store, spec)
+    return DatasetSource(data)
+
+
+def _file_source(paths: list[str], format: str | None, spec: ColumnSpec, zero_based: ZeroBased) -> Source:
+    """A source for files of one format, or for a store."""
+    if format is not None and format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
-    os.stat(path)  # a missing file is the same error for every format
-    given = [f"{name}=" for name in ("label", "weight", "qid") if getattr(columns, name) is not None]
-    if kind in ("svmlight", "store") and given:
-        name = "names a column" if len(given) == 1 else "name columns"
-        where = "svmlight files have their labels in front" if kind == "svmlight" else "a store has its own"
-        raise ValueError(f"{' and '.join(given)} {name} of a table; {where}")
+    files = [file for path in paths for file in (find(path) if format != "store" else [Input(path)])]
+    name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
+    kind = format or common_format(files, name)
     if kind == "svmlight":
-        return SvmlightSource([path], zero_based)
+        spec.refuse_table_options("svmlight files have their labels in front")
+        return SvmlightSource(files, zero_based, spec.labels)
     if kind == "store":
-        return StoreSource(Store(path))
-    if kind == "npy":
-        return NpySource(path, columns)
-    return NpzSource(path, columns) if kind == "npz" else TableSource(path, kind, columns)
+        spec.refuse_table_options("a store has its own")
+        if len(files) > 1:
+            raise DataError(f"{files[1].name}: a store and other files cannot be read together")
+        return StoreSource(Store(files[0].path), spec)
+    if kind in ("npy", "npz"):
+        spec.refuse_table_options(f".{kind} files have columns without names", besides=("label", "weight", "qid"))
+        make = NpySource if kind == "npy" else NpzSource
+        sources = [make(to_local(file), spec) for file in files]
+        return sources[0] if len(sources) == 1 else ChainedSource(name, sources)
+    if kind == "csv" or any(file.path == STDIN for file in files):
+        files = [to_local(file) if file.path == STDIN else file for file in files]
+    return TableSource(CsvTables(name, files) if kind == "csv" else FileTables(name, kind, files), spec)
 
 
-def format_of(path: str | os.PathLike[str]) -> str:
-    """The format by the name of a file; a folder is a store."""
-    file = Path(path)
-    if file.is_dir():
-        return "store"
-    suffix = file.suffix.lower()
-    if suffix in _COMPRESSED:
-        suffix = file.with_suffix("").suffix.lower()
-    return _SUFFIXES.get(suffix, "svmlight")
-
-
-class SvmlightSource(Source):
-    """svmlight files, read some lines at a time; columns are indices as written."""
-
-    any_index = False  # whether indices may be beyond the 32 bits of a store's columns
-
-    def __init__(self, paths: list[str], zero_based: ZeroBased) -> None:
-        if zero_based not in (True, False, "auto"):
-            raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
-        self.name = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-        self._paths, self._given = paths, zero_based
-        self.zero_based = zero_based is True
-        self._sizes = [os.path.getsize(path) for path in paths]
-
-    def __iter__(self) -> Iterator[Batch]:
-        has_qid: bool | None = None
-        for file, path in enumerate(self._paths):
-            read = line = 0
-            for text in _split(text_blocks(path)):
-                batch, lines = self._parse(path, text, line)
-                read += len(text)
-                # The size of compressed text is unknown; the size of the file is a lower bound of it.
-                before = sum(self._sizes[:file]) + min(read, self._sizes[file])
-                self.share = min(1.0, before / max(1, sum(self._sizes)))
-                if batch is not None and batch.X.shape[0]:
-                    if has_qid is not None and (batch.qid is not None) != has_qid:
-                        have = "have" if has_qid else "have not"
-                        raise DataError(
-                            f"{path}: from line {line + 1} on: expected 'qid:' as the lines before {have} it"
-                        )
-                    has_qid = batch.qid is not None
-                    yield batch
-                line += lines
-
-    @property
-    def is_undecided(self) -> bool:
-        """Whether index 0 has not occurred so far, and would change the columns."""
-        return self._given == "auto" and not self.zero_based
-
-    def _parse(self, path: str, text: NDArray[np.uint8], line: int) -> tuple[Batch | None, int]:
-        """The rows of some lines, and the number of lines."""
-        least = 0 if self._given else 1  # "auto" is true: index 0 is allowed
-        reader = core.SvmlightReader64(min_index=least, keep_bad=0)
-        reader.start_file()
-        for number, problem in reader.feed(text, threads.count(-1)):
-            raise DataError(f"{path}:{line + number}: {problem}")
-        lines = int(np.count_nonzero(text == ord("\n")))
-        if not reader.rows:
-            return None, lines
-        if self._given == "auto" and reader.min_index == 0:
-            self.zero_based = True
-        top = reader.max_index
-        if top > INT32_MAX and not self.any_index:
-            raise too_wide(self.name, top)
-        y, queries, pointers, indices, values = reader.take()
-        qid = None if queries is None else query_ids(*queries)
-        base = 0 if self.zero_based else 1
-        X = sparse.csr_matrix((values, indices, pointers), shape=(len(y), max(top + 1, base)))
-        X.has_sorted_indices = X.has_canonical_format = True
-        return Batch(X, y, None, qid, base), lines
-
-
-def _split(blocks: Iterable[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
-    """Blocks of whole lines of at most `parsed_bytes`, unless a line is longer."""
-    size = read_settings().parsed_bytes
-    for block in blocks:
-        start = 0
-        while len(block) - start > size:
-            last = np.flatnonzero(block[start : start + size] == ord("\n"))
-            if not len(last):  # a longer line: the rest at once
-                break
-            stop = start + int(last[-1]) + 1
-            yield block[start:stop]
-            start = stop
-        yield block[start:]
-
-
-class StoreSource(Source):
-    """The rows of a store."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.name, self.feature_names = os.fspath(store.path), store.feature_names
-        self.zero_based = store.manifest.zero_based
-        stored = store.manifest.preprocessing
-        self.preprocessing = None if stored is None else Preprocessing.from_dict(stored)
-
-    def __iter__(self) -> Iterator[Batch]:
-        store = self.store
-        # Not store.y: the texts of all rows at once would take more memory than a block.
-        texts = store.texts("label_names")
-        labels = store.column("y") if texts is None else store.codes("y", texts)
-        for k, (start, stop) in enumerate(pairwise(store.edges)):
-            mine = slice(int(start), int(stop))
-            arrays = store.read(k)
-            X: Any = arrays[0]
-            if store.sparse:
-                X = sparse.csr_matrix(arrays, shape=(mine.stop - mine.start, store.shape[1]))
-            weights, qid = (None if part is None else part[mine] for part in (store.weights, store.qid))
-            self.share = (k + 1) / len(store.manifest.blocks)
-            y = labels[mine] if texts is None else np.asarray(texts)[labels[mine]]
-            yield Batch(X, y, weights, qid)
-
-    def check_intact(self) -> None:
-        self.store.check_intact()
+def log_summary(source: Source) -> None:
+    """Log what was done to the columns of a table."""
+    summary = source.summary()
+    if summary:
+        logging.getLogger("cutsvm.tables").info("%s: %s", source.name, summary)

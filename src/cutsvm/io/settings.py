@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True)
 class ReadSettings:
-    """Sizes of the pieces in which rows are read and checked; no result depends on them."""
+    """Sizes of the pieces in which rows are read and checked; only `max_categories` changes what is accepted."""
 
     text_bytes: int = 64 << 20  # of svmlight text, read or decompressed
     parsed_bytes: int = 8 << 20  # of svmlight text, parsed into one batch
@@ -17,15 +17,16 @@ class ReadSettings:
     table_rows: int = 1 << 16  # of a table in one batch, at most
     table_values: int = 1 << 22  # of a table in one batch, at most
     csv_bytes: int = 8 << 20  # of CSV text, parsed at once
+    parquet_bytes: int = 1 << 20  # of each column of a Parquet file, read at once
+    max_categories: int = 1000  # of a column of texts
     slice_entries: int = 1 << 24  # of a temporary array
     slice_rows: int = 1 << 16  # of rows that are inspected together
     column_bytes: int = 8 << 20  # of a store's column that is rewritten
 
     def scaled(self, share: float) -> ReadSettings:
         """Pieces of at most this share of the size."""
-        return ReadSettings(
-            **{own.name: max(1, int(min(1.0, share) * getattr(self, own.name))) for own in fields(self)}
-        )
+        sizes = [own.name for own in fields(self) if own.name != "max_categories"]
+        return replace(self, **{name: max(1, int(min(1.0, share) * getattr(self, name))) for name in sizes})
 
 
 _current = ReadSettings()

@@ -224,11 +224,15 @@ BAD_TABLES = {
     "number too large": ("a,b\n1,2\n", {"label": 2}, "there is no column 2"),
     "empty": ("", {}, "no samples"),
     "only names": ("a,label\n", {}, "no samples"),
-    "hole": ("a,label\n1,0\n,1\n", {}, "row 1, column 'a': expected a value, found none"),
-    "nan": ("a,label\n1,0\nnan,1\n", {}, "row 1, column 'a': expected a value, found none"),
+    "hole": ("a,label\n1,0\n,1\n", {"missing": "refuse"}, "row 1, column 'a': expected a value, found none"),
+    "nan": ("a,label\n1,0\nnan,1\n", {"missing": "refuse"}, "row 1, column 'a': expected a value, found none"),
     "infinity": ("a,label\n1,0\n2,1\ninf,1\n", {}, "row 2, column 'a': expected a finite number, found inf"),
     "hole in labels": ("a,label\n1,0\n2,\n", {}, "row 1, column 'label': expected a value, found none"),
-    "text": ("a,city,label\n1,Rome,0\n", {}, "column 'city': expected a number, found 'Rome'"),
+    "text": (
+        "a,city,label\n1,Rome,0\n",
+        {"categorical": "refuse"},
+        "row 0, column 'city': expected a number, found 'Rome'",
+    ),
     "text below": ("a,label\n1,0\n2,1\nx,1\n", {}, "row 2, column 'a': expected a number, found 'x'"),
     "ragged": ("a,label\n1,0\n2,1,3\n", {}, "Expected 2 columns, got 3"),
     "twice": ("a,a,label\n1,2,0\n", {}, "the column 'a' appears twice"),
@@ -253,10 +257,10 @@ def test_bad_parquet(tmp_path):
     path = tmp_path / "t.parquet"
     parquet.write_table(pa.table({"a": ["x"], "label": [1]}), path)
     with pytest.raises(DataError, match="column 'a' holds text, expected numbers"):
-        convert(path, tmp_path)
+        convert(path, tmp_path, categorical="refuse")
     parquet.write_table(pa.table({"a": [1.0, None], "label": [1, 2]}), path)
     with pytest.raises(DataError, match="row 1, column 'a': expected a value, found none"):
-        convert(path, tmp_path)
+        convert(path, tmp_path, missing="refuse")
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(DataError, match=r"t\.parquet"):
         convert(path, tmp_path)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from cutsvm._utils.errors import DataError
+from cutsvm.io.columns import Labels
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch, Source, as_csr, is_sparse
 
@@ -35,22 +36,51 @@ class ArraySource(Source):
             mine = slice(start, min(n, start + step))
             X = self._X.iloc[mine].to_numpy() if self._frame else self._X[mine]
             y, weights, qid = (None if part is None else part[mine] for part in self._columns)
-            assert y is not None
             self.share = mine.stop / n
             yield Batch(X, y, weights, qid)
 
 
 class BlockSource(Source):
-    """An iterator of (X, y), (X, y, weights) or (X, y, weights, qid)."""
+    """An iterator of (X, y), (X, y, weights) or (X, y, weights, qid); of X alone unless labels are required."""
 
-    def __init__(self, blocks: Iterable[Any]) -> None:
-        self.name, self._blocks = "blocks", blocks
+    def __init__(self, blocks: Iterable[Any], labels: Labels = "required") -> None:
+        self.name, self._blocks, self._labels = "blocks", blocks, labels
 
     def __iter__(self) -> Iterator[Batch]:
         for number, block in enumerate(self._blocks):
+            if self._labels != "required" and is_matrix(block):
+                block = (block, None)
             if not isinstance(block, tuple | list) or not 2 <= len(block) <= 4:
                 raise DataError(f"block {number}: expected (X, y), (X, y, weights) or (X, y, weights, qid)")
             X, y, *more = block
             if hasattr(X, "iloc") and self.feature_names is None and number == 0:
                 self.feature_names = [str(column) for column in X.columns]
-            yield Batch(X if is_sparse(X) else np.asarray(X), np.asarray(y), *more)
+            labels = None if y is None or self._labels == "none" else np.asarray(y)
+            yield Batch(X if is_sparse(X) else np.asarray(X), labels, *more)
+
+
+class ChainedSource(Source):
+    """Several sources, one after the other."""
+
+    def __init__(self, name: str, sources: Sequence[Source]) -> None:
+        self.name, self._sources = name, sources
+        self._starts: list[int] = []
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._starts, rows = [], 0
+        for number, source in enumerate(self._sources):
+            self._starts.append(rows)
+            for batch in source:
+                done = source.share
+                self.share = None if done is None else (number + done) / len(self._sources)
+                rows += batch.X.shape[0]
+                yield batch
+
+    def where(self, row: int) -> tuple[str, int]:
+        number = max((k for k, start in enumerate(self._starts) if start <= row), default=0)
+        return self._sources[number].where(row - self._starts[number])
+
+
+def is_matrix(X: Any) -> bool:
+    """Whether X is an array, a sparse matrix or a pandas frame."""
+    return isinstance(X, np.ndarray) or is_sparse(X) or hasattr(X, "shape")

@@ -22,6 +22,7 @@ from cutsvm._utils.types import Array
 from cutsvm._utils.validation import csr_is_sorted
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.files import SourceFile
+from cutsvm.io.paths import Input
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch, Source
 
@@ -36,9 +37,11 @@ _MAX_LENGTH = 1 << 48  # of a dimension: an empty array could state any
 class NpySource(Source):
     """A .npy file; the labels are one of its columns, or another such file."""
 
-    def __init__(self, path: str, columns: ColumnSpec) -> None:
-        self.name = path
-        self._X = _NpyFile(path)
+    def __init__(self, input: Input | str, columns: ColumnSpec) -> None:
+        input = Input(input) if isinstance(input, str) else input
+        path = self.name = input.name
+        self._X = _NpyFile(path, input.held)
+        self._labels = columns.labels
         if len(self._X.shape) != 2:
             raise DataError(f"{path}: expected a matrix, rows x features, found the shape {self._X.shape}")
         self._columns = [
@@ -51,7 +54,7 @@ class NpySource(Source):
     def _column(self, what: str, column: str | int | None) -> _NpyFile | int | None:
         """The file or the number of the column that holds the labels (weights, queries)."""
         rows, width = self._X.shape
-        if column is None and what == "label":
+        if column is None and what == "label" and self._labels == "required":
             raise DataError(
                 f"{self.name}: where are the labels? label= expects the number of a column (0 is the first, -1 the "
                 "last) or another .npy file"
@@ -78,9 +81,9 @@ class NpySource(Source):
             stop = min(n, start + step)
             X = self._X.rows(start, stop)
             y, weights, qid = (self._part(column, X, start, stop) for column in self._columns)
-            assert y is not None
             self.share = stop / n
-            yield Batch(X if self._features is None else X[:, self._features], y, weights, qid)
+            own = X if self._features is None else X[:, self._features]
+            yield Batch(own, None if self._labels == "none" else y, weights, qid)
         for file in (self._X, *self._columns):
             if isinstance(file, _NpyFile):
                 file.close()
@@ -95,8 +98,8 @@ class NpySource(Source):
 class _NpyFile:
     """The array of a .npy file, of one or two dimensions; it is read and not mapped."""
 
-    def __init__(self, path: str) -> None:
-        self._file = SourceFile(path)
+    def __init__(self, path: str, held: SourceFile | None = None) -> None:
+        self._file = SourceFile(path) if held is None else held.duplicate()
         self._path = path
         self.shape, self._fortran, self.dtype = _header(self._file, path, ".npy file of numbers")
         self._offset = self._file.tell()
@@ -166,9 +169,10 @@ class NpzSource(Source):
     Weights and queries are called sample_weight and qid.
     """
 
-    def __init__(self, path: str, columns: ColumnSpec) -> None:
-        self.name = path
-        self._file = SourceFile(path)
+    def __init__(self, input: Input | str, columns: ColumnSpec) -> None:
+        input = Input(input) if isinstance(input, str) else input
+        path = self.name = input.name
+        self._file = SourceFile(path) if input.held is None else input.held.duplicate()
         if self._file.read(2) != b"PK":  # a zip file may begin with anything, but NumPy reads only files that begin so
             raise DataError(f"{path}: not a .npz file (it does not start with PK)")
         try:
@@ -177,8 +181,10 @@ class NpzSource(Source):
             raise DataError(f"{path}: not a .npz file ({error})") from None
         self._members = {name.removesuffix(".npy"): name for name in self._zip.namelist()}
         members = self._members
-        self._label = str(columns.label or "y")
-        if self._label not in members:
+        self._label: str | None = str(columns.label or "y")
+        if columns.labels == "none" or (columns.labels == "optional" and not columns.label and "y" not in members):
+            self._label = None
+        elif self._label not in members:
             raise DataError(f"{path}: no array {self._label!r} with the labels; there are {', '.join(sorted(members))}")
         self._sparse = "X" not in members and {"data", "indices", "indptr", "shape"} <= set(members)
         if not self._sparse and "X" not in members:
@@ -188,25 +194,32 @@ class NpzSource(Source):
 
     def __iter__(self) -> Iterator[Batch]:
         try:
-            y = self._vector(self._label)
-            weights = None if self._weight is None else self._vector(self._weight, len(y))
-            qid = None if self._qid is None else self._vector(self._qid, len(y))
+            y, weights, qid = self._vectors()
+            length = next((len(part) for part in (y, weights, qid) if part is not None), None)
             start = 0
             for X in self._csr_batches() if self._sparse else self._dense_batches():
                 mine = slice(start, start + X.shape[0])
-                own = [None if part is None else part[mine] for part in (weights, qid)]
+                own = [None if part is None else part[mine] for part in (y, weights, qid)]
                 start = mine.stop
-                if start > len(y):
+                if length is not None and start > length:
                     break
-                self.share = start / max(1, len(y))
-                yield Batch(X, y[mine], own[0], own[1])
+                self.share = None if length is None else start / max(1, length)
+                yield Batch(X, own[0], own[1], own[2])
         except DataError:
             raise
         except _ZIP_ERRORS as error:
             raise DataError(f"{self.name}: damaged ({error})") from None
         self._file.version.check()
-        if start != len(y):
-            raise DataError(f"{self.name}: {start} rows, but {len(y)} labels")
+        if length not in (None, start):
+            raise DataError(f"{self.name}: {start} rows, but {length} labels")
+
+    def _vectors(self) -> list[Array | None]:
+        """Labels, weights and queries, of one length."""
+        found: list[Array | None] = []
+        for name in (self._label, self._weight, self._qid):
+            length = next((len(part) for part in found if part is not None), None)
+            found.append(None if name is None else self._vector(name, length))
+        return found
 
     def _member(self, name: str) -> _Member:
         if name not in self._members:

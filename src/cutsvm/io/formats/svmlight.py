@@ -21,10 +21,11 @@ from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
 from cutsvm.io.dataset import Dataset
 from cutsvm.io.formats.text import text_blocks
+from cutsvm.io.paths import Input
 from cutsvm.io.settings import read_settings
 
 Path = str | os.PathLike[str]
-Paths = Path | Iterable[Path]
+Paths = Path | Iterable[Path | Input]
 ZeroBased = bool | Literal["auto"]
 
 _INT32_MAX = 2**31 - 1
@@ -92,7 +93,8 @@ def load(
 ) -> RawSamples:
     """All samples of the files. A bad line raises; with `keep_bad` they are skipped and that many described."""
     several = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
-    paths = [os.fspath(path) for path in several]
+    files = [path if isinstance(path, Input) else Input(os.fspath(path)) for path in several]
+    paths = [file.name for file in files]
     if not paths:
         raise ValueError("expected at least one file, got an empty list of paths")
     if n_threads is not None and n_threads < 1:
@@ -104,9 +106,9 @@ def load(
     kind = core.SvmlightReader64 if np.dtype(dtype) == np.float64 else core.SvmlightReader32
     reader = kind(min_index=min_index, keep_bad=keep_bad)
     bad_lines: list[str] = []
-    for path in paths:
+    for path, file in zip(paths, files, strict=True):
         reader.start_file()
-        for block in text_blocks(path):
+        for block in text_blocks(file):
             found = [f"{path}:{line}: {text}" for line, text in reader.feed(block, n_threads)]
             if found and not keep_bad:
                 raise DataError(found[0])

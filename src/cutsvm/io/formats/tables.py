@@ -1,12 +1,13 @@
-"""Tables as sources of rows: CSV and TSV, Parquet, Arrow and Feather, read by pyarrow."""
+"""Tables as sources of rows: the columns are found, preprocessed and become X, labels, weights and queries.
+
+Nothing that the preprocessing needs is guessed: means, scales and categories are those of all rows. So a source with
+texts or scales is read twice. One of numbers is read once, and again if a value is missing.
+"""
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,209 +15,201 @@ import numpy as np
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
 from cutsvm.io.columns import ColumnSpec
-from cutsvm.io.files import SourceFile
-from cutsvm.io.settings import read_settings
-from cutsvm.io.store.batches import Batch, Source
-
-_MAX_HEAD = 1 << 20  # bytes of the first line of a CSV file
-_CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_BAD_VALUE = re.compile(
-    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+: invalid value '(.*)'", re.S
-)
+from cutsvm.io.estimates import Estimate, NumberEstimate, TextEstimate
+from cutsvm.io.filters import parse_filter
+from cutsvm.io.formats.arrow_values import Kind, is_narrow, kind_of, labels
+from cutsvm.io.formats.table_files import Tables
+from cutsvm.io.preprocessing import Counts, MissingValueError, Preprocessing, TableColumn
+from cutsvm.io.store.batches import Batch, ReadAgain, Source
 
 
 class TableSource(Source):
-    """A table of numbers, whose labels and queries may be text."""
+    """The rows of a table."""
 
-    def __init__(self, path: str, kind: str, columns: ColumnSpec) -> None:
-        try:
-            self._arrow = import_module("pyarrow")
-        except ImportError:
-            raise ImportError(
-                f"{path}: reading {kind} files needs the package pyarrow: pip install cutsvm[files]"
-            ) from None
-        self.name, self._path = path, path
-        self._file = SourceFile(path)
-        self._share_read: Callable[[], float | None] = lambda: None
-        with self._arrow_errors_as_data_error():
-            read = {"csv": self._csv, "parquet": self._parquet, "arrow": self._ipc}[kind]
-            self._columns, self._batches = read(columns)
-        self.feature_names = [self._columns[place] for place in self._indices.features]
+    def __init__(self, tables: Tables, spec: ColumnSpec) -> None:
+        self.name, self._tables, self._spec = tables.name, tables, spec
+        names = self._names = spec.resolve(tables.name, tables.schema.names)
+        known = (
+            {} if spec.preprocessing is None else {column.name: column.kind for column in spec.preprocessing.columns}
+        )
+        verbatim = [name for name in (names.label, names.qid, *spec.keep) if name is not None and name not in known]
+        kinds: dict[str, str] = {**known, **({} if names.weight is None else {names.weight: "number"})}
+        tables.expect(
+            kinds,
+            [name for name in verbatim if name not in names.features],
+            only_numbers=spec.categorical == "refuse" and not known,
+        )
+        self._filter = parse_filter(spec.filter, tables.schema)
+        self._check_labels()
+        self.counts = Counts()
+        self._files: list[tuple[int, str]] = []  # the first row of each file, and its name
+        self._read_twice = False
+        self._dtype: np.dtype[Any] = np.dtype(np.float64)
+        self.preprocessing = spec.preprocessing
+        if self.preprocessing is None:
+            self._kinds = {name: self._kind(name) for name in names.features}
+            numbers = [name for name, kind in self._kinds.items() if kind != "text"]
+            if numbers and spec.scale == "none" and all(is_narrow(tables.schema.field(name).type) for name in numbers):
+                self._dtype = np.dtype(np.float32)
+            self._read_twice = spec.scale != "none" or len(numbers) < len(self._kinds)
+            self.feature_names = names.features
+            if not self._read_twice and spec.missing != "mean":
+                self.preprocessing = self._estimated({})
+        if self.preprocessing is not None:
+            self.feature_names = self.preprocessing.feature_names
 
     def __iter__(self) -> Iterator[Batch]:
-        rows, use = 0, read_settings()
-        with self._arrow_errors_as_data_error():
-            for batch in self._batches:
-                batch.validate(full=True)  # Arrow does not check offsets, indices and lengths
-                step = max(1, min(use.table_rows, use.table_values // max(1, len(self._columns))))
-                for start in range(0, batch.num_rows, step):
-                    part = batch.slice(start, step)
-                    self.share = self._share_read()
-                    yield self._batch(part, rows)
-                    rows += part.num_rows
-        self._file.version.check()
+        self.counts, self._files = Counts(), []
+        if self._read_twice and self.preprocessing is None:
+            self.preprocessing = self._estimated(self._estimates_of_all())
+            self.feature_names = self.preprocessing.feature_names
+        if self.preprocessing is None:
+            yield from self._rows_once()
+        else:
+            yield from self._rows(self.preprocessing)
 
-    # Readers of the formats return the names of the columns and an iterator of Arrow batches.
+    def _rows(self, preprocessing: Preprocessing) -> Iterator[Batch]:
+        """The rows, with a preprocessing that is known."""
+        for part, first in self._parts(self._names.read):
+            with self._errors(first):
+                X = preprocessing.apply(part, self.counts, self._dtype)
+            yield self._batch(X, part, first)
 
-    def _parquet(self, columns: ColumnSpec) -> tuple[list[str], Iterator[Any]]:
-        file = import_module("pyarrow.parquet").ParquetFile(self._file.duplicate())
-        self._resolve_columns(file.schema_arrow, columns)
-        return list(file.schema_arrow.names), self._counted(
-            file.iter_batches(batch_size=read_settings().table_rows), file.metadata.num_rows
+    def _rows_once(self) -> Iterator[Batch]:
+        """The rows of a table of numbers, while their means are estimated; ReadAgain if a value is missing."""
+        estimates = self._estimates()
+        plain = Preprocessing(None, None, None, tuple(TableColumn(name, kind) for name, kind in self._kinds.items()))
+        for part, first in self._parts(self._names.read):
+            try:
+                with self._errors(first):
+                    X = plain.apply(part, self.counts, self._dtype)
+            except MissingValueError:
+                self._read_twice = True
+                raise ReadAgain from None
+            for estimate in estimates.values():
+                estimate.add(part.column(estimate.name))
+            yield self._batch(X, part, first)
+        self.preprocessing = self._estimated(estimates)
+
+    def _parts(self, columns: list[str]) -> Iterator[tuple[Any, int]]:
+        """Batches of Arrow, and the number of their first rows."""
+        first = 0
+        for part in self._tables.batches(columns, self._filter):
+            if not self._files or self._files[-1][1] != self._tables.file:
+                self._files.append((first, self._tables.file))
+            self.share = self._tables.share
+            yield part, first
+            first += part.num_rows
+
+    def _estimates(self) -> dict[str, Estimate]:
+        """Estimates of the columns for which something has to be estimated."""
+        spec, found = self._spec, dict[str, Estimate]()
+        for name, kind in self._kinds.items():
+            if kind == "text":
+                found[name] = TextEstimate(name, self.name)
+            elif spec.missing == "mean" or spec.scale != "none":
+                found[name] = NumberEstimate(name, kind, spec.scale != "none")
+        return found
+
+    def _estimates_of_all(self) -> dict[str, Estimate]:
+        estimates = self._estimates()
+        for part, _ in self._parts(list(estimates)):
+            for estimate in estimates.values():
+                estimate.add(part.column(estimate.name))
+        self._files = []
+        if any(isinstance(estimate, NumberEstimate) and estimate.missing for estimate in estimates.values()):
+            self._dtype = np.dtype(np.float64)  # of the means that fill them in
+        return estimates
+
+    def _estimated(self, estimates: dict[str, Estimate]) -> Preprocessing:
+        spec = self._spec
+        fill = 0.0 if spec.missing == "zero" else None
+        columns = tuple(
+            estimates[name].column(self.name, spec.missing, spec.scale)
+            if name in estimates
+            else TableColumn(name, kind, fill=fill)
+            for name, kind in self._kinds.items()
         )
+        # Bytes of a row: eight for a value, and four for the place of one in CSR.
+        width = sum(len(column.feature_names) for column in columns)
+        sparse = 12 * len(columns) + 4 < 8 * width
+        names = self._names
+        return Preprocessing(names.label, names.weight, names.qid, columns, sparse)
 
-    def _ipc(self, columns: ColumnSpec) -> tuple[list[str], Iterator[Any]]:
-        ipc = import_module("pyarrow.ipc")
-        # Not mapped: a file that is truncated meanwhile would raise SIGBUS.
-        file = self._arrow.PythonFile(self._file.duplicate(), mode="r")
-        try:
-            reader = ipc.open_file(file)
-            count = reader.num_record_batches
-            batches = self._counted((reader.get_batch(k) for k in range(count)), count, rows=False)
-        except self._arrow.ArrowInvalid:
-            file.seek(0)
-            reader = ipc.open_stream(file)
-            batches = iter(reader)
-        self._resolve_columns(reader.schema, columns)
-        return list(reader.schema.names), batches
+    def _kind(self, name: str) -> Kind:
+        dtype = self._tables.schema.field(name).type
+        kind = kind_of(dtype)
+        leave = f"leave it out: exclude=[{name!r}], on the command line --exclude {name}"
+        if kind is None:
+            raise DataError(f"{self.name}: column {name!r} holds {dtype}, expected numbers, texts or dates; {leave}")
+        if kind == "text" and self._spec.categorical == "refuse":
+            raise DataError(
+                f"{self.name}: column {name!r} holds text, expected numbers; {leave}, or make it numbers: "
+                "categorical='one-hot' makes one column for each value"
+            )
+        return kind
 
-    def _csv(self, columns: ColumnSpec) -> tuple[list[str], Iterator[Any]]:
-        arrow_csv = import_module("pyarrow.csv")
-        names, delimiter, header = self._csv_head()
-        self._indices = columns.resolve(self.name, names)
-        number = self._arrow.float64()
-        numeric = [*self._indices.features, *([] if self._indices.weight is None else [self._indices.weight])]
-        stream, raw = self._stream()
-        size = max(1, raw.size())
-        self._share_read = lambda: min(1.0, raw.tell() / size)
-        reader = arrow_csv.open_csv(
-            stream,
-            read_options=arrow_csv.ReadOptions(
-                use_threads=False, block_size=read_settings().csv_bytes, column_names=names, skip_rows=int(header)
-            ),
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
-            convert_options=arrow_csv.ConvertOptions(column_types={names[place]: number for place in numeric}),
-        )
-        return names, iter(reader)
+    def _check_labels(self) -> None:
+        """Refuse labels and queries that are neither numbers nor text, and weights that are no numbers."""
+        expected = {self._names.label: "numbers or text", self._names.qid: "numbers or text"}
+        for name, words in {**expected, self._names.weight: "numbers"}.items():
+            dtype = None if name is None else self._tables.schema.field(name).type
+            if dtype is not None and kind_of(dtype) not in words.replace("numbers", "number").split(" or "):
+                raise DataError(f"{self.name}: column {name!r} holds {dtype}, expected {words}")
 
-    def _stream(self) -> tuple[Any, Any]:
-        """The decompressed stream, and the file."""
-        raw = self._arrow.PythonFile(self._file.duplicate(), mode="r")
-        codec = next((codec for suffix, codec in _CODECS.items() if self._path.lower().endswith(suffix)), None)
-        return (raw if codec is None else self._arrow.CompressedInputStream(raw, codec)), raw
+    def _batch(self, X: Any, part: Any, first: int) -> Batch:
+        names = self._names
+        y, weights, qid = (self._column(part, name, first) for name in (names.label, names.weight, names.qid))
+        kept = part.select(list(self._spec.keep)) if self._spec.keep else None
+        return Batch(X, y, weights, qid, kept=kept)
 
-    def _csv_head(self) -> tuple[list[str], str, bool]:
-        """Names of the columns, the delimiter, and whether the first line is a header."""
-        stream, _ = self._stream()
-        head = stream.read(_MAX_HEAD).decode("utf-8-sig", errors="replace")
-        if not head.strip():
-            raise DataError(f"{self.name}: no samples")
-        line = re.split("[\r\n]", head, maxsplit=1)[0]
-        delimiter = max("\t,;", key=line.count)
-        try:
-            fields = [field.strip() for field in next(csv.reader([line], delimiter=delimiter, strict=True), [])]
-        except csv.Error as error:
-            raise DataError(f"{self.name}:1: expected the names of the columns ({error})") from None
-        if not fields:
-            raise DataError(f"{self.name}:1: expected the names of the columns, found an empty line")
-        header = not all(map(_is_number, fields))
-        names = fields if header else [f"f{place}" for place in range(len(fields))]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"{self.name}: the column {twice!r} appears twice")
-        return names, delimiter, header
-
-    def _counted(self, batches: Iterator[Any], total: int, *, rows: bool = True) -> Iterator[Any]:
-        read = 0
-        self._share_read = lambda: read / max(1, total)
-        for batch in batches:
-            read += batch.num_rows if rows else 1
-            yield batch
-
-    def _is_numeric(self, kind: Any) -> bool:
-        types = self._arrow.types
-        known = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-        return any(of_kind(kind) for of_kind in known)
-
-    def _check_label(self, kind: Any, name: str) -> None:
-        """Refuse labels and queries that are neither numbers nor text, nor codes of them."""
-        types = self._arrow.types
-        value = kind.value_type if types.is_dictionary(kind) else kind
-        if not (self._is_numeric(value) or types.is_string(value) or types.is_large_string(value)):
-            raise DataError(f"{self.name}: column {name!r} holds {kind}, expected numbers or text")
-
-    def _resolve_columns(self, schema: Any, columns: ColumnSpec) -> None:
-        """Find the columns, and refuse features that are not numbers."""
-        self._indices = columns.resolve(self.name, schema.names)
-        types = self._arrow.types
-        for place in self._indices.features:
-            kind = schema.types[place]
-            if not self._is_numeric(kind):
-                what = "text" if types.is_string(kind) or types.is_large_string(kind) else str(kind)
-                raise DataError(
-                    f"{self.name}: column {schema.names[place]!r} holds {what}, expected numbers; "
-                    "leave it out or make it numbers first (one column for each value)"
-                )
-
-    def _batch(self, batch: Any, first: int) -> Batch:
-        places = self._indices
-        columns = [self._array(batch.column(place), self._columns[place], first) for place in places.features]
-        kinds = {column.dtype for column in columns}
-        narrow = all(kind == np.float32 or (kind.kind in "iub" and kind.itemsize <= 2) for kind in kinds)
-        X = np.empty((batch.num_rows, len(columns)), dtype=np.float32 if narrow and kinds else np.float64)
-        for place, column in enumerate(columns):
-            X[:, place] = column
-        for label in (places.label, places.qid):
-            if label is not None:
-                self._check_label(batch.column(label).type, self._columns[label])
-        y, weights, qid = (
-            None if place is None else self._array(batch.column(place), self._columns[place], first)
-            for place in (places.label, places.weight, places.qid)
-        )
-        assert y is not None
-        return Batch(X, y, weights, qid)
-
-    def _array(self, column: Any, name: str, first: int) -> Array:
-        if column.null_count:
-            row = first + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-            raise DataError(f"{self.name}: row {row}, column {name!r}: expected a value, found none (counted from 0)")
-        types = self._arrow.types
-        if types.is_dictionary(column.type):
-            column = column.dictionary_decode()
+    def _column(self, part: Any, name: str | None, first: int) -> Array | None:
+        """Labels, weights or queries: none is missing."""
+        if name is None:
+            return None
+        column = part.column(name)
+        with self._errors(first):
+            values = labels(column)
             if column.null_count:
-                raise DataError(f"{self.name}: column {name!r}: expected a value for every code, found none")
-        if types.is_decimal(column.type):
-            column = column.cast(self._arrow.float64())
-        values: Array = column.to_numpy(zero_copy_only=False)
-        return values.astype(str) if values.dtype == object else values
+                raise MissingValueError(name, int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))), "")
+        return values
+
+    def where(self, row: int) -> tuple[str, int]:
+        """The file of a row, and the number of the row in it; with a filter, among the rows that it leaves."""
+        place = max((place for place, (first, _) in enumerate(self._files) if first <= row), default=None)
+        return (self.name, row) if place is None else (self._files[place][1], row - self._files[place][0])
 
     @contextmanager
-    def _arrow_errors_as_data_error(self) -> Iterator[None]:
+    def _errors(self, first: int) -> Iterator[None]:
+        """Name the file, and the row of a missing value; first: the number of the first row of the batch."""
         try:
             yield
-        # UnicodeDecodeError: text that is not UTF-8. OverflowError: lengths that do not fit the types of C.
-        except (self._arrow.ArrowException, UnicodeDecodeError, OverflowError) as error:
-            raise DataError(self._describe(error)) from None
-        except OSError as error:
-            if isinstance(error, FileNotFoundError) or error.errno is not None:
-                raise
-            raise DataError(f"{self.name}: {error}") from None
+        except MissingValueError as error:
+            file, row = self.where(first + error.row)
+            raise MissingValueError(error.column, row, error.remedy, file, self._filter is not None) from None
+        except DataError as error:
+            raise DataError(f"{self._tables.file}: {error}") from None
 
-    def _describe(self, error: Exception) -> str:
-        """The message of Arrow, with the row and the name of the column."""
-        text = str(error)
-        found = _BAD_VALUE.search(text)
-        if found is None:
-            return f"{self.name}: {text}"
-        names = self._columns if hasattr(self, "_columns") else self._csv_head()[0]
-        row = f"row {int(found[2]) - 1 - self._csv_head()[2]}, " if found[2] else ""
-        counted = " (counted from 0)" if row else ""
-        return f"{self.name}: {row}column {names[int(found[1])]!r}: expected a number, found {found[3]!r}{counted}"
+    def summary(self) -> str:
+        """What was done to the columns, in a line; nothing if the values are as they were."""
+        if self.preprocessing is None:
+            return ""
+        parts = []
+        total = self.counts.filled.total()
+        if total:
+            many = len(self.counts.filled)
+            what = "zeros" if self._spec.missing == "zero" else "its mean" if many == 1 else "their means"
+            parts.append(f"filled {total:,} missing value{'s' * (total > 1)} of {_columns(many)} with {what}")
+        for column in self.preprocessing.columns:
+            if column.kind == "text":
+                parts.append(f"{column.name}: {_columns(len(column.categories))}, one for each value")
+        dates = [column.name for column in self.preprocessing.columns if column.kind == "date"]
+        parts += [f"{', '.join(dates)}: in days since 1970-01-01"] if dates else []
+        scales = {"standard": "mean 0 and standard deviation 1", "minmax": "0 to 1"}
+        if self._spec.scale in scales:
+            parts.append(f"numbers and dates scaled to {scales[self._spec.scale]}")
+        return "; ".join(parts)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _columns(many: int) -> str:
+    return f"{many:,} column{'s' * (many != 1)}"

@@ -16,18 +16,21 @@ from numpy.typing import NDArray
 
 from cutsvm._utils.errors import DataError
 from cutsvm.io.files import Version
+from cutsvm.io.paths import STDIN, Input
 from cutsvm.io.settings import read_settings
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-def text_blocks(path: str) -> Iterator[NDArray[np.uint8]]:
+def text_blocks(source: Input | str) -> Iterator[NDArray[np.uint8]]:
     """Blocks of whole lines of the file; only the last may lack its newline. A block is valid until the next.
 
     The file is read and not mapped: a mapped file that another process truncates raises SIGBUS.
     """
-    with open(path, "rb") as file:
-        version = Version(path, file.fileno())
+    source = Input(source) if isinstance(source, str) else source
+    path = source.name
+    with source.open() as file:
+        version = Version(path, file.fileno() if source.local and source.path != STDIN else None)
         head = file.peek(6)[:6]
         kind = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
         if kind is None and version.size is not None:

@@ -34,6 +34,10 @@ class Batch:
     kept: Any = None  # a pyarrow.RecordBatch of the columns that `ColumnSpec.keep` names, if it names any
 
 
+class ReadAgain(Exception):  # noqa: N818  it is no error
+    """A source has met what it has to know from the start: its rows so far are void, and it is to be read again."""
+
+
 class Source:
     """Yields batches of rows. Its attributes are final after the last batch."""
 
@@ -48,6 +52,14 @@ class Source:
 
     def check_intact(self) -> None:
         """Raise DataError if rows of a batch changed on disk while they were used."""
+
+    def where(self, row: int) -> tuple[str, int]:
+        """The name of the file with a row, and the number of the row in it, for messages."""
+        return self.name, row
+
+    def summary(self) -> str:
+        """What was done to the columns of a table, in a line; nothing if the values are as they were."""
+        return ""
 
 
 def is_sparse(X: Any) -> bool:
@@ -90,8 +102,9 @@ def checked(batch: Batch, dtype: np.dtype[Any], source: Source, first: int) -> B
 def _labels(labels: Any, rows: int, source: Source, first: int) -> Array:
     y = _numbers_or_text(_column(labels, rows, "labels", source, first), "labels", source, first)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise DataError(f"{source.name}: row {first + row}: expected a label, found {y[row]}")
+        place = int(np.flatnonzero(~np.isfinite(y))[0])
+        file, row = source.where(first + place)
+        raise DataError(f"{file}: row {row}: expected a label, found {y[place]}")
     return y
 
 
@@ -145,9 +158,8 @@ def _refuse_non_finite(X: Any, source: Source, first: int, base: int) -> None:
     row, column = non_finite_places(values, *((X.indices, X.indptr) if is_sparse(X) else ()))[0].tolist()
     value, names = values[~np.isfinite(values)][0], source.feature_names
     where = f"column {names[column]!r}" if names else f"column {column - base}"
-    raise DataError(
-        f"{source.name}: row {first + row}, {where}: expected a finite number, found {value} (counted from 0)"
-    )
+    file, row = source.where(first + row)
+    raise DataError(f"{file}: row {row}, {where}: expected a finite number, found {value} (counted from 0)")
 
 
 def _weights(weights: Array | None, rows: int, source: Source, first: int) -> Array | None:
@@ -156,9 +168,8 @@ def _weights(weights: Array | None, rows: int, source: Source, first: int) -> Ar
     values = _column(_numbers(weights, np.float64, "weights", source, first), rows, "weights", source, first)
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))
     if len(wrong):
-        raise DataError(
-            f"{source.name}: row {first + int(wrong[0])}: expected a finite weight, 0 or more, found {values[wrong[0]]}"
-        )
+        file, row = source.where(first + int(wrong[0]))
+        raise DataError(f"{file}: row {row}: expected a finite weight, 0 or more, found {values[wrong[0]]}")
     return values
 
 

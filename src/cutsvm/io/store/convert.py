@@ -13,10 +13,10 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import DTypeLike
 
@@ -25,8 +25,8 @@ from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.files import write_atomically
 from cutsvm.io.formats.svmlight import ZeroBased
-from cutsvm.io.open import as_source
-from cutsvm.io.store.batches import Source
+from cutsvm.io.open import as_source, log_summary
+from cutsvm.io.store.batches import ReadAgain, Source
 from cutsvm.io.store.manifest import NAME, is_store, is_store_entry, read_manifest
 from cutsvm.io.store.store import Store
 from cutsvm.io.store.writer import BLOCK_BYTES, StoreWriter
@@ -43,6 +43,12 @@ def convert(
     label: Any = None,
     weight: Any = None,
     qid: Any = None,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    filter: Any = None,
+    categorical: Literal["one-hot", "refuse"] = "one-hot",
+    missing: Literal["mean", "zero", "refuse"] = "mean",
+    scale: Literal["none", "standard", "minmax"] = "none",
     zero_based: ZeroBased = "auto",
     n_features: int | None = None,
     dtype: DTypeLike | None = None,
@@ -54,12 +60,15 @@ def convert(
     Parameters
     ----------
     source
-        A path, as for `open_dataset`; several svmlight files; a pair of arrays (X, y), memory maps too; or an iterator
-        of (X, y), (X, y, weights) or (X, y, weights, qid), some rows at a time.
+        What `open_dataset` takes: files, folders, tables and lazy frames; also a pair of arrays (X, y), memory maps
+        too; or an iterator of blocks: frames, or (X, y), (X, y, weights) or (X, y, weights, qid). Nothing is loaded as
+        a whole.
     store
         The folder. An existing store is replaced once the new one is complete; any other folder is left alone.
-    format, label, zero_based, n_features
-        As for `open_dataset`.
+    format, label, columns, exclude, filter, categorical, missing, scale, zero_based, n_features
+        As for `open_dataset`. What is done to the columns of a table (means, scales, categories) is computed from all
+        rows, kept in the store, and carried to the models that are trained from it. For that, a table is read twice if
+        it has texts, a scale or missing values.
     weight, qid
         Of a table: the columns of weights and queries, by default those called sample_weight and qid. Of a pair of
         arrays: arrays.
@@ -84,18 +93,17 @@ def convert(
         raise ValueError(f"block_bytes must be 1 or more, got {block_bytes}")
     target = Path(store)
     _check_target(target)
-    rows = as_source(source, ColumnSpec(label, weight, qid), format, zero_based)
+    spec = ColumnSpec(label, weight, qid, columns, exclude, (), filter, "required", categorical, missing, scale)
+    rows = as_source(source, spec.checked(), format, zero_based)
     made = not target.exists()
     try:
         with _locked(target):
             _remove_leftovers(target)
-            folder = target / f"data-{secrets.token_hex(8)}"
-            writer = StoreWriter(folder, rows, dtype=dtype, n_features=n_features, block_bytes=block_bytes)
+            form = {"dtype": dtype, "n_features": n_features, "block_bytes": block_bytes}
             try:
-                _write(writer, rows, target, folder, progress)
-            except BaseException:
-                shutil.rmtree(folder, ignore_errors=True)
-                raise
+                _fill(target, rows, form, progress)
+            except ReadAgain:
+                _fill(target, rows, form, progress)
             _remove_leftovers(target)
     except BaseException:
         if made:
@@ -105,18 +113,30 @@ def convert(
     return StoredDataset(Store(target))
 
 
+def _fill(target: Path, rows: Source, form: dict[str, Any], progress: Progress | None) -> None:
+    """Write the rows to a new data folder of the store; without it if that fails."""
+    folder = target / f"data-{secrets.token_hex(8)}"
+    try:
+        _write(StoreWriter(folder, rows, **form), rows, target, folder, progress)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    log_summary(rows)
+
+
 @contextmanager
-def as_store(
-    path: str | os.PathLike[str], *, label: str | None = None, zero_based: ZeroBased = "auto"
-) -> Iterator[Dataset]:
-    """The store at the path; a file is converted to a temporary store, in the folder for temporary files."""
-    if os.path.isdir(path):
-        yield StoredDataset(Store(path))
+def as_store(source: Any, **options: Any) -> Iterator[Dataset]:
+    """The store of this path; any other source is converted to a temporary one, in the folder for temporary files.
+
+    options: of `convert`.
+    """
+    if isinstance(source, str | os.PathLike) and is_store(source):
+        yield StoredDataset(Store(source))
         return
     with tempfile.TemporaryDirectory(prefix="cutsvm-") as folder:
-        store = Path(folder) / "store"
-        convert(path, store, label=label, zero_based=zero_based)
-        yield StoredDataset(Store(store), source=os.fspath(path))
+        data = convert(source, Path(folder) / "store", **options)
+        assert isinstance(data, StoredDataset)
+        yield StoredDataset(data.store, source=data.store.manifest.source)
 
 
 def _write(writer: StoreWriter, rows: Source, target: Path, folder: Path, progress: Progress | None) -> None:
