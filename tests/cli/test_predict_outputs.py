@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -157,21 +158,23 @@ def test_a_kill_leaves_nothing(binary: Path, model: Path, tmp_path: Path) -> Non
     out.write_text("old")
     os.mkfifo(pipe)
     words = [sys.executable, "-m", "cutsvm.cli", "predict", str(pipe), str(model), str(out)]
+    deadline = time.monotonic() + 30.0
     with subprocess.Popen(words) as process:
-        with pipe.open("w") as rows:
-            for _ in range(40_000):
-                rows.write("1 1:0.5 2:0.25\n")
-            rows.flush()
-            opened = Path(f"/proc/{process.pid}/fd")
-            deadline = time.monotonic() + 30.0
-            while time.monotonic() < deadline:
-                if any(str(folder) in os.readlink(link) for link in opened.iterdir() if os.path.lexists(link)):
-                    break
-                time.sleep(0.01)
-            else:
-                raise AssertionError("the output was never opened")
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+        rows = None
+        while rows is None and time.monotonic() < deadline and process.poll() is None:
+            with suppress(OSError):  # nobody reads the pipe yet
+                rows = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            time.sleep(0.01)
+        assert rows is not None
+        os.set_blocking(rows, True)
+        os.write(rows, b"1 1:0.5 2:0.25\n" * 40_000)
+        opened = Path(f"/proc/{process.pid}/fd")
+        while not any(str(folder) in os.readlink(link) for link in opened.iterdir() if os.path.lexists(link)):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        os.close(rows)
     assert out.read_text() == "old" and os.listdir(folder) == ["out"]
 
 

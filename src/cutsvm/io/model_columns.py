@@ -53,7 +53,7 @@ class ModelColumns:
             known = Preprocessing(None, None, None, tuple(TableColumn(name) for name in self.names))
         spec = ColumnSpec(
             label,
-            keep=keep,
+            keep=tuple(keep),
             labels="optional" if label is None else "required",
             # Nothing is estimated from the rows to predict.
             categorical="refuse",
