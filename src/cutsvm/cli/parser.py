@@ -126,13 +126,19 @@ def _add_path(parser: _Parser) -> None:
 
 
 def _add_predict(parser: _Parser) -> None:
-    _add_data(parser)
-    parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")
-    parser.add_argument("out", metavar="OUT", nargs="?", help="file for the predictions; -: standard output")
+    parser.usage = "cutsvm predict [options] DATA... MODEL [OUT]"
+    files = "data (svmlight files, tables, a store), a model file of cutsvm's or LIBLINEAR's, and a file for the "
+    parser.add_argument("files", metavar="FILE", nargs="+", help=f"{files}predictions; -: standard output")
     parser.add_argument("--scores", action="store_true", help="write decision values in place of labels")
     chances = "write the label and the probability of every class; of --loss logistic"
     parser.add_argument("--probability", action="store_true", help=chances)
     parser.add_argument("-b", metavar="0|1", choices=("0", "1"), default="0", help="1: the same as --probability")
+    keep = "columns of a table to write before the predictions: a name, or several as id,date (repeatable)"
+    parser.add_argument("--keep", metavar="COLUMN", action="extend", type=values.names, default=[], help=keep)
+    formats = "of OUT (default: by its name: .parquet, .arrow, .feather, otherwise text)"
+    parser.add_argument("--format", choices=("text", "parquet", "arrow"), help=formats)
+    parser.add_argument("--memory", metavar="SIZE", help="for the rows that are read at a time, as 100MB")
+    parser.add_argument("--n-jobs", metavar="N", type=values.jobs, default=-1, help="threads; -1: all cores (default)")
     _add_reading(parser)
     _add_verbosity(parser)
 

@@ -67,6 +67,14 @@ def number_or_word(text: str) -> int | float | str:
     return text
 
 
+def names(text: str) -> list[str]:
+    """NAME, or several as A,B"""
+    found = [name.strip() for name in text.split(",")]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"expected the names of columns, as id,date, got {text!r}")
+    return found
+
+
 def bias(text: str) -> int:
     """1: regularised intercept, -1: none."""
     value = _float(text)

@@ -29,6 +29,7 @@ from cutsvm.driver.records import Record, Status
 from cutsvm.estimators import path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData
+from cutsvm.estimators._predict import COLUMN_ATTRIBUTES
 from cutsvm.matrix import as_rows
 from cutsvm.solvers.protocol import Solver
 
@@ -179,7 +180,7 @@ class Chooser(Certified):
         callbacks = [*(self.callbacks or ()), limits.stopped]
         own |= {"n_jobs": limits.threads, "max_time": limits.seconds, "callbacks": callbacks}
         template = kind(**own)
-        for name in ("n_features_in_", "feature_names_in_", *(("coef_", "intercept_") if self.warm_start else ())):
+        for name in (*COLUMN_ATTRIBUTES, *(("coef_", "intercept_") if self.warm_start else ())):
             if hasattr(self, name):
                 setattr(template, name, getattr(self, name))
         return template

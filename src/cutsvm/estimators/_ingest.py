@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.estimators._predict import CheckedMatrix
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.frames import is_frame
 from cutsvm.io.open import is_source, open_data_set
@@ -116,6 +117,8 @@ def _has_own_labels(estimator: Certified, X: Any, y: Any) -> bool:
 
 def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
     """X, or X and y, as validated by scikit-learn: a float array or CSR matrix without NaN or infinity."""
+    if isinstance(X, CheckedMatrix):
+        return X.matrix
     validation.refuse_lazy(X)
     validation.check_sparse(X)
     options = {"dtype": validation.float_type(X), "ensure_all_finite": False, **options}
@@ -157,6 +160,12 @@ def _matrix(
         y, texts = source.ranked_labels(rows.vector) if estimator._targets == "classes" else (source.y, None)
         estimator.n_features_in_ = rows.d
         vars(estimator).pop("feature_names_in_", None)
+    for name in ("_zero_based", "_feature_ids"):
+        vars(estimator).pop(name, None)
+    if source is not None and source.zero_based is not None:
+        estimator._zero_based = source.zero_based
+        if source.feature_ids is not None:
+            estimator._feature_ids = source.feature_ids
     vars(estimator).pop("preprocessing_", None)
     if source is not None and source.preprocessing is not None:
         estimator.preprocessing_ = source.preprocessing.to_dict()

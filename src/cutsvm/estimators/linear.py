@@ -22,6 +22,7 @@ from cutsvm.driver.fingerprint import Scalar
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData
 from cutsvm.estimators._linear import LinearModel, Problems
+from cutsvm.estimators._predict import by_block
 from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Multinomial
 from cutsvm.problem.losses.smooth import Logistic, SquaredHinge
 from cutsvm.problem.multiclass import CrammerSingerOracle, MultinomialOracle
@@ -263,6 +264,7 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         return odds
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @by_block
     def predict_proba(self, X: Any) -> Vector:
         """The probability of each class, in the order of `classes_`; with loss="logistic" only.
 
@@ -273,6 +275,7 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         return probabilities
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @by_block
     def predict_log_proba(self, X: Any) -> Vector:
         """The logarithms of `predict_proba`, exact where that is 0; with loss="logistic" only."""
         logarithms: Vector = log_softmax(self._log_odds(X), axis=1)

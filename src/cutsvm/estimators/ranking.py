@@ -21,6 +21,7 @@ from cutsvm.driver.records import Record, Stop
 from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
+from cutsvm.estimators._predict import all_scores, by_block, reads_blocks
 from cutsvm.estimators._thresholds import sums_are_exact
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows
@@ -211,10 +212,16 @@ class RankingSVM(PairwiseSVM):
     def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
         return {"coef_": np.array(w, ndmin=2), "intercept_": np.zeros(1)}
 
+    @by_block
     def predict(self, X: Any) -> Vector:
-        """X coef_': scores that rise with y. Compare them within a query only."""
+        """X coef_': scores that rise with y. Compare them within a query only. X: rows, or any source of rows."""
         return self._scores(X)
 
-    def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
-        """The share of the pairs of one query with y_i > y_j that are in order; equal scores count half."""
+    def score(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> float:
+        """The share of the pairs of one query with y_i > y_j that are in order; equal scores count half.
+
+        A source has its own labels, queries and weights: y is left out.
+        """
+        if reads_blocks(self, X):
+            return pair_accuracy(*all_scores(self, X, self.predict, y, qid, sample_weight))
         return pair_accuracy(self.predict(X), y, qid, sample_weight)
