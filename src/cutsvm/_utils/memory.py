@@ -133,7 +133,9 @@ def _machine(need: float, use: MemorySettings) -> Allowance:
     """What a fit without a limit may add, if `need` is too much for the machine."""
     held = in_use(use.step)
     size = max(0, int(use.machine_share * total()) - held)
-    return Allowance(size, held, f"{format_bytes(need)} would be too much for memory: the limit is {format_bytes(size)}")
+    return Allowance(
+        size, held, f"{format_bytes(need)} would be too much for memory: the limit is {format_bytes(size)}"
+    )
 
 
 def _in_memory(need: float, memory_limit: str | int | None, use: MemorySettings) -> bool:

@@ -109,9 +109,7 @@ def choose_on_disk(
         chooser._set_reads(shared.reads)
 
 
-def _run_all(
-    fits: Sequence[Callable[[SharedReader], list[Any]]], shared: SharedReads, stop: Event
-) -> list[list[Any]]:
+def _run_all(fits: Sequence[Callable[[SharedReader], list[Any]]], shared: SharedReads, stop: Event) -> list[list[Any]]:
     """The models of all fits, each in a thread; after Ctrl-C, or an error of one, all end where they are."""
     readers = [shared.reader() for _ in fits]
     try:
@@ -280,7 +278,9 @@ class AnyScorer(Measure):
     def _of_fold(self, fold: int, models: Sequence[Any], kept: Sequence[Vector]) -> list[float]:
         """The scores of the models of a fold."""
         data = self.data
-        parts = (np.flatnonzero(self.folds.holds_out(fold, part)) + part.start for part in validation.parts(data.rows.n))
+        parts = (
+            np.flatnonzero(self.folds.holds_out(fold, part)) + part.start for part in validation.parts(data.rows.n)
+        )
         rows = np.concatenate(list(parts))
         y = data.y[rows]
         if len(data.classes) and data.class_names is not data.classes:
