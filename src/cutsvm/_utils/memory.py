@@ -44,7 +44,7 @@ class MemorySettings:
     step: int = 32 << 20  # what the process already uses is rounded up to a multiple of this
     # Of problems that are solved side by side: for all, and for each in place of `fixed`.
     together: int = 24_000_000
-    each: int = 16_000_000
+    each: int = 22_000_000
 
 
 @dataclass(frozen=True)

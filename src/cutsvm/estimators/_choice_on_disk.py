@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status
 from cutsvm.estimators import path
 from cutsvm.estimators._cross_validation import Limits
-from cutsvm.estimators._folds import Folds, folds_of, split_weights
+from cutsvm.estimators._folds import Folds, folds_of, held_out_rows, split_weights
 from cutsvm.estimators._ingest import TrainingData
 from cutsvm.matrix import RowsInMemory, StoreRows
 from cutsvm.matrix.protocol import cut_blocks
@@ -99,7 +100,7 @@ def choose_on_disk(
             return models
 
     with SharedReads(rows.store, n_threads) as shared, threads.one_blas_thread():
-        paths = _run_all([lambda reader, place=place: fit(place, reader) for place in range(many)], shared, stop)
+        paths = _run_all([partial(fit, place) for place in range(many)], shared, stop)
         if chooser.refit:
             chooser.path_ = paths.pop()
         scores = measure.scores(paths, shared)
@@ -278,10 +279,7 @@ class AnyScorer(Measure):
     def _of_fold(self, fold: int, models: Sequence[Any], kept: Sequence[Vector]) -> list[float]:
         """The scores of the models of a fold."""
         data = self.data
-        parts = (
-            np.flatnonzero(self.folds.holds_out(fold, part)) + part.start for part in validation.parts(data.rows.n)
-        )
-        rows = np.concatenate(list(parts))
+        rows = held_out_rows(self.folds, fold, data.rows.n)
         y = data.y[rows]
         if len(data.classes) and data.class_names is not data.classes:
             y = data.class_names[np.minimum(np.searchsorted(data.classes, y), len(data.classes) - 1)]

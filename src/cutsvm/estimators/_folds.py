@@ -72,7 +72,7 @@ def folds_of(cv: Any, y: Array, classes: Array, groups: Any, allocate: Allocate)
 
 def _given(splits: Iterable[tuple[Any, Any]], n: int, allocate: Allocate) -> Folds:
     """The folds of any splitter, one after the other."""
-    roles = []
+    roles: list[Array] = []
     for train, test in splits:
         own = allocate(n, np.int8)
         own[:] = 0
@@ -149,6 +149,12 @@ def _counts(y: Array, classes: Array) -> tuple[Ints, Ints]:
                 first[place] = part.start + int(np.argmax(mine))
             counts[place] += found
     return counts, first
+
+
+def held_out_rows(folds: Folds, fold: int, n: int) -> Ints:
+    """The numbers of the rows that a fold holds out."""
+    parts = validation.parts(n)
+    return np.concatenate([np.flatnonzero(folds.holds_out(fold, part)) + part.start for part in parts])
 
 
 def split_weights(folds: Folds, fold: int, weights: Vector, out: Vector) -> Vector:

@@ -177,7 +177,7 @@ class SharedReads:
 
 
 class SharedReader:
-    """Passes for one problem. Used as a context manager by its thread: it has a turn within, and is closed at the end."""
+    """Passes for one problem. A context manager for its thread: it has a turn within, and closes at the end."""
 
     def __init__(self, shared: SharedReads) -> None:
         self.shared = shared
