@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from threading import Event
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -165,13 +165,18 @@ class Chooser(Certified):
             )
         if isinstance(self.scoring, (list, tuple, set, dict)):
             raise ValueError(f"scoring={self.scoring!r}: expected one scorer, there is one C to choose")
-        if isinstance(self.scoring, str) and self.scoring not in get_scorer_names():
+        if isinstance(self.scoring, str) and not self._has_scorer(self.scoring):
             raise ValueError(
                 f"scoring={self.scoring!r}: scikit-learn has no scorer of this name; "
-                "sklearn.metrics.get_scorer_names() lists those it has"
+                f"sklearn.metrics.get_scorer_names() lists those it has{self._own_scorers}"
             )
         solver: Solver = super()._check_params()
         return solver
+
+    _own_scorers: ClassVar[str] = ""  # names besides scikit-learn's, for errors
+
+    def _has_scorer(self, name: str) -> bool:
+        return name in get_scorer_names()
 
     def _template(self, kind: type[Model], limits: Limits) -> Model:
         """An estimator of class `kind` with the parameters of this one, within the limits."""

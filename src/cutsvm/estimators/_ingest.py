@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.estimators._missing_queries import warn_of_missing_queries
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.open import open_data_set
 from cutsvm.io.temporary_arrays import TemporaryArrays
@@ -94,6 +95,8 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
             validation.check_numeric(y)
             weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
             codes = queries.encode(qid, len(y)) if estimator._targets == "levels" else _empty()
+            if estimator._targets == "levels" and qid is None:
+                warn_of_missing_queries(y)
             return TrainingData(
                 X, rows, y, weights, query_codes=codes, weighted=weighted, resources=resources.pop_all()
             )
