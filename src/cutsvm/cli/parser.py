@@ -91,6 +91,8 @@ def _add_train(parser: _Parser) -> None:
     group = parser.add_argument_group("output")
     add = group.add_argument
     add("-v", dest="folds", metavar="FOLDS", type=values.folds, help="cross-validate and write no model")
+    add("--valid", metavar="FILE", help="after training measure the model on the rows of FILE")
+    _add_metric(group, ", the measure of -v and --valid")
     add("--format", choices=("cutsvm", "liblinear"), default="cutsvm", help="of MODEL (default: cutsvm)")
     report = "write an HTML page with certificate, plots and measures (needs matplotlib)"
     add("--report", metavar="FILE.html", help=report)
@@ -103,6 +105,7 @@ def _add_path(parser: _Parser) -> None:
     grid = "N values from LOW to HIGH in equal ratios; or several as 0.1,1,10; or how many (default: 10)"
     add("--Cs", metavar="LOW:HIGH:N", type=values.costs, default=10, help=grid)
     add("--scoring", metavar="S", help="the score of -v: a name of scikit-learn's, as roc_auc")
+    _add_metric(parser, ", the score of -v")
     add("--plot", metavar="FILE", help="plot the path: .png, .svg or .pdf")
     add("--model", metavar="FILE", help="with -v: write the model with the best C")
     add("--format", choices=("cutsvm", "liblinear"), help="of --model (default: cutsvm)")
@@ -124,6 +127,7 @@ def _add_predict(parser: _Parser) -> None:
     chances = "write the label and the probability of every class; of --loss logistic"
     parser.add_argument("--probability", action="store_true", help=chances)
     parser.add_argument("-b", metavar="0|1", choices=("0", "1"), default="0", help="1: the same as --probability")
+    _add_metric(parser)
     _add_reading(parser)
     _add_verbosity(parser)
 
@@ -207,6 +211,11 @@ def _add_problem(parser: _Parser, tasks: list[str], *, cost: bool = False) -> No
     add("--class-weight", dest="weights", action="append", type=values.class_weight, help=argparse.SUPPRESS)
     add("--also", metavar="FILE", action="append", default=[], help="more rows (repeatable)")
     _add_reading(group)
+
+
+def _add_metric(group: argparse._ActionsContainer, where: str = "") -> None:
+    about = f"of --task rank{where}: ndcg@K (as ndcg@10), ndcg, map or pairs (default: pairs)"
+    group.add_argument("--metric", metavar="M", type=values.metric, help=about)
 
 
 def _add_reading(group: argparse._ActionsContainer) -> None:

@@ -41,8 +41,13 @@ def path(options: argparse.Namespace) -> int:
     elif options.format is not None:
         raise CommandError("--format applies to the file of --model: add --model")
     options.format = options.format or "cutsvm"
-    if options.folds is None and options.scoring is not None:
-        raise CommandError("--scoring is the score of -v FOLDS: add -v")
+    if options.metric is not None:
+        if options.scoring is not None:
+            raise CommandError("--metric and --scoring both say what to maximise: leave one of them out")
+        options.scoring = None if options.metric.kind == "pairs" else options.metric.name
+    for name in ("metric", "scoring"):
+        if options.folds is None and getattr(options, name) is not None:
+            raise CommandError(f"--{name} is the score of -v FOLDS: add -v")
     data = read_rows(inputs, options.zero_based, options.label)
     task = options.task
     y = as_targets(data, task) if task.has_targets else as_labels(data.y)
@@ -147,7 +152,7 @@ def _json_fields(
     more = {"norm": [_norm(model) for model in models], "converged": [bool(model.converged_) for model in models]}
     chosen: dict[str, Any] = {}
     if chooser is not None:
-        chosen = {"C": chooser.C_, "scores": chooser.scores_, "fold_gaps": chooser.gaps_}
+        chosen = {"C": chooser.C_, "scoring": options.scoring, "scores": chooser.scores_, "fold_gaps": chooser.gaps_}
         chosen["mean_scores"] = np.nanmean(chooser.scores_, axis=0)
     return {**facts, "Cs": [model.C for model in models], **chosen, **numbers, **more, "seconds": seconds}
 

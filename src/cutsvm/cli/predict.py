@@ -13,6 +13,7 @@ from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
 from cutsvm.cli.data import check_input, check_output, read_for_model, write_output
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
+from cutsvm.cli.ranking_metric import measure_of
 from cutsvm.io.models.model_file import SavedModel, load_model
 from cutsvm.io.models.tasks import TASKS
 
@@ -34,7 +35,7 @@ def predict(options: argparse.Namespace) -> int:
         chances = _probabilities(options, model, data.X)
         as_scores = options.scores or task.predicts_scores
         predicted = task.scores(model.estimator, data.X) if as_scores else np.asarray(model.estimator.predict(data.X))
-        quality = task.measure.evaluate(model.estimator, data, None if as_scores else predicted)
+        quality = measure_of(options, task).evaluate(model.estimator, data, None if as_scores else predicted)
     for text in quality.warnings:
         messages.warn(text)
     lines = _lines(predicted, as_scores) if chances is None else _probability_lines(model.estimator, predicted, chances)

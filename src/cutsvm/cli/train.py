@@ -30,6 +30,7 @@ from cutsvm.cli.messages import (
 )
 from cutsvm.cli.report_option import check_report, write_report
 from cutsvm.cli.tasks import build_estimator, class_weight, paper_of, validate_options
+from cutsvm.cli.valid_option import check_valid, evaluate_valid, valid_fields
 from cutsvm.cli.validate import cross_validate
 from cutsvm.display.callbacks import ProgressBar
 from cutsvm.display.summary import iteration_unit, requested_tol, seconds_before_resume, total_passes
@@ -58,6 +59,7 @@ def train(options: argparse.Namespace) -> int:
         _check_checkpoint(options, target)
     if options.report is not None:
         check_report(options, target, inputs)
+    check_valid(options)
     with ExitStack() as stack:
         return _train(options, inputs, target, messages, stack)
 
@@ -87,6 +89,7 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
         estimator.classes_ = as_labels(estimator.classes_)  # a store holds numbers as float64
     written = write_model(estimator, target, data, options)
     _print_certificate(options, estimator, data, messages, written, seconds)
+    measured = None if options.valid is None else evaluate_valid(options, estimator, data)
     reported = options.report is None or write_report(options, estimator, data, written, seconds)
     if options.report is not None and reported:
         messages.note(f"report: {options.report}")
@@ -99,8 +102,10 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
         fields |= {"rows": data.shape[0], "features": data.shape[1], "nonzeros": data.entries}
         fields |= {"queries": estimator.n_queries_} if task.has_queries else {}
         fields |= {"classes": classes} if task.has_classes else {}
+        fields |= {} if options.valid is None else valid_fields(options, measured)
         print_json({**fields, **_fit_fields(estimator), "seconds": seconds, "seconds_reading": reading})
-    return 0 if written == target and reported else 1
+    complete = reported and (options.valid is None or measured is not None)
+    return 0 if written == target and complete else 1
 
 
 def _read(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> Dataset:

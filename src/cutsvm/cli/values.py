@@ -7,6 +7,7 @@ import math
 import re
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 
 def _float(text: str) -> float:
@@ -67,6 +68,16 @@ def class_weight(text: str) -> tuple[float, float]:
     if not math.isfinite(number):
         raise argparse.ArgumentTypeError(f"expected a number as label, got {label!r}")
     return number, positive(weight)
+
+
+def metric(text: str) -> Any:
+    """The value of `--metric`."""
+    from cutsvm.problem.ranking_measures import Metric  # takes half a second, which help texts need not wait for
+
+    try:
+        return Metric.parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected ndcg@K (as ndcg@10), ndcg, map or pairs, got {text!r}") from None
 
 
 def costs(text: str) -> int | list[float]:
