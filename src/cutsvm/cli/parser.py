@@ -24,8 +24,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {printable(typed)} (see {self.prog} --help)\n")
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
-    """The options; `run` is the function of the command as "module:name", `task` a `Task`."""
+def build_parser() -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of `cutsvm`, and those of its commands."""
     settings: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
     about = "Support vector machines with a proof of how good the answer is."
     parser = _Parser(prog="cutsvm", description=about, epilog=examples.GENERAL, **settings)
@@ -37,9 +37,18 @@ def parse(argv: list[str]) -> argparse.Namespace:
         command = commands.add_parser(name, help=about, description=about, epilog=more, **settings)
         command.set_defaults(run=f"cutsvm.cli.{name}:{name}")
         add_options(command)
-    if not argv or argv[0] not in commands.choices:
+    return parser, dict(commands.choices)
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """The options; `run` is the function of the command as "module:name", `task` a `Task`."""
+    parser, commands = build_parser()
+    if not argv:  # a question, not a mistake
+        parser.print_help()
+        parser.exit(0)
+    if argv[0] not in commands:
         return parser.parse_args(argv)
-    command = commands.choices[argv[0]]
+    command = commands[argv[0]]
     words = _as_long_options(command, argv[1:]) if argv[0] in ("train", "path") else argv[1:]
     # Intermixed parsing allows options between DATA and MODEL, but not `--`.
     options = command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
@@ -109,7 +118,7 @@ def _add_path(parser: _Parser) -> None:
     add("--plot", metavar="FILE", help="plot the path: .png, .svg or .pdf")
     add("--model", metavar="FILE", help="with -v: write the model with the best C")
     add("--format", choices=("cutsvm", "liblinear"), help="of --model (default: cutsvm)")
-    parser.set_defaults(cost=1.0, checkpoint=None, memory=None, report=None)
+    parser.set_defaults(cost=1.0, find_cost=False, checkpoint=None, memory=None, report=None)
     _add_problem(parser, [task.name for task in TASKS.values() if task.path is not None])
     _add_solver(parser)
     group = parser.add_argument_group("limits and output")
@@ -162,6 +171,10 @@ def _add_demo(parser: _Parser) -> None:
     parser.add_argument("--no-compare", action="store_true", help="do not run scikit-learn's LinearSVC")
 
 
+def _add_completion(parser: _Parser) -> None:
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="bash, zsh or tcsh")
+
+
 _COMMANDS = {
     "train": (_add_train, "train a model", examples.TRAIN),
     "path": (_add_path, "fit a path over C; with -v find the best C", examples.PATH),
@@ -169,6 +182,7 @@ _COMMANDS = {
     "convert": (_add_convert, "convert data to a store, for data larger than memory", examples.CONVERT),
     "check": (_add_check, "report on a data file and its bad lines", None),
     "info": (_add_info, "show what is in a model file or a store", None),
+    "completion": (_add_completion, "print completions for a shell (needs shtab)", examples.COMPLETION),
     "demo": (_add_demo, "train on synthetic data, show the certificate, draw a plot", None),
 }
 
@@ -196,6 +210,7 @@ def _add_problem(parser: _Parser, tasks: list[str], *, cost: bool = False) -> No
     add("-s", dest="type", metavar="N", type=solver_type, help=f"{kind}; no intercept without -B")
     if cost:
         add("-c", dest="cost", metavar="C", type=values.positive, help="cost (default: 1)")
+        add("-C", dest="find_cost", action="store_true", help="find the best C by -v folds (5), as LIBLINEAR's -C")
         add("--quantile", metavar="Q", type=values.number_or_word, help="of --task quantile (default: 0.5)")
         share = "of --task oneclass: at most this share of the rows are outliers (default: 0.5)"
         add("-n", "--nu", dest="nu", metavar="NU", type=values.number_or_word, help=share)

@@ -66,6 +66,8 @@ def path(options: argparse.Namespace) -> int:
         print_json(_json_fields(options, data, models, chooser, seconds))
     elif not options.quiet:
         _show(options, models, chooser, seconds)
+    if options.find_cost and chooser is not None and not options.json:
+        print_result(_best(options, models, chooser))
     if options.plot is not None:
         _draw(options, models, chooser)
     return 0
@@ -117,9 +119,16 @@ def _show(options: argparse.Namespace, models: list[Any], chooser: Chooser | Non
     worst = max(model.gap_ for model in models)
     what = f"{len(models)} C" + ("" if chooser is None else f" in {len(chooser.scores_)} folds and on all rows")
     print_result(f"{what}: every gap at most {worst:.1e}, {seconds:.2f} s")
-    if chooser is not None:
+    if chooser is not None and not options.find_cost:
         edge = " (at the end of the range: try a wider one)" if chooser.C_ in (models[0].C, models[-1].C) else ""
         print_result(f"best: C = {chooser.C_:.6g}{edge}")
+
+
+def _best(options: argparse.Namespace, models: list[Any], chooser: Chooser) -> str:
+    """The last line of LIBLINEAR's `train -C`."""
+    mean, name = np.nanmean(chooser.scores_[:, _place(models, chooser)]), _score_name(options)
+    shown = f"{mean:g}" if options.task.has_targets or options.scoring else f"{100 * mean:g}%"
+    return f"Best C = {chooser.C_:g}  CV {name} = {shown}"
 
 
 def _place(models: list[Any], chooser: Chooser) -> int:

@@ -17,8 +17,9 @@ from cutsvm._utils.memory import parse_limit
 from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
 from cutsvm.cli.data import as_labels, as_targets, check_input, check_output, read_rows
+from cutsvm.cli.find_cost import find_cost
 from cutsvm.cli.info import machine_facts
-from cutsvm.cli.liblinear_types import describe_type
+from cutsvm.cli.liblinear_types import describe_type, one_vs_rest
 from cutsvm.cli.messages import (
     CommandError,
     Messages,
@@ -46,7 +47,9 @@ _SETTINGS = ("C", "loss", "epsilon", "quantile", "nu")  # fields of --json
 
 
 def train(options: argparse.Namespace) -> int:
-    """Read the data, train, write the model, and print its certificate."""
+    """Read the data, train, write the model, and print its certificate; with -C find the best C."""
+    if options.find_cost:
+        return find_cost(options)
     messages = Messages(quiet=options.quiet)
     validate_options(options)
     if options.type is not None:
@@ -146,7 +149,7 @@ def _check_classes(options: argparse.Namespace, data: Dataset, classes: Array) -
         )
     if options.solver in ("dcd", "accpm") and build_estimator(options)._outputs(len(classes)) > 1:
         raise CommandError(
-            f"--solver {options.solver} takes two classes at a time, here are {len(classes)}: add --multi-class ovr"
+            f"--solver {options.solver} takes two classes at a time, here are {len(classes)}: {one_vs_rest(options)}"
         )
 
 

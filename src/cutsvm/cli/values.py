@@ -61,13 +61,10 @@ def bias(text: str) -> int:
     raise argparse.ArgumentTypeError(f"expected 1 (regularised intercept) or -1 (none), got {text!r}")
 
 
-def class_weight(text: str) -> tuple[float, float]:
-    """LABEL=W"""
+def class_weight(text: str) -> tuple[str, float]:
+    """LABEL=W; whether the label is a number the data say."""
     label, _, weight = text.rpartition("=")
-    number = _float(label)
-    if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"expected a number as label, got {label!r}")
-    return number, positive(weight)
+    return label, positive(weight)
 
 
 def metric(text: str) -> Any:

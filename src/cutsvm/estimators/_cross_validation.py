@@ -262,6 +262,7 @@ class Chooser(Certified):
             fitted = [name for name in vars(chosen) if name.endswith("_") and not name.startswith("_")]
             for name in (*fitted, "status_"):
                 setattr(self, name, getattr(chosen, name))
+            self._mark_fitted()
             for model in self.path_:
                 model.set_params(**{name: getattr(self, name) for name in ("n_jobs", "max_time", "callbacks")})
             path.warn_of(self.path_, data)

@@ -166,6 +166,9 @@ def test_ranking(rows: Any) -> None:
     model = RankingSVM(C=10.0).fit(X, y, qid=qid)
     parsed = checked(report(model, X, y, qid=qid))
     assert f"{100 * model.score(X, y, qid=qid):.5g} %" in parsed.said and "pairs in order" in parsed.said
+    for name, metric in (("NDCG@10", "ndcg@10"), ("MAP", "map")):
+        value = model.score(X, y, qid=qid, metric=metric)
+        assert name in parsed.said and f"{value:.5g} (mean of 10 queries)" in parsed.said
     assert "fit(X, y, qid=qid)" in parsed.said and "10, 0 of them with one level" in parsed.said
     assert "margins" in pictures(parsed) and "Confusion matrix" not in parsed.said
     parsed = checked(report(model, X[:5], np.ones(5)))
