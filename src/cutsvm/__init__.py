@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cutsvm.estimators.regression import LinearSVR, QuantileSVR
     from cutsvm.io.dataset import Dataset
     from cutsvm.io.models.model_file import load_model, save_model
+    from cutsvm.io.models.skops_types import skops_types
     from cutsvm.io.open import open_dataset
     from cutsvm.io.store.convert import convert
     from cutsvm.problem.pair_accuracy import pair_accuracy
@@ -63,6 +64,7 @@ __all__ = [
     "ranking_scorer",
     "report",
     "save_model",
+    "skops_types",
     "solvers",
 ]
 
@@ -97,6 +99,7 @@ _HOMES = {
     "ranking_scorer": "cutsvm.estimators.ranking_scorer",
     "report": "cutsvm.display.report",
     "save_model": "cutsvm.io.models.model_file",
+    "skops_types": "cutsvm.io.models.skops_types",
 }
 
 

@@ -15,6 +15,7 @@ import cutsvm.estimators.path
 import cutsvm.estimators.path_cv
 import cutsvm.estimators.ranking
 import cutsvm.estimators.ranking_scorer
+import cutsvm.io.models.skops_types
 import cutsvm.problem.ranking_measures
 from tests.support import ROOT
 
@@ -41,6 +42,7 @@ def test_example(example, tmp_path, monkeypatch):
         cutsvm.estimators.ranking,
         cutsvm.estimators.ranking_scorer,
         cutsvm.problem.ranking_measures,
+        cutsvm.io.models.skops_types,
         cutsvm.estimators.path_cv,
         cutsvm.display.report,
     ],

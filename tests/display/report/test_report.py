@@ -370,3 +370,32 @@ def test_markup() -> None:
     assert tag("a", "<", Markup("<b></b>"), 5, href="\"'", aria_label=None) == '<a href="&quot;&#x27;">&lt;<b></b>5</a>'
     assert text("a\n\x00") == "a\n\\x00"
     assert "<td>&amp;</td>" in table([("a", "&")])
+
+
+@pytest.mark.usefixtures("quick")
+def test_pipelines_and_searches(rows: Any) -> None:
+    """The model is the last step; it is measured on what the steps before it make of the rows."""
+    import pandas as pd
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, score = rows
+    X, y = pd.DataFrame(100.0 * X, columns=[f"feature {k}" for k in range(X.shape[1])]), score > 0.0
+    pipeline = make_pipeline(StandardScaler(), LinearSVC())
+    search = GridSearchCV(pipeline, {"linearsvc__C": [0.01, 1.0]}, cv=2).fit(X, y)
+    page = report(search, X, y)
+    parsed = checked(page)
+    assert f"{100 * search.score(X, y):.4g} %" in parsed.said and "feature 1" in parsed.said
+    assert (
+        "chosen by GridSearchCV" in parsed.said
+        and f"linearsvc__C = {search.best_params_['linearsvc__C']}" in parsed.said
+    )
+    assert "steps before it" in parsed.said and "StandardScaler()" in parsed.said and "LinearSVC" in parsed.said
+    assert f"{search.best_estimator_[-1].objective_:.6g}" in parsed.said
+    assert f"{100 * search.score(X, y):.4g} %" in Page(report(search.best_estimator_, X, y)).said
+    assert "nothing was measured" in Page(report(search)).said
+    with pytest.raises(ValueError, match="the first step of the pipeline reads no data sets"):
+        report(search, "rows.svm")
+    with pytest.raises(ValueError, match="or a pipeline or search that ends in one, got StandardScaler"):
+        report(make_pipeline(StandardScaler()).fit(X), X, y)
