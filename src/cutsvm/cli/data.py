@@ -14,7 +14,7 @@ import numpy as np
 from cutsvm._utils.types import Array
 from cutsvm.cli.inputs import check_inputs
 from cutsvm.cli.messages import CommandError, as_command_error
-from cutsvm.io import Dataset, open_dataset, read_svmlight
+from cutsvm.io import Dataset, open_dataset
 from cutsvm.io.files import write_atomically
 from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.paths import format_of

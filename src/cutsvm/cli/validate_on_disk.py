@@ -9,8 +9,8 @@ import numpy as np
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Vector
-from cutsvm.cli.measures import Evaluation
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
+from cutsvm.cli.running_measures import Evaluation
 from cutsvm.cli.validate import splitter
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators.path_cv import Chooser
@@ -87,7 +87,7 @@ def _of_targets(chooser: Chooser, y: Array) -> Evaluation:
     from cutsvm.cli.measures import RegressionErrors
 
     errors = _regression_errors(y, chooser.held_out_scores_)
-    text = RegressionErrors()._text(errors, "Cross Validation ")
+    text = RegressionErrors().text_of(errors, "Cross Validation ")
     return Evaluation(text, {f"cross_validation_{name}": value for name, value in errors.items()})
 
 
