@@ -53,7 +53,7 @@ class NumberEstimate:
         self.count += n
         step = own - self.mean
         if self.squares:
-            around = values - own
+            around = values.astype(np.float64) - own  # also of float32, as scikit-learn has it
             self.deviations += float(np.dot(around, around)) + step * step * (before * n / self.count)
             self.least = min(self.least, float(values.min()))
             self.largest = max(self.largest, float(values.max()))
