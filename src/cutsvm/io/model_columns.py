@@ -18,7 +18,7 @@ from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.formats.svmlight_source import SvmlightSource
 from cutsvm.io.formats.tables import TableSource
 from cutsvm.io.open import as_source
-from cutsvm.io.preprocessing import Preprocessing, TableColumn
+from cutsvm.io.preprocessing import MissingValueError, Preprocessing, TableColumn
 from cutsvm.io.store.batches import Batch, Source, is_sparse
 
 _MAX_COUNTED = 1 << 20  # distinct features that the model does not know
@@ -94,9 +94,13 @@ class ModelSource(Source):
     def __iter__(self) -> Iterator[Batch]:
         source = self._source
         base = self._first_index()
-        for batch in source:
-            self.share = source.share
-            yield replace(batch, X=self._with_columns(batch.X, base), base=0)
+        try:
+            for batch in source:
+                self.share = source.share
+                yield replace(batch, X=self._with_columns(batch.X, base), base=0)
+        except MissingValueError as error:
+            what = "the model has no value for it: fill it in, or train with missing='mean' or 'zero'"
+            raise DataError(f"{str(error).removesuffix(error.remedy)}; {what}") from None
 
     def check_intact(self) -> None:
         self._source.check_intact()
