@@ -3,9 +3,9 @@
     python benchmarks/predict_speed.py --rows 1e6 --folder /where/there/is/room
 
 Two classes, 40 features. Reading: every batch of the source is made and thrown away. In Python: `model.predict(path)`.
-On the command line: `cutsvm predict DATA MODEL OUT`, labels compared, to text and to Parquet, start of the process
-known from a file of ten rows, and its peak private memory (RssAnon) seen from outside. The system has the files in its cache; the best of
-three runs. It writes results/predict_speed.csv and .md.
+On the command line: `cutsvm predict DATA MODEL OUT`, labels compared, to text and to Parquet; what the start of the
+process takes is known from a file of ten rows; peak private memory (RssAnon) is seen from outside. The system has the
+files in its cache; the best of three runs. It writes results/predict_speed.csv and .md.
 """
 
 from __future__ import annotations

@@ -108,6 +108,10 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
 
 def _has_own_labels(estimator: Certified, X: Any, y: Any) -> bool:
     """Whether X is a source; a frame in memory is one if y is left out and needed, so that a column has it."""
+    if isinstance(X, np.ndarray):
+        return False
+    if y is not None:
+        validation.refuse_lazy(X)
     return is_source(X) or (y is None and estimator._targets != "none" and is_frame(X, lazy=False))
 
 

@@ -51,9 +51,9 @@ class ColumnSpec:
 
     def refuse_table_options(self, why: str, besides: Sequence[str] = ()) -> None:
         """Raise if something is stated that only tables have."""
-        usual = ColumnSpec()
-        names = ("label", "weight", "qid", "columns", "exclude", "keep", "filter", "scale")
-        given = [f"{name}=" for name in names if name not in besides and getattr(self, name) != getattr(usual, name)]
+        stated = {name: getattr(self, name) is not None for name in ("label", "weight", "qid", "columns", "filter")}
+        stated |= {"exclude": len(self.exclude) > 0, "keep": len(self.keep) > 0, "scale": self.scale != "none"}
+        given = [f"{name}=" for name, is_stated in stated.items() if is_stated and name not in besides]
         if given:
             words = "names a column" if len(given) == 1 else "name columns"
             raise ValueError(f"{' and '.join(given)} {words} of a table; {why}")

@@ -181,7 +181,7 @@ def _dataset_source(data: Dataset, spec: ColumnSpec) -> Source:
     spec.refuse_table_options("a data set has its own")
     if isinstance(data, StoredDataset) and not data.loaded:
         return StoreSource(data.store, spec)
-    return DatasetSource(data)
+    return DatasetSource(data, spec)
 
 
 def _file_source(paths: list[str], format: str | None, spec: ColumnSpec, zero_based: ZeroBased) -> Source:
@@ -189,7 +189,9 @@ def _file_source(paths: list[str], format: str | None, spec: ColumnSpec, zero_ba
     if format is not None and format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
     files = [file for path in paths for file in (find(path) if format != "store" else [Input(path)])]
-    name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
+    name = files[0].name if paths == [STDIN] else paths[0]
+    if len(paths) > 1:
+        name += f" and {len(paths) - 1} more"
     kind = format or common_format(files, name)
     if kind == "svmlight":
         spec.refuse_table_options("svmlight files have their labels in front")
@@ -202,8 +204,8 @@ def _file_source(paths: list[str], format: str | None, spec: ColumnSpec, zero_ba
     if kind in ("npy", "npz"):
         spec.refuse_table_options(f".{kind} files have columns without names", besides=("label", "weight", "qid"))
         make = NpySource if kind == "npy" else NpzSource
-        sources = [make(to_local(file), spec) for file in files]
-        return sources[0] if len(sources) == 1 else ChainedSource(name, sources)
+        parts = [make(to_local(file), spec) for file in files]
+        return parts[0] if len(parts) == 1 else ChainedSource(name, parts)
     if kind == "csv" or any(file.path == STDIN for file in files):
         files = [to_local(file) if file.path == STDIN else file for file in files]
     return TableSource(CsvTables(name, files) if kind == "csv" else FileTables(name, kind, files), spec)

@@ -72,6 +72,9 @@ class TableColumn:
         found, unseen = codes(values, self._places)
         if unseen:
             counts.unseen[self.name] += unseen
+        missing = int(np.count_nonzero(found < 0)) - unseen
+        if missing:
+            counts.missing_texts[self.name] += missing
         return found
 
     def values(self, values: Any, counts: Counts) -> Array:
@@ -93,9 +96,10 @@ class TableColumn:
 
 @dataclass
 class Counts:
-    """How many values of each column were filled in, and how many texts are no category."""
+    """How many numbers of each column were filled in, how many texts are missing, and how many are no category."""
 
     filled: Counter[str] = field(default_factory=Counter)
+    missing_texts: Counter[str] = field(default_factory=Counter)
     unseen: Counter[str] = field(default_factory=Counter)
 
 
