@@ -6,6 +6,7 @@ GENERAL = """examples:
   cutsvm demo                                  train on synthetic data, and compare
   cutsvm check train.svm                       report on a data file and its bad lines
   cutsvm convert train.csv.gz train.store      a store, for data larger than memory
+  cutsvm append train.store new.csv            more rows for it
   cutsvm train -c 10 train.svm                 train, write train.svm.model
   cutsvm path train.svm -v 5                   find the best C
   cutsvm predict test.svm train.svm.model out  accuracy, and one prediction a line in `out`
@@ -38,6 +39,20 @@ CONVERT = """examples:
 
 STORE is a folder. A store of that name is replaced once the new one is complete; any other folder is left alone. If the
 command is interrupted, the old store is as it was; if there was none, run it again.
+"""
+APPEND = """examples:
+  cutsvm append train.store new.svm                        rows of the same features; labels may be new
+  cutsvm append train.store monday.parquet tuesday.parquet
+
+The rows get the columns and the type of the store. If the command is interrupted, the store is as it was.
+"""
+DELETE = """examples:
+  cutsvm delete train.store --rows 10:20,35                rows 10 to 19, and row 35; the first is row 0
+  cutsvm delete train.store --filter "label == 3"
+  cutsvm delete train.store --filter "age > 90 and qid in [4, 7]"
+
+Deleted rows stay on disk until `cutsvm compact STORE`, and nothing reads them. The rows behind them have smaller
+numbers from then on.
 """
 PREDICT = """examples:
   cutsvm predict test.svm train.svm.model             accuracy only

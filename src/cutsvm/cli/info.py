@@ -51,21 +51,27 @@ def _lines(rows: list[tuple[str, str]]) -> list[str]:
 
 
 def _store_table(path: str, facts: dict[str, Any]) -> list[str]:
-    base = facts["zero_based"]
+    base, deleted = facts["zero_based"], facts["deleted"]
     return _lines(
         [
             ("store", f"{path} ({facts['bytes']:,} bytes in {facts['blocks']:,} blocks)"),
             ("format", f"cutsvm store, written by version {facts['version']}"),
             ("source", facts["source"]),
-            ("rows", f"{facts['rows']:,}"),
+            ("rows", f"{facts['rows']:,}" + (f", and {deleted:,} deleted ones on disk" if deleted else "")),
             ("features", f"{facts['features']:,}" + ("" if base is None else f", counted from {0 if base else 1}")),
             ("values", f"{facts['entries']:,} {facts['dtype']}, {facts['layout']}"),
             ("labels", first_values(facts["classes"])),
             ("also", ", ".join(facts["also"]) or "no weights, no queries"),
             *([("names", first_values(facts["feature_names"]))] if facts["feature_names"] else []),
             ("checked", "every block has its length and checksum"),
+            *((f"version {change['version']}", _change(change)) for change in facts["history"]),
         ]
     )
+
+
+def _change(change: dict[str, Any]) -> str:
+    when = f"{change['time']}: " if change["time"] else ""
+    return f"{when}{change['action']}, {change['rows']:,} rows then ({change['what']})"
 
 
 def store_facts(path: str) -> dict[str, Any]:
@@ -80,13 +86,15 @@ def store_facts(path: str) -> dict[str, Any]:
         "version": manifest.made_by,
         **{name: getattr(manifest, name) for name in ("source", "rows", "features", "entries", "layout", "zero_based")},
         "dtype": str(np.dtype(manifest.dtype)),
-        "bytes": manifest.size,
+        "bytes": manifest.size_on_disk,
+        "deleted": manifest.all_rows - manifest.rows,
         "blocks": len(manifest.blocks),
         "block_bytes": format_bytes(manifest.size / len(manifest.blocks)),
         "classes": distinct(store.y).tolist(),
         "also": [name for name in ("weights", "qid") if name in manifest.parts],
         "largest_norm": float(np.sqrt(store.squares.max())),
         "feature_names": store.feature_names,
+        "history": [{"version": number, **vars(change)} for number, change in enumerate(manifest.history, start=1)],
     }
 
 

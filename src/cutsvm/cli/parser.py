@@ -13,6 +13,7 @@ from cutsvm.cli import examples, values
 from cutsvm.cli.inputs import add_column_options, add_formats, add_inputs, split_formats, split_inputs
 from cutsvm.cli.liblinear_types import apply_type, solver_type
 from cutsvm.cli.papers import PAPERS
+from cutsvm.cli.store_options import add_append, add_compact, add_delete
 from cutsvm.io.models.tasks import TASKS
 
 
@@ -175,6 +176,9 @@ _COMMANDS = {
     "path": (_add_path, "fit a path over C; with -v find the best C", examples.PATH),
     "predict": (_add_predict, "predict with a model, and measure its quality", examples.PREDICT),
     "convert": (_add_convert, "convert data to a store, for data larger than memory", examples.CONVERT),
+    "append": (add_append, "append rows to a store", examples.APPEND),
+    "delete": (add_delete, "delete rows from a store", examples.DELETE),
+    "compact": (add_compact, "write a store again without its deleted rows", None),
     "check": (_add_check, "report on a data file and its bad lines", None),
     "info": (_add_info, "show what is in a model file or a store", None),
     "demo": (_add_demo, "train on synthetic data, show the certificate, draw a plot", None),

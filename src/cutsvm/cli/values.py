@@ -32,6 +32,21 @@ def whole(text: str, least: int) -> int:
 folds = partial(whole, least=2)
 
 
+def row_ranges(text: str) -> list[tuple[int, int]]:
+    """Numbers of rows and ranges of them, 10:20,35, each as (first, last + 1)."""
+    found = []
+    for word in text.split(","):
+        numbers = re.fullmatch(r"(\d{1,15})(?::(\d{1,15}))?", word.strip())
+        if numbers is None:
+            raise argparse.ArgumentTypeError(f"expected numbers of rows and ranges as 10:20,35, got {text!r}")
+        first = int(numbers[1])
+        last = first + 1 if numbers[2] is None else int(numbers[2])
+        if last <= first:
+            raise argparse.ArgumentTypeError(f"expected a range with its first row before its end, got {word!r}")
+        found.append((first, last))
+    return found
+
+
 def shards(text: str) -> int | str:
     return "auto" if text == "auto" else whole(text, 1)
 

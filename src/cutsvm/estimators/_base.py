@@ -134,16 +134,19 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         return None
 
     def _open_checkpoint(
-        self, solver: Solver, rows: WholeRows, data: dict[str, str], **settings: Scalar
+        self, solver: Solver, rows: WholeRows, data: dict[str, str], *, store: str | None = None, **settings: Scalar
     ) -> Checkpoint | None:
-        """The checkpoint of a fit; data, settings: hashes of the data and the parameters that it must match."""
+        """The checkpoint of a fit; data, settings: hashes of the data and the parameters that it must match.
+
+        store: the name of a store of which it may be an earlier version.
+        """
         if self.checkpoint is None:
             return None
         if self.verbose:
             ensure_log_handler()
         facts: dict[str, Scalar] = {"estimator": type(self).__name__, **self._objective_settings()}
         facts |= {"solver": fingerprint.solver_name(solver), **settings, "rows": rows.n, "features": rows.d}
-        return Checkpoint(self.checkpoint, Fingerprint(facts, {"X": fingerprint.of_rows(rows), **data}))
+        return Checkpoint(self.checkpoint, Fingerprint(facts, {"X": fingerprint.of_rows(rows), **data}, store))
 
     def _certify(self, results: Sequence[Result], checkpoint: Checkpoint | None) -> None:
         """Sets the certificate: sums over the problems of a fit. Removes the checkpoint of a fit that has converged."""

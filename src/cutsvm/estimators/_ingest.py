@@ -48,6 +48,7 @@ class TrainingData:
     # One per row, equal within a query; empty where y is a class or a target.
     query_codes: Ints = field(default_factory=_empty)
     weighted: bool = False  # whether there are sample weights; without, all weights are 1
+    store: str | None = None  # the name of the store that the rows come from, the same for all its versions
     resources: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __enter__(self) -> TrainingData:
@@ -89,21 +90,24 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
         weighted = sample_weight is not None
         own = source is None or sample_weight is source.weights
         X, rows, y, texts = _matrix(estimator, X, y, source, None if own else sample_weight)
+        store = source.store.manifest.name if isinstance(source, StoredDataset) else None
         if estimator._targets == "none":
             weights = validation.sample_weights(sample_weight, rows.n, rows.vector(rows.n))
-            return TrainingData(X, rows, _empty(), weights, weighted=weighted, resources=resources.pop_all())
+            return TrainingData(
+                X, rows, _empty(), weights, weighted=weighted, store=store, resources=resources.pop_all()
+            )
         if estimator._targets != "classes":
             validation.check_numeric(y)
             weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
             codes = queries.encode(qid, len(y)) if estimator._targets == "levels" else _empty()
-            return TrainingData(
-                X, rows, y, weights, query_codes=codes, weighted=weighted, resources=resources.pop_all()
-            )
+            more: dict[str, Any] = {"query_codes": codes, "weighted": weighted, "store": store}
+            return TrainingData(X, rows, y, weights, **more, resources=resources.pop_all())
         _check_label_type(y)
         weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
         classes = _classes(estimator, rows, y, weights if weighted else None)
         names = classes if texts is None else texts[classes.astype(np.int64)]
-        return TrainingData(X, rows, y, weights, classes, names, weighted=weighted, resources=resources.pop_all())
+        about: dict[str, Any] = {"weighted": weighted, "store": store}
+        return TrainingData(X, rows, y, weights, classes, names, **about, resources=resources.pop_all())
 
 
 def _has_own_labels(estimator: Certified, X: Any, y: Any) -> bool:

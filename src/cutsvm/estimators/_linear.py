@@ -156,7 +156,7 @@ class LinearModel(Certified):
             return None
         hashes = {"y": self._hash_of_y(data), "weights": fingerprint.of_column(data.weights)}
         settings = {"intercept": self._intercept().value, **self._settings(data), **more}
-        return self._open_checkpoint(solver, data.rows, hashes, **settings)
+        return self._open_checkpoint(solver, data.rows, hashes, store=data.store, **settings)
 
     def _oracle(self, data: TrainingData, loss: Loss) -> Oracle:
         """Rows and loss. A feature far from 0, as times are, is centred; a free intercept makes up for it."""
