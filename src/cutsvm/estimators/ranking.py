@@ -24,6 +24,7 @@ from cutsvm.driver.records import Record, Stop
 from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
+from cutsvm.estimators._missing_queries import warn_of_missing_queries
 from cutsvm.estimators._thresholds import sums_are_exact
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows
@@ -242,10 +243,13 @@ class RankingSVM(PairwiseSVM):
         `average_precision_score`, rows with y > 0 being relevant. `ranking_score` says more, and counts the queries
         that were left out.
         """
-        several = self.__dict__.get("n_queries_", 1) > 1
-        if qid is None and several and is_called_by("sklearn.model_selection"):
+        forgotten = qid is None and self.__dict__.get("n_queries_", 1) > 1
+        if forgotten and is_called_by("sklearn.model_selection"):
             raise ValueError(
                 "qid is missing in the score of a model that was fitted to several queries: with metadata routing "
                 "on, give qid to the search, and leave set_score_request(qid=False) out"
             )
-        return ranking_score(self.predict(X), y, qid, metric=metric, sample_weight=sample_weight).value
+        found = ranking_score(self.predict(X), y, qid, metric=metric, sample_weight=sample_weight)
+        if forgotten:
+            warn_of_missing_queries(np.asarray(y))
+        return found.value
