@@ -169,6 +169,26 @@ def test_rows_without_labels(run: Run, table: Path, tmp_path: Path) -> None:
     assert (tmp_path / "plain.txt").read_bytes() == (tmp_path / "labelled.txt").read_bytes()
 
 
+def test_standard_input(table: Path, tmp_path: Path) -> None:
+    frame = parquet.read_table(table).to_pandas().to_csv(index=False)
+    words = [
+        "-m",
+        "cutsvm.cli",
+        "predict",
+        "--data-format",
+        "csv",
+        "--keep",
+        "id",
+        "-",
+        str(tmp_path / "table.model"),
+        "-",
+    ]
+    done = subprocess.run([sys.executable, *words], input=frame, capture_output=True, text=True)
+    assert done.returncode == 0 and "200 rows without labels" in done.stderr
+    expected = load_model(tmp_path / "table.model").predict(table)
+    assert done.stdout == "".join(f"{row}\t{label}\n" for row, label in enumerate(expected))
+
+
 def test_kept_columns(run: Run, table: Path, tmp_path: Path) -> None:
     model = tmp_path / "table.model"
     labels = load_model(model).predict(table)

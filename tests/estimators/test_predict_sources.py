@@ -199,7 +199,7 @@ def test_labels_of_a_source_are_its_own(tmp_path: Path) -> None:
         LinearSVC().fit(X, TEXTS).score(store, sample_weight=[1.0, 1.0, 1.0])
     with pytest.raises(ValueError, match="leave qid out"):
         convert((X, y), tmp_path / "q.store", qid=QUERIES)
-        RankingSVM().fit(X, y).score(tmp_path / "q.store", qid=QUERIES)
+        RankingSVM().fit(X, y, qid=QUERIES).score(tmp_path / "q.store", qid=QUERIES)
 
 
 def test_another_number_of_columns_is_refused(tmp_path: Path) -> None:

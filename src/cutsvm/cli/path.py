@@ -42,8 +42,13 @@ def path(options: argparse.Namespace) -> int:
     elif options.format is not None:
         raise CommandError("--format applies to the file of --model: add --model")
     options.format = options.format or "cutsvm"
-    if options.folds is None and options.scoring is not None:
-        raise CommandError("--scoring is the score of -v FOLDS: add -v")
+    if options.metric is not None:
+        if options.scoring is not None:
+            raise CommandError("--metric and --scoring both say what to maximise: leave one of them out")
+        options.scoring = None if options.metric.kind == "pairs" else options.metric.name
+    for name in ("metric", "scoring"):
+        if options.folds is None and getattr(options, name) is not None:
+            raise CommandError(f"--{name} is the score of -v FOLDS: add -v")
     with messages.forwarded_logs():
         data = read_rows(inputs, options.zero_based, **column_options(options))
     task = options.task
@@ -63,6 +68,8 @@ def path(options: argparse.Namespace) -> int:
         print_json(_json_fields(options, data, models, chooser, seconds))
     elif not options.quiet:
         _show(options, models, chooser, seconds)
+    if options.find_cost and chooser is not None and not options.json:
+        print_result(_best(options, models, chooser))
     if options.plot is not None:
         _draw(options, models, chooser)
     return 0
@@ -114,9 +121,16 @@ def _show(options: argparse.Namespace, models: list[Any], chooser: Chooser | Non
     worst = max(model.gap_ for model in models)
     what = f"{len(models)} C" + ("" if chooser is None else f" in {len(chooser.scores_)} folds and on all rows")
     print_result(f"{what}: every gap at most {worst:.1e}, {seconds:.2f} s")
-    if chooser is not None:
+    if chooser is not None and not options.find_cost:
         edge = " (at the end of the range: try a wider one)" if chooser.C_ in (models[0].C, models[-1].C) else ""
         print_result(f"best: C = {chooser.C_:.6g}{edge}")
+
+
+def _best(options: argparse.Namespace, models: list[Any], chooser: Chooser) -> str:
+    """The last line of LIBLINEAR's `train -C`."""
+    mean, name = np.nanmean(chooser.scores_[:, _place(models, chooser)]), _score_name(options)
+    shown = f"{mean:g}" if options.task.has_targets or options.scoring else f"{100 * mean:g}%"
+    return f"Best C = {chooser.C_:g}  CV {name} = {shown}"
 
 
 def _place(models: list[Any], chooser: Chooser) -> int:
@@ -149,7 +163,7 @@ def _json_fields(
     more = {"norm": [_norm(model) for model in models], "converged": [bool(model.converged_) for model in models]}
     chosen: dict[str, Any] = {}
     if chooser is not None:
-        chosen = {"C": chooser.C_, "scores": chooser.scores_, "fold_gaps": chooser.gaps_}
+        chosen = {"C": chooser.C_, "scoring": options.scoring, "scores": chooser.scores_, "fold_gaps": chooser.gaps_}
         chosen["mean_scores"] = np.nanmean(chooser.scores_, axis=0)
     return {**facts, "Cs": [model.C for model in models], **chosen, **numbers, **more, "seconds": seconds}
 

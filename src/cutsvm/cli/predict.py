@@ -18,6 +18,7 @@ from cutsvm._utils import memory
 from cutsvm.cli.data import check_input, check_output
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 from cutsvm.cli.predictions import Predicted, format_of_output, writer
+from cutsvm.cli.ranking_metric import measure_of
 from cutsvm.estimators._predict import blocks, columns_of
 from cutsvm.io.files import atomic_stream
 from cutsvm.io.models.model_file import SavedModel, is_model_file, load_model
@@ -118,10 +119,11 @@ class _Predictions:
     def __init__(self, options: argparse.Namespace, model: SavedModel) -> None:
         self._options, self._estimator, self.task = options, model.estimator, TASKS[model.task]
         data = options.data if len(options.data) > 1 else options.data[0]
-        given = {"label": options.label, "keep": options.keep, "zero_based": options.zero_based}
+        given = {"format": options.data_format, "zero_based": options.zero_based}
         with as_command_error(options.data[0]):
-            self.source = columns_of(model.estimator).open(data, **given)
-        self.measure = self.task.measure.running(model.estimator)
+            self.source = columns_of(model.estimator).open(data, label=options.label, keep=options.keep, **given)
+        self._uses_labels = measure_of(options, self.task).uses_labels
+        self.measure = measure_of(options, self.task).running(model.estimator)
         self.rows, self.labelled = 0, True
 
     def __iter__(self) -> Iterator[Predicted]:
@@ -136,7 +138,7 @@ class _Predictions:
                     )
                 found = self._predicted(block.X, block.kept)
                 if self.labelled or not task.needs_labels:
-                    values = found.labels if task.measure.uses_labels else found.scores
+                    values = found.labels if self._uses_labels else found.scores
                     self.measure.add(block, values)
                 self.rows += found.rows
                 yield found

@@ -8,8 +8,9 @@ from typing import Any
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Array
-from cutsvm.cli.messages import CommandError, as_command_error, flag
+from cutsvm.cli.messages import CommandError, as_command_error, first_values, flag
 from cutsvm.cli.papers import PAPERS, Paper
+from cutsvm.cli.values import number_or_word
 from cutsvm.io.models.tasks import TASKS
 
 # Options of kernels and of their solver, and those that have them.
@@ -142,10 +143,14 @@ def class_weight(options: argparse.Namespace, classes: Array) -> dict[Any, float
     """The factors of `-wLABEL W` by class."""
     if not options.weights:
         return None
-    if classes.dtype.kind not in "iuf":
-        raise CommandError("-wLABEL takes labels that are numbers, those of the data are text")
-    known = {float(label): label for label in classes.tolist()}
-    for label, _ in options.weights:
-        if label not in known:
-            raise CommandError(f"-w{label:g}: there is no class {label:g} in the data")
-    return {known[label]: weight for label, weight in options.weights}
+    numeric = classes.dtype.kind in "iuf"
+    known = {float(label) if numeric else label: label for label in classes.tolist()}
+    found = {}
+    for label, weight in options.weights:
+        key = number_or_word(label) if numeric else label
+        if key not in known:
+            raise CommandError(
+                f"-w{label}: there is no class {label!r}; the data have {first_values(classes.tolist())}"
+            )
+        found[known[key]] = weight
+    return found

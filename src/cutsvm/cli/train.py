@@ -17,9 +17,10 @@ from cutsvm._utils.memory import parse_limit
 from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
 from cutsvm.cli.data import as_labels, as_targets, check_output, read_rows
+from cutsvm.cli.find_cost import find_cost
 from cutsvm.cli.info import machine_facts
 from cutsvm.cli.inputs import check_inputs, column_options, default_model
-from cutsvm.cli.liblinear_types import describe_type
+from cutsvm.cli.liblinear_types import describe_type, one_vs_rest
 from cutsvm.cli.messages import (
     CommandError,
     Messages,
@@ -31,6 +32,7 @@ from cutsvm.cli.messages import (
 )
 from cutsvm.cli.report_option import check_report, write_report
 from cutsvm.cli.tasks import build_estimator, class_weight, paper_of, validate_options
+from cutsvm.cli.valid_option import check_valid, evaluate_valid, valid_fields
 from cutsvm.cli.validate import cross_validate
 from cutsvm.display.callbacks import ProgressBar
 from cutsvm.display.summary import iteration_unit, requested_tol, seconds_before_resume, total_passes
@@ -46,7 +48,9 @@ _SETTINGS = ("C", "loss", "epsilon", "quantile", "nu")  # fields of --json
 
 
 def train(options: argparse.Namespace) -> int:
-    """Read the data, train, write the model, and print its certificate."""
+    """Read the data, train, write the model, and print its certificate; with -C find the best C."""
+    if options.find_cost:
+        return find_cost(options)
     messages = Messages(quiet=options.quiet)
     validate_options(options)
     if options.type is not None:
@@ -60,6 +64,7 @@ def train(options: argparse.Namespace) -> int:
         _check_checkpoint(options, target)
     if options.report is not None:
         check_report(options, target, inputs)
+    check_valid(options)
     with ExitStack() as stack:
         return _train(options, inputs, target, messages, stack)
 
@@ -90,6 +95,7 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
         estimator.classes_ = as_labels(estimator.classes_)  # a store holds numbers as float64
     written = write_model(estimator, target, data, options)
     _print_certificate(options, estimator, data, messages, written, seconds)
+    measured = None if options.valid is None else evaluate_valid(options, estimator)
     reported = options.report is None or write_report(options, estimator, data, written, seconds)
     if options.report is not None and reported:
         messages.note(f"report: {options.report}")
@@ -102,8 +108,10 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
         fields |= {"rows": data.shape[0], "features": data.shape[1], "nonzeros": data.entries}
         fields |= {"queries": estimator.n_queries_} if task.has_queries else {}
         fields |= {"classes": classes} if task.has_classes else {}
+        fields |= {} if options.valid is None else valid_fields(options, measured)
         print_json({**fields, **_fit_fields(estimator), "seconds": seconds, "seconds_reading": reading})
-    return 0 if written == target and reported else 1
+    complete = reported and (options.valid is None or measured is not None)
+    return 0 if written == target and complete else 1
 
 
 def _read(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> Dataset:
@@ -141,7 +149,7 @@ def _check_classes(options: argparse.Namespace, data: Dataset, classes: Array) -
         )
     if options.solver in ("dcd", "accpm") and build_estimator(options)._outputs(len(classes)) > 1:
         raise CommandError(
-            f"--solver {options.solver} takes two classes at a time, here are {len(classes)}: add --multi-class ovr"
+            f"--solver {options.solver} takes two classes at a time, here are {len(classes)}: {one_vs_rest(options)}"
         )
 
 

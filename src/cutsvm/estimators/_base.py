@@ -88,6 +88,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _check_params(self) -> Solver:
         """Checks every parameter, and returns the solver object."""
         self._check_objective()
+        validation.flags(self)
         validation.positive("tol", self.tol)
         validation.whole("max_iter", self.max_iter, least=1)
         if self.max_time is not None:
@@ -123,6 +124,13 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         """How to train from a store; weights: those given in place of its own."""
         raise NotImplementedError
+
+    def _mark_fitted(self) -> None:
+        """Keeps the parameters that predictions depend on, of a model whose weights were set and not fitted."""
+
+    def _as_fitted(self) -> Any:
+        """This estimator, or a copy with the parameters of its fit where predictions depend on them."""
+        return self
 
     def _callbacks(self) -> list[Callback]:
         task: FitTask | None = self.__dict__.get("_fit_task")

@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from threading import Event
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -166,13 +166,18 @@ class Chooser(Certified):
             )
         if isinstance(self.scoring, (list, tuple, set, dict)):
             raise ValueError(f"scoring={self.scoring!r}: expected one scorer, there is one C to choose")
-        if isinstance(self.scoring, str) and self.scoring not in get_scorer_names():
+        if isinstance(self.scoring, str) and not self._has_scorer(self.scoring):
             raise ValueError(
                 f"scoring={self.scoring!r}: scikit-learn has no scorer of this name; "
-                "sklearn.metrics.get_scorer_names() lists those it has"
+                f"sklearn.metrics.get_scorer_names() lists those it has{self._own_scorers}"
             )
         solver: Solver = super()._check_params()
         return solver
+
+    _own_scorers: ClassVar[str] = ""  # names besides scikit-learn's, for errors
+
+    def _has_scorer(self, name: str) -> bool:
+        return name in get_scorer_names()
 
     def _template(self, kind: type[Model], limits: Limits) -> Model:
         """An estimator of class `kind` with the parameters of this one, within the limits."""
@@ -258,6 +263,7 @@ class Chooser(Certified):
             fitted = [name for name in vars(chosen) if name.endswith("_") and not name.startswith("_")]
             for name in (*fitted, "status_"):
                 setattr(self, name, getattr(chosen, name))
+            self._mark_fitted()
             for model in self.path_:
                 model.set_params(**{name: getattr(self, name) for name in ("n_jobs", "max_time", "callbacks")})
             path.warn_of(self.path_, data)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.estimators._missing_queries import warn_of_missing_queries
 from cutsvm.estimators._predict import CheckedMatrix
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.frames import is_frame
@@ -100,6 +101,8 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
             validation.check_numeric(y)
             weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
             codes = queries.encode(qid, len(y)) if estimator._targets == "levels" else _empty()
+            if estimator._targets == "levels" and qid is None:
+                warn_of_missing_queries(y)
             more: dict[str, Any] = {"query_codes": codes, "weighted": weighted, "store": store}
             return TrainingData(X, rows, y, weights, **more, resources=resources.pop_all())
         _check_label_type(y)

@@ -18,7 +18,9 @@ from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._linear import LinearModel
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.ranking import RankingSVM
+from cutsvm.estimators.ranking_scorer import as_scorer
 from cutsvm.estimators.regression import LinearSVR
+from cutsvm.problem.ranking_measures import Metric
 
 __all__ = ["Chooser", "LinearSVCCV", "LinearSVRCV", "RankingSVMCV"]
 
@@ -179,7 +181,8 @@ class RankingSVMCV(Chooser, RankingSVM):
         An int: that many folds of whole queries or, if there is one query only, of its rows. A splitter gets the
         queries as `groups`.
     scoring : str or callable, default=None
-        None is the share of pairs in order. A callable gets `qid` and `sample_weight` of the rows if it takes them.
+        None is the share of pairs in order; "ndcg@10" (or another number), "ndcg" and "map" are those of
+        `ranking_score`. A callable gets `qid` and `sample_weight` of the rows if it takes them.
     refit : bool, default=True
         Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
     loss
@@ -210,13 +213,14 @@ class RankingSVMCV(Chooser, RankingSVM):
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVMCV:
         """Chooses C and fits the model to rows X with values y to be ordered by, within each query."""
         solver = self._check_params()
+        self._check_routing(qid)
         data = ingest(self, X, y, sample_weight, qid=qid)
-        scorer = check_scoring(self, scoring=self.scoring)
+        scorer = check_scoring(self, scoring=as_scorer(self.scoring))
         splits = self._splits(data.X, data.y, data.query_codes)
 
         def score(model: RankingSVM, held_out: Any, test: Ints) -> float:
             weights = data.weights[test] if data.weighted else None
-            given = {"qid": data.query_codes[test], "sample_weight": weights}
+            given: dict[str, Any] = {"qid": data.query_codes[test], "sample_weight": weights}
             if self.scoring is None:
                 return model.score(held_out, data.y[test], **given)
             return float(scorer(model, held_out, data.y[test], **accepted(scorer, **given)))
@@ -224,6 +228,11 @@ class RankingSVMCV(Chooser, RankingSVM):
         Cs = path.grid(self.Cs, data.rows, data.weights, self._loss_scale(data))
         self._choose(RankingSVM, solver, data, splits, Cs, score)
         return self
+
+    _own_scorers = ", and 'ndcg@10', 'ndcg' and 'map' are ours"
+
+    def _has_scorer(self, name: str) -> bool:
+        return Metric.is_name(name) or super()._has_scorer(name)
 
     def _splits(self, X: Any, y: Any, codes: Any) -> Iterable[tuple[Any, Any]]:
         """Rows to train on and to score, queries whole."""

@@ -40,11 +40,18 @@ class ModelColumns:
     feature_ids: NDArray[np.int64] | None = None
 
     def open(
-        self, X: Any, *, label: str | int | None = None, keep: Sequence[str] = (), zero_based: ZeroBased = "auto"
+        self,
+        X: Any,
+        *,
+        format: str | None = None,
+        label: str | int | None = None,
+        keep: Sequence[str] = (),
+        zero_based: ZeroBased = "auto",
     ) -> ModelSource:
         """The rows of X, which need no labels unless `label` names their column.
 
-        keep: columns of a table that batches carry along. zero_based: of svmlight files; "auto": as in training.
+        format: of files, None by their names. keep: columns of a table that batches carry along. zero_based: of
+        svmlight files; "auto": as in training.
         """
         if zero_based == "auto" and self.zero_based is not None:
             zero_based = self.zero_based
@@ -60,7 +67,7 @@ class ModelColumns:
             missing="refuse",
             preprocessing=known,
         )
-        source = as_source(X, spec, zero_based=zero_based)
+        source = as_source(X, spec, format, zero_based)
         return ModelSource(source, self, feature_ids=X.feature_ids if isinstance(X, Dataset) else None, given=X)
 
 

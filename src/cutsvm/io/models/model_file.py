@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from cutsvm.io.models.liblinear import HEADER_WORDS, READABLE, check_writable, r
 from cutsvm.io.models.model_format import MAGIC, Expect, ModelFileError, pack, package_version, read_bytes, unpack
 from cutsvm.io.models.model_header import as_json, pack_classes, pack_params, restore_estimator, unpack_classes
 from cutsvm.io.models.tasks import TASKS, Task, task_of
+from cutsvm.io.models.wrapped import fold_scalers, unwrap
 from cutsvm.io.preprocessing import Preprocessing
 
 _RESULTS = ("objective", "lower_bound", "gap", "n_iter")
@@ -85,18 +86,23 @@ def save_model(
 
     Parameters
     ----------
+    estimator : also a search of scikit-learn's, of which its best estimator is written, or a pipeline that ends in a
+        linear model after StandardScaler, MaxAbsScaler or MinMaxScaler: the weights are then those for rows that are
+        not scaled. For other pipelines use skops (`skops_types`).
     format : "cutsvm" keeps everything, but it has no room for a `KernelSVC` with a precomputed kernel; "liblinear" is
         LIBLINEAR's text, for linear models, of classes with integer labels. Losses that it does not have are written as
         one that predicts the same.
     zero_based, feature_ids : see `SavedModel`; by default those of the file that the estimator was fitted to.
     """
-    known = vars(estimator)
+    found = unwrap(estimator)
+    known = vars(found.estimator)
     zero_based = known.get("_zero_based") if zero_based is None else zero_based
     feature_ids = known.get("_feature_ids") if feature_ids is None else feature_ids
     ids = None if feature_ids is None else np.asarray(feature_ids, dtype=np.int64)
-    task = task_of(estimator)
+    task, estimator = task_of(found.estimator), found.estimator
     if hasattr(estimator, "path_"):
         estimator = next(model for model in estimator.path_ if model.C == estimator.C_)
+    estimator = fold_scalers(replace(found, estimator=estimator._as_fitted()))
     if format == "liblinear":
         check_liblinear(task)
         weights = linear_model.checked_weights(estimator, task)
