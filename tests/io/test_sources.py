@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import cutsvm
-from cutsvm import DataError, LinearSVC, open_dataset
+from cutsvm import DataError, LinearOneClassSVM, LinearSVC, open_dataset
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.open import as_source, is_source
 
@@ -258,3 +258,16 @@ def test_stores_of_earlier_versions_open(tmp_path):
     file.write_text(json.dumps({**fields, "sha256": _digest(fields)}))
     assert Store(tmp_path / "store").manifest.preprocessing is None
     assert open_dataset(tmp_path / "store").preprocessing is None
+
+
+def test_one_class_needs_no_labels(tmp_path):
+    X = np.abs(np.random.default_rng(0).normal(size=(50, 3))) + 1.0
+    np.save(tmp_path / "x.npy", X)
+    table = pa.table({name: X[:, column] for column, name in enumerate("abc")})
+    expected = LinearOneClassSVM(nu=0.1).fit(X)
+    for source, limit in ((tmp_path / "x.npy", None), (table, None), (table, "2GB")):
+        model = LinearOneClassSVM(nu=0.1, memory_limit=limit).fit(source)
+        assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
+    assert model.preprocessing_["label"] is None
+    with pytest.raises(DataError, match="which column has the labels"):
+        LinearSVC().fit(table)

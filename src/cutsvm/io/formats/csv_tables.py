@@ -206,9 +206,9 @@ def _last_line_end(text: bytes) -> int:
 
 
 def _is_mostly_numbers(column: Any) -> bool:
-    """Whether more than half of the distinct texts are numbers."""
+    """Whether half of the distinct texts or more are numbers."""
     found = words(column) if kind_of(column.type) == "text" else []
-    return 2 * sum(map(_is_number, found)) > len(found)
+    return bool(found) and 2 * sum(map(_is_number, found)) >= len(found)
 
 
 def _is_number(text: str) -> bool:
