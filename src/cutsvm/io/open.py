@@ -22,7 +22,7 @@ from cutsvm.io.formats.svmlight import ZeroBased, read_svmlight
 from cutsvm.io.formats.svmlight_source import SvmlightSource
 from cutsvm.io.formats.table_files import FileTables
 from cutsvm.io.formats.tables import TableSource
-from cutsvm.io.paths import FORMATS, STDIN, Input, common_format, find, to_local
+from cutsvm.io.paths import FORMATS, STDIN, Input, common_format, find, to_local, with_keys
 from cutsvm.io.store.batches import Batch, ReadAgain, Source, checked, is_sparse, value_type
 from cutsvm.io.store.source import DatasetSource, StoreSource
 from cutsvm.io.store.store import Store
@@ -190,6 +190,7 @@ def _file_source(paths: list[str], format: str | None, spec: ColumnSpec, zero_ba
     if format is not None and format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
     files = [file for path in paths for file in (find(path) if format != "store" else [Input(path)])]
+    files = with_keys(files) if len(paths) > 1 else files
     name = files[0].name if paths == [STDIN] else paths[0]
     if len(paths) > 1:
         name += f" and {len(paths) - 1} more"
