@@ -3,13 +3,14 @@
 import gzip
 import io
 import sys
+import time
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import cutsvm
-from cutsvm import DataError, LinearSVC, open_dataset
+from cutsvm import DataError, LinearOneClassSVM, LinearSVC, open_dataset
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.open import as_source, is_source
 
@@ -258,3 +259,51 @@ def test_stores_of_earlier_versions_open(tmp_path):
     file.write_text(json.dumps({**fields, "sha256": _digest(fields)}))
     assert Store(tmp_path / "store").manifest.preprocessing is None
     assert open_dataset(tmp_path / "store").preprocessing is None
+
+
+def test_one_class_needs_no_labels(tmp_path):
+    X = np.abs(np.random.default_rng(0).normal(size=(50, 3))) + 1.0
+    np.save(tmp_path / "x.npy", X)
+    table = pa.table({name: X[:, column] for column, name in enumerate("abc")})
+    expected = LinearOneClassSVM(nu=0.1).fit(X)
+    for source, limit in ((tmp_path / "x.npy", None), (table, None), (table, "2GB")):
+        model = LinearOneClassSVM(nu=0.1, memory_limit=limit).fit(source)
+        assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
+    assert model.preprocessing_["label"] is None
+    with pytest.raises(DataError, match="which column has the labels"):
+        LinearSVC().fit(table)
+
+
+def test_folders_above_state_nothing(tmp_path):
+    """Only the folders below the one that is named, or that all files are in, state columns."""
+    table = pa.table({"a": [1.0, 2.0], "label": [0, 1]})
+    for year in (1, 2):
+        (tmp_path / "run=7" / f"year={year}").mkdir(parents=True)
+        parquet.write_table(table, tmp_path / "run=7" / f"year={year}" / "t.parquet")
+    files = sorted((tmp_path / "run=7").rglob("*.parquet"))
+    assert open_dataset(files[0]).feature_names == ["a"]
+    for source in (files, tmp_path / "run=7", str(tmp_path / "run=7" / "*" / "*.parquet")):
+        data = open_dataset(source)
+        assert data.feature_names == ["a", "year"] and data.X[:, 1].tolist() == [1, 1, 2, 2]
+
+
+def test_wide_tables(tmp_path):
+    """Nothing is quadratic in the number of columns."""
+    names = [f"f{k}" for k in range(5_000)]
+    (tmp_path / "t.csv").write_text(f"{','.join(names)},label\n" + ("1," * len(names) + "0\n") * 3)
+    began = time.perf_counter()
+    data = open_dataset(tmp_path / "t.csv")
+    assert data.shape == (3, 5_000) and time.perf_counter() - began < 8.0
+    table = pa.table({name: [1.0, 2.0] for name in names} | {"label": [0, 1]})
+    assert open_dataset(table, columns=names[::-1]).feature_names == names[::-1]
+    assert time.perf_counter() - began < 16.0
+
+
+def test_texts_of_all_types():
+    texts = ["b", None, "a", "b"]
+    kinds = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+    for kind in kinds:
+        column = pa.array(texts).cast(kind)
+        data = open_dataset(pa.table({"t": column, "label": pa.array(list("xyxy")).cast(kind)}))
+        assert_array_equal(dense(data.X), [[0, 1], [0, 0], [1, 0], [0, 1]], err_msg=str(kind))
+        assert data.y.tolist() == list("xyxy")

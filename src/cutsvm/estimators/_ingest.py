@@ -21,6 +21,7 @@ from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.estimators._missing_queries import warn_of_missing_queries
 from cutsvm.estimators._predict import CheckedMatrix
+from cutsvm.io.columns import Labels
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.frames import is_frame
 from cutsvm.io.open import is_source, open_data_set
@@ -138,11 +139,12 @@ def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
 
 def _open(estimator: Certified, X: Any, y: Any, resources: ExitStack) -> Dataset:
     """The data set X; under a memory limit any other source becomes a temporary store."""
+    labels: Labels = "optional" if estimator._targets == "none" else "required"
     if estimator.memory_limit is None or not estimator._trains_from_disk or isinstance(X, Dataset):
-        return open_data_set(X, y)
+        return open_data_set(X, y, labels)
     from cutsvm.io.store.convert import as_store
 
-    return open_data_set(X if y is not None else resources.enter_context(as_store(X)), y)
+    return open_data_set(X if y is not None else resources.enter_context(as_store(X, labels=labels)), y)
 
 
 def _matrix(
