@@ -22,7 +22,8 @@ def completion(options: argparse.Namespace) -> int:
     parser, commands = build_parser()
     for command in commands.values():
         for action in command._actions:  # argparse has no public list of them
-            if action.metavar in _FILES:
+            # Of several words, as DATA... [MODEL], the first tells.
+            if str(action.metavar).split(" ")[0].removesuffix("...") in _FILES:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, options.shell))
     return 0

@@ -104,4 +104,5 @@ def check_inputs(paths: Sequence[str]) -> None:
 def column_options(options: argparse.Namespace) -> dict[str, Any]:
     """The options of `open_dataset` and `convert`."""
     names = ("label", "weight", "qid", "columns", "exclude", "filter", "categorical", "missing", "scale", "zero_based")
-    return {"format": options.data_format, **{name: getattr(options, name) for name in names}}
+    labels = "required" if "task" not in options or options.task.needs_labels else "optional"
+    return {"format": options.data_format, "labels": labels, **{name: getattr(options, name) for name in names}}

@@ -55,6 +55,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     classes_: Array
     n_features_in_: int
     feature_names_in_: Array
+    preprocessing_: dict[str, Any]  # after a fit from a table: how its columns became X
 
     _resolve = staticmethod(solvers.resolve)
     # For `ingest`: what y holds (levels are ordered within queries), how few rows a fit accepts, and whether it may
@@ -127,6 +128,10 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
 
     def _mark_fitted(self) -> None:
         """Keeps the parameters that predictions depend on, of a model whose weights were set and not fitted."""
+
+    def _as_fitted(self) -> Any:
+        """This estimator, or a copy with the parameters of its fit where predictions depend on them."""
+        return self
 
     def _callbacks(self) -> list[Callback]:
         task: FitTask | None = self.__dict__.get("_fit_task")

@@ -128,7 +128,8 @@ class Preprocessing:
         """
         counts = Counts() if counts is None else counts
         batch = _one_batch(part) if isinstance(part, arrow("a table").Table) else part
-        absent = [column.name for column in self.columns if column.name not in batch.schema.names]
+        there = set(batch.schema.names)
+        absent = [column.name for column in self.columns if column.name not in there]
         if absent:
             raise DataError(f"there is no column {absent[0]!r}, which the model was trained with")
         make = self._csr if self.sparse else self._array

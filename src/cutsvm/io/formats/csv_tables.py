@@ -7,6 +7,7 @@ in a thread, which aborts the process if it is still at work when Python ends.
 from __future__ import annotations
 
 import csv
+import lzma
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -57,8 +58,7 @@ class CsvTables(Tables):
                 self._types[name] = pa.float64()  # the first ones may be whole by chance
             elif kind is not None and kind != kind_of(dtype):
                 self._types[name] = pa.string() if kind == "text" else pa.timestamp("us")
-            place = self.schema.get_field_index(name)
-            self.schema = self.schema.set(place, self.schema.field(place).with_type(self._types[name]))
+        self.schema = pa.schema([field.with_type(self._types.get(field.name, field.type)) for field in self.schema])
 
     def batches(self, columns: Sequence[str], condition: Any = None) -> Iterator[Any]:
         wanted = needed(columns, condition, self.schema.names)
@@ -84,15 +84,18 @@ class CsvTables(Tables):
     def _parsed(self, lines: bytes, head: _Head, wanted: Sequence[str] | None = None) -> Any:
         """The table of some lines. Arrow tells the row of a bad value only if it uses one thread."""
         pa, arrow_csv = arrow(self.name), arrow(self.name, "pyarrow.csv")
-        own = [name for name in head.names if wanted is None or name in wanted]
-        types = {name: dtype for name, dtype in self._types.items() if name in own}
+        needed_names = set(head.names if wanted is None else wanted)
+        own = [name for name in head.names if name in needed_names]
+        types = {name: self._types[name] for name in own if name in self._types}
 
         def read(threads: bool) -> Any:
             return arrow_csv.read_csv(
                 pa.BufferReader(lines),
                 read_options=arrow_csv.ReadOptions(use_threads=threads, column_names=head.names),
                 parse_options=arrow_csv.ParseOptions(delimiter=head.delimiter),
-                convert_options=arrow_csv.ConvertOptions(column_types=types, include_columns=own),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=types, include_columns=[] if len(own) == len(head.names) else own
+                ),
             )
 
         try:
@@ -157,7 +160,7 @@ class _Head:
         header = not all(map(_is_number, fields))
         self.names = fields if header else [f"f{place}" for place in range(len(fields))]
         if len(set(self.names)) < len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
+            twice = max(self.names, key=self.names.count)
             raise DataError(f"{file.name}: the column {twice!r} appears twice")
         bare = self._text.removeprefix(b"\xef\xbb\xbf")
         self.skipped = len(self._text) - len(bare)
@@ -182,6 +185,8 @@ def _stream(file: Input) -> tuple[Any, Any, Any]:
         raw = pa.PythonFile(own, mode="r")
     else:
         own = raw = file.arrow_file()
+    if file.path.lower().endswith(".xz"):
+        return pa.PythonFile(lzma.open(raw), mode="r"), raw, own
     codec = next((codec for suffix, codec in _CODECS.items() if file.path.lower().endswith(suffix)), None)
     return (raw if codec is None else pa.CompressedInputStream(raw, codec)), raw, own
 
@@ -206,9 +211,9 @@ def _last_line_end(text: bytes) -> int:
 
 
 def _is_mostly_numbers(column: Any) -> bool:
-    """Whether more than half of the distinct texts are numbers."""
+    """Whether half of the distinct texts or more are numbers."""
     found = words(column) if kind_of(column.type) == "text" else []
-    return 2 * sum(map(_is_number, found)) > len(found)
+    return bool(found) and 2 * sum(map(_is_number, found)) >= len(found)
 
 
 def _is_number(text: str) -> bool:

@@ -66,14 +66,17 @@ def _check_columns(name: str, found: Preprocessing | None, wanted: Preprocessing
         if own is None or (own.categories, own.shift, own.scale) != (column.categories, column.shift, column.scale):
             raise DataError(
                 f"{name}: the features of column {column.name!r} were not made as in training: their categories or "
-                "scales are others; give the files that the store was made from"
+                "scales are others; give the files that they were made from"
             )
 
 
 class DatasetSource(ArraySource):
     """The rows of a data set in memory."""
 
-    def __init__(self, data: Dataset) -> None:
-        super().__init__(data.source, data.X, data.y, weights=data.weights, qid=data.qid)
+    def __init__(self, data: Dataset, spec: ColumnSpec) -> None:
+        y = None if spec.labels == "none" else data.y
+        super().__init__(data.source, data.X, y, weights=data.weights, qid=data.qid)
         self.data, self.zero_based = data, data.zero_based
         self.feature_names, self.preprocessing = data.feature_names, data.preprocessing
+        if spec.preprocessing is not None:
+            _check_columns(self.name, self.preprocessing, spec.preprocessing)
