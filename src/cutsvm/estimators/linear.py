@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -266,6 +267,13 @@ class LinearSVC(CertifiedClassifier, LinearModel):
 
     def _mark_fitted(self) -> None:
         self._fitted_as = self.loss, self._multi_class
+
+    def _as_fitted(self) -> LinearSVC:
+        if self._fitted_settings == (self.loss, self._multi_class):
+            return self
+        twin = copy(self)
+        twin.__dict__.update(zip(("loss", "multi_class"), self._fitted_settings, strict=True))
+        return twin
 
     def _weights_of(self, W: Vector, b: Vector) -> dict[str, Array]:
         return {"coef_": W, "intercept_": b}

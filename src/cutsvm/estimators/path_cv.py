@@ -212,7 +212,7 @@ class RankingSVMCV(Chooser, RankingSVM):
         An int: that many folds of whole queries or, if there is one query only, of its rows. A splitter gets the
         queries as `groups`.
     scoring : str or callable, default=None
-        None is the share of pairs in order; "ndcg@10" (or another number), "ndcg" and "map" are those of
+        None is the share of pairs in order; "ndcg@k" with a number k, "ndcg" and "map" are those of
         `ranking_score`. A callable gets `qid` and `sample_weight` of the rows if it takes them.
     refit : bool, default=True
         Whether to fit a path to all rows. If not there is no model, only C_ and the scores.

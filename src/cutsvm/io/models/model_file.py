@@ -102,7 +102,7 @@ def save_model(
     task, estimator = task_of(found.estimator), found.estimator
     if hasattr(estimator, "path_"):
         estimator = next(model for model in estimator.path_ if model.C == estimator.C_)
-    estimator = fold_scalers(replace(found, estimator=estimator))
+    estimator = fold_scalers(replace(found, estimator=estimator._as_fitted()))
     if format == "liblinear":
         check_liblinear(task)
         weights = linear_model.checked_weights(estimator, task)
