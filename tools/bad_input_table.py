@@ -87,10 +87,21 @@ def command_line(folder: Path) -> list[tuple[str, str, str]]:
     torn.write_bytes(model.read_bytes()[:-5])
     words = folder / "words.csv"
     words.write_text("a,label\n1,3.5\n2,high\n")
+    holes, empty = folder / "holes.csv", folder / "empty"
+    holes.write_text("a,city,label\n1,Oslo,0\n,Rome,1\n3,Rome,1\n")
+    empty.mkdir()
     cases = {
         "train: a file that is not there": ["train", str(folder / "nothing")],
-        "train: a folder": ["train", str(folder)],
-        "train: MODEL is a data file": ["train", str(good), str(wide)],
+        "train: a folder without files of data": ["train", str(empty)],
+        "train: standard input without MODEL": ["train", "-"],
+        "train: a glob without files": ["train", str(folder / "nothing*.svm")],
+        "train: files of several formats": ["train", str(good), str(words)],
+        "train: a table with a missing value, --missing refuse": ["train", "--missing", "refuse", str(holes)],
+        "train: a table with texts, --categorical refuse": ["train", "--categorical", "refuse", str(holes)],
+        "train: a table without such a column": ["train", "--exclude", "id", str(holes)],
+        "train: a filter that is none": ["train", "--filter", "a => 3", str(holes)],
+        "train: a filter with another column": ["train", "--filter", "b > 3", str(holes)],
+        "train: the same file twice": ["train", str(good), str(good)],
         "train: MODEL in a folder that is not there": ["train", str(good), str(folder / "no" / "m")],
         "train: -c 0": ["train", "-c", "0", str(good)],
         "train: -e x": ["train", "-e", "x", str(good)],
@@ -189,7 +200,7 @@ def checkpoints(folder: Path, good: Path) -> list[tuple[str, str, str]]:
 
 TABLES = {
     "no label column": "a,b\n1,2\n",
-    "a hole": "a,label\n1,0\n,1\n",
+    "a label that is missing": "a,label\n1,0\n2,\n",
     "text in a column of numbers": "a,label\n1,0\nx,1\n",
     "infinity": "a,label\n1,0\ninf,1\n",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,13 @@ def test_convert(run: Run, binary: Path, tmp_path: Path) -> None:
     assert (code, out) == (0, f"store: {tmp_path / 'store'}\n")
     assert "120 rows, 5 features, 600 values" in err and "converting: 100 %" in err
     assert open_dataset(tmp_path / "store").shape == (120, 5)
-    code, out, err = run("convert", "--json", "--float32", "--also", binary, binary, tmp_path / "two")
+    code, out, err = run("convert", "--json", "--float32", binary, _copy(binary), tmp_path / "two")
     assert code == 0 and json.loads(out)["rows"] == 240
     assert open_dataset(tmp_path / "two").X.dtype == np.float32
+
+
+def _copy(path: Path) -> Path:
+    return Path(shutil.copy(path, path.with_suffix(".copy")))
 
 
 def test_info(run: Run, store: Path, binary: Path) -> None:
@@ -99,11 +104,11 @@ def test_bad_usage(run: Run, store: Path, binary: Path, tmp_path: Path) -> None:
         (["convert", bad, store], "bad.svm:121: expected a number as value, found '1:x'"),
         (["convert", tmp_path / "x.npy", store], "where are the labels?"),
         (["convert", "--label", "a", binary, store], "svmlight files have their labels in front"),
-        (["convert", binary, store, "--also", tmp_path / "x.npy"], "several files must be svmlight files"),
+        (["convert", binary, store, "--also", tmp_path / "x.npy"], "files of several formats"),
         (["train", tmp_path / "photos"], "photos: not a store: it has no manifest.json"),
         (["info", tmp_path / "photos"], "photos: not a store: it has no manifest.json"),
-        (["train", "--memory", "1GB", "--also", binary, binary], "cutsvm convert --also"),
-        (["train", "--label", "a", "--also", binary, binary], "--label belongs to one table"),
+        (["train", "--memory", "1GB", "--also", binary, binary], "is an input already"),
+        (["train", "--label", "a", binary], "label= names a column of a table; svmlight files have their labels"),
         (["predict", store, store], "is a folder, expected a file"),
     ]:
         code, out, err = run(*words)

@@ -124,9 +124,14 @@ def refuse_lazy(X: Any) -> None:
     """Raise for a lazy frame, which has no values yet, and an Arrow table, which has no array interface."""
     kind = type(X)
     if kind.__name__ == "LazyFrame":
-        raise TypeError("X is a LazyFrame, which has no values yet: call .collect() first")
+        raise TypeError(
+            "X is a LazyFrame, which has no values yet: call .collect() first; or to train have the labels in a "
+            "column, and leave y out"
+        )
     if kind.__module__.startswith("pyarrow") and hasattr(X, "to_pandas"):
-        raise TypeError("X is a PyArrow table: call .to_pandas() first")
+        raise TypeError(
+            "X is a PyArrow table: call .to_pandas() first; or to train have the labels in a column, and leave y out"
+        )
 
 
 def csr_is_sorted(values: Array, columns: Array, pointers: Array, shape: tuple[int, int], threads: int = 1) -> bool:

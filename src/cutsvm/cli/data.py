@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cutsvm._utils.types import Array
+from cutsvm.cli.inputs import check_inputs
 from cutsvm.cli.messages import CommandError, as_command_error
 from cutsvm.io import Dataset, open_dataset, read_svmlight
 from cutsvm.io.files import write_atomically
@@ -20,16 +21,11 @@ from cutsvm.io.models.model_file import SavedModel
 from cutsvm.io.paths import format_of
 
 
-def read_rows(paths: list[str], base: ZeroBased, label: str | None = None) -> Dataset:
-    """The training data in a store, in a file or in several."""
-    for path in paths:
-        check_input(path, folder=len(paths) == 1)
+def read_rows(paths: list[str], base: ZeroBased, label: str | None = None, **options: Any) -> Dataset:
+    """The training data in a store, in a file or in several; options: of `open_dataset`."""
+    check_inputs(paths)
     with as_command_error(paths[0]):
-        if len(paths) == 1:
-            return open_dataset(paths[0], zero_based=base, label=label)
-        if label is not None:
-            raise CommandError("--label belongs to one table; several files are svmlight, with labels in front")
-        return read_svmlight(paths, zero_based=base)
+        return open_dataset(paths[0] if len(paths) == 1 else paths, **{"zero_based": base, "label": label, **options})
 
 
 def read_for_model(path: str, model: SavedModel, base: ZeroBased, label: str | None = None) -> Dataset:

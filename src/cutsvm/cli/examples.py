@@ -22,19 +22,22 @@ TRAIN = """examples:
   cutsvm train -s 2 -B 1 -c 10 train.svm          as LIBLINEAR's train
   cutsvm train --task rank train.svm              orders the rows of each qid: by their labels
   cutsvm train --task kernel --gamma 2 train.svm  a kernel machine, here with the RBF kernel
-  cutsvm train part1.svm --also part2.svm         rows from several files
+  cutsvm train data/*.parquet my.model            rows from several files; a folder does as well
+  cutsvm train data --exclude id --scale standard my.model     columns of tables
+  cat train.csv | cutsvm train --format csv - my.model         standard input
   cutsvm train --max-time 60 --json train.svm     the best model after a minute, result as JSON
   cutsvm train --memory 2GB train.store           rows stay on disk (cutsvm convert makes stores)
   cutsvm train --report train.html train.svm      the model as an HTML page: certificate, plots, measures
   cutsvm train --checkpoint ck train.store        after a kill the same command resumes from ck
 
-DATA is an svmlight file, also compressed (.gz .bz2 .xz .zst), a table (.csv .tsv .parquet .arrow .feather .npz), or a
-store. -e is the relative gap at which to stop: with 1e-3 the objective is proven to be within 0.1 % of the best
-possible one. Ctrl-C writes the best model so far.
+DATA is svmlight files, also compressed (.gz .bz2 .xz .zst), tables (.csv .tsv .parquet .arrow .feather), .npy, .npz, a
+folder of them, or a store. -e is the relative gap at which to stop: with 1e-3 the objective is proven to be within
+0.1 % of the best possible one. Ctrl-C writes the best model so far.
 """
 CONVERT = """examples:
   cutsvm convert train.svm.gz train.store                  svmlight, plain or compressed
-  cutsvm convert part1.svm train.store --also part2.svm    several svmlight files
+  cutsvm convert part1.svm part2.svm train.store           several files, of any format
+  cutsvm convert data train.store --exclude id             a folder of tables, without a column
   cutsvm convert train.parquet train.store --label click   a table, and which column has the labels
 
 STORE is a folder. A store of that name is replaced once the new one is complete; any other folder is left alone. If the

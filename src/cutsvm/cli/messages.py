@@ -16,6 +16,7 @@ from cutsvm._utils.text import printable
 from cutsvm.display.summary import describe_gap
 
 _SHOWN = 8
+_LOGGERS = ("cutsvm.checkpoint", "cutsvm.kernel", "cutsvm.tables")
 
 
 class CommandError(Exception):
@@ -50,9 +51,9 @@ class Messages:
 
     @contextlib.contextmanager
     def forwarded_logs(self) -> Iterator[None]:
-        """Print what checkpoints and kernel machines log as notes."""
+        """Print what checkpoints, kernel machines and tables log as notes."""
         handler = _NoteHandler(self)
-        before = {logger: logger.level for logger in map(logging.getLogger, ("cutsvm.checkpoint", "cutsvm.kernel"))}
+        before = {logger: logger.level for logger in map(logging.getLogger, _LOGGERS)}
         for logger in before:
             logger.addHandler(handler)
             logger.setLevel(logging.INFO)

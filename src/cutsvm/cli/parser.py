@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from cutsvm._utils.text import printable
 from cutsvm.cli import examples, values
+from cutsvm.cli.inputs import add_column_options, add_formats, add_inputs, split_formats, split_inputs
 from cutsvm.cli.liblinear_types import apply_type, solver_type
 from cutsvm.cli.papers import PAPERS
 from cutsvm.cli.store_options import add_append, add_compact, add_delete
@@ -44,6 +45,10 @@ def parse(argv: list[str]) -> argparse.Namespace:
     words = _as_long_options(command, argv[1:]) if argv[0] in ("train", "path") else argv[1:]
     # Intermixed parsing allows options between DATA and MODEL, but not `--`.
     options = command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
+    if "inputs" in options:
+        split_formats(options)
+        if wrong := split_inputs(options, argv[0]):
+            command.error(wrong)
     apply_type(options)
     if "task" in options:
         # The first task of a paper needs no --task.
@@ -77,9 +82,10 @@ def _as_long_options(parser: argparse.ArgumentParser, argv: list[str]) -> list[s
 
 
 def _add_train(parser: _Parser) -> None:
-    _add_data(parser)
-    parser.add_argument("model", metavar="MODEL", nargs="?", help="file to write (default: DATA.model)")
+    model = "; MODEL is the last one if it does not exist yet or is a model (default: DATA.model)"
+    add_inputs(parser, "... [MODEL]", model)
     _add_problem(parser, list(TASKS), cost=True)
+    add_column_options(parser)
     paper = "train as a paper says, -c being its C: joachims, franc-sonnenburg, arnosti, bialon or melki"
     parser.add_argument("--paper", metavar="NAME", choices=list(PAPERS), help=paper)
     _add_solver(parser)
@@ -92,21 +98,23 @@ def _add_train(parser: _Parser) -> None:
     group = parser.add_argument_group("output")
     add = group.add_argument
     add("-v", dest="folds", metavar="FOLDS", type=values.folds, help="cross-validate and write no model")
-    add("--format", choices=("cutsvm", "liblinear"), default="cutsvm", help="of MODEL (default: cutsvm)")
+    add_formats(group, model=True)
     report = "write an HTML page with certificate, plots and measures (needs matplotlib)"
     add("--report", metavar="FILE.html", help=report)
     _add_verbosity(group)
 
 
 def _add_path(parser: _Parser) -> None:
-    _add_data(parser)
-    add = parser.add_argument_group("path").add_argument
+    add_inputs(parser, "...")
+    add_column_options(parser)
+    group = parser.add_argument_group("path")
+    add = group.add_argument
     grid = "N values from LOW to HIGH in equal ratios; or several as 0.1,1,10; or how many (default: 10)"
     add("--Cs", metavar="LOW:HIGH:N", type=values.costs, default=10, help=grid)
     add("--scoring", metavar="S", help="the score of -v: a name of scikit-learn's, as roc_auc")
     add("--plot", metavar="FILE", help="plot the path: .png, .svg or .pdf")
     add("--model", metavar="FILE", help="with -v: write the model with the best C")
-    add("--format", choices=("cutsvm", "liblinear"), help="of --model (default: cutsvm)")
+    add_formats(group, model=True)
     parser.set_defaults(cost=1.0, checkpoint=None, memory=None, report=None)
     _add_problem(parser, [task.name for task in TASKS.values() if task.path is not None])
     _add_solver(parser)
@@ -130,21 +138,19 @@ def _add_predict(parser: _Parser) -> None:
 
 
 def _add_convert(parser: _Parser) -> None:
-    add = parser.add_argument
-    add("data", metavar="DATA", help="svmlight file, .csv .tsv .parquet .arrow .feather .npy .npz, store")
-    add("store", metavar="STORE", help="folder to write")
-    add("--also", metavar="FILE", action="append", default=[], help="more svmlight rows (repeatable)")
-    formats = ("svmlight", "npy", "npz", "csv", "parquet", "arrow", "store")
-    add("--format", choices=formats, help="of DATA (default: by its name)")
+    add_inputs(parser, "... STORE", "; STORE is the folder to write")
+    add_formats(parser, model=False)
     _add_reading(parser)
-    add("--weight", metavar="COLUMN", help="of a table the weights (default: sample_weight, if there)")
-    add("--qid", metavar="COLUMN", help="of a table the queries (default: qid, if there)")
-    add("--float32", action="store_true", help="store values as float32")
+    add_column_options(parser)
+    parser.add_argument("--float32", action="store_true", help="store values as float32")
     _add_verbosity(parser)
 
 
 def _add_check(parser: _Parser) -> None:
-    parser.add_argument("data", metavar="DATA", help="svmlight file")
+    add_inputs(parser, "...")
+    add_formats(parser, model=False)
+    _add_reading(parser)
+    add_column_options(parser)
     parser.add_argument("--json", action="store_true", help="the report as one JSON object")
 
 
@@ -209,7 +215,6 @@ def _add_problem(parser: _Parser, tasks: list[str], *, cost: bool = False) -> No
     # The two options above are for the help text only: before parsing they are rewritten to these.
     add("--bias", type=values.bias, help=argparse.SUPPRESS)
     add("--class-weight", dest="weights", action="append", type=values.class_weight, help=argparse.SUPPRESS)
-    add("--also", metavar="FILE", action="append", default=[], help="more rows (repeatable)")
     _add_reading(group)
 
 

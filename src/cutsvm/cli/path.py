@@ -12,6 +12,7 @@ import numpy as np
 from cutsvm._utils.types import Array
 from cutsvm.cli.chart import bar_chart
 from cutsvm.cli.data import as_labels, as_targets, check_picture, read_rows, write_figure
+from cutsvm.cli.inputs import column_options
 from cutsvm.cli.liblinear_types import describe_type
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 from cutsvm.cli.tasks import build_estimator, class_weight, validate_options
@@ -43,7 +44,8 @@ def path(options: argparse.Namespace) -> int:
     options.format = options.format or "cutsvm"
     if options.folds is None and options.scoring is not None:
         raise CommandError("--scoring is the score of -v FOLDS: add -v")
-    data = read_rows(inputs, options.zero_based, options.label)
+    with messages.forwarded_logs():
+        data = read_rows(inputs, options.zero_based, **column_options(options))
     task = options.task
     y = as_targets(data, task) if task.has_targets else as_labels(data.y)
     classes = np.empty(0) if task.has_targets else np.unique(y)

@@ -16,8 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 from cutsvm._utils.memory import parse_limit
 from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
-from cutsvm.cli.data import as_labels, as_targets, check_input, check_output, read_rows
+from cutsvm.cli.data import as_labels, as_targets, check_output, read_rows
 from cutsvm.cli.info import machine_facts
+from cutsvm.cli.inputs import check_inputs, column_options, default_model
 from cutsvm.cli.liblinear_types import describe_type
 from cutsvm.cli.messages import (
     CommandError,
@@ -51,7 +52,8 @@ def train(options: argparse.Namespace) -> int:
     if options.type is not None:
         messages.note(describe_type(options))
     inputs = [options.data, *options.also]
-    target = options.model or f"{options.data}.model"
+    options.format = options.format or "cutsvm"
+    target = options.model or ("" if options.folds is not None else default_model(options.data))
     if options.folds is None:
         check_model_output(target, inputs)
     if options.checkpoint is not None:
@@ -65,7 +67,8 @@ def train(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace, inputs: list[str], target: str, messages: Messages, stack: ExitStack) -> int:
     task = options.task
     began = time.perf_counter()
-    data = _read(options, inputs, stack)
+    with messages.forwarded_logs():
+        data = _read(options, inputs, stack)
     reading = time.perf_counter() - began
     y, classes = _labels(options, data)
     _check_classes(options, data, classes)
@@ -106,16 +109,13 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
 def _read(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> Dataset:
     """The data; if `--memory` limits the rows in memory, a file becomes a temporary store."""
     if options.memory is None or not options.task.memory_limits_rows:
-        return read_rows(inputs, options.zero_based, options.label)
+        return read_rows(inputs, options.zero_based, **column_options(options))
     if options.folds is not None:
         raise CommandError("--memory is for training, -v has all rows in memory: leave one of them out")
-    if len(inputs) > 1:
-        raise CommandError("--memory takes one file or store: make a store of several with cutsvm convert --also")
-    check_input(inputs[0], folder=True)
+    check_inputs(inputs)
     with as_command_error(inputs[0]):
         parse_limit(options.memory)
-        store = as_store(inputs[0], label=options.label, zero_based=options.zero_based)
-        return stack.enter_context(store)
+        return stack.enter_context(as_store(inputs[0] if len(inputs) == 1 else inputs, **column_options(options)))
 
 
 def _labels(options: argparse.Namespace, data: Dataset) -> tuple[Array | None, Array]:
@@ -160,9 +160,7 @@ def check_model_output(target: str, inputs: list[str]) -> None:
     check_output(target, inputs)
     with as_command_error(target):
         if os.path.isfile(target) and os.path.getsize(target) > 0 and not is_model_file(target):
-            raise CommandError(
-                f"{target}: exists and is not a model, so it is left alone; for more data files use --also"
-            )
+            raise CommandError(f"{target}: exists and is not a model, so it is left alone")
 
 
 def _check_checkpoint(options: argparse.Namespace, target: str) -> None:

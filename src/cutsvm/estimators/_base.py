@@ -53,6 +53,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     classes_: Array
     n_features_in_: int
     feature_names_in_: Array
+    preprocessing_: dict[str, Any]  # after a fit from a table: how its columns became X
 
     _resolve = staticmethod(solvers.resolve)
     # For `ingest`: what y holds (levels are ordered within queries), how few rows a fit accepts, and whether it may

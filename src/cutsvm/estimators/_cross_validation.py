@@ -179,7 +179,8 @@ class Chooser(Certified):
         callbacks = [*(self.callbacks or ()), limits.stopped]
         own |= {"n_jobs": limits.threads, "max_time": limits.seconds, "callbacks": callbacks}
         template = kind(**own)
-        for name in ("n_features_in_", "feature_names_in_", *(("coef_", "intercept_") if self.warm_start else ())):
+        names = ("n_features_in_", "feature_names_in_", "preprocessing_")
+        for name in (*names, *(("coef_", "intercept_") if self.warm_start else ())):
             if hasattr(self, name):
                 setattr(template, name, getattr(self, name))
         return template

@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.io.columns import Labels
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.frames import is_frame
 from cutsvm.io.open import is_source, open_data_set
@@ -111,6 +112,10 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
 
 def _has_own_labels(estimator: Certified, X: Any, y: Any) -> bool:
     """Whether X is a source; a frame in memory is one if y is left out and needed, so that a column has it."""
+    if isinstance(X, np.ndarray):
+        return False
+    if y is not None:
+        validation.refuse_lazy(X)
     return is_source(X) or (y is None and estimator._targets != "none" and is_frame(X, lazy=False))
 
 
@@ -128,11 +133,12 @@ def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
 
 def _open(estimator: Certified, X: Any, y: Any, resources: ExitStack) -> Dataset:
     """The data set X; under a memory limit any other source becomes a temporary store."""
+    labels: Labels = "optional" if estimator._targets == "none" else "required"
     if estimator.memory_limit is None or not estimator._trains_from_disk or isinstance(X, Dataset):
-        return open_data_set(X, y)
+        return open_data_set(X, y, labels)
     from cutsvm.io.store.convert import as_store
 
-    return open_data_set(X if y is not None else resources.enter_context(as_store(X)), y)
+    return open_data_set(X if y is not None else resources.enter_context(as_store(X, labels=labels)), y)
 
 
 def _matrix(

@@ -143,11 +143,11 @@ def grid(
 
 
 def copies(template: Model, Cs: Sequence[float]) -> list[Model]:
-    """The same estimator for each C, with `n_features_in_` and `feature_names_in_`."""
+    """The same estimator for each C, with `n_features_in_`, `feature_names_in_` and `preprocessing_`."""
     params = template.get_params(deep=False)
     models = [type(template)(**{**params, "C": C}) for C in Cs]
     for model in models:
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "preprocessing_"):
             if hasattr(template, name):
                 setattr(model, name, getattr(template, name))
     return models

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -51,9 +52,9 @@ class ColumnSpec:
 
     def refuse_table_options(self, why: str, besides: Sequence[str] = ()) -> None:
         """Raise if something is stated that only tables have."""
-        usual = ColumnSpec()
-        names = ("label", "weight", "qid", "columns", "exclude", "keep", "filter", "scale")
-        given = [f"{name}=" for name in names if name not in besides and getattr(self, name) != getattr(usual, name)]
+        stated = {name: getattr(self, name) is not None for name in ("label", "weight", "qid", "columns", "filter")}
+        stated |= {"exclude": len(self.exclude) > 0, "keep": len(self.keep) > 0, "scale": self.scale != "none"}
+        given = [f"{name}=" for name, is_stated in stated.items() if is_stated and name not in besides]
         if given:
             words = "names a column" if len(given) == 1 else "name columns"
             raise ValueError(f"{' and '.join(given)} {words} of a table; {why}")
@@ -69,20 +70,22 @@ class ColumnSpec:
             raise DataError(f"{source}: label, weight and qid must be different columns")
         for name in (*self.exclude, *self.keep):
             _name_of(source, names, name)
+        there = set(names)
         if known is not None:
             features = [column.name for column in known.columns]
-            absent = [name for name in features if name not in names]
+            absent = [name for name in features if name not in there]
             if absent:
                 raise DataError(f"{source}: there is no column {absent[0]!r}, which the model was trained with")
         elif self.columns is not None:
-            features = [_name_of(source, names, name) for name in self.columns]
+            features = [name if name in there else _name_of(source, names, name) for name in self.columns]
         else:
             features = list(names)
         if known is None:
             unused = {*taken, *(_name_of(source, names, name) for name in self.exclude)}
             unused |= set(self._unread_labels(names))
             features = [name for name in dict.fromkeys(features) if name not in unused]
-        twice = next((name for name in (*taken, *features) if names.count(name) > 1), None)
+        counts = Counter(names)
+        twice = next((name for name in (*taken, *features) if counts[name] > 1), None)
         if twice is not None:
             raise DataError(f"{source}: the column {twice!r} appears twice")
         return ColumnNames(label, weight, qid, features, [*dict.fromkeys([*features, *taken, *self.keep])])

@@ -89,7 +89,7 @@ class NumberEstimate:
     def _deviation(self) -> float:
         """The standard deviation; 1 of a column that is constant up to round-off, as scikit-learn has it."""
         variance, n, eps = self.deviations / self.count, self.count, np.finfo(np.float64).eps
-        constant = variance <= n * eps * variance + (n * self.mean * eps) ** 2
+        constant = np.isfinite(variance) and variance <= n * eps * variance + (n * self.mean * eps) ** 2
         return 1.0 if constant else float(np.sqrt(variance))
 
     def _range(self) -> float:

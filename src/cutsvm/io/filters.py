@@ -66,8 +66,8 @@ class _Reader:
             return self._field(node)
         if not isinstance(node, ast.Compare):
             raise self._refused(node)
-        sides = [node.left, *node.comparators]
-        parts = [self._comparison(*three) for three in zip(sides, node.ops, sides[1:], strict=False)]
+        operands = [node.left, *node.comparators]
+        parts = [self._comparison(*three) for three in zip(operands, node.ops, operands[1:], strict=False)]
         whole = parts[0]
         for part in parts[1:]:
             whole = whole & part
@@ -86,9 +86,9 @@ class _Reader:
             return missing if isinstance(how, ast.Is) else ~missing
         if not isinstance(left, ast.Name) and not isinstance(right, ast.Name):
             raise self._refused(left, "the name of a column on one side of a comparison")
-        return _COMPARE[type(how)](self._side(left, right), self._side(right, left))
+        return _COMPARE[type(how)](self._operand(left, right), self._operand(right, left))
 
-    def _side(self, node: ast.expr, other: ast.expr) -> Any:
+    def _operand(self, node: ast.expr, other: ast.expr) -> Any:
         return self._field(node) if isinstance(node, ast.Name) else self._compute.scalar(self._value(node, other))
 
     def _field(self, node: ast.expr) -> Any:

@@ -54,7 +54,7 @@ class FileReport:
         lines += [f"  hint: {hint}" for hint in self.hints]
         if self.n_bad_lines:
             more = self.n_bad_lines - len(self.bad_lines)
-            lines.append(f"  {_many(self.n_bad_lines, 'bad line')}:")
+            lines.append(f"  {many(self.n_bad_lines, 'bad line')}:")
             lines += [f"    {printable(line)}" for line in self.bad_lines]
             lines += [f"    ... and {more:,} more"] if more else []
         return "\n".join(lines)
@@ -84,7 +84,7 @@ def inspect_file(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_thre
         "value_range": (float(raw.values.min()), float(raw.values.max())) if raw.values.size else None,
         "n_classes": labels.size,
         "classes": tuple(zip(labels.tolist()[:_MAX_CLASSES], counts.tolist()[:_MAX_CLASSES], strict=True)),
-        "continuous_labels": _are_continuous(labels, raw.y.size),
+        "continuous_labels": are_continuous(labels, raw.y.size),
         "queries": None if queries is None else np.unique(queries).size,
         "zero_rows": zero_rows,
         "duplicate_rows": raw.y.size - np.unique(hashes).size,
@@ -92,7 +92,7 @@ def inspect_file(path_or_paths: Paths, *, zero_based: ZeroBased = "auto", n_thre
         "n_bad_lines": raw.n_bad,
         "bad_lines": tuple(raw.bad_lines),
     }
-    return FileReport(**facts, hints=tuple(_hints(facts)))
+    return FileReport(**facts, hints=tuple(hints(facts)))
 
 
 def _scan_rows(raw: RawSamples, queries: Array | None) -> tuple[int, int, NDArray[np.uint64]]:
@@ -144,22 +144,26 @@ def _column_sizes(raw: RawSamples) -> NDArray[np.float64]:
     return sizes[sizes >= 0]
 
 
-def _are_continuous(labels: NDArray[np.float64], rows: int) -> bool:
+def are_continuous(labels: NDArray[np.float64], rows: int) -> bool:
     """Whether there are more than 20 labels, and fractions among them or one for every two rows."""
     fractions = bool(np.any(labels != np.floor(labels)))
     return labels.size > 20 and (fractions or labels.size > rows / 2)
 
 
-def _many(count: int, noun: str) -> str:
+def many(count: int, noun: str) -> str:
+    """The number and the noun, in the plural unless it is 1."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _hints(facts: dict[str, Any]) -> Iterator[str]:
+def hints(facts: dict[str, Any]) -> Iterator[str]:
+    """What may be a mistake, one sentence each."""
     if facts["rows"] == 0:
         yield "there are no samples"
         return
     if facts["n_classes"] == 1:
-        yield f"all labels are {facts['classes'][0][0]:g}; a classifier needs at least two classes"
+        label = facts["classes"][0][0]
+        only = label if isinstance(label, str) else f"{label:g}"
+        yield f"all labels are {only}; a classifier needs at least two classes"
     if facts["continuous_labels"]:
         yield "the labels look continuous; a classifier takes each value for a class"
     if facts["scale_ratio"] is not None and facts["scale_ratio"] > _SCALE_LIMIT:
@@ -181,9 +185,9 @@ def _table(report: FileReport) -> Iterator[str]:
     yield f"  non-zeros    {report.nonzeros:,} ({report.density:.3g} of all)"
     if report.value_range is not None:
         yield f"  values       {report.value_range[0]:g} to {report.value_range[1]:g}"
-    yield f"  labels       {_many(report.n_classes, 'different value')}"
+    yield f"  labels       {many(report.n_classes, 'different value')}"
     for label, count in report.classes:
-        yield f"    {label:>10g}  {_many(count, 'row')} ({count / report.rows:.1%})"
+        yield f"    {label:>10g}  {many(count, 'row')} ({count / report.rows:.1%})"
     if report.n_classes > len(report.classes):
         yield f"    ... and {report.n_classes - len(report.classes):,} more"
     if report.queries is not None:

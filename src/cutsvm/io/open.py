@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from cutsvm._utils.errors import DataError
-from cutsvm.io.columns import ColumnSpec
+from cutsvm.io.columns import ColumnSpec, Labels
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.arrays import ArraySource, BlockSource, ChainedSource, is_matrix
 from cutsvm.io.formats.csv_tables import CsvTables
@@ -22,7 +22,7 @@ from cutsvm.io.formats.svmlight import ZeroBased, read_svmlight
 from cutsvm.io.formats.svmlight_source import SvmlightSource
 from cutsvm.io.formats.table_files import FileTables
 from cutsvm.io.formats.tables import TableSource
-from cutsvm.io.paths import FORMATS, STDIN, Input, common_format, find, to_local
+from cutsvm.io.paths import FORMATS, STDIN, Input, common_format, find, to_local, with_keys
 from cutsvm.io.store.batches import Batch, ReadAgain, Source, checked, is_sparse, value_type
 from cutsvm.io.store.source import DatasetSource, StoreSource
 from cutsvm.io.store.store import Store
@@ -41,6 +41,7 @@ def open_dataset(
     categorical: Literal["one-hot", "refuse"] = "one-hot",
     missing: Literal["mean", "zero", "refuse"] = "mean",
     scale: Literal["none", "standard", "minmax"] = "none",
+    labels: Labels = "required",
     zero_based: ZeroBased = "auto",
     n_features: int | None = None,
 ) -> Dataset:
@@ -73,14 +74,14 @@ def open_dataset(
         is 0 in all columns of its texts.
     scale
         Of a table: "standard" scales numbers and dates to mean 0 and standard deviation 1, "minmax" to 0 to 1.
+    labels
+        "optional": a table or array without labels is read too, and its labels are 0, for `LinearOneClassSVM`.
     zero_based
         Whether indices in svmlight files count from 0. "auto": they do if index 0 occurs.
     n_features
         Number of columns, if it is more than an svmlight file shows.
     """
-    spec = ColumnSpec(
-        label, weight, qid, columns, exclude, (), filter, "required", categorical, missing, scale
-    ).checked()
+    spec = ColumnSpec(label, weight, qid, columns, exclude, (), filter, labels, categorical, missing, scale).checked()
     rows = as_source(source, spec, format, zero_based)
     if isinstance(rows, SvmlightSource):
         return read_svmlight(rows.files, zero_based=zero_based, n_features=n_features)
@@ -92,11 +93,11 @@ def open_dataset(
     return data
 
 
-def open_data_set(X: Any, y: Any) -> Dataset:
+def open_data_set(X: Any, y: Any, labels: Labels = "required") -> Dataset:
     """The data set X, or that of the source X."""
     if y is not None:
         raise ValueError("a data set has its own labels: leave y out")
-    return X if isinstance(X, Dataset) else open_dataset(X)
+    return X if isinstance(X, Dataset) else open_dataset(X, labels=labels)
 
 
 def _gather(source: Source) -> Dataset:
@@ -115,7 +116,7 @@ def _gather(source: Source) -> Dataset:
         None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
         for name in ("y", "weights", "qid")
     )
-    assert y is not None
+    y = np.zeros(X.shape[0], dtype=np.int64) if y is None else y
     log_summary(source)
     own = source.feature_names, source.preprocessing
     return Dataset(X, y, qid, source.zero_based, None, source.name, 0, weights, *own)
@@ -181,7 +182,7 @@ def _dataset_source(data: Dataset, spec: ColumnSpec) -> Source:
     spec.refuse_table_options("a data set has its own")
     if isinstance(data, StoredDataset) and not data.loaded:
         return StoreSource(data.store, spec)
-    return DatasetSource(data)
+    return DatasetSource(data, spec)
 
 
 def _file_source(paths: list[str], format: str | None, spec: ColumnSpec, zero_based: ZeroBased) -> Source:
@@ -189,7 +190,10 @@ def _file_source(paths: list[str], format: str | None, spec: ColumnSpec, zero_ba
     if format is not None and format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)} or None, got {format!r}")
     files = [file for path in paths for file in (find(path) if format != "store" else [Input(path)])]
-    name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
+    files = with_keys(files) if len(paths) > 1 else files
+    name = files[0].name if paths == [STDIN] else paths[0]
+    if len(paths) > 1:
+        name += f" and {len(paths) - 1} more"
     kind = format or common_format(files, name)
     if kind == "svmlight":
         spec.refuse_table_options("svmlight files have their labels in front")
@@ -202,8 +206,8 @@ def _file_source(paths: list[str], format: str | None, spec: ColumnSpec, zero_ba
     if kind in ("npy", "npz"):
         spec.refuse_table_options(f".{kind} files have columns without names", besides=("label", "weight", "qid"))
         make = NpySource if kind == "npy" else NpzSource
-        sources = [make(to_local(file), spec) for file in files]
-        return sources[0] if len(sources) == 1 else ChainedSource(name, sources)
+        parts = [make(to_local(file), spec) for file in files]
+        return parts[0] if len(parts) == 1 else ChainedSource(name, parts)
     if kind == "csv" or any(file.path == STDIN for file in files):
         files = [to_local(file) if file.path == STDIN else file for file in files]
     return TableSource(CsvTables(name, files) if kind == "csv" else FileTables(name, kind, files), spec)

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -95,9 +95,9 @@ def find(path: str) -> list[Input]:
         found = sorted(glob.glob(path, recursive=True))
         if not found:
             raise FileNotFoundError(2, "No such file or directory", path)
-        return [file for match in found for file in find(match)]
+        return with_keys([file for match in found for file in find(match)])
     os.stat(path)  # a missing file is the same error for every format
-    return [Input(path, keys=_keys(path))]
+    return [Input(path)]
 
 
 def _may_be_store(path: str) -> bool:
@@ -114,7 +114,7 @@ def _in_folder(folder: str) -> list[Input]:
     texts = [path for path in found if _suffix(path) in _TEXTS or Path(path).name.startswith("part-")]
     if not tables and not texts:
         raise DataError(f"{folder}: not a store: it has no {NAME}; nor has it files of data")
-    return [Input(path, keys=_keys(path)) for path in sorted(tables or texts)]
+    return [Input(path, keys=_keys(path, folder)) for path in sorted(tables or texts)]
 
 
 def _remote(address: str) -> list[Input]:
@@ -134,13 +134,22 @@ def _remote(address: str) -> list[Input]:
     protocol = address.partition("://")[0]
     hidden = [path for path in paths if Path(path).name.startswith((".", "_"))]
     left = [path for path in paths if path not in hidden] or paths
-    return [Input(path, filesystem, _keys(path), shown=f"{protocol}://{path.lstrip('/')}") for path in left]
+    return with_keys([Input(path, filesystem, shown=f"{protocol}://{path.lstrip('/')}") for path in left])
 
 
-def _keys(path: str) -> dict[str, str]:
-    """What the names of the folders state: year=2024/month=1/part-0.parquet."""
-    parts = [part.partition("=") for part in Path(path).parts[:-1]]
+def _keys(path: str, folder: str) -> dict[str, str]:
+    """What the names of the folders below this one state: year=2024/month=1/part-0.parquet."""
+    parts = [part.partition("=") for part in Path(os.path.relpath(path, folder)).parts[:-1]]
     return {unquote(key): unquote(value) for key, equals, value in parts if equals and key}
+
+
+def with_keys(files: list[Input]) -> list[Input]:
+    """Several files with what the names of their folders state, below the last one that all are in."""
+    if len(files) < 2 or any(file.keys or file.path == STDIN for file in files):
+        return files
+    paths = [os.path.abspath(file.path) for file in files]
+    folder = os.path.commonpath([os.path.dirname(path) for path in paths])
+    return [replace(file, keys=_keys(path, folder)) for file, path in zip(files, paths, strict=True)]
 
 
 def to_local(file: Input) -> Input:

@@ -67,6 +67,9 @@ class TableColumn:
         found, unseen = codes(values, self._places)
         if unseen:
             counts.unseen[self.name] += unseen
+        missing = int(np.count_nonzero(found < 0)) - unseen
+        if missing:
+            counts.missing_texts[self.name] += missing
         return found
 
     def values(self, values: Any, counts: Counts) -> Array:
@@ -88,9 +91,10 @@ class TableColumn:
 
 @dataclass
 class Counts:
-    """How many values of each column were filled in, and how many texts are no category."""
+    """How many numbers of each column were filled in, how many texts are missing, and how many are no category."""
 
     filled: Counter[str] = field(default_factory=Counter)
+    missing_texts: Counter[str] = field(default_factory=Counter)
     unseen: Counter[str] = field(default_factory=Counter)
 
 
@@ -119,7 +123,8 @@ class Preprocessing:
         """
         counts = Counts() if counts is None else counts
         batch = _one_batch(part) if isinstance(part, arrow("a table").Table) else part
-        absent = [column.name for column in self.columns if column.name not in batch.schema.names]
+        there = set(batch.schema.names)
+        absent = [column.name for column in self.columns if column.name not in there]
         if absent:
             raise DataError(f"there is no column {absent[0]!r}, which the model was trained with")
         make = self._csr if self.sparse else self._array

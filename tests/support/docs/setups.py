@@ -63,6 +63,26 @@ def table() -> Names:
     return names
 
 
+def shop() -> Names:
+    """shop/year=.../part.parquet: numbers with missing ones, texts, dates, an id, and labels in `bought`."""
+    from pyarrow import array, parquet, table
+
+    rng = np.random.default_rng(0)
+    for year in (2023, 2024):
+        price = rng.normal(10.0, 2.0, 100)
+        columns = {
+            "id": np.arange(100),
+            "price": array(price, mask=np.arange(100) % 10 == 3),
+            "visits": rng.integers(0, 9, 100),
+            "city": rng.choice(["Oslo", "Paris", "Rome"], 100),
+            "day": array(rng.integers(19_000, 20_000, 100).astype("datetime64[D]")),
+            "bought": np.where(price + rng.normal(size=100) > 10.0, "yes", "no"),
+        }
+        Path(f"shop/year={year}").mkdir(parents=True)
+        parquet.write_table(table(columns), f"shop/year={year}/part.parquet")
+    return {}
+
+
 def parts(X: np.ndarray, y: np.ndarray, n: int, qid: np.ndarray | None = None) -> Names:
     """The first n rows to train on, the others to test."""
     for file, rows in (("train.svm", slice(n)), ("test.svm", slice(n, None))):
@@ -73,5 +93,5 @@ def parts(X: np.ndarray, y: np.ndarray, n: int, qid: np.ndarray | None = None) -
 
 
 SETUPS: dict[str, Callable[[], Names]] = {
-    setup.__name__: setup for setup in (two_classes, numbers, queries, digits, store, table)
+    setup.__name__: setup for setup in (two_classes, numbers, queries, digits, store, table, shop)
 }

@@ -62,23 +62,23 @@ class BlockSource(Source):
 class ChainedSource(Source):
     """Several sources, one after the other."""
 
-    def __init__(self, name: str, sources: Sequence[Source]) -> None:
-        self.name, self._sources = name, sources
+    def __init__(self, name: str, parts: Sequence[Source]) -> None:
+        self.name, self._parts = name, parts
         self._starts: list[int] = []
 
     def __iter__(self) -> Iterator[Batch]:
         self._starts, rows = [], 0
-        for number, source in enumerate(self._sources):
+        for number, source in enumerate(self._parts):
             self._starts.append(rows)
             for batch in source:
                 done = source.share
-                self.share = None if done is None else (number + done) / len(self._sources)
+                self.share = None if done is None else (number + done) / len(self._parts)
                 rows += batch.X.shape[0]
                 yield batch
 
     def where(self, row: int) -> tuple[str, int]:
         number = max((k for k, start in enumerate(self._starts) if start <= row), default=0)
-        return self._sources[number].where(row - self._starts[number])
+        return self._parts[number].where(row - self._starts[number])
 
 
 def is_matrix(X: Any) -> bool:

@@ -78,9 +78,10 @@ def texts(column: Any) -> Any:
 def words(column: Any) -> list[str]:
     """The distinct texts of a column, without missing ones."""
     pa = arrow("a table")
-    found = column.unique()
-    if pa.types.is_dictionary(found.type):
-        found = found.dictionary_decode()
+    if pa.types.is_dictionary(column.type):
+        found = column.unique().dictionary_decode()
+    else:
+        found = (column if pa.types.is_string(column.type) else column.cast(pa.large_string())).unique()
     return [str(word) for word in found.to_pylist() if word is not None]
 
 

@@ -52,7 +52,7 @@ class Tables:
 def needed(columns: Sequence[str], condition: Any, names: Sequence[str]) -> list[str]:
     """The columns, and those that the condition may name."""
     text = "" if condition is None else str(condition)
-    return [*columns, *(name for name in names if name in text and name not in columns)]
+    return list(dict.fromkeys([*columns, *(name for name in names if name in text)]))
 
 
 @contextmanager
@@ -121,7 +121,8 @@ class FileTables(Tables):
         """Batches of a file as they are, and the share of it that has been read."""
         if self._kind == "parquet":
             reader = self._parquet(stream)
-            own = [name for name in wanted if name in reader.schema_arrow.names]
+            names = set(reader.schema_arrow.names)
+            own = [name for name in wanted if name in names]
             groups = self._row_groups(file, reader, condition)
             total, read = sum(reader.metadata.row_group(group).num_rows for group in groups), 0
             for batch in reader.iter_batches(read_settings().table_rows, row_groups=groups, columns=own):
@@ -155,12 +156,12 @@ class FileTables(Tables):
 def aligned(batch: Any, file: Input, wanted: Sequence[str], schema: Any, first: str) -> Any:
     """The batch with the wanted columns, of the types of the schema, which is that of the file `first`."""
     pa = arrow(file.name)
-    columns = []
+    columns, own = [], set(batch.schema.names)
     for name in wanted:
         field = schema.field(name)
         if name in file.keys:
             column = pa.repeat(pa.scalar(file.keys[name]).cast(field.type), batch.num_rows)
-        elif name in batch.schema.names:
+        elif name in own:
             column = batch.column(name)
             column = column if column.type == field.type else column.cast(field.type)
         else:

@@ -6,7 +6,7 @@ texts or scales is read twice. One of numbers is read once, and again if a value
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,6 +52,8 @@ class TableSource(Source):
             if numbers and spec.scale == "none" and all(is_narrow(tables.schema.field(name).type) for name in numbers):
                 self._dtype = np.dtype(np.float32)
             self._read_twice = spec.scale != "none" or len(numbers) < len(self._kinds)
+            # Only those who read labels, to train, expect ReadAgain.
+            self._read_twice |= spec.labels != "required" and spec.missing == "mean"
             self.feature_names = names.features
             if not self._read_twice and spec.missing != "mean":
                 self.preprocessing = self._estimated({})
@@ -169,10 +171,9 @@ class TableSource(Source):
             return None
         column = part.column(name)
         with self._errors(first):
-            values = labels(column)
             if column.null_count:
                 raise MissingValueError(name, int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))), "")
-        return values
+            return labels(column)
 
     def where(self, row: int) -> tuple[str, int]:
         """The file of a row, and the number of the row in it; with a filter, among the rows that it leaves."""
@@ -189,6 +190,9 @@ class TableSource(Source):
             raise MissingValueError(error.column, row, error.remedy, file, self._filter is not None) from None
         except DataError as error:
             raise DataError(f"{self._tables.file}: {error}") from None
+
+    def missing(self) -> Mapping[str, int]:
+        return self.counts.filled + self.counts.missing_texts
 
     def summary(self) -> str:
         """What was done to the columns, in a line; nothing if the values are as they were."""

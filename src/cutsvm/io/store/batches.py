@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,10 @@ class Source:
     def where(self, row: int) -> tuple[str, int]:
         """The name of the file with a row, and the number of the row in it, for messages."""
         return self.name, row
+
+    def missing(self) -> Mapping[str, int]:
+        """How many values of each column of a table are missing so far; columns without any are left out."""
+        return {}
 
     def summary(self) -> str:
         """What was done to the columns of a table, in a line; nothing if the values are as they were."""

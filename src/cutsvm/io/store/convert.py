@@ -18,7 +18,7 @@ from typing import Any, Literal
 from numpy.typing import DTypeLike
 
 from cutsvm._utils.errors import DataError
-from cutsvm.io.columns import ColumnSpec
+from cutsvm.io.columns import ColumnSpec, Labels
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.open import as_source, log_summary
@@ -46,6 +46,7 @@ def convert(
     categorical: Literal["one-hot", "refuse"] = "one-hot",
     missing: Literal["mean", "zero", "refuse"] = "mean",
     scale: Literal["none", "standard", "minmax"] = "none",
+    labels: Labels = "required",
     zero_based: ZeroBased = "auto",
     n_features: int | None = None,
     dtype: DTypeLike | None = None,
@@ -62,7 +63,7 @@ def convert(
         a whole.
     store
         The folder. An existing store is replaced once the new one is complete; any other folder is left alone.
-    format, label, columns, exclude, filter, categorical, missing, scale, zero_based, n_features
+    format, label, columns, exclude, filter, categorical, missing, scale, labels, zero_based, n_features
         As for `open_dataset`. What is done to the columns of a table (means, scales, categories) is computed from all
         rows, kept in the store, and carried to the models that are trained from it. For that, a table is read twice if
         it has texts, a scale or missing values.
@@ -90,7 +91,7 @@ def convert(
         raise ValueError(f"block_bytes must be 1 or more, got {block_bytes}")
     target = Path(store)
     _check_target(target)
-    spec = ColumnSpec(label, weight, qid, columns, exclude, (), filter, "required", categorical, missing, scale)
+    spec = ColumnSpec(label, weight, qid, columns, exclude, (), filter, labels, categorical, missing, scale)
     rows = as_source(source, spec.checked(), format, zero_based)
     made = not target.exists()
     try:

@@ -52,15 +52,18 @@ def _check_same(name: str, names: list[str] | None, found: Preprocessing | None,
     if found is None and names == wanted.feature_names:
         return
     raise DataError(
-        f"{name}: a store with other columns, means or scales than the model was trained with; give the files that the "
-        "store was made from"
+        f"{name}: rows with other columns, means or scales than the model was trained with; give the files that "
+        "they were made from"
     )
 
 
 class DatasetSource(ArraySource):
     """The rows of a data set in memory."""
 
-    def __init__(self, data: Dataset) -> None:
-        super().__init__(data.source, data.X, data.y, weights=data.weights, qid=data.qid)
+    def __init__(self, data: Dataset, spec: ColumnSpec) -> None:
+        y = None if spec.labels == "none" else data.y
+        super().__init__(data.source, data.X, y, weights=data.weights, qid=data.qid)
         self.data, self.zero_based = data, data.zero_based
         self.feature_names, self.preprocessing = data.feature_names, data.preprocessing
+        if spec.preprocessing is not None:
+            _check_same(self.name, self.feature_names, self.preprocessing, spec.preprocessing)

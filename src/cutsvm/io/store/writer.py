@@ -73,9 +73,9 @@ class StoreWriter:
         squares = np.empty(rows)
         matrix_of(X).squares(squares)
         self._measure(X)
-        if fine.y is None:
-            raise DataError(f"{self.source.name}: row {self.rows}: expected a label, found none")
-        self._put("y", self._numbers("label_names", fine.y, "labels"))
+        # Rows without labels are for models without classes.
+        y = np.zeros(rows, dtype=np.int64) if fine.y is None else self._numbers("label_names", fine.y, "labels")
+        self._put("y", y)
         self._put("weights", fine.weights)
         self._put("qid", None if fine.qid is None else self._queries(fine.qid))
         self._put("squares", squares)
