@@ -23,7 +23,7 @@ from cutsvm._utils.types import Array
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.files import parse_json, sync
 from cutsvm.io.formats.svmlight import ZeroBased
-from cutsvm.io.open import as_source
+from cutsvm.io.open import as_source, log_summary
 from cutsvm.io.preprocessing import Preprocessing
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch, ReadAgain, Source, is_sparse
@@ -45,6 +45,7 @@ def append(
     label: Any = None,
     weight: Any = None,
     qid: Any = None,
+    filter: Any = None,
     zero_based: ZeroBased | None = None,
     n_features: int | None = None,
     block_bytes: int = BLOCK_BYTES,
@@ -63,21 +64,23 @@ def append(
         features = old.features if n_features is None else n_features
         base: ZeroBased = zero_based if zero_based is not None else "auto" if old.zero_based is None else old.zero_based
         names = Store(target).feature_names
-        given = as_source(source, _spec(old, label, weight, qid), format, base)
+        given = as_source(source, _spec(old, label, weight, qid, filter), format, base)
         rows = FittedSource(given, old, features, os.fspath(target), names)
         form = {"dtype": old.dtype, "n_features": features, "block_bytes": block_bytes}
         try:
-            return _fill(target, old, rows, form, progress)
+            many = _fill(target, old, rows, form, progress)
         except ReadAgain:
-            return _fill(target, old, rows, form, progress)
+            many = _fill(target, old, rows, form, progress)
+        log_summary(given)
+    return many
 
 
-def _spec(old: Manifest, label: Any, weight: Any, qid: Any) -> ColumnSpec:
+def _spec(old: Manifest, label: Any, weight: Any, qid: Any, filter: Any) -> ColumnSpec:
     """How tables are read: with the preprocessing of the store; if it has none, all columns are numbers."""
     if old.preprocessing is None:
-        return ColumnSpec(label, weight, qid, categorical="refuse", missing="refuse").checked()
+        return ColumnSpec(label, weight, qid, filter=filter, categorical="refuse", missing="refuse").checked()
     known = Preprocessing.from_dict(old.preprocessing)
-    return ColumnSpec(label, weight, qid, preprocessing=known).checked()
+    return ColumnSpec(label, weight, qid, filter=filter, preprocessing=known).checked()
 
 
 def _fill(target: Path, old: Manifest, rows: FittedSource, form: dict[str, Any], progress: Progress | None) -> int:
