@@ -18,7 +18,9 @@ def store(run: Run, binary: Path, tmp_path: Path) -> Path:
 
 
 def test_changes_and_versions(run: Run, store: Path, binary: Path, tmp_path: Path) -> None:
-    code, out, err = run("append", store, binary, binary)
+    copy = tmp_path / "copy.svm"
+    copy.write_bytes(binary.read_bytes())
+    code, out, err = run("append", store, binary, copy)
     assert (code, out) == (0, f"store: {store}, version 2, 360 rows\n") and "appended 240, " in err
     code, out, err = run("delete", store, "--rows", "0:10,35,300")
     assert (code, out) == (0, f"store: {store}, version 3, 348 rows\n") and "deleted 12, " in err
