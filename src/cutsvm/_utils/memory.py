@@ -112,10 +112,11 @@ class Allowance(NamedTuple):
     held: int
     why: str
 
-    def error(self, least: float) -> ValueError:
+    def error(self, least: float, reason: str = "") -> ValueError:
         """A fit needs at least this number of bytes, which is more."""
+        because = f", since {reason}" if reason else ""
         total = f" ({format_bytes(self.held + least)} in all)" if self.held else ""
-        return ValueError(f"{self.why}: too little for a fit; expected at least {format_bytes(least)}{total}")
+        return ValueError(f"{self.why}: too little for a fit; expected at least {format_bytes(least)}{total}{because}")
 
 
 def allowance(memory_limit: str | int, step: int) -> Allowance:

@@ -35,6 +35,7 @@ from cutsvm.kernel_machines.gram import (
     variance_of,
     with_constant,
 )
+from cutsvm.kernel_machines.memory_plan import bytes_for_values
 from cutsvm.kernel_machines.one_vs_one import decisions, duals, pair_scores, sort_by_class
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
 
@@ -198,8 +199,12 @@ class KernelSVC(CertifiedClassifier):
         by_class, labels, order = sort_by_class(np.searchsorted(data.classes, data.y), random)
         seed = int(random.randint(2**31 - 1))
         options = self._options(n, threads.count(self.n_jobs, n**2), deadline, seed)
+        values = self._limit()
+        if self.memory_limit is not None:
+            given = self.kernel == "precomputed"
+            values, options = bytes_for_values(self.memory_limit, data.X, options, given=given)
         driver = Driver(
-            solver, float(self.C), options, self._limit(), self._callbacks(), positive_semidefinite=not self._indefinite
+            solver, float(self.C), options, values, self._callbacks(), positive_semidefinite=not self._indefinite
         )
         # Values that are kept are as precise as float32 can be; those of a block of rows are computed fast.
         precise = self.kernel == "linear" or solver.loss == "l2" or driver.fits(n)
@@ -265,8 +270,10 @@ class KernelSVC(CertifiedClassifier):
         return Points(X, kernel, n_threads, precise=precise)
 
     def _limit(self) -> int:
-        """Bytes that kernel values may take."""
-        return memory.parse_limit("1 GB" if self.memory_limit is None else self.memory_limit)
+        """Bytes that kernel values may take, if nothing else takes any."""
+        if self.memory_limit is None:
+            return memory.parse_limit("1 GB")
+        return memory.allowance(self.memory_limit, memory.MemorySettings().step).size
 
     def _options(self, n: int, n_threads: int, deadline: Deadline | None = None, seed: int = 0) -> FitOptions:
         auto = self.epochs == "auto"
