@@ -88,7 +88,7 @@ def parse_limit(limit: Any) -> int:
 
     "2GB total" is a limit of the whole process: `allowance` subtracts what it holds.
     """
-    expected = 'expected bytes as a whole number, or text as "300MB" or "2GB", or "auto"'
+    expected = 'expected bytes as a whole number, or text as "300MB", "2GB" or "auto"'
     if isinstance(limit, int) and not isinstance(limit, bool):
         if limit > 0:
             return limit

@@ -35,7 +35,7 @@ from cutsvm.kernel_machines.gram import (
     variance_of,
     with_constant,
 )
-from cutsvm.kernel_machines.memory_plan import bytes_for_values
+from cutsvm.kernel_machines.memory_plan import bytes_for_matrix, bytes_for_values
 from cutsvm.kernel_machines.one_vs_one import decisions, duals, pair_scores, sort_by_class
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
 
@@ -307,7 +307,7 @@ class KernelSVC(CertifiedClassifier):
             return super()._advice(data) + (" For the linear kernel LinearSVC takes less time." if other else "")
         proven = describe_gap(self.gap_)
         known = "Nothing is proven about the best objective" if proven is None else f"It is {proven}"
-        need = memory.format_bytes(4.0 * data.rows.n**2)
+        need = memory.format_bytes(bytes_for_matrix(data.X, self._options(data.rows.n, 1).epochs))
         remedy = (
             f'memory_limit="{need}" holds the kernel matrix, with which the fit continues until the gap is within tol'
             if self.epochs == "auto"

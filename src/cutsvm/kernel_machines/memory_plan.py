@@ -16,7 +16,8 @@ class KernelMemory:
 
     copies: of the rows, in float64: by class, less their means, in more digits. row: numbers for each row. steps:
     numbers for each step of an epoch. least_rows: whose values are computed together. panel: the share of the memory
-    that is for values of some rows, where there is none for all. small: what does not count.
+    that is for values of some rows, where there is none for all. fixed: buffers of BLAS, for each thread. small: what
+    few rows take does not count: it cannot be told from the interpreter's own.
     """
 
     copies: float = 5.0
@@ -24,7 +25,21 @@ class KernelMemory:
     steps: int = 6
     least_rows: int = 16
     panel: float = 0.6
+    fixed: int = 48_000_000
     small: int = 16 << 20
+
+
+def bytes_for_matrix(X: Any, epochs: int, settings: KernelMemory | None = None) -> int:
+    """The limit under which all kernel values of the rows X are kept."""
+    use, n = KernelMemory() if settings is None else settings, int(X.shape[0])
+    return 4 * n * n + use.fixed + _besides(X, epochs, use.copies, use)
+
+
+def _besides(X: Any, epochs: int, copies: float, use: KernelMemory) -> int:
+    """What copies of the rows and numbers for each row take."""
+    n = int(X.shape[0])
+    size = 12 * int(X.nnz) + 8 * n if is_sparse(X) else 8 * n * int(X.shape[1])
+    return int(copies * size) + (use.row + 8 * use.steps * epochs) * n
 
 
 def bytes_for_values(
@@ -37,13 +52,10 @@ def bytes_for_values(
     """
     use, n = KernelMemory() if settings is None else settings, int(X.shape[0])
     limit = memory.allowance(memory_limit, memory.MemorySettings().step)
-    size = 12 * int(X.nnz) + 8 * n if is_sparse(X) else 8 * n * int(X.shape[1])
-    copies = 0.0 if given else use.copies
-    # What is small is not counted: it cannot be told from the interpreter's own.
-    need = max(0, int(copies * size) + use.row * n + 8 * use.steps * options.epochs * n - use.small)
-    least = need + max(0, 8 * use.least_rows * n - use.small)
-    if limit.size < max(1, least):
-        raise limit.error(max(use.small, least), "a kernel machine has its rows in memory")
-    left = limit.size - need
+    need = _besides(X, options.epochs, 0.0 if given else use.copies, use)
+    least = need + use.fixed + 8 * use.least_rows * n
+    if limit.size < (least if need > use.small else 1):
+        raise limit.error(least, "a kernel machine has its rows in memory")
+    left = max(limit.size - need - use.fixed, min(limit.size, use.small))
     panel = left - 4 * n * n if 4 * n * n <= left else int(use.panel * left)
     return left, replace(options, panel_bytes=max(panel, use.small // 4))
