@@ -74,18 +74,18 @@ def test_as_in_memory(stores, name, scoring):
 def test_bounds_of_a_fold_are_those_of_its_rows(stores):
     """Rows of weight 0 are not there: a fit to the rows of the fold alone has the same optimum."""
     X, labels, _, folder = stores
-    model = LinearSVCCV(CS, cv=3, memory_limit="1GB").fit(folder / "two")
+    model = LinearSVCCV(CS, cv=3, tol=1e-6, memory_limit="1GB").fit(folder / "two")
     train, test = next(StratifiedKFold(3).split(X, labels["two"]))
     for C, score, gap in zip(CS, model.scores_[0], model.gaps_[0], strict=True):
         alone = LinearSVC(C, tol=1e-6).fit(X[train], labels["two"][train])
-        assert gap <= 1e-3 and abs(alone.score(X[test], labels["two"][test]) - score) < 0.01
+        assert gap <= 1e-6 and abs(alone.score(X[test], labels["two"][test]) - score) < 0.005
 
 
 def test_folds_and_values_of_C_share_the_reads(stores):
     folder = stores[3]
     one, two = (LinearSVCCV(6, cv=4, n_jobs=jobs, memory_limit="1GB").fit(folder / "two") for jobs in (1, 2))
     reads = one.reads_
-    assert reads.blocks == 4 and reads.requested > 3 * reads.read
+    assert reads.blocks == 4 and reads.requested > 2 * reads.read
     # No result depends on the threads, or on who else reads.
     assert_array_equal(one.scores_, two.scores_)
     assert_array_equal(one.held_out_scores_, two.held_out_scores_)

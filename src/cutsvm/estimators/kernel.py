@@ -93,8 +93,10 @@ class KernelSVC(CertifiedClassifier):
         Limit in seconds, kernel values and certificate included. The model so far is kept, with its gap, which is NaN
         if there was no time to compute it; the same holds after Ctrl-C.
     memory_limit : str or int, default=None
-        For kernel values, which are float32: "2GB", or bytes; None is 1 GB. A matrix of all of them is kept if it fits.
-        If not, "sgd" computes those of a block of rows with the support so far; the other two need it for each pair.
+        What a fit may add to the memory of the process, as in `LinearSVC`: copies of the rows, which are in memory, and
+        kernel values, which are float32. None: 1 GB for kernel values alone. A matrix of all of them is kept if it
+        fits. If not, "sgd" computes those of a block of rows with the support so far; the other two need it for each
+        pair.
     random_state : int, RandomState or None, default=None
         For the order of the rows in "sgd". None is 0: the same call gives the same model, for any `n_jobs`.
     n_jobs : int, default=None

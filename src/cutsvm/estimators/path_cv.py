@@ -109,8 +109,10 @@ class LinearSVCCV(LinearChooser, LinearSVC):
         As in `LinearSVC`.
     max_time : float, default=None
         Limit in seconds for all together. Fits that have not ended by then keep the best known solution, with its gap.
-    memory_limit, checkpoint : None
-        Folds have their rows in memory, and a checkpoint is of one fit.
+    memory_limit : str or int, default=None
+        As in `LinearSVC`, for all fits together: rows stay in the store, and all folds and all C share its reads.
+    checkpoint : None
+        A checkpoint is of one fit.
 
     Attributes
     ----------
@@ -123,6 +125,8 @@ class LinearSVCCV(LinearChooser, LinearSVC):
         The relative gap that each fit is proven to have.
     held_out_scores_ : ndarray of shape (n,) or (n, n_classes)
         The decision values of each row at C_, by the fold that held it out; NaN where none did.
+    reads_ : Reads
+        Of a fit from disk: `passes` over the data that were made, and `requested_passes` that the fits asked for.
     path_ : list of LinearSVC
         The fits to all rows, one for each C; the one with C_ is what this estimator predicts with.
     coef_, intercept_, classes_, objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
@@ -171,12 +175,14 @@ class LinearSVRCV(LinearChooser, LinearSVR):
         As in `LinearSVR`.
     tol, solver, fit_intercept, intercept, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, random_state
         As in `LinearSVCCV`.
-    memory_limit, checkpoint : None
-        Folds have their rows in memory, and a checkpoint is of one fit.
+    memory_limit : str or int, default=None
+        As in `LinearSVC`, for all fits together: rows stay in the store, and all folds and all C share its reads.
+    checkpoint : None
+        A checkpoint is of one fit.
 
     Attributes
     ----------
-    C_, Cs_, scores_, gaps_, path_
+    C_, Cs_, scores_, gaps_, path_, reads_
         As in `LinearSVCCV`.
     held_out_scores_ : ndarray of shape (n,)
         The prediction for each row at C_, by the fold that held it out; NaN where none did.
@@ -215,8 +221,10 @@ class RankingSVMCV(Chooser, RankingSVM):
         Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
     loss
         As in `RankingSVM`.
-    tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, random_state, memory_limit, checkpoint
+    tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, random_state
         As in `LinearSVCCV`.
+    memory_limit, checkpoint : None
+        Folds have their rows in memory, since on disk no row of a query may be left out; a checkpoint is of one fit.
 
     Attributes
     ----------
