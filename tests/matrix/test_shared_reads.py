@@ -37,7 +37,7 @@ def run(store, works, turns=2):
                 return work(SharedRows(StoreRows(store), reader, 1))
 
         running = [pool.submit(begin, reader, work) for reader, work in zip(readers, works, strict=True)]
-        done, late = wait(running, SECONDS)
+        _, late = wait(running, SECONDS)
         for reader in readers:  # so that a test that fails ends
             reader.close()
         assert not late, "problems wait for each other"

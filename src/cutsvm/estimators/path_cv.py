@@ -16,7 +16,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 from cutsvm._utils import memory
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.estimators import path
-from cutsvm.estimators._choice_on_disk import choose_on_disk
+from cutsvm.estimators._choice_on_disk import ScoringSettings, choose_on_disk
 from cutsvm.estimators._cross_validation import Chooser, accepted
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._linear import LinearModel
@@ -38,6 +38,7 @@ class LinearChooser(Chooser, LinearModel):
 
     _kind: ClassVar[type[LinearModel]]
     _trains_from_disk = True
+    _scoring_settings: ClassVar[ScoringSettings] = ScoringSettings()
 
     def fit(self: Own, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Own:
         """Chooses C and fits the model to rows X with labels or targets y, or to a data set: `fit("train.svm")`.
@@ -75,11 +76,11 @@ class LinearChooser(Chooser, LinearModel):
 
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         splitter, groups = self.__dict__.get("_split_by") or (self._splitter(), None)
-        self._side_by_side = int(splitter.get_n_splits(groups=groups)) + int(self.refit)
+        self._n_problems = int(splitter.get_n_splits(groups=groups)) + int(self.refit)
         try:
             return super()._memory_plan(store, weights)
         finally:
-            del self._side_by_side
+            del self._n_problems
 
     def _score_of(
         self, scorer: Callable[..., Any], model: LinearModel, X: Any, y: Array, weights: Vector | None
