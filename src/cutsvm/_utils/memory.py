@@ -123,7 +123,7 @@ def allowance(memory_limit: str | int, step: int) -> Allowance:
     """What a fit may add under this limit; of a limit in all, what the process holds counts in multiples of `step`."""
     size, held = parse_limit(memory_limit), in_use(step)
     if isinstance(memory_limit, str) and memory_limit.strip().lower().endswith("total"):
-        why = f"the limit is {format_bytes(size)}, of which the process holds {format_bytes(held)} already"
+        why = f"the limit is {format_bytes(size)} and the process holds {format_bytes(held)} already"
         return Allowance(max(0, size - held), held, why)
     auto = ' ("auto")' if memory_limit == "auto" else ""
     beside = f" beside the {format_bytes(held)} that the process holds" if held else ""
