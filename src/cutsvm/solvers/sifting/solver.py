@@ -176,7 +176,7 @@ class Sifting(SolverBase):
             found[C] = inner.w.copy()
             yield
         del sample  # its rows take memory
-        together = len(found) >= self.settings.least_path and (oracle.supports.scores or _sums_fit(oracle))
+        together = len(found) >= self.settings.least_path and oracle.supports.scores
         if together:
             yield from presolve_batched(context, found, self.settings.batch)
         context.starts = {C: context.best(C).w if together else found[C] for C in context.Cs}
@@ -329,9 +329,3 @@ class Sifting(SolverBase):
             yield inner
             if inner.gap <= tol:
                 return
-
-
-def _sums_fit(oracle: Oracle) -> bool:
-    """Whether the sums for planes at several points at a time, in pieces of each shard, fit into the planes' memory."""
-    sums = 8 * oracle.supports.batch * oracle.settings.pieces * oracle.shards * oracle.size
-    return oracle.supports.batch > 1 and (oracle.plane_memory is None or sums <= oracle.plane_memory.size)
