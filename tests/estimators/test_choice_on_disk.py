@@ -159,6 +159,13 @@ def test_errors_name_the_fold_and_end_all_problems(stores):
         LinearSVCCV(CS, cv=3, memory_limit="20MB").fit(folder / "two")
 
 
+def test_arrays_whose_copies_do_not_fit_are_refused(stores):
+    X, labels, _, _ = stores
+    with pytest.raises(ValueError, match=r"memory_limit is 1 kB .*at least 60 kB .*convert` makes a store"):
+        LinearSVCCV(CS, cv=3, memory_limit="1kB").fit(X, labels["two"])
+    assert LinearSVCCV(CS, cv=3, memory_limit="1GB").fit(X, labels["two"]).converged_
+
+
 def test_a_scorer_that_takes_too_much_memory_is_refused_before_the_fits(stores, monkeypatch):
     monkeypatch.setattr(LinearSVCCV, "_scoring_settings", ScoringSettings(scorer=2 * 10**6))
     with pytest.raises(ValueError, match=r"scoring='roc_auc' takes about 1 GB for the 500 rows of a fold"):

@@ -174,10 +174,10 @@ def plan(
         return Plan(False, None, f"{format_bytes(size + vectors)} in memory")
     given = _machine(size + vectors, use) if memory_limit is None else allowance(memory_limit, use.step)
     row = use.row_copies * size / rows + use.row_overhead * outputs
+    shared = 0
     if problems > 1:
-        use, shared = replace(use, fixed=use.each), use.together + rows  # a byte per row says where it belongs
-    else:
-        shared = 0
+        use, shared = replace(use, fixed=use.each), use.together
+        vectors += rows // problems  # a byte per row says which fold it is in
     left, plane_bytes = _beside_planes((given.size - shared) // problems - use.fixed, outputs, features, use)
     in_memory = vectors <= use.vector_share * left
     if in_memory:

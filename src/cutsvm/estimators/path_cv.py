@@ -9,16 +9,17 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
-from cutsvm._utils import memory
+from cutsvm._utils import memory, threads
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.estimators import path
 from cutsvm.estimators._choice_on_disk import ScoringSettings, choose_on_disk
 from cutsvm.estimators._cross_validation import Chooser, accepted
-from cutsvm.estimators._ingest import ingest
+from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators._linear import LinearModel
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.ranking import RankingSVM
@@ -59,6 +60,7 @@ class LinearChooser(Chooser, LinearModel):
                 self._finish(data)
                 return self
             self._set_reads(None)
+            self._check_copies(data, splitter.get_n_splits(data.X, data.y, groups))
 
             def score(model: LinearModel, held_out: Any, test: Ints) -> float:
                 weights = data.weights[test] if data.weighted else None
@@ -73,6 +75,18 @@ class LinearChooser(Chooser, LinearModel):
             return check_cv(self.cv)
         many = 5 if self.cv is None else self.cv
         return StratifiedKFold(many) if is_classifier(self) else KFold(many)
+
+    def _check_copies(self, data: TrainingData, folds: int) -> None:
+        """Refuses arrays whose copies for the folds do not fit the limit."""
+        if self.memory_limit is None:
+            return
+        limit = memory.allowance(self.memory_limit, memory.MemorySettings().step)
+        at_once = min(threads.count(self.n_jobs, data.X.size), folds)
+        need = at_once * (12 * data.X.nnz if sparse.issparse(data.X) else data.X.nbytes)
+        if need > limit.size:
+            raise limit.error(
+                need, "folds have copies of arrays; `cutsvm.convert` makes a store, whose rows stay on disk"
+            )
 
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         splitter, groups = self.__dict__.get("_split_by") or (self._splitter(), None)
