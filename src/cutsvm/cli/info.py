@@ -86,6 +86,7 @@ def store_facts(path: str) -> dict[str, Any]:
         "also": [name for name in ("weights", "qid") if name in manifest.parts],
         "largest_norm": float(np.sqrt(store.squares.max())),
         "feature_names": store.feature_names,
+        "preprocessing": manifest.preprocessing,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from itertools import chain
 from typing import Any, Literal
 
@@ -162,9 +163,10 @@ def as_source(source: Any, spec: ColumnSpec, format: str | None = None, zero_bas
         return ArraySource("array", source, None)
     if isinstance(source, Iterable) and not is_matrix(source):
         return _block_source(source, spec)
+    more = "" if find_spec("narwhals") else "; frames need the package narwhals: pip install cutsvm[files]"
     raise TypeError(
         "source: expected a path, several paths, a table, a pair of arrays (X, y) or an iterator of them, "
-        f"got {type(source).__name__}"
+        f"got {type(source).__name__}{more}"
     )
 
 
