@@ -307,3 +307,16 @@ def test_texts_of_all_types():
         data = open_dataset(pa.table({"t": column, "label": pa.array(list("xyxy")).cast(kind)}))
         assert_array_equal(dense(data.X), [[0, 1], [0, 0], [1, 0], [0, 1]], err_msg=str(kind))
         assert data.y.tolist() == list("xyxy")
+
+
+def test_the_index_of_pandas_is_no_feature(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "label": [0, 1, 1]}, index=[7, 5, 6])
+    frame.to_parquet(tmp_path / "t.parquet")
+    named = frame.rename_axis("id")
+    for source in (frame, tmp_path / "t.parquet", named, iter([frame[:2], frame[2:]])):
+        data = open_dataset(source)
+        assert data.feature_names == ["a"] and data.X[:, 0].tolist() == [1, 2, 3]
+    with pytest.raises(DataError, match="block 1: there is no column 'a', which block 0 has"):
+        open_dataset(iter([frame, frame[["label"]]]))
+    with pytest.raises(DataError, match="DataFrame: Could not convert 'x'"):
+        open_dataset(pd.DataFrame({"a": [1, "x"], "label": [0, 1]}))
