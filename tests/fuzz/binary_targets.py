@@ -205,7 +205,6 @@ class Table(Target):
             with np.errstate(over="ignore"):
                 require(np.array_equal(found.X[:, place], values.astype(found.X.dtype)), f"the values of {name!r:.40}")
 
-
     @staticmethod
     def _check_category(name: str, table: pa.Table, X: Any) -> None:
         """A column such as city=Rome has 1 where the text is Rome."""

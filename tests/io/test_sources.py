@@ -61,6 +61,7 @@ def assert_same(found, expected, name=""):
     assert_allclose(found.weights, expected.weights, rtol=1e-15, err_msg=name)
     assert_array_equal(found.qid, expected.qid, err_msg=name)
     assert found.feature_names == expected.feature_names, name
+    assert found.preprocessing == expected.preprocessing, name
 
 
 def sources(frame, folder):
