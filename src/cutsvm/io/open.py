@@ -210,8 +210,7 @@ def _file_source(paths: list[str], format: str | None, spec: ColumnSpec, zero_ba
         make = NpySource if kind == "npy" else NpzSource
         parts = [make(to_local(file), spec) for file in files]
         return parts[0] if len(parts) == 1 else ChainedSource(name, parts)
-    if kind == "csv" or any(file.path == STDIN for file in files):
-        files = [to_local(file) if file.path == STDIN else file for file in files]
+    files = [to_local(file) if file.local else file for file in files]
     return TableSource(CsvTables(name, files) if kind == "csv" else FileTables(name, kind, files), spec)
 
 
