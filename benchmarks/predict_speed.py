@@ -152,7 +152,7 @@ def report(results: list[dict[str, Any]], note: str) -> list[str]:
         "# Predictions beside reading",
         "",
         f"Two classes, {width} features, {cores} cores; files in the cache of the system, the best of {RUNS} runs,",
-        f"cutsvm {measured_on(named)}. `read`: the batches that a model gets are made and thrown away. The command line",
+        f"cutsvm {measured_on(named)}. `read`: batches are made and thrown away. The command line",
         "compares with the labels, and is timed without the start of the process; peak: its private memory (RssAnon),",
         f"seen from outside.{note}",
         "",

@@ -72,12 +72,12 @@ TRANSCRIPTS = (
         "train missing.parquet x.model", "row 3, column 'b': expected a value, found none", ("mean",), ("x.model",)
     ),
     Transcript(
-        "path rows.store --memory 300MB -v 3 --Cs 0.1,1",
-        "unrecognized arguments: --memory 300MB",
+        "path rows.store --memory 2GB -v 3 --Cs 0.1,1",
+        "unrecognized arguments: --memory 2GB",
         ("best: C =", "passes over the data"),
     ),
     Transcript(
-        "train rows.store -v 3 --memory 300MB",
+        "train rows.store -v 3 --memory 2GB",
         "--memory is for training, -v has all rows in memory: leave one of them out",
         ("Cross Validation Accuracy = 8",),
     ),
