@@ -81,7 +81,7 @@ def test_planes_are_reused(solver):
     assert again.objective_ <= first * (1 + 1e-12)
     other = model.set_params(C=2e-2).fit(X, y)
     cold = LinearSVC(2e-2, solver=solver).fit(X, y)
-    assert other.gap_ <= 1e-3 and other.history_[-1]["passes"] <= cold.history_[-1]["passes"] + 2
+    assert other.gap_ <= 1e-3 and other.history_[-1]["passes"] <= cold.history_[-1]["passes"] + 3
 
 
 def test_more_rows_keep_the_planes():
@@ -93,8 +93,9 @@ def test_more_rows_keep_the_planes():
     assert model.gap_ <= 1e-3
     assert model.history_[0]["lower"] > 0.9 * model.objective_  # before a pass: the old rows' bound
     spoilt = X.copy()
-    spoilt[5, 3] += 1e-9  # one value: nothing is used
-    assert model.fit(spoilt, y).history_[0]["lower"] == 0.0
+    spoilt[5, 3] += 1e-9  # one value: the planes of its shard are not used
+    note = model.fit(spoilt, y).history_[0]["note"]
+    assert "1 of 4 shards changed" in note
 
 
 def test_planes_of_sifting_bound_the_next_fit():

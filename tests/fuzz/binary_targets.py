@@ -322,7 +322,14 @@ class Store(Target):
     @staticmethod
     def shared(fields: dict[str, Any]) -> dict[str, Any]:
         """The manifest as it is in every run."""
-        return {**fields, "data": "DATA"}
+        names = {segment["data"]: f"DATA{k}" for k, segment in enumerate(fields["segments"])}
+        text = json.dumps(fields)
+        for part in fields["parts"].values():  # deleted rows and the columns after that have a folder of their own
+            names.setdefault(part["file"].partition("/")[0], "COLUMNS")
+        for name, plain in names.items():
+            text = text.replace(name, plain)
+        shared: dict[str, Any] = json.loads(text)
+        return shared
 
     def check(self, data: bytes) -> bool:
         head, _, content = data.partition(b"\n")
@@ -333,8 +340,10 @@ class Store(Target):
         folder = os.path.dirname(self.names[int(number), "y.bin"])
         try:
             if plain == manifest.NAME and how == "forged":
-                content = content.replace(b'"DATA"', json.dumps(folder).encode())
-                self.forge(path, content)
+                fields = json.loads(originals[manifest.NAME])
+                for k, segment in enumerate(fields["segments"]):
+                    content = content.replace(f"DATA{k}".encode(), segment["data"].encode())
+                self.forge(path, content.replace(b"COLUMNS", folder.encode()))
             else:
                 (path / name).write_bytes(content)
                 if how == "forged" and plain != manifest.NAME:
@@ -358,7 +367,7 @@ class Store(Target):
     def fit_checksum(self, path: Any, plain: str, content: bytes, originals: dict[str, bytes]) -> None:
         fields = json.loads(originals[manifest.NAME])
         if plain.startswith("block-"):
-            fields["blocks"][int(plain[6:12])][2] = zlib.crc32(content)
+            fields["segments"][0]["blocks"][int(plain[6:12])][2] = zlib.crc32(content)
         else:
             part = fields["parts"][plain.partition(".")[0]]
             part.update(size=len(content), crc32=zlib.crc32(content))

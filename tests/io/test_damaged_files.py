@@ -404,9 +404,9 @@ def rewrite_block(store, number, change):
     at, kind, count = manifest_.sections(manifest_.blocks[number])[-1]
     change(content[at : at + count * np.dtype(kind).itemsize].view(kind))
     content.tofile(file)
-    blocks = [[block.rows, block.entries, block.crc32] for block in manifest_.blocks]
-    blocks[number][2] = zlib.crc32(content)
-    forge(store.path, {"blocks": blocks})
+    segments = json.loads((store.path / manifest.NAME).read_bytes())["segments"]
+    segments[0]["blocks"][number][2] = zlib.crc32(content)
+    forge(store.path, {"segments": segments})
 
 
 @pytest.mark.parametrize("limit", [None, "2GB"])
@@ -468,9 +468,10 @@ def test_a_block_that_was_replaced_is_checked_again(tmp_path):
 @pytest.mark.parametrize("text", [b"[" * 100_000, b"[" * 100 + b"]" * 100, b'"\xff"', b"[NaN]"])
 def test_store_names_that_are_no_json(text, tmp_path):
     store = make_store(tmp_path / "store", kind="dense")
-    (store.path / store.manifest.data / "feature_names.json").write_bytes(text)
+    file = manifest.part_file(store.manifest.segments[0].data, "feature_names")
+    (store.path / file).write_bytes(text)
     parts = json.loads((store.path / manifest.NAME).read_bytes())["parts"]
-    parts["feature_names"] = {"dtype": "json", "size": len(text), "crc32": zlib.crc32(text)}
+    parts["feature_names"] = {"dtype": "json", "size": len(text), "crc32": zlib.crc32(text), "file": file}
     forge(store.path, {"parts": parts})
     with pytest.raises(DataError, match=r"feature_names.json: not valid JSON: "):
         open_dataset(store.path)

@@ -3,7 +3,8 @@
 For each problem (one-vs-rest has several) the file has the best w, the last record of its history with both bounds, and
 for the one that is running the planes, the places where the shards are cut, and the dual vector if the solver has one.
 Planes and bounds hold for one problem only: a file of other data or parameters is refused
-(`cutsvm.driver.fingerprint`).
+(`cutsvm.driver.fingerprint`). Of an earlier version of the same store the best w is taken, and the planes that still
+hold (`cutsvm.driver.warm_start`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import numpy as np
 from cutsvm._utils.types import Array, Vector
 from cutsvm._utils.warn import warn
 from cutsvm.driver.fingerprint import Fingerprint
+from cutsvm.driver.shard_traits import Kind, ShardTraits, Traits, traits_of
+from cutsvm.driver.warm_start import Kept, KeptProblem, take_up
 from cutsvm.io.files import temp_path, write_atomically
 from cutsvm.io.models.model_format import ModelFileError, pack, package_version, unpack
 from cutsvm.io.store.manifest import NAME, is_store
@@ -92,8 +95,22 @@ class State:
 class Part:
     """One problem of a fit: where it goes on, and what it leaves behind."""
 
-    def __init__(self, file: Checkpoint, label: str, context: FitContext, state: State | None) -> None:
-        self.file, self.label, self.context, self.state = file, label, context, state
+    def __init__(
+        self, file: Checkpoint, label: str, context: FitContext, state: State | None, traits: Traits | None = None
+    ) -> None:
+        self.file, self.label, self.context, self.state, self._traits = file, label, context, state, traits
+        self._bounds: Array = np.empty(0)
+        self._shards: list[ShardTraits] = []
+
+    @property
+    def traits(self) -> dict[str, Any] | None:
+        """What tells the rows of each shard, for a file that a later version of the store may take up."""
+        if self._traits is None:
+            return None
+        if not np.array_equal(self._bounds, self.context.oracle.bounds):
+            self._bounds = self.context.oracle.bounds
+            self._shards = self._traits.shards(self._bounds)
+        return {"kind": self._traits.kind, "shards": self._shards}
 
     def keep(self, iterate: Iterate, record: Record) -> None:
         """Remembers an iterate that is new, and writes it if it is time."""
@@ -128,6 +145,9 @@ class Checkpoint:
         self._states: dict[str, State] = {}
         self._running: Part | None = None
         self._found: tuple[str, dict[str, Array]] = "", {}  # what is in the file of the problem that was running
+        self._earlier: tuple[Kind, list[ShardTraits]] | None = (
+            None  # rows of the file, if those are of an earlier version
+        )
         self._warned = False
         if os.path.exists(self._target) and os.path.getsize(self._target):
             self._read()
@@ -136,12 +156,16 @@ class Checkpoint:
     def part(self, label: str, context: FitContext, C: float) -> Part:
         """The problem of this label. What the file has of it goes into the context: w, planes, shards, dual vector."""
         state = self._states.get(label)
+        traits = None if self.fingerprint.store is None else traits_of(context.oracle)
+        if self._earlier is not None:
+            self._take_up(label, context, C, traits)
+            return Part(self, label, context, None, traits)
         if state is not None:
             oracle = context.oracle
             if state.w.shape != (oracle.size,):
                 raise self._damaged(f"w has the shape {state.w.shape}, expected {(oracle.size,)}")
             arrays = self._found[1] if self._found[0] == label else {}
-            self._check(arrays, oracle, C)
+            self._check(arrays, oracle, C, oracle.matrix.n)
             if "bounds" in arrays:
                 context.replace_oracle(oracle.with_bounds(arrays["bounds"]))
             planes = Planes(
@@ -156,7 +180,25 @@ class Checkpoint:
                 context.start = state.w
             if self._found[0] == label:
                 self._found = "", {}
-        return Part(self, label, context, state)
+        return Part(self, label, context, state, traits)
+
+    def _take_up(self, label: str, context: FitContext, C: float, traits: Traits | None) -> None:
+        """Puts what a file of an earlier version of the store has of a problem into the context, if it holds."""
+        state, oracle = self._states.get(label), context.oracle
+        if self._earlier is not None and self._found[0] == label and "slopes" in self._found[1]:
+            kind, shards = self._earlier
+            arrays = self._found[1]
+            self._check(arrays, oracle, C, sum(shard.rows for shard in shards))
+            if len(arrays["bounds"]) != len(shards) + 1:
+                raise self._damaged("the shards are not those of the planes")
+            planes = Planes(arrays["slopes"], arrays["offsets"], arrays["errors"])
+            of_shards = Kept(planes, arrays["shard"], arrays["weights"])
+            take_up(context, KeptProblem(kind, shards, of_shards, []), traits, "checkpoint of an earlier version")
+        elif state is not None:
+            context.reused = "checkpoint of an earlier version: no planes, it begins at the last w"
+            _logger.info("%s", context.reused)
+        if state is not None and state.w.shape == (oracle.size,) and state.w.any():
+            context.first_trial = state.w
 
     def keep(self, part: Part) -> None:
         """Takes over what a problem knows; writes the file if it is time."""
@@ -197,6 +239,8 @@ class Checkpoint:
             "hashes": self.fingerprint.hashes,
             "problems": problems,
             "running": self._running.label,
+            "store": self.fingerprint.store,
+            "traits": self._running.traits,
         }
         try:
             write_atomically(self._target, pack(header, arrays, "checkpoint"), repeated=True)
@@ -220,9 +264,14 @@ class Checkpoint:
                 header, arrays = unpack(self.name, stream, "checkpoint")
         except ModelFileError as error:
             raise ValueError(f"{error}. {_REMEDY}") from None
-        if other := self.fingerprint.differences(header):
+        other = self.fingerprint.differences(header)
+        earlier = bool(other) and self.fingerprint.is_earlier_version(header)
+        if other and not earlier:
             raise ValueError(f"{self.name}: a checkpoint of another fit: {'; '.join(other)}. {_REMEDY}")
         try:
+            if earlier:
+                traits = header["traits"] or {"kind": [], "shards": []}
+                self._earlier = tuple(traits["kind"]), [ShardTraits.from_json(shard) for shard in traits["shards"]]
             self._states = dict(_states(header["problems"], arrays))
             running = header["running"]
             if not isinstance(running, str | None):
@@ -238,16 +287,15 @@ class Checkpoint:
         spent = sum(state.record["seconds"] for state in self._states.values())
         _logger.info(
             "%s",
-            f"going on from {self.name}: {f'class {last} against the rest, ' if last else ''}"
+            f"going on from {self.name}{', of an earlier version of the store' * earlier}: "
+            f"{f'class {last} against the rest, ' if last else ''}"
             f"iteration {record['iteration']}, gap {record['gap']:.1e}, after {spent:.3g} s",
         )
 
-    def _check(self, arrays: Mapping[str, Array], oracle: Oracle, C: float) -> None:
-        """The arrays of a problem fit it and each other."""
+    def _check(self, arrays: Mapping[str, Array], oracle: Oracle, C: float, n: int) -> None:
+        """The arrays of a problem with n rows fit it and each other."""
         dual = arrays.get("dual")
-        if dual is not None and not (
-            dual.dtype == np.float64 and dual.shape == (oracle.matrix.n,) and np.isfinite(dual).all()
-        ):
+        if dual is not None and not (dual.dtype == np.float64 and dual.shape == (n,) and np.isfinite(dual).all()):
             raise self._damaged("the dual vector does not fit the rows")
         if "slopes" not in arrays:
             if arrays.keys() - {"dual"}:
@@ -264,7 +312,7 @@ class Checkpoint:
             and bounds.dtype == arrays["shard"].dtype == np.int64
             and len(bounds) > 1
             and bounds[0] == 0
-            and bounds[-1] == oracle.matrix.n
+            and bounds[-1] == n
             and bool((np.diff(bounds) >= 0).all())
             and 0 <= arrays["shard"].min(initial=0) <= arrays["shard"].max(initial=0) < len(bounds) - 1
             and all(np.isfinite(arrays[name]).all() for name in ("slopes", "offsets", "errors", "weights"))

@@ -16,7 +16,7 @@ import numpy as np
 
 from cutsvm._utils.types import Array
 from cutsvm._utils.validation import parts
-from cutsvm.matrix import DenseRows, SparseRows, WholeRows
+from cutsvm.matrix import DenseRows, SparseRows, StoreRows, WholeRows
 
 _WORDS = {
     "X": "X has other values",
@@ -30,10 +30,14 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The parameters that make the problem, with the shape of the data; and hashes of the data."""
+    """The parameters that make the problem, with the shape of the data; and hashes of the data.
+
+    store: the name of the store that the rows come from, if they do.
+    """
 
     settings: dict[str, Scalar]
     hashes: dict[str, str]
+    store: str | None = None
 
     def differences(self, there: Any) -> list[str]:
         """What is different in the header of a checkpoint, in words."""
@@ -51,9 +55,18 @@ class Fingerprint:
             found = [words for name, words in _WORDS.items() if self.hashes.get(name) != hashes.get(name)]
         return found
 
+    def is_earlier_version(self, there: Any) -> bool:
+        """Whether a checkpoint is of the same problem with an earlier version of the same store."""
+        settings = there.get("settings")
+        if self.store is None or there.get("store") != self.store or not isinstance(settings, dict):
+            return False
+        return {**settings, "rows": 0} == {**self.settings, "rows": 0}
+
 
 def of_rows(rows: WholeRows) -> str:
-    """A hash of X: one pass over the rows."""
+    """A hash of X: one pass over the rows, unless they are in a store that has their hashes."""
+    if isinstance(rows, StoreRows) and (hashes := rows.store.hashes) is not None:
+        return _digest(hashes[part] for part in parts(rows.n))
     return _digest(row_hashes(part) for _, part in rows.blocks())
 
 

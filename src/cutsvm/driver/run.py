@@ -86,11 +86,10 @@ def fit_path(
         part = fit.checkpoint.part(fit.label, context, Cs[0])
     elif fit.warm_start is not None:
         fit.warm_start.restore(context)
-        if fit.start is not None:
-            context.evaluate(fit.start)
+        context.first_trial = fit.start
     elif fit.start is not None:
         if len(Cs) > 1:
-            context.evaluate(fit.start)
+            context.first_trial = fit.start
         context.start = fit.start
     results: dict[float, Result] = {}
     stop = fit.stop
@@ -140,6 +139,8 @@ def run_at(
                         raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
                     best = last if best is None else last.or_better(best)
                     note = last.note or context.note
+                    if not history and context.reused:
+                        note = "; ".join(filter(None, [context.reused, note]))
                     history.append(record_of(last, before + len(history), time, stop.tol, label, note))
                     if part is not None and len(history) > 1:  # the first is where it began
                         part.keep(last, history[-1])

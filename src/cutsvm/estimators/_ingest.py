@@ -19,6 +19,8 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.estimators._missing_queries import warn_of_missing_queries
+from cutsvm.estimators._predict import CheckedMatrix
 from cutsvm.io.columns import Labels
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.frames import is_frame
@@ -48,6 +50,7 @@ class TrainingData:
     # One per row, equal within a query; empty where y is a class or a target.
     query_codes: Ints = field(default_factory=_empty)
     weighted: bool = False  # whether there are sample weights; without, all weights are 1
+    store: str | None = None  # the name of the store that the rows come from, the same for all its versions
     resources: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __enter__(self) -> TrainingData:
@@ -89,21 +92,26 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
         weighted = sample_weight is not None
         own = source is None or sample_weight is source.weights
         X, rows, y, texts = _matrix(estimator, X, y, source, None if own else sample_weight)
+        store = source.store.manifest.name if isinstance(source, StoredDataset) else None
         if estimator._targets == "none":
             weights = validation.sample_weights(sample_weight, rows.n, rows.vector(rows.n))
-            return TrainingData(X, rows, _empty(), weights, weighted=weighted, resources=resources.pop_all())
+            return TrainingData(
+                X, rows, _empty(), weights, weighted=weighted, store=store, resources=resources.pop_all()
+            )
         if estimator._targets != "classes":
             validation.check_numeric(y)
             weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
             codes = queries.encode(qid, len(y)) if estimator._targets == "levels" else _empty()
-            return TrainingData(
-                X, rows, y, weights, query_codes=codes, weighted=weighted, resources=resources.pop_all()
-            )
+            if estimator._targets == "levels" and qid is None:
+                warn_of_missing_queries(y)
+            more: dict[str, Any] = {"query_codes": codes, "weighted": weighted, "store": store}
+            return TrainingData(X, rows, y, weights, **more, resources=resources.pop_all())
         _check_label_type(y)
         weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
         classes = _classes(estimator, rows, y, weights if weighted else None)
         names = classes if texts is None else texts[classes.astype(np.int64)]
-        return TrainingData(X, rows, y, weights, classes, names, weighted=weighted, resources=resources.pop_all())
+        about: dict[str, Any] = {"weighted": weighted, "store": store}
+        return TrainingData(X, rows, y, weights, classes, names, **about, resources=resources.pop_all())
 
 
 def _has_own_labels(estimator: Certified, X: Any, y: Any) -> bool:
@@ -117,6 +125,8 @@ def _has_own_labels(estimator: Certified, X: Any, y: Any) -> bool:
 
 def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
     """X, or X and y, as validated by scikit-learn: a float array or CSR matrix without NaN or infinity."""
+    if isinstance(X, CheckedMatrix):
+        return X.matrix
     validation.refuse_lazy(X)
     validation.check_sparse(X)
     options = {"dtype": validation.float_type(X), "ensure_all_finite": False, **options}
@@ -159,6 +169,12 @@ def _matrix(
         y, texts = source.ranked_labels(rows.vector) if estimator._targets == "classes" else (source.y, None)
         estimator.n_features_in_ = rows.d
         vars(estimator).pop("feature_names_in_", None)
+    for name in ("_zero_based", "_feature_ids"):
+        vars(estimator).pop(name, None)
+    if source is not None and source.zero_based is not None:
+        estimator._zero_based = source.zero_based
+        if source.feature_ids is not None:
+            estimator._feature_ids = source.feature_ids
     vars(estimator).pop("preprocessing_", None)
     if source is not None and source.preprocessing is not None:
         estimator.preprocessing_ = source.preprocessing.to_dict()

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
 from cutsvm._utils.validation import scale_spread
 from cutsvm.io.preprocessing import Preprocessing
@@ -61,6 +62,21 @@ class Dataset:
         rows, features = self.X.shape
         return int(rows), int(features)
 
+    def append(self, *source: Any, **options: Any) -> Dataset:
+        """Of a store: appends rows to it."""
+        raise self._not_a_store()
+
+    def delete(self, rows: Any) -> Dataset:
+        """Of a store: deletes rows from it."""
+        raise self._not_a_store()
+
+    def compact(self, *none: Any, **options: Any) -> Dataset:
+        """Of a store: writes it again without its deleted rows."""
+        raise self._not_a_store()
+
+    def _not_a_store(self) -> DataError:
+        return DataError(f"{self.source}: not a store; cutsvm.convert makes one, which can be changed")
+
     def with_labels(self, y: Array) -> Dataset:
         """The same samples with other labels."""
         return self._with(y=y)
@@ -92,7 +108,10 @@ class Dataset:
 
 
 class StoredDataset(Dataset):
-    """A data set in a store. Labels, weights and queries are mapped; X is read at its first use."""
+    """A data set in a store. Labels, weights and queries are mapped; X is read at its first use.
+
+    It is the version of the store at the time when it was opened, or after the last change that was made through it.
+    """
 
     store: Store
 
@@ -110,6 +129,96 @@ class StoredDataset(Dataset):
             raise AttributeError(f"a data set has no attribute {name!r}")
         found = self.__dict__[name] = self.store.load() if name == "X" else self.store.y
         return found
+
+    @property
+    def version(self) -> int:
+        """The number of this version: how often the store has changed, its conversion counted."""
+        return self.store.manifest.version
+
+    def append(
+        self,
+        source: Any,
+        *,
+        format: str | None = None,
+        label: Any = None,
+        weight: Any = None,
+        qid: Any = None,
+        zero_based: bool | Literal["auto"] | None = None,
+        n_features: int | None = None,
+        block_bytes: int | None = None,
+        progress: Callable[[int, int, float | None], object] | None = None,
+    ) -> Dataset:
+        """Append rows to the store: its next version.
+
+        They get the columns, the type and the preprocessing of the store. Labels, weights and queries are needed where
+        the store has them. Labels may be new ones.
+
+        Parameters
+        ----------
+        source, format, label, weight, qid, progress
+            As for `convert`.
+        zero_based
+            Whether indices in svmlight files count from 0; None: as in the store.
+        n_features
+            Of sparse rows: a larger number of columns that the store has from now on.
+        block_bytes
+            Approximate size of a block.
+
+        Returns
+        -------
+        Dataset
+            This one, with the new rows at the end.
+        """
+        from cutsvm.io.store import append, writer
+
+        size = writer.BLOCK_BYTES if block_bytes is None else block_bytes
+        given = {"format": format, "label": label, "weight": weight, "qid": qid, "zero_based": zero_based}
+        more: dict[str, Any] = {"n_features": n_features, "block_bytes": size, "progress": progress}
+        append.append(self.store.path, source, **given, **more)
+        return self._reopened()
+
+    def delete(self, rows: Any) -> Dataset:
+        """Delete rows from the store: its next version. They stay on disk until `compact`, and nothing reads them.
+
+        Parameters
+        ----------
+        rows
+            Numbers of rows in this data set, from 0; a slice of them; a mask, one truth value for each row; or a
+            condition as text, such as "label == 3 and age > 90", which may name label, weight, qid, row (the number)
+            and features.
+
+        Returns
+        -------
+        Dataset
+            This one without the rows; those behind them have smaller numbers now.
+        """
+        from cutsvm.io.store.delete import delete
+
+        delete(self.store.path, rows, self.version)
+        return self._reopened()
+
+    def compact(
+        self,
+        *,
+        block_bytes: int | None = None,
+        progress: Callable[[int, int, float | None], object] | None = None,
+    ) -> Dataset:
+        """Write the store again without its deleted rows, and what was appended in blocks of full size.
+
+        It takes the disk space of the rows until it is done. Fits that read the store meanwhile fail, and say so.
+        """
+        from cutsvm.io.store import delete, writer
+
+        size = writer.BLOCK_BYTES if block_bytes is None else block_bytes
+        delete.compact(self.store.path, block_bytes=size, progress=progress)
+        return self._reopened()
+
+    def _reopened(self) -> Dataset:
+        """This data set as the store is now."""
+        store, source = Store(self.store.path), self.source
+        self.__dict__.clear()
+        StoredDataset.__init__(self, store, source)
+        return self
 
     def ranked_labels(self, vector: Callable[[int], Array]) -> tuple[Array, Array | None]:
         """The labels as numbers; texts as their ranks in sorted order, and the sorted texts.

@@ -60,6 +60,11 @@ class Input:
             return None
         return os.path.getsize(self.path) if self.held is None else self.held.version.size
 
+    @property
+    def can_be_read_again(self) -> bool:
+        """Whether it is a file, and no pipe."""
+        return not self.local or self.held is not None or os.path.isfile(self.path)
+
     @contextmanager
     def open(self) -> Iterator[io.BufferedReader]:
         """The bytes, as a stream."""

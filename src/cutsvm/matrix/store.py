@@ -31,6 +31,7 @@ class StoreSettings:
 
     max_rows: int = 1 << 18  # that are returned at a time: a block of narrow rows has millions
     gather_share: float = 1 / 16  # of the rows of a block: up to this share is read alone, more with the whole block
+    copied_bytes: int = 1 << 22  # of a block with deleted rows, whose other rows are copied, at a time
 
 
 class StoreRows(RowsInParts):
@@ -104,17 +105,43 @@ class StoreRows(RowsInParts):
         """These blocks; each is read while its predecessor is used."""
         if len(order) < 2:
             for k in order:
-                yield self._place(k), self._as_rows(self.store.read(k))
+                yield from self._live(k, self.store.map_block(k))
                 self.store.check_intact()
             return
         with ThreadPool(1) as reader:
-            ahead = reader.submit(self.store.read, order[0])
+            ahead = reader.submit(self.store.map_block, order[0])
             for position, k in enumerate(order):
                 arrays = ahead.result()
                 if position + 1 < len(order):
-                    ahead = reader.submit(self.store.read, order[position + 1])
-                yield self._place(k), self._as_rows(arrays)
+                    ahead = reader.submit(self.store.map_block, order[position + 1])
+                yield from self._live(k, arrays)
                 self.store.check_intact()  # of what was just read, and of the columns of labels and the like
+
+    def _live(self, k: int, arrays: tuple[Array, ...]) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        """The rows of a block that are not deleted: all at once, or in pieces of which some are copied."""
+        rows = self._as_rows(arrays)
+        if self.store.is_whole(k):
+            yield self._place(k), rows
+            return
+        for first, places in self.store.live_rows(k, self._piece(k, rows)):
+            begin, end = int(places[0]), int(places[-1]) + 1
+            found = rows.part(begin, end) if end - begin == len(places) else rows.take(places)
+            yield slice(first, first + len(places)), found
+
+    def _piece(self, k: int, rows: DenseRows | SparseRows) -> int:
+        """The number of rows of a block that are copied at a time."""
+        size = self.store.manifest.block_size(self.store.manifest.blocks[k])
+        return max(1, min(self.settings.max_rows, self.settings.copied_bytes * rows.n // size))
+
+    def _places(self, k: int, own: Ints) -> Ints:
+        """The places in the file of a block of some of its rows that are not deleted, rising."""
+        if self.store.is_whole(k):
+            return own
+        found, first = [own[:0]], int(self.edges[k])
+        for number, places in self.store.live_rows(k):
+            low, high = np.searchsorted(own, [number - first, number - first + len(places)])
+            found.append(places[own[low:high] - (number - first)])
+        return np.concatenate(found)
 
     def run(self, begin: int, end: int) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
         """The rows from begin to end, settings.max_rows at a time: their places, and the rows."""
@@ -123,7 +150,7 @@ class StoreRows(RowsInParts):
         if first == last:  # a few rows of a large block: the others are not read
             mine = self._place(int(first))
             many = self.settings.gather_share * (mine.stop - mine.start) < end - begin
-            blocks = [(mine, self._as_rows(self.store.read(int(first), whole=many)))]
+            blocks = self._live(int(first), self.store.map_block(int(first), whole=many))
         else:
             blocks = self._whole_blocks(range(int(first), int(last) + 1))
         for mine, rows in blocks:
@@ -139,7 +166,7 @@ class StoreRows(RowsInParts):
         """Of the first block no more is read than it takes; of the others all, while the one before is used."""
         if limit == np.inf:
             return super().prefix(signed, w, b, limit, slope, heights)
-        first = cut_blocks([(self._place(0), self._as_rows(self.store.read(0, whole=False)))], self.settings.max_rows)
+        first = cut_blocks(self._live(0, self.store.map_block(0, whole=False)), self.settings.max_rows)
         others = cut_blocks(self._whole_blocks(range(1, len(self.edges) - 1)), self.settings.max_rows)
         found = prefix_of(chain(first, others), signed, w, b, limit, slope, heights)
         self.store.check_intact()
@@ -225,23 +252,23 @@ class StoreRows(RowsInParts):
     def _take_dense(self, many: int, parts: list[tuple[int, slice, Ints]]) -> DenseRows:
         copy = np.empty((many, self.d), dtype=self.store.manifest.dtype)
         for k, to, own in parts:
-            (X,) = self.store.read(k, whole=self._most(k, own))
-            DenseRows(X, self.threads).take_into(own, copy[to])
+            (X,) = self.store.map_block(k, whole=self._most(k, own))
+            DenseRows(X, self.threads).take_into(self._places(k, own), copy[to])
         return DenseRows(copy, self.threads)
 
     def _take_sparse(self, many: int, parts: list[tuple[int, slice, Ints]]) -> SparseRows:
         lengths = np.zeros(many + 1, dtype=np.int64)
         for k, to, own in parts:
-            pointers = self.store.read(k, whole=False)[2]
-            lengths[to.start + 1 : to.stop + 1] = pointers[own + 1] - pointers[own]
+            pointers, places = self.store.map_block(k, whole=False)[2], self._places(k, own)
+            lengths[to.start + 1 : to.stop + 1] = pointers[places + 1] - pointers[places]
         ends = np.cumsum(lengths)
         index = index_type(int(ends[-1]))
         values, columns = np.empty(ends[-1], dtype=self.store.manifest.dtype), np.empty(ends[-1], dtype=np.int32)
         for k, to, own in parts:
-            rows = self._as_rows(self.store.read(k, whole=self._most(k, own)))
+            rows = self._as_rows(self.store.map_block(k, whole=self._most(k, own)))
             first, last = ends[to.start], ends[to.stop]
             inside = (ends[to.start : to.stop + 1] - first).astype(np.int32)
-            rows.take_into(own, inside, values[first:last], columns[first:last])
+            rows.take_into(self._places(k, own), inside, values[first:last], columns[first:last])
         return SparseRows((values, columns.astype(index, copy=False), ends.astype(index)), self.d, self.threads)
 
     def _most(self, k: int, own: Ints) -> bool:

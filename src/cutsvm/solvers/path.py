@@ -28,6 +28,9 @@ def iterates_at(solver: Solver, context: FitContext, C: float, *, qp_share: floa
 
     qp_share: the share of the gap to which reduced problems are solved.
     """
+    if context.first_trial is not None:
+        context.evaluate(context.first_trial)
+        context.first_trial = None
     w_t, _ = context.bound(C, qp_share * context.tol * context.best(C).objective(C))  # 1, 2
     yield context.known(C)
     if not context.presolved:

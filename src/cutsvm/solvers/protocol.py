@@ -97,6 +97,8 @@ class FitContext:
     starts: where to begin at each C, once `presolve` has found out.
     trial: the last point that was evaluated: its pass is not repeated.
     note: which solver runs, and why, where one was chosen.
+    first_trial: a point of an earlier fit, which is evaluated before all else.
+    reused: what of an earlier fit is used, in words for the first record.
     """
 
     oracle: Oracle
@@ -112,6 +114,8 @@ class FitContext:
     starts: dict[float, Vector] | None = None
     trial: Point | None = None
     note: str = ""
+    first_trial: Vector | None = None
+    reused: str = ""
     presolved: bool = False
     _states: dict[type, Any] = field(default_factory=dict)  # what solvers keep from one C to the next, by its type
 
@@ -123,7 +127,7 @@ class FitContext:
     @property
     def is_path(self) -> bool:
         """Whether anything may be known from elsewhere: other values of C, or an earlier fit."""
-        return len(self.Cs) > 1 or len(self.points) > 1 or bool(self.more_bundles)
+        return len(self.Cs) > 1 or len(self.points) > 1 or bool(self.more_bundles) or self.first_trial is not None
 
     @property
     def bundles(self) -> list[Bundle]:

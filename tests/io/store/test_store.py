@@ -108,20 +108,36 @@ def test_damaged_parts_are_named(case, store):
     assert says in str(error.value) and str(store) in str(error.value)
 
 
+def _segments(*blocks):
+    return [{"data": "data-0123456789abcdef", "blocks": list(blocks)}]
+
+
 HOSTILE = {
-    "newer": ({"version": 2}, "made by a newer cutsvm (format 2, this one reads 1)"),
-    "no version": ({"version": "x"}, "expected version 1, found 'x'"),
+    "newer": ({"version": 3}, "made by a newer cutsvm (format 3, this one reads 2)"),
+    "no version": ({"version": "x"}, "expected version 2, found 'x'"),
     "rows": ({"rows": 5}, "not the sums over the blocks"),
     "negative": ({"rows": -1}, "rows is -1, expected a whole number"),
     "truth": ({"features": True}, "features is True"),
-    "huge": ({"blocks": [[2**60, 1, 1]]}, "a block is not rows, entries and checksum"),
-    "many": ({"rows": 2**40, "entries": 2**42, "blocks": [[2**40, 2**42, 0]]}, "y has 72000 bytes"),
-    "escape": ({"data": "../.."}, "not the name of a data folder"),
+    "huge": ({"segments": _segments([2**60, 1, 1, 1, 1])}, "a block is not rows, entries, checksum"),
+    "three": ({"segments": _segments([1, 1, 1])}, "a block is not rows, entries, checksum"),
+    "many": (
+        {"rows": 2**40, "entries": 2**42, "segments": _segments([2**40, 2**42, 0, 2**40, 2**42])},
+        "y has 72000 bytes",
+    ),
+    "more": ({"segments": _segments([3, 12, 0, 4, 12])}, "fewer rows"),
+    "entries": ({"segments": _segments([3, 12, 0, 3, 8])}, "without deleted rows has other entries"),
+    "deleted": ({"rows": 2, "entries": 8, "segments": _segments([3, 12, 0, 2, 8])}, "72000 bytes"),
+    "twice": ({"segments": 2 * _segments([3, 12, 0, 3, 12])}, "named twice"),
+    "escape": ({"segments": [{"data": "../..", "blocks": []}]}, "not the name of a data folder"),
+    "history": ({"history": []}, "the history does not end"),
+    "change": ({"history": [{"action": "x", "rows": N, "what": "", "time": ""}]}, "action is 'x'"),
+    "words": ({"history": [{"action": "convert", "rows": N, "what": 1, "time": ""}]}, "in words"),
+    "columns": ({"preprocessing": 1}, "preprocessing: expected an object"),
     "dtype": ({"dtype": "O"}, "dtype is 'O'"),
     "layout": ({"layout": "csr"}, "truncated|too long|damaged"),
     "parts": ({"parts": {}}, "labels or squares are missing"),
     "part": ({"parts": {"evil": {}}}, "'evil' is not a part of a store"),
-    "blocks": ({"blocks": 7}, "blocks is of another type than list"),
+    "blocks": ({"segments": 7}, "segments is of another type than list"),
     "source": ({"source": None}, "source is of another type"),
     "spread": ({"spread": "x"}, "damaged"),
     "base": ({"zero_based": 1}, "zero_based"),
@@ -154,7 +170,8 @@ def test_hostile_columns(tmp_path):
     file.write_bytes(content)
     import zlib
 
-    _forge(path, {"blocks": [[20, 6, zlib.crc32(content)]]})
+    name = file.parent.name
+    _forge(path, {"segments": [{"data": name, "blocks": [[20, 6, zlib.crc32(content), 20, 6]]}]})
     with pytest.raises(DataError, match="not valid CSR"):
         read_all(path)
 
@@ -196,7 +213,7 @@ def test_concurrent_converts(made, store):
 
     def blocks():
         yield X, y
-        with pytest.raises(DataError, match="another process is converting into this store"):
+        with pytest.raises(DataError, match="another process is changing this store"):
             cutsvm.convert((X, y), store)
 
     cutsvm.convert(blocks(), store)

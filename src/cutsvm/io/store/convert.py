@@ -7,10 +7,7 @@ none, a folder without a manifest: it is incomplete, and `convert` can be run ag
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -23,12 +20,12 @@ from numpy.typing import DTypeLike
 from cutsvm._utils.errors import DataError
 from cutsvm.io.columns import ColumnSpec, Labels
 from cutsvm.io.dataset import Dataset, StoredDataset
-from cutsvm.io.files import write_atomically
 from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.open import as_source, log_summary
 from cutsvm.io.store.batches import ReadAgain, Source
-from cutsvm.io.store.manifest import NAME, is_store, is_store_entry, read_manifest
+from cutsvm.io.store.manifest import NAME, is_store
 from cutsvm.io.store.store import Store
+from cutsvm.io.store.versions import is_full, locked, new_folder, remove_leftovers, switch
 from cutsvm.io.store.writer import BLOCK_BYTES, StoreWriter
 
 # Called after each batch with the rows so far, the bytes written, and the share done (None: unknown).
@@ -98,14 +95,14 @@ def convert(
     rows = as_source(source, spec.checked(), format, zero_based)
     made = not target.exists()
     try:
-        with _locked(target):
-            _remove_leftovers(target)
+        with locked(target):
+            remove_leftovers(target)
             form = {"dtype": dtype, "n_features": n_features, "block_bytes": block_bytes}
             try:
                 _fill(target, rows, form, progress)
             except ReadAgain:
                 _fill(target, rows, form, progress)
-            _remove_leftovers(target)
+            remove_leftovers(target)
     except BaseException:
         if made:
             with suppress(OSError):
@@ -116,7 +113,7 @@ def convert(
 
 def _fill(target: Path, rows: Source, form: dict[str, Any], progress: Progress | None) -> None:
     """Write the rows to a new data folder of the store; without it if that fails."""
-    folder = target / f"data-{secrets.token_hex(8)}"
+    folder = new_folder(target)
     try:
         _write(StoreWriter(folder, rows, **form), rows, target, folder, progress)
     except BaseException:
@@ -147,9 +144,9 @@ def _write(writer: StoreWriter, rows: Source, target: Path, folder: Path, progre
             writer.add(batch)
             if progress is not None:
                 progress(writer.rows, writer.written, rows.share)
-        write_atomically(target / NAME, [writer.finish().to_json()])
+        switch(target, writer.finish())
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if not is_full(error):
             raise
         there = "; the old store is as it was" if (target / NAME).exists() else ""
         raise DataError(
@@ -168,33 +165,3 @@ def _check_target(target: Path) -> None:
         raise DataError(f"{target}: exists and is not a folder; it is left alone")
     elif not target.parent.is_dir():
         raise DataError(f"{target}: there is no folder {os.fspath(target.parent)!r} to write to")
-
-
-@contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    """Lock the store against other conversions; the lock ends with the process."""
-    target.mkdir(exist_ok=True)
-    descriptor = os.open(target, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataError(f"{target}: another process is converting into this store") from None
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _remove_leftovers(target: Path) -> None:
-    """Remove data folders that the manifest does not name: they are incomplete or replaced."""
-    current = None
-    if (target / NAME).exists():
-        try:
-            current = read_manifest(target).data
-        except DataError:  # damaged, or of a newer version: its data are unknown
-            return
-    for entry in target.iterdir():
-        if entry.is_dir() and is_store_entry(entry.name) and entry.name != current:
-            shutil.rmtree(entry, ignore_errors=True)
-        elif is_store_entry(entry.name) and entry.name != current:
-            entry.unlink()

@@ -6,6 +6,7 @@ import errno
 import mmap
 import os
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -20,15 +21,16 @@ from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
 from cutsvm._utils.validation import csr_is_sorted, distinct, non_finite_places
 from cutsvm.io.files import parse_json
-from cutsvm.io.store.manifest import read_manifest
+from cutsvm.io.store.manifest import COLUMNS, DELETED, read_manifest
 
 _Signature = tuple[int, int, int, int]  # of a file: its inode, size, and times of change
 _SQUARES_RTOL = 1e-9  # other instruction sets add in another order
 _CHUNK = 1 << 17  # numbers that are checked at a time
+_COPIED = 1 << 22  # bytes of rows that are copied for it
 
 
 class Store:
-    """Rows on disk.
+    """Rows on disk, those that are not deleted: numbers of rows, blocks and columns count no others.
 
     A block is checked when it is first read, and again if its file has changed since: length, checksum, valid CSR,
     finite values. It is then used in place. If its file is truncated while it is mapped, or the disk fails, zeros are
@@ -38,7 +40,7 @@ class Store:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.manifest = read_manifest(path)
-        sizes = [block.rows for block in self.manifest.blocks]
+        sizes = [block.live for block in self.manifest.blocks]
         self.edges: NDArray[np.int64] = np.cumsum([0, *sizes], dtype=np.int64)
         self._checked: dict[int, _Signature] = {}
 
@@ -51,13 +53,58 @@ class Store:
         return self.manifest.layout == "csr"
 
     def read(self, number: int, *, whole: bool = True) -> tuple[Array, ...]:
-        """The arrays of a block, mapped: (X,) or (values, columns, pointers).
+        """The arrays of a block: (X,) or (values, columns, pointers). Mapped, or copied without the deleted rows."""
+        arrays = self.map_block(number, whole=whole)
+        if self.is_whole(number):
+            return arrays
+        chosen = np.concatenate([rows for _, rows in self.live_rows(number)])
+        if not self.sparse:
+            return (arrays[0][chosen],)
+        rows = self._csr(arrays)[chosen]
+        return rows.data, rows.indices, rows.indptr
+
+    def is_whole(self, number: int) -> bool:
+        """Whether no row of a block is deleted."""
+        block = self.manifest.blocks[number]
+        return block.live == block.rows
+
+    def live_rows(self, number: int, most: int = _CHUNK) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """The rows of a block that are not deleted, in pieces: the number of the first of them, and their places.
+
+        Numbers are those among the rows that are not deleted, places those in the file. most: rows of a piece.
+        """
+        block, count = self.manifest.blocks[number], 0
+        for begin in range(0, block.rows, most):
+            end = min(block.rows, begin + most)
+            rows = np.flatnonzero(~self.deleted(block.first + begin, block.first + end)) + begin
+            if len(rows):
+                yield int(self.edges[number]) + count, rows
+            count += len(rows)
+        if count != block.live:
+            file = self.path / self.manifest.part_name(DELETED)
+            raise DataError(f"{file}: damaged: {count} rows of {block.file} are left, expected {block.live}")
+
+    def deleted(self, begin: int, end: int) -> NDArray[np.bool_]:
+        """Whether each row is deleted; numbers of rows count all that the blocks hold."""
+        found = np.zeros(end - begin, dtype=np.bool_)
+        if DELETED in self.manifest.parts:
+            first = begin // 8
+            bits = np.unpackbits(self._deleted_bits[first : -(-end // 8)], bitorder="little")[begin - 8 * first :]
+            found[: len(bits)] = bits[: len(found)]  # rows appended later have no bits
+        return found
+
+    @cached_property
+    def _deleted_bits(self) -> NDArray[np.uint8]:
+        return self._part(DELETED)
+
+    def map_block(self, number: int, *, whole: bool = True) -> tuple[Array, ...]:
+        """The arrays of a block with its deleted rows, mapped.
 
         whole: read all pages now; otherwise they are read when they are used.
         """
         manifest = self.manifest
         block = manifest.blocks[number]
-        file = self.path / manifest.block_name(number)
+        file = self.path / block.file
         known = self._checked.get(number)
         data, signature = self._map(file, manifest.block_size(block), soon=whole or known is None)
         fresh = signature != known
@@ -82,14 +129,20 @@ class Store:
         self._checked[number] = signature
         return found
 
+    def _csr(self, arrays: tuple[Array, ...]) -> Any:
+        """The rows of a CSR block as SciPy's matrix."""
+        parts: Any = arrays
+        matrix: Any = csr_matrix(parts, shape=(len(arrays[2]) - 1, self.manifest.features))
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
+
     def check_intact(self) -> None:
         """Raise DataError if a mapped page could not be read, so that zeros took its place."""
         if not self._files.lost:
             return
         manifest = self.manifest
-        sizes = {manifest.part_name(name): part.size for name, part in manifest.parts.items()}
-        for number, block in enumerate(manifest.blocks):
-            sizes[manifest.block_name(number)] = manifest.block_size(block)
+        sizes = {part.file: part.size for part in manifest.parts.values()}
+        sizes |= {block.file: manifest.block_size(block) for block in manifest.blocks}
         for name, size in sizes.items():
             with suppress(OSError):
                 found = os.stat(self.path / name).st_size
@@ -117,27 +170,36 @@ class Store:
             return
         row, column = non_finite_places(*arrays)[0].tolist()
         raise DataError(
-            f"{file}: row {int(self.edges[number]) + row}, column {column}: expected a finite number, found "
+            f"{file}: row {self._number(number, row)}, column {column}: expected a finite number, found "
             f"{values[~np.isfinite(values)][0]} (counted from 0); run convert again"
         )
 
+    def _number(self, number: int, place: int) -> int:
+        """The number of the row at this place in a block, or of the next one that is not deleted."""
+        first = self.manifest.blocks[number].first
+        return int(self.edges[number]) + place - int(self.deleted(first, first + place).sum())
+
     def _check_squares(self, file: Path, number: int, arrays: tuple[Array, ...]) -> None:
         """Check the column |x_i|^2 against the rows, in chunks: a block may have millions of rows."""
-        first, last = int(self.edges[number]), int(self.edges[number + 1])
-        for begin in range(0, last - first, _CHUNK):
-            end = min(last - first, begin + _CHUNK)
-            found = np.empty(end - begin)
+        block = self.manifest.blocks[number]
+        row_bytes = -(-self.manifest.block_size(block) // block.rows)
+        most = _CHUNK if self.is_whole(number) else max(1, min(_CHUNK, _COPIED // row_bytes))
+        for first, rows in self.live_rows(number, most):
+            found, begin, end = np.empty(len(rows)), int(rows[0]), int(rows[-1]) + 1
             if self.sparse:
                 values, columns, pointers = arrays
-                core.Matrix(values, columns, pointers[begin : end + 1], self.manifest.features).squares(found)
+                every = np.empty(end - begin)
+                core.Matrix(values, columns, pointers[begin : end + 1], self.manifest.features).squares(every)
+                found = every[rows - begin]
             else:
-                core.Matrix(arrays[0][begin:end]).squares(found)
-            known = self.squares[first + begin : first + end]
+                X = arrays[0][begin:end]
+                core.Matrix(X if len(X) == len(rows) else arrays[0][rows]).squares(found)
+            known = self.squares[first : first + len(rows)]
             wrong = np.flatnonzero(~np.isclose(found, known, rtol=_SQUARES_RTOL, atol=0.0))
             if len(wrong):
                 row = int(wrong[0])
                 raise DataError(
-                    f"{file}: row {first + begin + row}: the square of the row is {found[row]}, in squares.bin it is "
+                    f"{file}: row {first + row}: the square of the row is {found[row]}, in squares.bin it is "
                     f"{known[row]}; run convert again"
                 )
 
@@ -186,22 +248,24 @@ class Store:
     def _part(self, name: str) -> NDArray[np.uint8]:
         """The bytes of a part, mapped, their checksum verified."""
         part = self.manifest.parts[name]
-        file = self.path / self.manifest.part_name(name)
-        data, _ = self._map(file, part.size)
+        file = self.path / part.file
+        data, _ = self._map(file, part.size, grows=name in COLUMNS)
         _check(file, data, part.crc32)
         self.check_intact()
         return data
 
-    def _map(self, file: Path, size: int, *, soon: bool = True) -> tuple[NDArray[np.uint8], _Signature]:
+    def _map(
+        self, file: Path, size: int, *, soon: bool = True, grows: bool = False
+    ) -> tuple[NDArray[np.uint8], _Signature]:
         """The bytes of a file of this size, mapped, and its signature.
 
-        soon: advise the system that all of it will be read.
+        soon: advise the system that all of it will be read. grows: an append may have made it longer.
         """
         try:
             with open(file, "rb") as stream:
                 status = os.fstat(stream.fileno())
                 signature = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-                if status.st_size != size:
+                if status.st_size < size or (status.st_size > size and not grows):
                     what = "truncated" if status.st_size < size else "too long"
                     raise DataError(f"{file}: {what}: {status.st_size} bytes, expected {size}; run convert again")
                 if size == 0:
@@ -211,11 +275,19 @@ class Store:
                 # Unmapped with the last array that refers to it.
                 return self._files.map(stream.fileno(), size), signature
         except FileNotFoundError:
+            if self._is_replaced():
+                raise DataError(f"{self.path}: the store has changed since it was opened; open it again") from None
             raise DataError(f"{file}: missing; run convert again") from None
         except OSError as error:
             if error.errno != errno.ERANGE:
                 raise
             raise DataError(f"{file}: truncated while it was read; run convert again") from None
+
+    def _is_replaced(self) -> bool:
+        """Whether there is another version by now."""
+        with suppress(DataError):
+            return read_manifest(self.path) != self.manifest
+        return False
 
     @cached_property
     def y(self) -> Array:
@@ -225,8 +297,11 @@ class Store:
     @cached_property
     def labels(self) -> Array:
         """The distinct labels, ascending."""
-        names, numbers = self.texts("label_names"), self.column("y")
-        found = distinct(numbers) if names is None else np.unique(names)
+        names = self.texts("label_names")
+        if names is None:
+            found = distinct(self.column("y"))
+        else:  # deleted rows may have had labels that no other has
+            found = np.unique(np.asarray(names)[distinct(self.codes("y", names))])
         self.check_intact()
         return found
 
@@ -243,6 +318,11 @@ class Store:
     def squares(self) -> Array:
         """|x_i|^2 of every row."""
         return self.column("squares")
+
+    @cached_property
+    def hashes(self) -> Array | None:
+        """A hash of every row; None in stores of earlier versions of cutsvm."""
+        return self.column("hashes") if "hashes" in self.manifest.parts else None
 
     @cached_property
     def feature_names(self) -> list[str] | None:
@@ -279,7 +359,7 @@ class Store:
         for k in blocks:
             own, where, ends = self.read(k)
             values[start : start + len(own)], columns[start : start + len(own)] = own, where
-            pointers[self.edges[k] + 1 : self.edges[k + 1] + 1] = ends[1:].astype(index) + start
+            pointers[self.edges[k] + 1 : self.edges[k + 1] + 1] = ends[1:].astype(index, copy=False) + start
             start += len(own)
         self.check_intact()
         parts: Any = (values, columns, pointers)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from cutsvm._native import matrix_of
+from cutsvm._native import core, matrix_of
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
 from cutsvm._utils.validation import spread_of_sizes
@@ -21,7 +22,8 @@ from cutsvm.io.files import sync
 from cutsvm.io.models.model_format import package_version
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import INT32_MAX, Batch, Codes, Source, checked, is_sparse, too_wide, value_type
-from cutsvm.io.store.manifest import ALIGN, Block, Manifest, Part, csr_sections
+from cutsvm.io.store.manifest import ALIGN, Block, Change, Manifest, Part, Segment, block_file, csr_sections, part_file
+from cutsvm.io.store.versions import now
 
 BLOCK_BYTES = 32 << 20
 STRIP = 4096  # rows that the kernels process at a time: blocks are multiples of it
@@ -95,7 +97,7 @@ class StoreWriter:
                 sync(file)
         features = self._width if self.n_features is None else self.n_features
         return Manifest(
-            data=self.folder.name,
+            name=self.folder.name,
             layout="csr" if self._sparse else "dense",
             dtype=self._dtype.newbyteorder("<").str,
             rows=self.rows,
@@ -105,8 +107,9 @@ class StoreWriter:
             spread=spread_of_sizes(self._largest),
             source=self.source.name,
             made_by=package_version(),
-            blocks=self._blocks,
+            segments=[Segment(self.folder.name, self._blocks)],
             parts=parts,
+            history=[Change("convert", self.rows, self.source.name, now())],
             preprocessing=None if self.source.preprocessing is None else self.source.preprocessing.to_dict(),
         )
 
@@ -133,14 +136,19 @@ class StoreWriter:
         self._check_width(self._width)
         self._pending.move_columns()
         assert self._dtype is not None
+        if self._blocks:
+            self._columns["hashes"].restart()
         for number, block in enumerate(self._blocks):
-            file = self.folder / f"block-{number:06d}.bin"
+            file = self._block_path(number)
             content = np.fromfile(file, dtype=np.uint8)
-            offset, kind, count = csr_sections(block, self._dtype.str)[1]
-            columns = content[offset : offset + 4 * count].view(kind)
+            sections = csr_sections(block.rows, block.entries, self._dtype.str)
+            pointers, columns, values = (
+                content[at : at + count * np.dtype(kind).itemsize].view(kind) for at, kind, count in sections
+            )
             columns += 1
             content.tofile(file)
-            self._blocks[number] = Block(block.rows, block.entries, zlib.crc32(content.data))
+            self._blocks[number] = replace(block, crc32=zlib.crc32(content.data))
+            self._put_hashes(core.Matrix(values, columns, pointers, self._width), block.rows)
 
     def _placed(self, X: Any) -> Any:
         """The rows with their columns counted from 0, after a check of their number."""
@@ -220,6 +228,15 @@ class StoreWriter:
         column.write(self.source.name, self.rows, values)
         self.written += values.nbytes
 
+    def _put_hashes(self, X: core.Matrix, rows: int) -> None:
+        """The hashes of rows, which tell them in later versions of the store; known once their columns are."""
+        hashes = np.empty(rows, dtype=np.uint64)
+        X.hashes(hashes)
+        if "hashes" not in self._columns:
+            self._columns["hashes"] = _Column(self.folder / "hashes.bin", hashes.dtype)
+        self._columns["hashes"].write(self.source.name, 0, hashes)
+        self.written += hashes.nbytes
+
     def _append(self, X: Any) -> None:
         """Append the rows to the block in strips, and write it before it gets too large."""
         rows, start = X.shape[0], 0
@@ -240,18 +257,30 @@ class StoreWriter:
         if not pending.rows:
             return
         crc, length = 0, 0
-        with open(self.folder / f"block-{len(self._blocks):06d}.bin", "xb") as file:
+        for X, rows in pending.matrices(self._width, sparse=self._sparse):
+            self._put_hashes(X, rows)
+        with open(self._block_path(len(self._blocks)), "xb") as file:
             for piece in pending.pieces(sparse=self._sparse):
                 crc = zlib.crc32(piece, crc)
                 length += file.write(piece)
-        self._blocks.append(Block(pending.rows, pending.entries, crc))
+        self._blocks.append(Block(pending.rows, pending.entries, crc, pending.rows, pending.entries))
         self.written += length
 
+    def _block_path(self, number: int) -> Path:
+        return self.folder.parent / block_file(self.folder.name, number)
+
     def _write_texts(self, name: str, texts: list[str]) -> Part:
-        content = json.dumps(texts).encode("ascii")
-        (self.folder / f"{name}.json").write_bytes(content)
-        self.written += len(content)
-        return Part("json", len(content), zlib.crc32(content))
+        part = write_texts(self.folder, name, texts)
+        self.written += part.size
+        return part
+
+
+def write_texts(folder: Path, name: str, texts: list[str]) -> Part:
+    """Write a list of texts to its file in a data folder."""
+    content = json.dumps(texts).encode("ascii")
+    file = part_file(folder.name, name)
+    (folder.parent / file).write_bytes(content)
+    return Part("json", len(content), zlib.crc32(content), file)
 
 
 class _Pending:
@@ -278,6 +307,16 @@ class _Pending:
     def move_columns(self) -> None:
         for columns in self._columns:
             columns += 1
+
+    def matrices(self, width: int, *, sparse: bool) -> Iterable[tuple[core.Matrix, int]]:
+        """The rows, in the pieces in which they came, and their numbers."""
+        if not sparse:
+            yield from ((core.Matrix(values), len(values)) for values in self._values)
+            return
+        for values, columns, lengths in zip(self._values, self._columns, self._lengths, strict=True):
+            pointers = np.zeros(len(lengths) + 1, dtype=np.int32)
+            np.cumsum(lengths, out=pointers[1:])
+            yield core.Matrix(values, columns, pointers, width), len(lengths)
 
     def pieces(self, *, sparse: bool) -> Iterable[memoryview | bytes]:
         """The bytes of the block's file."""
@@ -315,6 +354,12 @@ class _Column:
         self._crc = zlib.crc32(data, self._crc)
         return self.file.write(data)
 
+    def restart(self) -> None:
+        """Forget the numbers so far."""
+        self.file.seek(0)
+        self.file.truncate()
+        self._size = self._crc = 0
+
     def change(self, function: Callable[[Array], Array]) -> None:
         """Replace the numbers so far by `function` of them, in pieces."""
         self._crc, size = 0, read_settings().column_bytes
@@ -326,4 +371,5 @@ class _Column:
 
     def close(self) -> Part:
         self.file.close()
-        return Part(self.dtype.str, self._size, self._crc)
+        folder = os.path.basename(os.path.dirname(self.file.name))
+        return Part(self.dtype.str, self._size, self._crc, part_file(folder, self.name))

@@ -49,6 +49,8 @@ class PassSettings:
 class FullPass(ABC):
     """All rows: the best point w so far, F and R there, and what passes find."""
 
+    known: Point | None = None  # a point that was evaluated before: its pass is not repeated
+
     def __init__(self, oracle: Oracle, C: float, settings: PassSettings | None = None) -> None:
         self.oracle, self.C, self.settings = oracle, C, settings or PassSettings()
         self.matrix, self.loss = oracle.matrix, cast("GroupedLoss", oracle.loss)
@@ -97,7 +99,8 @@ class HeldPass(FullPass):
         self, w: Vector | None, share: float, rng: Generator, *, keep: float = 1.0, towards: Vector | None = None
     ) -> WorkingSet:
         if w is not None:
-            point = self.oracle.at(w)
+            known, self.known = self.known, None
+            point = known if known is not None and np.array_equal(known.w, w) else self.oracle.at(w)
             if objective(self.oracle, point, self.C) > self.primal:  # not even as good as 0
                 point = descend(self.oracle, self.oracle.at(self.w), point, self.C, target=0.0)[0]
             self._keep(point)

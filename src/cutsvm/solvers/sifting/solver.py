@@ -170,6 +170,9 @@ class Sifting(SolverBase):
         """Step 1 for all C, and passes at many points that go on from there."""
         if not self.pays(context.oracle):
             return
+        if len(context.Cs) == 1 and context.best(context.Cs[0]).w.any():  # nearer than the solution of a sample
+            context.starts = {C: context.best(C).w for C in context.Cs}
+            return
         oracle, found = context.oracle, {}
         sample = self._draw(oracle, np.random.default_rng(self.seed))
         for C, inner in self._on_sample(sample, context.Cs):
@@ -253,6 +256,7 @@ class Sifting(SolverBase):
         """Steps 1 and 2."""
         oracle, settings = context.oracle, self.settings
         full, starts = full_pass(oracle, C), context.starts
+        full.known, context.trial = context.trial, None
         state = SiftingState(full, self._share(oracle), starts or {}, self.seed)
         if starts is None:
             start = context.start

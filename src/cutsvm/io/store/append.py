@@ -1,0 +1,248 @@
+"""append: more rows for a store, as they come from any source.
+
+The new rows go into a data folder of their own: a segment. Their labels, weights and queries are then written behind
+those of the store, in the same files, which are longer from then on than the manifest says; the switch to the new
+manifest makes them count. So a kill at any moment leaves the old version or the new one, and an append takes as long as
+what is appended.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cutsvm._utils.errors import DataError
+from cutsvm._utils.types import Array
+from cutsvm.io.columns import ColumnSpec
+from cutsvm.io.files import parse_json, sync
+from cutsvm.io.formats.svmlight import ZeroBased
+from cutsvm.io.open import as_source
+from cutsvm.io.preprocessing import Preprocessing
+from cutsvm.io.settings import read_settings
+from cutsvm.io.store.batches import Batch, ReadAgain, Source, is_sparse
+from cutsvm.io.store.convert import Progress
+from cutsvm.io.store.manifest import COLUMNS, Change, Manifest, Part, read_manifest
+from cutsvm.io.store.store import Store
+from cutsvm.io.store.versions import is_full, locked, new_folder, now, remove_leftovers, switch
+from cutsvm.io.store.writer import BLOCK_BYTES, StoreWriter, write_texts
+
+_NAMES = {"y": "label_names", "qid": "qid_names"}
+_WORDS = {"y": "labels", "qid": "queries"}
+
+
+def append(
+    target: Path,
+    source: Any,
+    *,
+    format: str | None = None,
+    label: Any = None,
+    weight: Any = None,
+    qid: Any = None,
+    zero_based: ZeroBased | None = None,
+    n_features: int | None = None,
+    block_bytes: int = BLOCK_BYTES,
+    progress: Progress | None = None,
+) -> int:
+    """Appends the rows of a source, and returns their number; `StoredDataset.append` documents the parameters."""
+    with locked(target):
+        old = read_manifest(target)
+        remove_leftovers(target)
+        if (
+            n_features is not None
+            and n_features != old.features
+            and (old.layout == "dense" or n_features < old.features)
+        ):
+            raise DataError(f"{target}: it has {old.features} features, n_features={n_features} is not possible")
+        features = old.features if n_features is None else n_features
+        base: ZeroBased = zero_based if zero_based is not None else "auto" if old.zero_based is None else old.zero_based
+        names = Store(target).feature_names
+        given = as_source(source, _spec(old, label, weight, qid), format, base)
+        rows = FittedSource(given, old, features, os.fspath(target), names)
+        form = {"dtype": old.dtype, "n_features": features, "block_bytes": block_bytes}
+        try:
+            return _fill(target, old, rows, form, progress)
+        except ReadAgain:
+            return _fill(target, old, rows, form, progress)
+
+
+def _spec(old: Manifest, label: Any, weight: Any, qid: Any) -> ColumnSpec:
+    """How tables are read: with the preprocessing of the store; if it has none, all columns are numbers."""
+    if old.preprocessing is None:
+        return ColumnSpec(label, weight, qid, categorical="refuse", missing="refuse").checked()
+    known = Preprocessing.from_dict(old.preprocessing)
+    return ColumnSpec(label, weight, qid, preprocessing=known).checked()
+
+
+def _fill(target: Path, old: Manifest, rows: FittedSource, form: dict[str, Any], progress: Progress | None) -> int:
+    """Writes the rows, and switches to the version that has them."""
+    folder = new_folder(target)
+    writer = StoreWriter(folder, rows, **form)
+    try:
+        folder.mkdir()
+        for batch in rows:
+            writer.add(batch)
+            if progress is not None:
+                progress(writer.rows, writer.written, rows.share)
+        fresh = writer.finish()
+        parts = _joined(target, old, fresh, rows.name, folder)
+        sync(folder)
+        change = Change("append", old.rows + fresh.rows, rows.name, now())
+        more = {"entries": old.entries + fresh.entries, "features": form["n_features"], "parts": parts}
+        spread, segments = max(old.spread, fresh.spread), [*old.segments, *fresh.segments]
+        switch(target, old.changed(change, **more, spread=spread, segments=segments))
+    except BaseException as error:
+        if read_manifest(target) == old:  # otherwise the switch was made
+            shutil.rmtree(folder, ignore_errors=True)
+            _shorten(target, old)
+        if isinstance(error, OSError) and is_full(error):
+            text = f"{target}: {error.strerror}: after {writer.rows:,} rows; the store is as it was"
+            raise DataError(text) from error
+        raise
+    finally:
+        writer.close()
+    for name in COLUMNS.keys() & fresh.parts.keys():  # they are in the store's own columns now
+        (target / fresh.part_name(name)).unlink(missing_ok=True)
+    return fresh.rows
+
+
+class FittedSource(Source):
+    """The rows of a source with the layout and the columns of a store."""
+
+    def __init__(self, source: Source, store: Manifest, features: int, where: str, names: list[str] | None) -> None:
+        self._source, self._sparse, self._features, self._where = source, store.layout == "csr", features, where
+        self.name, self.feature_names, self.zero_based = source.name, names, store.zero_based
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._first = 0
+        for batch in self._source:
+            self.share = self._source.share
+            X, base = batch.X, batch.base
+            if is_sparse(X):
+                X, base = self._checked_sparse(X.tocsr(), base)
+            else:
+                X = self._in_order(np.asarray(X))
+                X = sparse.csr_matrix(X) if self._sparse else X
+            self._first += X.shape[0]
+            yield Batch(X, batch.y, batch.weights, batch.qid, base)
+
+    def _checked_sparse(self, X: Any, base: int) -> tuple[Any, int]:
+        top = int(X.indices.max(initial=-1)) - base + 1
+        if top > self._features:
+            more = (
+                f"; n_features={top} (at the command line --features {top}) makes it wider"
+                if self._sparse
+                else "; convert all rows again for more"
+            )
+            raise DataError(
+                f"{self.name}: index {top - 1 + base} (from row {self._first} on), but {self._where} has "
+                f"{self._features} features{more}"
+            )
+        if self._sparse:
+            return X, base
+        dense = np.zeros((X.shape[0], self._features), dtype=X.dtype)
+        entries = X.tocoo()
+        np.add.at(dense, (entries.row, entries.col - base), entries.data)
+        return dense, 0
+
+    def _in_order(self, X: Array) -> Array:
+        """The columns in the order of the store, by their names if both have names."""
+        theirs, ours = self._source.feature_names, self.feature_names
+        if theirs is not None and ours is not None and theirs != ours:
+            missing = [name for name in ours if name not in theirs]
+            if missing:
+                raise DataError(f"{self.name}: there is no column {missing[0]!r}, which {self._where} has")
+            return X[:, [theirs.index(name) for name in ours]]
+        if X.ndim == 2 and X.shape[1] != self._features:
+            raise DataError(
+                f"{self.name}: rows of {X.shape[1]} features, but {self._where} has {self._features}; rows of a store "
+                "have the same features: convert all of them again for others"
+            )
+        return X
+
+
+def _joined(target: Path, old: Manifest, fresh: Manifest, name: str, folder: Path) -> dict[str, Part]:
+    """The parts of the store after the rows of `fresh`, which are written behind those of the columns."""
+    parts = dict(old.parts)
+    for column in ("weights", "qid"):
+        if (column in old.parts) != (column in fresh.parts):
+            have = ("have no", "have") if column in old.parts else ("have", "have none; those of the store have no")
+            raise DataError(f"{name}: its rows {have[0]} {column}, those of {target} {have[1].split(';')[0]}")
+    for column in COLUMNS:
+        if column not in old.parts:  # the hashes, in stores of earlier versions
+            continue
+        values = np.fromfile(target / fresh.part_name(column), dtype=fresh.parts[column].dtype)
+        if column in _NAMES:
+            values = _codes(target, old, fresh, column, values, name, folder, parts)
+        parts[column] = _extended(target, old.parts[column], values)
+    return parts
+
+
+def _codes(
+    target: Path,
+    old: Manifest,
+    fresh: Manifest,
+    column: str,
+    values: Array,
+    name: str,
+    folder: Path,
+    parts: dict[str, Part],
+) -> Array:
+    """Labels or queries as numbers of the store: texts by its codes, which new texts extend."""
+    texts, what = _NAMES[column], _WORDS[column]
+    if texts not in old.parts:
+        if texts in fresh.parts:
+            raise DataError(f"{name}: {what} are text, those of {target} are numbers")
+        dtype = np.dtype(old.parts[column].dtype)
+        if dtype.kind == "i" and (values != np.rint(values)).any():
+            row = int(np.flatnonzero(values != np.rint(values))[0])
+            raise DataError(f"{name}: row {row}: {what} of {target} are whole numbers, found {values[row]}")
+        return values.astype(dtype)
+    known = _texts(target, old, texts)
+    if texts in fresh.parts:
+        own = _texts(target, fresh, texts)
+    elif column == "qid":
+        numbers, values = np.unique(values, return_inverse=True)
+        own = [str(number) for number in numbers.tolist()]
+    else:
+        raise DataError(f"{name}: {what} are numbers, those of {target} are text")
+    places = {text: code for code, text in enumerate(known)}
+    codes = np.array([places.setdefault(text, len(places)) for text in own], dtype=np.int64)
+    if len(places) > len(known):
+        parts[texts] = write_texts(folder, texts, list(places))
+        sync(target / parts[texts].file)
+    return codes[values]
+
+
+def _texts(target: Path, manifest: Manifest, name: str) -> list[str]:
+    texts: list[str] = parse_json((target / manifest.part_name(name)).read_bytes())
+    return texts
+
+
+def _extended(target: Path, part: Part, values: Array) -> Part:
+    """Writes numbers behind a column."""
+    data = np.ascontiguousarray(values, dtype=part.dtype).data.cast("B")
+    step = read_settings().column_bytes
+    with open(target / part.file, "r+b") as file:
+        file.truncate(part.size)
+        file.seek(part.size)
+        crc = part.crc32
+        for begin in range(0, len(data), step):
+            file.write(data[begin : begin + step])
+            crc = zlib.crc32(data[begin : begin + step], crc)
+        file.flush()
+        os.fsync(file.fileno())
+    return Part(part.dtype, part.size + len(data), crc, part.file)
+
+
+def _shorten(target: Path, manifest: Manifest) -> None:
+    """Takes back what an append that failed has written behind the columns."""
+    for name in COLUMNS.keys() & manifest.parts.keys():
+        if os.path.getsize(target / manifest.part_name(name)) > manifest.parts[name].size:
+            os.truncate(target / manifest.part_name(name), manifest.parts[name].size)
