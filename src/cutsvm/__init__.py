@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cutsvm.estimators.ranking_scorer import ranking_scorer
     from cutsvm.estimators.regression import LinearSVR, QuantileSVR
     from cutsvm.io.dataset import Dataset
-    from cutsvm.io.models.model_file import load_model, save_model
+    from cutsvm.io.models.model_file import SavedModel, load_model, save_model
     from cutsvm.io.models.skops_types import skops_types
     from cutsvm.io.open import open_dataset
     from cutsvm.io.store.convert import convert
@@ -51,6 +51,7 @@ __all__ = [
     "RankingSVMCV",
     "RankingScore",
     "Record",
+    "SavedModel",
     "Status",
     "__version__",
     "convert",
@@ -87,6 +88,7 @@ _HOMES = {
     "RankingSVMCV": "cutsvm.estimators.path_cv",
     "RankingScore": "cutsvm.problem.ranking_measures",
     "Record": "cutsvm.driver.records",
+    "SavedModel": "cutsvm.io.models.model_file",
     "Status": "cutsvm.driver.records",
     "convert": "cutsvm.io.store.convert",
     "linear_path": "cutsvm.estimators.path",

@@ -129,6 +129,120 @@ def test_inliers_need_no_labels(run: Run, tmp_path: Path) -> None:
     assert code == 0 and out.startswith("Inliers = ") and err == ""
 
 
+@pytest.fixture
+def table(run: Run, tmp_path: Path) -> Path:
+    """Rows without labels and the model of a table with text, dates and missing values: table.parquet, table.model."""
+    rng, n = np.random.default_rng(0), 200
+    values = {"price": pa.array([None if k % 9 == 0 else float(k % 13) for k in range(n)])}
+    values["city"] = pa.array(["Oslo", "Paris\t2", None, "Rome"] * (n // 4)).dictionary_encode()
+    values["day"] = pa.array(np.datetime64("2024-01-01") + rng.integers(0, 99, n))
+    labels = pa.array(np.where(rng.normal(size=n) + np.arange(n) % 13 > 6.0, "yes", "no"))
+    parquet.write_table(pa.table({**values, "click": labels}), tmp_path / "train.parquet")
+    parquet.write_table(pa.table({"id": pa.array(range(n)), **values}), tmp_path / "table.parquet")
+    words = ("--label", "click", "--n-jobs", 1, tmp_path / "train.parquet", tmp_path / "table.model")
+    assert run("train", "-q", *words).code == 0
+    return tmp_path / "table.parquet"
+
+
+def test_rows_without_labels(run: Run, table: Path, tmp_path: Path) -> None:
+    model = tmp_path / "table.model"
+    code, out, err = run("predict", table, model, tmp_path / "out.txt")
+    assert (code, out, err) == (0, "", f"{table}: 200 rows without labels to compare with\n")
+    expected = load_model(model).predict(table)
+    assert (tmp_path / "out.txt").read_text().split() == expected.tolist()
+    facts = json.loads(run("predict", "--json", table, model, tmp_path / "out.txt").out)
+    assert facts["accuracy"] is None and facts["rows"] == 200
+    code, out, err = run("predict", table, model)
+    assert (code, out) == (2, "") and "no labels to compare with: name OUT" in err
+    # The model knows the column of labels; --label names another.
+    assert run("predict", tmp_path / "train.parquet", model).out.startswith("Accuracy = ")
+    code, _, err = run("predict", "--label", "none", table, model, tmp_path / "out.txt")
+    assert code == 2 and "there is no column 'none'" in err
+    # Text without labels, too.
+    X, y = blobs([-1, 1])
+    binary = write_svmlight(tmp_path / "b.svm", X, y)
+    run("train", "-q", "--n-jobs", 1, binary)
+    plain = tmp_path / "plain.svm"
+    plain.write_text("".join(f"{line.partition(' ')[2]}\n" for line in binary.read_text().splitlines()))
+    assert run("predict", plain, f"{binary}.model", tmp_path / "plain.txt").code == 0
+    run("predict", binary, f"{binary}.model", tmp_path / "labelled.txt")
+    assert (tmp_path / "plain.txt").read_bytes() == (tmp_path / "labelled.txt").read_bytes()
+
+
+def test_standard_input(table: Path, tmp_path: Path) -> None:
+    frame = parquet.read_table(table).to_pandas().to_csv(index=False)
+    words = [
+        "-m",
+        "cutsvm.cli",
+        "predict",
+        "--data-format",
+        "csv",
+        "--keep",
+        "id",
+        "-",
+        str(tmp_path / "table.model"),
+        "-",
+    ]
+    done = subprocess.run([sys.executable, *words], input=frame, capture_output=True, text=True)
+    assert done.returncode == 0 and "200 rows without labels" in done.stderr
+    expected = load_model(tmp_path / "table.model").predict(table)
+    assert done.stdout == "".join(f"{row}\t{label}\n" for row, label in enumerate(expected))
+
+
+def test_kept_columns(run: Run, table: Path, tmp_path: Path) -> None:
+    model = tmp_path / "table.model"
+    labels = load_model(model).predict(table)
+    assert run("predict", "-q", "--keep", "id,city", "--keep", "day", table, model, tmp_path / "out.txt").code == 0
+    lines = [line.split("\t") for line in (tmp_path / "out.txt").read_text().splitlines()]
+    days = parquet.read_table(table)["day"].to_pylist()
+    cities = ["Oslo", "Paris\\t2", "", "Rome"] * 50
+    assert lines == [[str(k), cities[k], str(days[k]), labels[k]] for k in range(200)]
+    for name, read in (("out.parquet", parquet.read_table), ("out.arrow", feather.read_table)):
+        run("predict", "-q", "--keep", "id,city", "--scores", table, model, tmp_path / name)
+        found = read(tmp_path / name)
+        assert found.column_names == ["id", "city", "prediction", "score"]
+        assert found["id"].to_pylist() == list(range(200)) and found["city"].to_pylist()[:3] == [
+            "Oslo",
+            "Paris\t2",
+            None,
+        ]
+        assert found["prediction"].to_pylist() == labels.tolist()
+
+
+def test_columns_to_keep_that_cannot_be(run: Run, table: Path, binary: Path, model: Path, tmp_path: Path) -> None:
+    own = tmp_path / "table.model"
+    parquet.write_table(
+        parquet.read_table(table).append_column("prediction", pa.array([1] * 200)), tmp_path / "twice.parquet"
+    )
+    parquet.write_table(parquet.read_table(table).drop_columns(["city"]), tmp_path / "less.parquet")
+    out = tmp_path / "out.parquet"
+    for words, says in (
+        (["--keep", "none", table, own, out], "there is no column 'none'"),
+        (["--keep", "prediction", tmp_path / "twice.parquet", own, out], "rename that of the data"),
+        (["--keep", "id", binary, model, out], "of a table"),
+        ([tmp_path / "less.parquet", own, out], "there is no column 'city', which the model was trained with"),
+    ):
+        code, _, err = run("predict", *words)
+        assert code == 2 and says in err and err.count("\n") == 1, words
+    assert not out.exists() and not list(tmp_path.glob(".cutsvm*"))
+
+
+def test_texts_that_did_not_occur_are_counted(run: Run, table: Path, tmp_path: Path) -> None:
+    new = parquet.read_table(table)
+    new = new.set_column(new.column_names.index("city"), "city", pa.array(["Bern", "Rome"] * 100))
+    parquet.write_table(new, tmp_path / "new.parquet")
+    err = run("predict", tmp_path / "new.parquet", tmp_path / "table.model", tmp_path / "out").err
+    assert "column 'city': 100 rows have a text that did not occur in training" in err
+
+
+def test_info_of_a_model_of_a_table(run: Run, table: Path, tmp_path: Path) -> None:
+    out = run("info", tmp_path / "table.model").out
+    assert "column 'click'" in out and "3 columns: 1 of numbers, 1 of dates, 1 of texts (3 categories)" in out
+    facts = json.loads(run("info", "--json", tmp_path / "table.model").out)
+    assert facts["label"] == "click" and facts["task"] == "classify" and facts["classes"] == ["no", "yes"]
+    assert [column["name"] for column in facts["preprocessing"]["columns"]] == ["price", "city", "day"]
+
+
 @pytest.mark.parametrize("kind", ["text", "parquet", "arrow"])
 def test_full_disk(kind: str, run: Run, binary: Path, model: Path) -> None:
     if not Path("/dev/full").exists():

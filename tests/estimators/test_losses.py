@@ -141,6 +141,8 @@ def test_probabilities_are_those_of_the_fit(kind, overlapping, tmp_path):
         with pytest.raises(AttributeError) as raised:
             fitted.predict_proba(X)
         assert "the model was fitted with loss='hinge', which has no probabilities" in str(raised.value.__cause__)
+        save_model(fitted, tmp_path / "again")
+        assert load_model(tmp_path / "again").estimator.loss == "hinge"
     assert_allclose(model.fit(X, y).predict_proba(X).sum(axis=1), 1.0)
     X, y = load_iris(return_X_y=True)
     model = LinearSVC(loss="logistic").fit(X, y)

@@ -102,6 +102,17 @@ def test_a_store_gives_the_bits_of_arrays(name: str, fitted: Any, tmp_path: Path
     assert model.score(store, sample_weight=ones) == pytest.approx(model.score(X, y, **queries), rel=1e-12)
 
 
+def test_rows_that_were_deleted_are_left_out(tmp_path: Path) -> None:
+    store, model = tmp_path / "a.store", LinearSVC().fit(X, TEXTS)
+    convert((X, TEXTS), store, block_bytes=4096)
+    open_dataset(store).delete(np.arange(0, ROWS, 3))
+    kept = np.arange(ROWS) % 3 != 0
+    np.testing.assert_array_equal(model.decision_function(store), model.decision_function(X[kept]))
+    assert model.score(store) == model.score(X[kept], TEXTS[kept])
+    open_dataset(store).append((X[:5], TEXTS[:5]))
+    np.testing.assert_array_equal(model.predict(store)[-5:], model.predict(X[:5]))
+
+
 def sources(folder: Path) -> dict[str, Any]:
     """The same rows in many forms, with labels -1 and 1."""
     y = np.where(LEVELS > 0, 1, -1)
@@ -188,7 +199,7 @@ def test_labels_of_a_source_are_its_own(tmp_path: Path) -> None:
         LinearSVC().fit(X, TEXTS).score(store, sample_weight=[1.0, 1.0, 1.0])
     with pytest.raises(ValueError, match="leave qid out"):
         convert((X, y), tmp_path / "q.store", qid=QUERIES)
-        RankingSVM().fit(X, y).score(tmp_path / "q.store", qid=QUERIES)
+        RankingSVM().fit(X, y, qid=QUERIES).score(tmp_path / "q.store", qid=QUERIES)
 
 
 def test_another_number_of_columns_is_refused(tmp_path: Path) -> None:

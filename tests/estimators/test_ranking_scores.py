@@ -116,6 +116,18 @@ def test_forgotten_queries_are_warned_of_once(fit, graded):
     assert len(seen) == 1
 
 
+def test_forgotten_queries_of_a_score_are_warned_of(graded):
+    """As in the score of a pipeline, which hands qid over only where metadata routing is on."""
+    X, y, qid = graded
+    pipeline = make_pipeline(StandardScaler(), RankingSVM()).fit(X, y, rankingsvm__qid=qid)
+    with pytest.warns(UserWarning, match="qid is missing, so that all rows are one query"):
+        pipeline.score(X, y)
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert pipeline.score(X, y, qid=qid) == pytest.approx(
+            pipeline[-1].score(pipeline[:-1].transform(X), y, qid=qid)
+        )
+
+
 def test_honest_data_without_queries_are_not_warned_of(graded):
     X, y, _ = graded
     with warnings.catch_warnings():

@@ -22,6 +22,7 @@ from cutsvm._utils.errors import DataError
 from cutsvm.cli.info import store_facts
 from cutsvm.io.open import open_dataset
 from cutsvm.io.store import manifest
+from cutsvm.io.store.versions import remove_leftovers
 from tests.fuzz.mutate import mutate_bytes, mutate_json, mutate_text
 from tests.fuzz.target import Target, check_dataset, require, same_matrix
 
@@ -284,6 +285,7 @@ class Store(Target):
                 iter([(DENSE.astype("f4"), LABELS * 0.5, np.ones(6), LABELS.astype(str))]), path
             ),
             lambda path: cutsvm.convert((csr, labels), path, block_bytes=1 << 16),
+            lambda path: cutsvm.convert((csr, labels), path, block_bytes=1 << 16).delete(np.arange(9000) % 7 == 2),
         ]
         self.stores, self.files, self.whole = [], [], []
         for number, make in enumerate(makers):
@@ -291,6 +293,7 @@ class Store(Target):
             if path.exists():
                 shutil.rmtree(path)
             make(path)
+            remove_leftovers(path)
             self.stores.append(path)
             names = sorted(
                 os.path.relpath(os.path.join(root, file), path) for root, _, files in os.walk(path) for file in files
@@ -306,7 +309,7 @@ class Store(Target):
         return name.rpartition("/")[2]
 
     def make(self, random: Random) -> bytes:
-        number = random.choice((0, 1, 1, 2, 3))
+        number = random.choice((0, 1, 1, 2, 3, 4))
         files = self.files[number]
         name = manifest.NAME if random.random() < 0.4 else random.choice(sorted(files))
         how = random.choice(("raw", "forged", "forged"))

@@ -1,12 +1,15 @@
-"""kill -9 at random moments of `cutsvm convert`, `cutsvm train --checkpoint` and of writing a model.
+"""kill -9 at random moments of `cutsvm convert`, `append`, `delete`, `compact` and `train`, and of writing a model.
 
-    python tests/robust/kills.py [--kills 200] [--seed 0] [convert] [resume] [model]
+    python tests/robust/kills.py [--kills 200] [--seed 0] [convert] [append] [delete] [compact] [resume] [model]
 
 Each child is forked from this process, which has everything imported, and killed after a random time within that of a
 whole run. What must hold afterwards:
 
     convert   a store that was there is there as it was, or the new one is, all of it read and compared; without one
               before, the folder is refused as incomplete, or absent. The next convert succeeds and cleans up.
+    append, delete, compact
+              the store opens in its old or its new version, all of it read and compared. The same change then succeeds,
+              and leaves nothing of the one that was killed.
     resume    the same command ends, in the end, with a gap within tol, a bound no higher than an objective found by
               scikit-learn, and an objective no lower than what is proven without interruptions.
     model     the file is one of the two models that are being written in turns, whole.
@@ -121,6 +124,58 @@ def _same(store: Path, file: tuple[Path, np.ndarray, np.ndarray]) -> bool:
     return X.shape == file[1].shape and np.allclose(X, file[1], atol=1e-6) and np.array_equal(found.y, file[2])
 
 
+def changes(what: str) -> Callable[[int, random.Random, Path], Counts]:
+    """Kills of one of the commands that change a store."""
+
+    def run(kills: int, rng: random.Random, folder: Path) -> Counts:
+        (first, X, y), (more, X2, y2) = (data(folder, rows, seed) for rows, seed in ((20_000, 1), (10_000, 2)))
+        base, store, counts = folder / "base.store", folder / "rows.store", Counts()
+        assert command(["convert", "-q", str(first), str(base)]) == 0
+        if what == "compact":
+            assert command(["append", "-q", str(base), str(more)]) == 0
+            assert command(["delete", "-q", str(base), "--rows", "5:2000,7000"]) == 0
+            X, y = (np.delete(np.concatenate(two), [*range(5, 2000), 7000], axis=0) for two in ((X, X2), (y, y2)))
+        words = {"append": [str(more)], "delete": ["--rows", "100:3000,9000"], "compact": []}[what]
+        gone = [*range(100, 3000), 9000]
+        after = {
+            "append": (np.vstack([X, X2]), np.concatenate([y, y2])),
+            "delete": (np.delete(X, gone, axis=0), np.delete(y, gone)),
+            "compact": (X, y),
+        }[what]
+
+        def change() -> int:
+            return command([what, "-q", str(store), *words])
+
+        def copied() -> None:
+            shutil.rmtree(store, ignore_errors=True)
+            shutil.copytree(base, store)
+
+        def timed() -> float:
+            copied()
+            return finished(change)
+
+        whole, version = min(timed() for _ in range(3)), open_dataset(base).version
+        for _ in range(kills):
+            copied()
+            killed(change, 1.1 * whole, rng)
+            try:
+                number = open_dataset(store).version - version
+                same = _same(store, (first, *(after if number else (X, y))))
+            except (DataError, OSError) as error:
+                counts[f"LOST: {error}"] += 1
+                continue
+            counts[("new" if number else "old") if same else "HALF"] += 1
+            assert number or change() == 0, "the change does not work after a kill"
+            counts["repaired" if _same(store, (first, *after)) else "WRONG"] += 1
+            assert command(["delete", "-q", str(store), "--rows", "0"]) == 0
+            used = {file.partition("/")[0] for file in open_dataset(store).store.manifest.files()}
+            left = set(os.listdir(store)) - used - {"manifest.json"}
+            assert len(left) <= 1, left  # the columns of the version before
+        return counts
+
+    return run
+
+
 def resumes(kills: int, rng: random.Random, folder: Path) -> Counts:
     file, X, y = data(folder, 1500, 3)
     C, tol = 0.05, 1e-6
@@ -177,7 +232,12 @@ def models(kills: int, rng: random.Random, folder: Path) -> Counts:
     return counts
 
 
-PARTS = {"convert": converts, "resume": resumes, "model": models}
+PARTS = {
+    "convert": converts,
+    **{what: changes(what) for what in ("append", "delete", "compact")},
+    "resume": resumes,
+    "model": models,
+}
 
 
 def main() -> int:

@@ -88,7 +88,7 @@ def parse_limit(limit: Any) -> int:
 
     "2GB total" is a limit of the whole process: `allowance` subtracts what it holds.
     """
-    expected = 'expected bytes as a whole number, or text as "300MB" or "2GB", or "auto"'
+    expected = 'expected bytes as a whole number, or text as "300MB", "2GB" or "auto"'
     if isinstance(limit, int) and not isinstance(limit, bool):
         if limit > 0:
             return limit
@@ -112,17 +112,18 @@ class Allowance(NamedTuple):
     held: int
     why: str
 
-    def error(self, least: float) -> ValueError:
+    def error(self, least: float, reason: str = "") -> ValueError:
         """A fit needs at least this number of bytes, which is more."""
+        because = f", since {reason}" if reason else ""
         total = f" ({format_bytes(self.held + least)} in all)" if self.held else ""
-        return ValueError(f"{self.why}: too little for a fit; expected at least {format_bytes(least)}{total}")
+        return ValueError(f"{self.why}: too little for a fit; expected at least {format_bytes(least)}{total}{because}")
 
 
 def allowance(memory_limit: str | int, step: int) -> Allowance:
     """What a fit may add under this limit; of a limit in all, what the process holds counts in multiples of `step`."""
     size, held = parse_limit(memory_limit), in_use(step)
     if isinstance(memory_limit, str) and memory_limit.strip().lower().endswith("total"):
-        why = f"the limit is {format_bytes(size)}, of which the process holds {format_bytes(held)} already"
+        why = f"the limit is {format_bytes(size)} and the process holds {format_bytes(held)} already"
         return Allowance(max(0, size - held), held, why)
     auto = ' ("auto")' if memory_limit == "auto" else ""
     beside = f" beside the {format_bytes(held)} that the process holds" if held else ""
@@ -173,10 +174,10 @@ def plan(
         return Plan(False, None, f"{format_bytes(size + vectors)} in memory")
     given = _machine(size + vectors, use) if memory_limit is None else allowance(memory_limit, use.step)
     row = use.row_copies * size / rows + use.row_overhead * outputs
+    shared = 0
     if problems > 1:
-        use, shared = replace(use, fixed=use.each), use.together + rows  # a byte per row says where it belongs
-    else:
-        shared = 0
+        use, shared = replace(use, fixed=use.each), use.together
+        vectors += rows // problems  # a byte per row says which fold it is in
     left, plane_bytes = _beside_planes((given.size - shared) // problems - use.fixed, outputs, features, use)
     in_memory = vectors <= use.vector_share * left
     if in_memory:

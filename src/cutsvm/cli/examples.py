@@ -73,8 +73,10 @@ PREDICT = """examples:
   cutsvm predict test.svm train.svm.model out.txt     and one label a line in out.txt
   cutsvm predict --scores test.svm train.svm.model -  decision values to standard output
   cutsvm predict -b 1 test.svm train.svm.model out    probabilities, of models trained with --loss logistic
+  cutsvm predict data/*.parquet m.model out.parquet --keep id    several files, and a table with their ids
   cutsvm predict --metric ndcg@10 test.svm m.model    NDCG, of models of --task rank
 
+DATA needs no labels, and may have any size: it is read in blocks. Columns of a table are found by name.
 MODEL is a model of cutsvm or LIBLINEAR. Models of --task rank and roc write scores, and print the share of pairs in
 order or the ROC area; those of ordinal write levels. Models of regress and quantile write numbers, and print their
 errors; those of oneclass write 1 (inlier) or -1, and print the share of inliers. Decision values: one per line for

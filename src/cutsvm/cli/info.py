@@ -94,8 +94,8 @@ def store_facts(path: str) -> dict[str, Any]:
         "also": [name for name in ("weights", "qid") if name in manifest.parts],
         "largest_norm": float(np.sqrt(store.squares.max())),
         "feature_names": store.feature_names,
-        "preprocessing": manifest.preprocessing,
         "history": [{"version": number, **vars(change)} for number, change in enumerate(manifest.history, start=1)],
+        "preprocessing": manifest.preprocessing,
     }
 
 
@@ -141,7 +141,7 @@ def model_table(path: str, size: int, model: SavedModel) -> list[str]:
         ("format", model.format if model.version is None else f"cutsvm, written by version {model.version}"),
         ("task", model.task),
         *([("classes", first_values(facts["classes"].tolist()))] if "classes" in facts else []),
-        ("features", f"{facts['features']:,}, counted from {_base(model)}"),
+        ("features", f"{facts['features']:,}, {_base(model)}"),
     ]
     if task.has_kernel:
         rows += machine_rows(model.estimator)
@@ -171,14 +171,13 @@ def model_table(path: str, size: int, model: SavedModel) -> list[str]:
 def shown_preprocessing(found: Preprocessing) -> str:
     """The columns of the table by kind, and what is done to them."""
     kinds = [column.kind for column in found.columns]
-    many = {"number": "numbers", "date": "dates", "text": "text"}
-    parts = [f"{kinds.count(kind)} {words}" for kind, words in many.items() if kind in kinds]
+    parts = [f"{kinds.count(kind)} of {kind}s" for kind in ("number", "date", "text") if kind in kinds]
     texts = [column for column in found.columns if column.kind == "text"]
     if texts:
         parts[-1] += f" ({sum(len(column.categories) for column in texts):,} categories)"
     scaled = sum(column.kind != "text" and (column.shift, column.scale) != (0.0, 1.0) for column in found.columns)
     filled = sum(column.fill is not None for column in found.columns)
-    done = [f"{scaled} scaled"] * bool(scaled) + [f"missing values of {filled} filled"] * bool(filled)
+    done = [f"{scaled} scaled"] * bool(scaled) + [f"missing values of {filled} filled in"] * bool(filled)
     return f"{len(kinds)} columns: {', '.join(parts)}" + (f"; {', '.join(done)}" if done else "")
 
 
@@ -205,10 +204,12 @@ def _list(value: Any) -> list[Any]:
 
 
 def _base(model: SavedModel) -> str:
+    if model.preprocessing is not None:
+        return "made of the columns of a table"
     if model.zero_based is None:
-        return "the first column (not trained from a file)"
+        return "counted from the first column (not trained from a file)"
     only = "" if model.feature_ids is None else ", only those seen in training"
-    return f"{0 if model.zero_based else 1}{only}"
+    return f"counted from {0 if model.zero_based else 1}{only}"
 
 
 def _pairs(facts: dict[str, Any]) -> str:

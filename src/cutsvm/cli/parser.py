@@ -16,6 +16,7 @@ from cutsvm.cli.liblinear_types import apply_type, solver_type
 from cutsvm.cli.papers import PAPERS
 from cutsvm.cli.store_options import add_append, add_compact, add_delete
 from cutsvm.io.models.tasks import TASKS
+from cutsvm.io.paths import FORMATS
 
 
 class _Parser(argparse.ArgumentParser):
@@ -156,6 +157,7 @@ def _add_predict(parser: _Parser) -> None:
     parser.add_argument("--keep", metavar="COLUMN", action="extend", type=values.names, default=[], help=keep)
     formats = "of OUT (default: by its name: .parquet, .arrow, .feather, otherwise text)"
     parser.add_argument("--format", choices=("text", "parquet", "arrow"), help=formats)
+    parser.add_argument("--data-format", choices=FORMATS, help="of DATA (default: by its name)")
     parser.add_argument("--memory", metavar="SIZE", help="for the rows that are read at a time, as 100MB")
     parser.add_argument("--n-jobs", metavar="N", type=values.jobs, default=-1, help="threads; -1: all cores (default)")
     _add_metric(parser)

@@ -119,11 +119,11 @@ class _Predictions:
     def __init__(self, options: argparse.Namespace, model: SavedModel) -> None:
         self._options, self._estimator, self.task = options, model.estimator, TASKS[model.task]
         data = options.data if len(options.data) > 1 else options.data[0]
-        given = {"label": options.label, "keep": options.keep, "zero_based": options.zero_based}
+        given = {"format": options.data_format, "zero_based": options.zero_based}
         with as_command_error(options.data[0]):
-            self.source = columns_of(model.estimator).open(data, **given)
-        self._measured_by = measure_of(options, self.task)
-        self.measure = self._measured_by.running(model.estimator)
+            self.source = columns_of(model.estimator).open(data, label=options.label, keep=options.keep, **given)
+        self._uses_labels = measure_of(options, self.task).uses_labels
+        self.measure = measure_of(options, self.task).running(model.estimator)
         self.rows, self.labelled = 0, True
 
     def __iter__(self) -> Iterator[Predicted]:
@@ -138,7 +138,7 @@ class _Predictions:
                     )
                 found = self._predicted(block.X, block.kept)
                 if self.labelled or not task.needs_labels:
-                    values = found.labels if self._measured_by.uses_labels else found.scores
+                    values = found.labels if self._uses_labels else found.scores
                     self.measure.add(block, values)
                 self.rows += found.rows
                 yield found

@@ -24,7 +24,7 @@ def check_valid(options: argparse.Namespace) -> None:
 
 
 def evaluate_valid(options: argparse.Namespace, estimator: Certified) -> Evaluation | None:
-    """The measure on the rows of `--valid`, and its lines.
+    """The measure on the rows of `--valid`, which are read in blocks, and its lines.
 
     None if the rows cannot be read or measured: that is only reported, for the model is already written.
     """
@@ -42,18 +42,19 @@ def evaluate_valid(options: argparse.Namespace, estimator: Certified) -> Evaluat
 
 
 def _evaluate(options: argparse.Namespace, estimator: Certified) -> Evaluation:
-    """The measure, block by block."""
+    columns = columns_of(estimator)
+    label = options.label if columns.preprocessing is None else None  # the model knows its column of labels
     with as_command_error(options.valid):
-        rows = columns_of(estimator).open(options.valid, label=options.label, zero_based=options.zero_based)
-        running = measure_of(options, options.task).running(estimator)
-        for block in blocks(estimator, rows):
+        source = columns.open(options.valid, label=label, zero_based=options.zero_based)
+        measure = measure_of(options, options.task).running(estimator)
+        for block in blocks(estimator, source):
             if block.y is None and options.task.needs_labels:
-                raise CommandError(f"{options.valid}: there are no labels to compare with")
-            running.add(block, None)
-    if rows.ignored:
-        text = f"{options.valid}: {rows.ignored} features that the model does not know were ignored"
-        Messages(quiet=options.quiet).warn(text)
-    return running.result()
+                raise CommandError("there are no labels to compare with")
+            measure.add(block)
+        if source.ignored:
+            text = f"{options.valid}: {source.ignored} features that the model does not know were ignored"
+            Messages(quiet=options.quiet).warn(text)
+        return measure.result()
 
 
 def valid_fields(options: argparse.Namespace, found: Evaluation | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -108,24 +109,27 @@ class Traits:
         table: dict[float, float] | None = {}
         for part in _parts(begin, end):
             s, y = self.weights(part), self.labels(part)
-            counts = s > 0.0
-            some = counts if y.ndim == 1 else counts[:, None]
-            labels.update(np.ascontiguousarray(np.where(some, y, 0)).data)  # of weight 0: any label
-            weights.update(np.ascontiguousarray(s).data)
-            table = None if table is None else self._extended(table, y[counts], s[counts])
+            low, high = float(s.min()), float(s.max())
+            if low <= 0.0:  # of weight 0: any label
+                y = np.where(s > 0.0 if y.ndim == 1 else s[:, None] > 0.0, y, 0)
+            labels.update(np.ascontiguousarray(y).data)
+            weights.update(np.ascontiguousarray(s[:1] if low == high else s).data)
+            table = None if table is None else self._extended(table, y, s, low, high)
         return labels.hexdigest(), weights.hexdigest(), None if table is None else sorted(table.items())
 
-    def _extended(self, table: dict[float, float], y: Array, s: Vector) -> dict[float, float] | None:
-        """The table with these rows; None if a label has several weights, or there are many labels."""
-        if y.ndim > 1:
+    def _extended(
+        self, table: dict[float, float], y: Array, s: Vector, low: float, high: float
+    ) -> dict[float, float] | None:
+        """The table with these rows; None if a label has several weights or 0, or labels are targets, or many."""
+        if low <= 0.0 or y.ndim > 1 or y.dtype.kind not in "bui":
             return None
-        places = np.unique(s, return_index=True)[1]
-        if len(places) > self.settings.labels:
+        present = np.flatnonzero(np.bincount(y))
+        if len(present) > self.settings.labels:
             return None
-        for weight in s[places].tolist():
-            for label in np.unique(y[s == weight])[: self.settings.labels + 1].tolist():
-                if table.setdefault(float(label), weight) != weight or len(table) > self.settings.labels:
-                    return None
+        for label in present.tolist():
+            own = s[:1] if low == high else s[y == label]
+            if own.min() < own.max() or table.setdefault(float(label), float(own[0])) != own[0]:
+                return None
         return table
 
     def find(self, old: Sequence[ShardTraits]) -> list[tuple[int, int]]:
@@ -197,7 +201,7 @@ def traits_of(oracle: Oracle) -> Traits | None:
     held = not isinstance(rows, StoreRows)
     if isinstance(loss, Hinge | LabelLoss):
         signed = loss.signed
-        return Traits(kind, hashes, lambda own: np.sign(signed[own]), lambda own: np.abs(signed[own]), held, False)
+        return Traits(kind, hashes, lambda own: signed[own] > 0.0, lambda own: np.abs(signed[own]), held, False)
     if isinstance(loss, Tube):
         kind = (*kind, loss.epsilon, loss.below, loss.above)
     elif isinstance(loss, TargetLoss):
@@ -207,8 +211,13 @@ def traits_of(oracle: Oracle) -> Traits | None:
     elif isinstance(loss, CrammerSinger | Multinomial):
         targets, weights = loss.y, loss.weights
     elif isinstance(loss, PairLoss):
-        query = np.repeat(np.arange(len(loss.levels)), np.diff(loss.starts))
-        targets, weights = np.column_stack([loss.ranks, query]), loss.weights
+        return Traits(kind, hashes, partial(_ranks, loss), lambda own: loss.weights[own], held, True)
     else:
         return None
-    return Traits(kind, hashes, lambda own: targets[own], lambda own: weights[own], held, isinstance(loss, PairLoss))
+    return Traits(kind, hashes, lambda own: targets[own], lambda own: weights[own], held, False)
+
+
+def _ranks(loss: PairLoss, own: slice) -> Array:
+    """The ranks of some rows, and the numbers of their queries."""
+    query = np.searchsorted(loss.starts, np.arange(own.start, own.stop), side="right") - 1
+    return np.column_stack([loss.ranks[own], query])

@@ -129,6 +129,10 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _mark_fitted(self) -> None:
         """Keeps the parameters that predictions depend on, of a model whose weights were set and not fitted."""
 
+    def _as_fitted(self) -> Any:
+        """This estimator, or a copy with the parameters of its fit where predictions depend on them."""
+        return self
+
     def _callbacks(self) -> list[Callback]:
         task: FitTask | None = self.__dict__.get("_fit_task")
         tasks = [] if task is None else [task.begin()]

@@ -54,9 +54,6 @@ class ScoringSettings:
     scorer: int = 100
 
 
-SETTINGS = ScoringSettings()
-
-
 class HeldOut:
     """Stands for rows on disk in the call of a scorer, whose model has their scores already."""
 
@@ -158,7 +155,7 @@ def _of_fold(data: TrainingData, folds: Folds, fold: int, rows: SharedRows) -> T
 def _blocks(data: TrainingData, shared: SharedReads) -> Iterator[tuple[slice, RowsInMemory]]:
     """All rows, some at a time: a pass that is counted."""
     shared.count_alone(shared.n_blocks)
-    return cut_blocks(data.rows.blocks(), SETTINGS.rows)
+    return cut_blocks(data.rows.blocks(), ScoringSettings.rows)
 
 
 def _stacked(models: Sequence[Any]) -> tuple[Vector, Vector]:
@@ -259,12 +256,13 @@ class AnyScorer(Measure):
     """What a scorer says of models that have the scores of the rows cached; labels by their names."""
 
     score: Score
+    together: int  # bytes of scores that are kept
 
     def scores(self, by_fold: Sequence[Sequence[Any]], shared: SharedReads) -> Vector:
         data, Cs = self.data, len(by_fold[0])
         outputs = max(len(np.atleast_2d(models[0].coef_)) for models in by_fold)
         found = np.full((self.folds.many, Cs), np.nan)
-        at_once = max(1, min(Cs, SETTINGS.together // (8 * data.rows.n * outputs)))
+        at_once = max(1, min(Cs, self.together // (8 * data.rows.n * outputs)))
         kept = [data.rows.vector((data.rows.n, outputs)) for _ in range(at_once)]
         for first in range(0, Cs, at_once):
             some = [models[first : first + at_once] for models in by_fold]
@@ -303,11 +301,12 @@ def _measure(
         return Accuracy(data, folds)
     if not len(data.classes) and chooser.scoring in (None, "r2"):
         return R2(data, folds)
-    limit, need = chooser.memory_limit, SETTINGS.scorer * max(held_out)
+    settings = chooser._scoring_settings
+    limit, need = chooser.memory_limit, settings.scorer * max(held_out)
     if limit is not None and need > memory.parse_limit(limit):
         raise ValueError(
             f"scoring={chooser.scoring!r} takes about {memory.format_bytes(need)} for the {max(held_out):,} rows of a "
             f"fold, and memory_limit is {memory.format_bytes(memory.parse_limit(limit))}: raise it, take more folds, "
             "or leave scoring out, which takes sums alone"
         )
-    return AnyScorer(data, folds, score)
+    return AnyScorer(data, folds, score, settings.together)

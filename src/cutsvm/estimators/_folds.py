@@ -24,32 +24,28 @@ Allocate = Callable[[int, Any], Array]
 
 @dataclass(frozen=True)
 class FoldSettings:
-    """most: number of folds, which are numbers of one byte. splitter: bytes per row that a splitter may take."""
+    """most: number of folds, which are numbers of one byte."""
 
     most: int = 127
-    splitter: int = 64
-
-
-SETTINGS = FoldSettings()
 
 
 @dataclass(frozen=True, eq=False)
 class Folds:
     """`codes` has for each row the fold that holds it out; the others train on it. Where that is not all there is to
-    say of a fold, as rows may be in no part of it, `roles` has an array for each fold: 1 to train on, 2 held out."""
+    say of a fold, as rows may be in no part of it, `masks` has an array for each fold: 1 to train on, 2 held out."""
 
     many: int
     codes: Array | None = None
-    roles: list[Array] = field(default_factory=list)
+    masks: list[Array] = field(default_factory=list)
 
     def trains(self, fold: int, rows: slice) -> Array:
         """Which of the rows from start to stop the fold is trained on."""
-        found: Array = self.codes[rows] != fold if self.codes is not None else self.roles[fold][rows] == 1
+        found: Array = self.codes[rows] != fold if self.codes is not None else self.masks[fold][rows] == 1
         return found
 
     def holds_out(self, fold: int, rows: slice) -> Array:
         """Which of them it holds out."""
-        found: Array = self.codes[rows] == fold if self.codes is not None else self.roles[fold][rows] == 2
+        found: Array = self.codes[rows] == fold if self.codes is not None else self.masks[fold][rows] == 2
         return found
 
     def held_out(self, fold: int, n: int) -> int:
@@ -61,8 +57,8 @@ def folds_of(cv: Any, y: Array, classes: Array, groups: Any, allocate: Allocate)
     """The folds of a splitter, as `check_cv` returns it. classes: distinct y, where it has classes."""
     n = len(y)
     if type(cv) in (KFold, StratifiedKFold):
-        if cv.n_splits > SETTINGS.most:
-            raise ValueError(f"cv={cv.n_splits}: expected at most {SETTINGS.most} folds of rows on disk")
+        if cv.n_splits > FoldSettings.most:
+            raise ValueError(f"cv={cv.n_splits}: expected at most {FoldSettings.most} folds of rows on disk")
         if type(cv) is StratifiedKFold and len(classes):
             return Folds(cv.n_splits, _stratified(cv, y, classes, allocate))
         if type(cv) is KFold:
@@ -72,16 +68,16 @@ def folds_of(cv: Any, y: Array, classes: Array, groups: Any, allocate: Allocate)
 
 def _given(splits: Iterable[tuple[Any, Any]], n: int, allocate: Allocate) -> Folds:
     """The folds of any splitter, one after the other."""
-    roles: list[Array] = []
+    masks: list[Array] = []
     for train, test in splits:
         own = allocate(n, np.int8)
         own[:] = 0
         own[np.asarray(train)] = 1
         if own[np.asarray(test)].any():
-            raise ValueError(f"fold {len(roles) + 1}: a row is trained on and held out; out of core it is one or none")
+            raise ValueError(f"fold {len(masks) + 1}: a row is trained on and held out; out of core it is one or none")
         own[np.asarray(test)] = 2
-        roles.append(own)
-    return Folds(len(roles), roles=roles)
+        masks.append(own)
+    return Folds(len(masks), masks=masks)
 
 
 def _of_rows(cv: KFold, n: int, allocate: Allocate) -> Array:

@@ -24,6 +24,7 @@ from cutsvm.driver.records import Record, Stop
 from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
+from cutsvm.estimators._missing_queries import warn_of_missing_queries
 from cutsvm.estimators._predict import all_scores, by_block, reads_blocks
 from cutsvm.estimators._thresholds import sums_are_exact
 from cutsvm.io.store.store import Store
@@ -141,7 +142,7 @@ class RankingSVM(PairwiseSVM):
     tol, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose, random_state
         As in `LinearSVC`.
     memory_limit : str or int, default=None
-        Private memory that a fit from a file or a store may use, as in `LinearSVC`. The rows of a query have to be
+        Private memory that a fit from a file or a store may add, as in `LinearSVC`. The rows of a query have to be
         consecutive in it; the arrays over rows (about 220 bytes per row, with the squared hinge 340) have to fit the
         limit.
     solver : {"auto", "ocas", "cpa", "newton"} or a solver object, default="auto"
@@ -239,21 +240,24 @@ class RankingSVM(PairwiseSVM):
     def score(
         self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None, *, metric: str = "pairs"
     ) -> float:
-        """How well the rows of each query are ordered. A source has its own labels, queries and weights: y is left out.
+        """How well the rows of each query are ordered.
 
         metric: "pairs", the share of the pairs of one query with y_i > y_j that are in order (equal scores count half);
         "ndcg@k" or "ndcg", the mean over the queries of scikit-learn's `ndcg_score` with gains y; "map", that of its
         `average_precision_score`, rows with y > 0 being relevant. `ranking_score` says more, and counts the queries
-        that were left out.
+        that were left out. A source has its own labels, queries and weights: y is left out.
         """
-        several = self.__dict__.get("n_queries_", 1) > 1
-        if qid is None and several and is_called_by("sklearn.model_selection"):
+        if reads_blocks(self, X):
+            scores, y, qid, sample_weight = all_scores(self, X, self.predict, y, qid, sample_weight)
+        else:
+            scores = self.predict(X)
+        forgotten = qid is None and self.__dict__.get("n_queries_", 1) > 1
+        if forgotten and is_called_by("sklearn.model_selection"):
             raise ValueError(
                 "qid is missing in the score of a model that was fitted to several queries: with metadata routing "
                 "on, give qid to the search, and leave set_score_request(qid=False) out"
             )
-        scores = None
-        if reads_blocks(self, X):
-            scores, y, qid, sample_weight = all_scores(self, X, self.predict, y, qid, sample_weight)
-        scores = self.predict(X) if scores is None else scores
-        return ranking_score(scores, y, qid, metric=metric, sample_weight=sample_weight).value
+        found = ranking_score(scores, y, qid, metric=metric, sample_weight=sample_weight)
+        if forgotten:
+            warn_of_missing_queries(np.asarray(y))
+        return found.value

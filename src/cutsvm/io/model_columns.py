@@ -18,7 +18,7 @@ from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.formats.svmlight_source import SvmlightSource
 from cutsvm.io.formats.tables import TableSource
 from cutsvm.io.open import as_source
-from cutsvm.io.preprocessing import Preprocessing, TableColumn
+from cutsvm.io.preprocessing import MissingValueError, Preprocessing, TableColumn
 from cutsvm.io.store.batches import Batch, Source, is_sparse
 
 _MAX_COUNTED = 1 << 20  # distinct features that the model does not know
@@ -40,11 +40,18 @@ class ModelColumns:
     feature_ids: NDArray[np.int64] | None = None
 
     def open(
-        self, X: Any, *, label: str | int | None = None, keep: Sequence[str] = (), zero_based: ZeroBased = "auto"
+        self,
+        X: Any,
+        *,
+        format: str | None = None,
+        label: str | int | None = None,
+        keep: Sequence[str] = (),
+        zero_based: ZeroBased = "auto",
     ) -> ModelSource:
         """The rows of X, which need no labels unless `label` names their column.
 
-        keep: columns of a table that batches carry along. zero_based: of svmlight files; "auto": as in training.
+        format: of files, None by their names. keep: columns of a table that batches carry along. zero_based: of
+        svmlight files; "auto": as in training.
         """
         if zero_based == "auto" and self.zero_based is not None:
             zero_based = self.zero_based
@@ -60,7 +67,7 @@ class ModelColumns:
             missing="refuse",
             preprocessing=known,
         )
-        source = as_source(X, spec, zero_based=zero_based)
+        source = as_source(X, spec, format, zero_based)
         return ModelSource(source, self, feature_ids=X.feature_ids if isinstance(X, Dataset) else None, given=X)
 
 
@@ -94,9 +101,13 @@ class ModelSource(Source):
     def __iter__(self) -> Iterator[Batch]:
         source = self._source
         base = self._first_index()
-        for batch in source:
-            self.share = source.share
-            yield replace(batch, X=self._with_columns(batch.X, base), base=0)
+        try:
+            for batch in source:
+                self.share = source.share
+                yield replace(batch, X=self._with_columns(batch.X, base), base=0)
+        except MissingValueError as error:
+            what = "the model has no value for it: fill it in, or train with missing='mean' or 'zero'"
+            raise DataError(f"{str(error).removesuffix(error.remedy)}; {what}") from None
 
     def check_intact(self) -> None:
         self._source.check_intact()

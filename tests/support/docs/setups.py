@@ -63,6 +63,21 @@ def table() -> Names:
     return names
 
 
+def mixed_table() -> Names:
+    """train.parquet, test.parquet, and score.parquet without labels: numbers, texts, dates and missing values."""
+    from pyarrow import array, parquet, table
+
+    rng = np.random.default_rng(0)
+    for name, rows in (("train", 1000), ("test", 200), ("score", 200)):
+        price, city = rng.normal(size=rows), np.array(["Oslo", "Paris", "Rome"])[rng.integers(0, 3, rows)]
+        click = np.where(price + (city == "Paris") + 0.5 * rng.normal(size=rows) > 0.0, "yes", "no")
+        price[::50] = np.nan
+        columns = {"id": np.arange(rows), "price": array(price, from_pandas=True), "city": city}
+        columns["day"] = np.datetime64("2024-01-01") + rng.integers(0, 300, rows)
+        parquet.write_table(table(columns if name == "score" else {**columns, "click": click}), f"{name}.parquet")
+    return {}
+
+
 def shop() -> Names:
     """shop/year=.../part.parquet: numbers with missing ones, texts, dates, an id, and labels in `bought`."""
     from pyarrow import array, parquet, table
@@ -93,5 +108,5 @@ def parts(X: np.ndarray, y: np.ndarray, n: int, qid: np.ndarray | None = None) -
 
 
 SETUPS: dict[str, Callable[[], Names]] = {
-    setup.__name__: setup for setup in (two_classes, numbers, queries, digits, store, table, shop)
+    setup.__name__: setup for setup in (two_classes, numbers, queries, digits, store, table, mixed_table, shop)
 }

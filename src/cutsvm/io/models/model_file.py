@@ -94,15 +94,15 @@ def save_model(
         one that predicts the same.
     zero_based, feature_ids : see `SavedModel`; by default those of the file that the estimator was fitted to.
     """
-    known = vars(estimator)
+    found = unwrap(estimator)
+    known = vars(found.estimator)
     zero_based = known.get("_zero_based") if zero_based is None else zero_based
     feature_ids = known.get("_feature_ids") if feature_ids is None else feature_ids
     ids = None if feature_ids is None else np.asarray(feature_ids, dtype=np.int64)
-    found = unwrap(estimator)
     task, estimator = task_of(found.estimator), found.estimator
     if hasattr(estimator, "path_"):
         estimator = next(model for model in estimator.path_ if model.C == estimator.C_)
-    estimator = fold_scalers(replace(found, estimator=estimator))
+    estimator = fold_scalers(replace(found, estimator=estimator._as_fitted()))
     if format == "liblinear":
         check_liblinear(task)
         weights = linear_model.checked_weights(estimator, task)

@@ -66,7 +66,7 @@ def _check_columns(name: str, found: Preprocessing | None, wanted: Preprocessing
         if own is None or (own.categories, own.shift, own.scale) != (column.categories, column.shift, column.scale):
             raise DataError(
                 f"{name}: the features of column {column.name!r} were not made as in training: their categories or "
-                "scales are others; give the files that the store was made from"
+                "scales are others; give the files that they were made from"
             )
 
 
