@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from cutsvm.estimators.path import linear_path, ranking_path
     from cutsvm.estimators.path_cv import LinearSVCCV, LinearSVRCV, RankingSVMCV
     from cutsvm.estimators.ranking import RankingSVM
+    from cutsvm.estimators.ranking_scorer import ranking_scorer
     from cutsvm.estimators.regression import LinearSVR, QuantileSVR
     from cutsvm.io.dataset import Dataset
     from cutsvm.io.models.model_file import load_model, save_model
+    from cutsvm.io.models.skops_types import skops_types
     from cutsvm.io.open import open_dataset
     from cutsvm.io.store.convert import convert
     from cutsvm.problem.pair_accuracy import pair_accuracy
+    from cutsvm.problem.ranking_measures import RankingScore, ranking_score
 
 try:
     __version__ = version("cutsvm")
@@ -46,6 +49,7 @@ __all__ = [
     "ROCAreaSVC",
     "RankingSVM",
     "RankingSVMCV",
+    "RankingScore",
     "Record",
     "Status",
     "__version__",
@@ -56,8 +60,11 @@ __all__ = [
     "open_dataset",
     "pair_accuracy",
     "ranking_path",
+    "ranking_score",
+    "ranking_scorer",
     "report",
     "save_model",
+    "skops_types",
     "solvers",
 ]
 
@@ -78,6 +85,7 @@ _HOMES = {
     "ROCAreaSVC": "cutsvm.estimators.ordinal",
     "RankingSVM": "cutsvm.estimators.ranking",
     "RankingSVMCV": "cutsvm.estimators.path_cv",
+    "RankingScore": "cutsvm.problem.ranking_measures",
     "Record": "cutsvm.driver.records",
     "Status": "cutsvm.driver.records",
     "convert": "cutsvm.io.store.convert",
@@ -87,8 +95,11 @@ _HOMES = {
     "open_dataset": "cutsvm.io.open",
     "pair_accuracy": "cutsvm.problem.pair_accuracy",
     "ranking_path": "cutsvm.estimators.path",
+    "ranking_score": "cutsvm.problem.ranking_measures",
+    "ranking_scorer": "cutsvm.estimators.ranking_scorer",
     "report": "cutsvm.display.report",
     "save_model": "cutsvm.io.models.model_file",
+    "skops_types": "cutsvm.io.models.skops_types",
 }
 
 

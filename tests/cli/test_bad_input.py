@@ -42,7 +42,6 @@ def test_bad_data(run: Run, tmp_path: Path, case: str) -> None:
 
 
 USAGE = [
-    ([], "COMMAND"),
     (["fly"], "fly"),
     (["train"], "DATA"),
     (["train", "a", "b", "c"], "a: No such file"),
@@ -59,9 +58,9 @@ USAGE = [
     (["train", "-Bx", "DATA"], "argument -B"),
     (["train", "-w", "1", "DATA"], "-wLABEL needs a label"),
     (["train", "DATA", "-w1"], "-wLABEL needs a label"),
-    (["train", "-wx", "1", "DATA"], "expected a number as label, got 'x'"),
+    (["train", "-wx", "1", "DATA"], "-wx: there is no class 'x'; the data have -1, 1"),
     (["train", "-w1", "-3", "DATA"], "expected a positive number, got '-3'"),
-    (["train", "-w7", "2", "DATA"], "-w7: there is no class 7"),
+    (["train", "-w7", "2", "DATA"], "-w7: there is no class '7'"),
     (["train", "--shards", "0", "DATA"], "--shards: expected a whole number, 1 or more"),
     (["train", "--n-jobs", "0", "DATA"], "--n-jobs"),
     (["train", "--n-jobs", "1.5", "DATA"], "--n-jobs"),
@@ -118,7 +117,7 @@ USAGE = [
         ["train", "--task", "kernel", "--format", "liblinear", "DATA"],
         "LIBLINEAR's format holds linear classifiers, regressors and one-class models, not KernelSVC",
     ),
-    (["train", "--task", "kernel", "-w7", "2", "DATA"], "-w7: there is no class 7"),
+    (["train", "--task", "kernel", "-w7", "2", "DATA"], "-w7: there is no class '7'"),
     (["train", "--gamma", "1", "DATA"], "--gamma applies to --task kernel, not to classify"),
     (["train", "--kernel", "rbf", "--task", "rank", "DATA"], "--kernel applies to --task kernel, not to rank"),
     (["train", "--solver", "sgd", "DATA"], "--solver sgd is not available for --task classify: expected auto"),

@@ -121,3 +121,41 @@ def test_same_task_and_loss_beside_the_type_are_fine(run: Run, binary: Path) -> 
 def test_path_takes_types(run: Run, binary: Path) -> None:
     code, out, err = run("path", "-s", 2, "-B", 1, "--Cs", "0.1,1", "--json", binary)
     assert code == 0 and "-s 2 (L2R_L2LOSS_SVC)" in err and json.loads(out)["Cs"] == [0.1, 1.0]
+
+
+def test_a_solver_for_two_classes_names_a_type(run: Run, three: Path) -> None:
+    code, _, err = run("train", "-q", "-s", 4, "--solver", "dcd", three)
+    assert code == 2 and "here are 3: take -s 3" in err
+    assert run("train", "-q", "-s", 3, "--solver", "dcd", three).code == 0
+    code, _, err = run("train", "-q", "--solver", "dcd", three)
+    assert code == 2 and "here are 3: add --multi-class ovr" in err
+
+
+@pytest.mark.parametrize("number", [2, 11])
+def test_best_cost(run: Run, tmp_path: Path, number: int) -> None:
+    """`train -C` is `path -v 5`, and its last line is LIBLINEAR's."""
+    data = write_svmlight(tmp_path / "d", *rows(number))
+    wanted = json.loads(run("path", "--json", "-s", number, "-v", 5, data).out)
+    code, out, _ = run("train", "-C", "-s", number, data)
+    best = max(wanted["mean_scores"])
+    shown = f"R^2 = {best:g}" if number > 10 else f"accuracy = {100 * best:g}%"
+    assert code == 0 and out.splitlines()[-1] == f"Best C = {wanted['C']:g}  CV {shown}"
+    assert not Path(f"{data}.model").exists()
+    doubled = json.loads(run("train", "-C", "-s", number, "-c", 100, "-v", 3, "--json", data, tmp_path / "m").out)
+    assert doubled["Cs"] == [100.0, 200.0, 400.0, 800.0] and len(doubled["scores"]) == 3
+    assert load_model(tmp_path / "m").estimator.C == doubled["C"]
+    quiet = run("train", "-C", "-q", "-s", number, data).out
+    assert quiet == out.splitlines()[-1] + "\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--task", "kernel"], "-C finds the C of --task classify, regress, rank, not of kernel"),
+        (["--paper", "joachims"], "-C cross-validates many C, --paper is for one fit"),
+        (["--valid", "more"], "-C cross-validates many C, --valid is for one fit"),
+    ],
+)
+def test_best_cost_refuses(run: Run, binary: Path, words: list[str], message: str) -> None:
+    code, out, err = run("train", "-C", *words, binary)
+    assert (code, out) == (2, "") and message in err

@@ -81,7 +81,7 @@ def test_tables_with_text_labels(run: Run, tmp_path: Path) -> None:
     code, _, err = run("predict", "--label", "answer", tmp_path / "turned.csv", tmp_path / "m")
     assert code == 2 and "there is no column 'a', which the model was trained with" in err
     code, _, err = run("train", "-w1", "5", "--label", "answer", path, tmp_path / "m")
-    assert code == 2 and "-wLABEL takes labels that are numbers" in err
+    assert code == 2 and "-w1: there is no class '1'; the data have 'no', 'yes'" in err
     assert run("convert", "-q", "--label", "-1", path, tmp_path / "store").code == 0
     assert "'a', 'b'" in run("info", tmp_path / "store").out
 

@@ -14,6 +14,9 @@ import cutsvm.estimators.ordinal
 import cutsvm.estimators.path
 import cutsvm.estimators.path_cv
 import cutsvm.estimators.ranking
+import cutsvm.estimators.ranking_scorer
+import cutsvm.io.models.skops_types
+import cutsvm.problem.ranking_measures
 from tests.support import ROOT
 
 
@@ -37,6 +40,9 @@ def test_example(example, tmp_path, monkeypatch):
         cutsvm.estimators.path,
         cutsvm.estimators.ordinal,
         cutsvm.estimators.ranking,
+        cutsvm.estimators.ranking_scorer,
+        cutsvm.problem.ranking_measures,
+        cutsvm.io.models.skops_types,
         cutsvm.estimators.path_cv,
         cutsvm.display.report,
     ],

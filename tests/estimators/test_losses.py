@@ -11,8 +11,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC as SklearnLinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cutsvm import LinearSVC, LinearSVCCV, convert, linear_path
-from cutsvm.solvers import DCD, Auto, Newton, Sifting
+from cutsvm import LinearSVC, LinearSVCCV, convert, linear_path, load_model, save_model
+from cutsvm.solvers import CPA, DCD, OCAS, Auto, Newton, Sifting
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import losses as reference
 
@@ -127,6 +127,35 @@ def test_probabilities_are_those_of_logistic_regression():
     assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
     assert_allclose(ours.predict_proba(X).sum(axis=1), 1.0, rtol=1e-14)
     assert_array_equal(ours.predict(X), ours.classes_[ours.predict_proba(X).argmax(axis=1)])
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, lambda: LinearSVCCV(Cs=[1.0], cv=2)], ids=["LinearSVC", "LinearSVCCV"])
+def test_probabilities_are_those_of_the_fit(kind, overlapping, tmp_path):
+    """A parameter that was changed after the fit does not make probabilities of hinge scores."""
+    X, y = overlapping
+    model = kind().fit(X, y)
+    save_model(model, tmp_path / "m")
+    for fitted in (model, load_model(tmp_path / "m").estimator):
+        fitted.set_params(loss="logistic")
+        assert not hasattr(fitted, "predict_proba")
+        with pytest.raises(AttributeError) as raised:
+            fitted.predict_proba(X)
+        assert "the model was fitted with loss='hinge', which has no probabilities" in str(raised.value.__cause__)
+    assert_allclose(model.fit(X, y).predict_proba(X).sum(axis=1), 1.0)
+    X, y = load_iris(return_X_y=True)
+    model = LinearSVC(loss="logistic").fit(X, y)
+    before = model.predict_proba(X)
+    assert_array_equal(model.set_params(multi_class="ovr").predict_proba(X), before)
+
+
+@pytest.mark.parametrize("value", ["no", 2, None, 0.5])
+def test_flags_are_true_or_false(value, overlapping):
+    for make in (lambda v: OCAS(exact=v), lambda v: CPA(exact=v), lambda v: DCD(asynchronous=v)):
+        with pytest.raises(ValueError, match=r"(exact|asynchronous)=.*: expected True or False"):
+            make(value)
+    with pytest.raises(ValueError, match=r"fit_intercept=.*: expected True or False"):
+        LinearSVC(fit_intercept=value).fit(*overlapping)
+    assert LinearSVC(fit_intercept=np.bool_(False), warm_start=0).fit(*overlapping).intercept_ == 0.0
 
 
 def test_probabilities_of_several_classes():

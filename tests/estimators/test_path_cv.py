@@ -217,7 +217,7 @@ def test_ranking_folds_keep_queries_whole(ranked):
 
 def test_ranking_with_one_query_and_bad_input(ranked):
     X, y, qid = ranked
-    assert RankingSVMCV(3, cv=3).fit(X, y).scores_.shape == (3, 3)
+    assert RankingSVMCV(3, cv=3).fit(X, y, qid=np.zeros(len(y))).scores_.shape == (3, 3)
     with pytest.raises(ValueError, match="cv=30: there are only 20 queries, and they stay whole"):
         RankingSVMCV(3, cv=30).fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="fold 1: there is no pair to learn from"):

@@ -300,7 +300,7 @@ def test_intercept_minimizes_the_training_error(cancer):
 
 def test_roc_area_is_like_ranking_with_two_levels(cancer):
     X, y = cancer
-    a, b = ROCAreaSVC(tol=1e-6).fit(X, y), RankingSVM(tol=1e-6).fit(X, y)
+    a, b = ROCAreaSVC(tol=1e-6).fit(X, y), RankingSVM(tol=1e-6).fit(X, y, qid=np.zeros(len(y)))
     assert a.objective_ == pytest.approx(b.objective_, rel=1e-9)
     assert b.score(X, y) == pytest.approx(roc_auc_score(y, a.decision_function(X)))
 
@@ -403,7 +403,7 @@ def test_grid_search_by_absolute_error(graded):
 def test_models_survive_saving(kind, graded, tmp_path):
     X, y = graded
     y = y > 2 if kind is ROCAreaSVC else y
-    model = kind(C=2.0).fit(X, y)
+    model = kind(C=2.0).fit(X, y, **({"qid": np.zeros(len(y))} if kind is RankingSVM else {}))
     save_model(model, tmp_path / "model")
     saved = load_model(tmp_path / "model")
     assert type(saved.estimator) is kind and saved.estimator.C == 2.0

@@ -124,6 +124,18 @@ def test_scripts_and_modules_are_run_with_the_patch(tmp_path):
 
 
 @pytest.mark.slow
+def test_help_into_a_closed_pipe() -> None:
+    """As in `python -m cutsvm.sklearn -h | head -0`."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        command = [sys.executable, "-m", "cutsvm.sklearn", "-h"]
+        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("words, code", [((), 2), (("-x",), 2), (("-m",), 2), (("--help",), 0)], ids=str)
 def test_usage(tmp_path, words, code):
     done = run(*words, folder=tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
@@ -71,6 +72,15 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raise unless `value` is one of the choices."""
     if value not in choices:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
+
+
+def flags(settings: Any) -> None:
+    """Raise unless all fields of a dataclass that are declared as bool are True or False, or 1 or 0."""
+    for field in dataclasses.fields(settings):
+        if field.type in (bool, "bool"):
+            value = getattr(settings, field.name)
+            if not isinstance(value, (bool, np.bool_)) and not (isinstance(value, Integral) and value in (0, 1)):
+                raise ValueError(f"{field.name}={value!r}: expected True or False")
 
 
 def distinct(y: Array, weights: Vector | None = None) -> Array:

@@ -24,10 +24,15 @@ _LOOPS = (
 
 def is_in_loop() -> bool:
     """Whether a loop of scikit-learn or joblib called this fit: it would start the next one after Ctrl-C."""
+    return is_called_by(*_LOOPS)
+
+
+def is_called_by(*modules: str) -> bool:
+    """Whether a function of one of these modules, or of a module in them, is among the callers."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if any(name == loop or name.startswith(f"{loop}.") for loop in _LOOPS):
+        if any(name == module or name.startswith(f"{module}.") for module in modules):
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False

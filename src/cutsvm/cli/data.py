@@ -14,10 +14,9 @@ import numpy as np
 from cutsvm._utils.types import Array
 from cutsvm.cli.inputs import check_inputs
 from cutsvm.cli.messages import CommandError, as_command_error
-from cutsvm.io import Dataset, open_dataset, read_svmlight
+from cutsvm.io import Dataset, open_dataset
 from cutsvm.io.files import write_atomically
 from cutsvm.io.formats.svmlight import ZeroBased
-from cutsvm.io.models.model_file import SavedModel
 from cutsvm.io.paths import format_of
 
 
@@ -26,20 +25,6 @@ def read_rows(paths: list[str], base: ZeroBased, label: str | None = None, **opt
     check_inputs(paths)
     with as_command_error(paths[0]):
         return open_dataset(paths[0] if len(paths) == 1 else paths, **{"zero_based": base, "label": label, **options})
-
-
-def read_for_model(path: str, model: SavedModel, base: ZeroBased, label: str | None = None) -> Dataset:
-    """The data of a file, its columns those of the model, its indices counted as in training."""
-    if base == "auto" and model.zero_based is not None:
-        base = model.zero_based
-    check_input(path, folder=True)
-    with as_command_error(path):
-        if label is not None or format_of(path) != "svmlight":
-            # Arrays have no names: scikit-learn would warn if the estimator had some.
-            names = vars(model.estimator).pop("feature_names_in_", None)
-            return open_dataset(path, label=label).in_order_of(names)
-        width, ids = model.estimator.n_features_in_, model.feature_ids
-        return read_svmlight(path, zero_based=base, n_features=width, feature_ids=ids, extra="ignore")
 
 
 def check_input(path: str, *, folder: bool = False) -> None:

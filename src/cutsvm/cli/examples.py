@@ -11,6 +11,13 @@ GENERAL = """examples:
   cutsvm path train.svm -v 5                   find the best C
   cutsvm predict test.svm train.svm.model out  accuracy, and one prediction a line in `out`
 """
+COMPLETION = """examples:
+  cutsvm completion bash > ~/.local/share/bash-completion/completions/cutsvm
+  cutsvm completion zsh > ~/.zsh/_cutsvm        with `fpath+=~/.zsh` before `compinit` in ~/.zshrc
+  cutsvm completion tcsh >> ~/.tcshrc
+
+A new shell then completes commands, options, their choices and files after the Tab key.
+"""
 TRAIN = """examples:
   cutsvm train train.svm                          writes train.svm.model
   cutsvm train -c 0.1 -w1 5 train.svm my.model    class 1 costs five times as much
@@ -20,7 +27,11 @@ TRAIN = """examples:
   cutsvm train --task quantile --quantile 0.9 train.svm    what 90 % of the labels are below
   cutsvm train --task oneclass --nu 0.05 train.svm         outliers: about 5 % of the rows
   cutsvm train -s 2 -B 1 -c 10 train.svm          as LIBLINEAR's train
+  cutsvm train -C -s 2 train.svm                  as LIBLINEAR: the best C by cross-validation
+  cutsvm train -wyes 2 train.csv                  labels may be text
+  cutsvm train train.svm --valid test.svm         and the accuracy on other rows
   cutsvm train --task rank train.svm              orders the rows of each qid: by their labels
+  cutsvm train --task rank -v 5 --metric ndcg@10 train.svm    NDCG of the first 10 places
   cutsvm train --task kernel --gamma 2 train.svm  a kernel machine, here with the RBF kernel
   cutsvm train data/*.parquet my.model            rows from several files; a folder does as well
   cutsvm train data --exclude id --scale standard my.model     columns of tables
@@ -62,6 +73,7 @@ PREDICT = """examples:
   cutsvm predict test.svm train.svm.model out.txt     and one label a line in out.txt
   cutsvm predict --scores test.svm train.svm.model -  decision values to standard output
   cutsvm predict -b 1 test.svm train.svm.model out    probabilities, of models trained with --loss logistic
+  cutsvm predict --metric ndcg@10 test.svm m.model    NDCG, of models of --task rank
 
 MODEL is a model of cutsvm or LIBLINEAR. Models of --task rank and roc write scores, and print the share of pairs in
 order or the ROC area; those of ordinal write levels. Models of regress and quantile write numbers, and print their
@@ -75,6 +87,7 @@ PATH = """examples:
   cutsvm path train.svm --Cs 0.1,1,10 -v 5 --model best.model
   cutsvm path train.svm -v 5 --scoring roc_auc --plot path.png
   cutsvm path --task rank train.svm -v 5           folds keep queries whole
+  cutsvm path --task rank train.svm -v 5 --metric ndcg@10
   cutsvm path --task regress -p 0.1 train.svm -v 5 --scoring neg_mean_squared_error
 
 Each C is fitted until its gap is at most -e, and planes are shared: the path takes little more time than its slowest

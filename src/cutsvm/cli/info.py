@@ -16,6 +16,7 @@ from cutsvm.cli.messages import as_command_error, certificate, first_values, one
 from cutsvm.display.summary import iteration_unit, requested_tol
 from cutsvm.io.models.model_file import SavedModel, load_model
 from cutsvm.io.models.tasks import TASKS
+from cutsvm.io.preprocessing import Preprocessing
 from cutsvm.io.store.store import Store
 
 _OBJECTIVE = ("loss", "epsilon", "quantile", "nu")  # parameters of the objective besides C
@@ -93,6 +94,7 @@ def store_facts(path: str) -> dict[str, Any]:
         "also": [name for name in ("weights", "qid") if name in manifest.parts],
         "largest_norm": float(np.sqrt(store.squares.max())),
         "feature_names": store.feature_names,
+        "preprocessing": manifest.preprocessing,
         "history": [{"version": number, **vars(change)} for number, change in enumerate(manifest.history, start=1)],
     }
 
@@ -126,6 +128,8 @@ def model_facts(model: SavedModel) -> dict[str, Any]:
         "zero_based": model.zero_based,
         "compacted": model.feature_ids is not None,
         "feature_names": None if names is None else list(names),
+        "label": model.label,
+        "preprocessing": None if model.preprocessing is None else model.preprocessing.to_dict(),
     }
 
 
@@ -153,11 +157,29 @@ def model_table(path: str, size: int, model: SavedModel) -> list[str]:
         rows.append(("pairs", _pairs(facts)))
     if facts["feature_names"] is not None:
         rows.append(("names", first_values(facts["feature_names"])))
+    if model.label is not None:
+        rows.append(("label", f"column {model.label!r}"))
+    if model.preprocessing is not None:
+        rows.append(("preprocessing", shown_preprocessing(model.preprocessing)))
     if "loss" in facts:
         rows.append(("loss", facts["loss"]))
     if model.format == "cutsvm":
         rows += _fit_rows(facts, iteration_unit(model.estimator))
     return _lines(rows)
+
+
+def shown_preprocessing(found: Preprocessing) -> str:
+    """The columns of the table by kind, and what is done to them."""
+    kinds = [column.kind for column in found.columns]
+    many = {"number": "numbers", "date": "dates", "text": "text"}
+    parts = [f"{kinds.count(kind)} {words}" for kind, words in many.items() if kind in kinds]
+    texts = [column for column in found.columns if column.kind == "text"]
+    if texts:
+        parts[-1] += f" ({sum(len(column.categories) for column in texts):,} categories)"
+    scaled = sum(column.kind != "text" and (column.shift, column.scale) != (0.0, 1.0) for column in found.columns)
+    filled = sum(column.fill is not None for column in found.columns)
+    done = [f"{scaled} scaled"] * bool(scaled) + [f"missing values of {filled} filled"] * bool(filled)
+    return f"{len(kinds)} columns: {', '.join(parts)}" + (f"; {', '.join(done)}" if done else "")
 
 
 def _fit_rows(facts: dict[str, Any], unit: str) -> list[tuple[str, str]]:

@@ -86,6 +86,15 @@ def _numbers_with(name: str, value: str) -> str:
     return f"is -s {', '.join(numbers)}" if numbers else "has no -s: leave -s out"
 
 
+def one_vs_rest(options: argparse.Namespace) -> str:
+    """The option that trains each class against the rest with the same loss."""
+    if getattr(options, "type", None) is None:
+        return "add --multi-class ovr"
+    own = TYPES[options.type]
+    number = next(n for n, other in TYPES.items() if (other.loss, other.multi_class) == (own.loss, "ovr"))
+    return f"take -s {number}"
+
+
 def describe_type(options: argparse.Namespace) -> str:
     """What was understood, in one line."""
     own = TYPES[options.type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from typing import Any, NoReturn
@@ -26,8 +27,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {printable(typed)} (see {self.prog} --help)\n")
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
-    """The options; `run` is the function of the command as "module:name", `task` a `Task`."""
+def build_parser() -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of `cutsvm`, and those of its commands."""
     settings: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
     about = "Support vector machines with a proof of how good the answer is."
     parser = _Parser(prog="cutsvm", description=about, epilog=examples.GENERAL, **settings)
@@ -39,9 +40,18 @@ def parse(argv: list[str]) -> argparse.Namespace:
         command = commands.add_parser(name, help=about, description=about, epilog=more, **settings)
         command.set_defaults(run=f"cutsvm.cli.{name}:{name}")
         add_options(command)
-    if not argv or argv[0] not in commands.choices:
+    return parser, dict(commands.choices)
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """The options; `run` is the function of the command as "module:name", `task` a `Task`."""
+    parser, commands = build_parser()
+    if not argv:  # a question, not a mistake
+        parser.print_help()
+        parser.exit(0)
+    if argv[0] not in commands:
         return parser.parse_args(argv)
-    command = commands.choices[argv[0]]
+    command = commands[argv[0]]
     words = _as_long_options(command, argv[1:]) if argv[0] in ("train", "path") else argv[1:]
     # Intermixed parsing allows options between DATA and MODEL, but not `--`.
     options = command.parse_args(words) if "--" in words else command.parse_intermixed_args(words)
@@ -92,18 +102,25 @@ def _add_train(parser: _Parser) -> None:
     _add_kernel(parser)
     add = parser.add_argument_group("limits").add_argument
     add("--max-time", metavar="S", type=values.positive, help="stop after S seconds of training")
-    memory = "private memory of the process, as 300MB or 2GB; rows stay on disk. Of --task kernel: for kernel values"
-    add("--memory", metavar="SIZE", help=memory)
+    _add_memory(add)
     add("--checkpoint", metavar="FILE", help="written while training; the same command resumes from it")
     keep = "it stays when training is done: after an append or a delete the same command goes on from it"
     add("--keep-checkpoint", action="store_true", help=keep)
     group = parser.add_argument_group("output")
     add = group.add_argument
     add("-v", dest="folds", metavar="FOLDS", type=values.folds, help="cross-validate and write no model")
+    add("--valid", metavar="FILE", help="after training measure the model on the rows of FILE")
+    _add_metric(group, ", the measure of -v and --valid")
     add_formats(group, model=True)
     report = "write an HTML page with certificate, plots and measures (needs matplotlib)"
     add("--report", metavar="FILE.html", help=report)
     _add_verbosity(group)
+
+
+def _add_memory(add: Callable[..., object]) -> None:
+    memory = "limit of the private memory of the whole process, as 300MB or 2GB: what it holds when training begins is "
+    memory += "subtracted; rows stay on disk, but those of --task kernel. auto: a share of what is free"
+    add("--memory", metavar="SIZE", help=memory)
 
 
 def _add_path(parser: _Parser) -> None:
@@ -114,27 +131,36 @@ def _add_path(parser: _Parser) -> None:
     grid = "N values from LOW to HIGH in equal ratios; or several as 0.1,1,10; or how many (default: 10)"
     add("--Cs", metavar="LOW:HIGH:N", type=values.costs, default=10, help=grid)
     add("--scoring", metavar="S", help="the score of -v: a name of scikit-learn's, as roc_auc")
+    _add_metric(parser, ", the score of -v")
     add("--plot", metavar="FILE", help="plot the path: .png, .svg or .pdf")
     add("--model", metavar="FILE", help="with -v: write the model with the best C")
     add_formats(group, model=True)
-    parser.set_defaults(cost=1.0, checkpoint=None, memory=None, report=None)
+    parser.set_defaults(cost=1.0, find_cost=False, checkpoint=None, report=None)
     _add_problem(parser, [task.name for task in TASKS.values() if task.path is not None])
     _add_solver(parser)
     group = parser.add_argument_group("limits and output")
     limit = "stop after S seconds, with the best models so far"
     group.add_argument("--max-time", metavar="S", type=values.positive, help=limit)
+    _add_memory(group.add_argument)
     group.add_argument("-v", dest="folds", metavar="FOLDS", type=values.folds, help="score every C by cross-validation")
     _add_verbosity(group)
 
 
 def _add_predict(parser: _Parser) -> None:
-    _add_data(parser)
-    parser.add_argument("model", metavar="MODEL", help="model file, cutsvm's or LIBLINEAR's")
-    parser.add_argument("out", metavar="OUT", nargs="?", help="file for the predictions; -: standard output")
+    parser.usage = "cutsvm predict [options] DATA... MODEL [OUT]"
+    files = "data (svmlight files, tables, a store), a model file of cutsvm's or LIBLINEAR's, and a file for the "
+    parser.add_argument("files", metavar="FILE", nargs="+", help=f"{files}predictions; -: standard output")
     parser.add_argument("--scores", action="store_true", help="write decision values in place of labels")
     chances = "write the label and the probability of every class; of --loss logistic"
     parser.add_argument("--probability", action="store_true", help=chances)
     parser.add_argument("-b", metavar="0|1", choices=("0", "1"), default="0", help="1: the same as --probability")
+    keep = "columns of a table to write before the predictions: a name, or several as id,date (repeatable)"
+    parser.add_argument("--keep", metavar="COLUMN", action="extend", type=values.names, default=[], help=keep)
+    formats = "of OUT (default: by its name: .parquet, .arrow, .feather, otherwise text)"
+    parser.add_argument("--format", choices=("text", "parquet", "arrow"), help=formats)
+    parser.add_argument("--memory", metavar="SIZE", help="for the rows that are read at a time, as 100MB")
+    parser.add_argument("--n-jobs", metavar="N", type=values.jobs, default=-1, help="threads; -1: all cores (default)")
+    _add_metric(parser)
     _add_reading(parser)
     _add_verbosity(parser)
 
@@ -167,6 +193,10 @@ def _add_demo(parser: _Parser) -> None:
     parser.add_argument("--no-compare", action="store_true", help="do not run scikit-learn's LinearSVC")
 
 
+def _add_completion(parser: _Parser) -> None:
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="bash, zsh or tcsh")
+
+
 _COMMANDS = {
     "train": (_add_train, "train a model", examples.TRAIN),
     "path": (_add_path, "fit a path over C; with -v find the best C", examples.PATH),
@@ -177,6 +207,7 @@ _COMMANDS = {
     "compact": (add_compact, "write a store again without its deleted rows", None),
     "check": (_add_check, "report on a data file and its bad lines", None),
     "info": (_add_info, "show what is in a model file or a store", None),
+    "completion": (_add_completion, "print completions for a shell (needs shtab)", examples.COMPLETION),
     "demo": (_add_demo, "train on synthetic data, show the certificate, draw a plot", None),
 }
 
@@ -204,6 +235,7 @@ def _add_problem(parser: _Parser, tasks: list[str], *, cost: bool = False) -> No
     add("-s", dest="type", metavar="N", type=solver_type, help=f"{kind}; no intercept without -B")
     if cost:
         add("-c", dest="cost", metavar="C", type=values.positive, help="cost (default: 1)")
+        add("-C", dest="find_cost", action="store_true", help="find the best C by -v folds (5), as LIBLINEAR's -C")
         add("--quantile", metavar="Q", type=values.number_or_word, help="of --task quantile (default: 0.5)")
         share = "of --task oneclass: at most this share of the rows are outliers (default: 0.5)"
         add("-n", "--nu", dest="nu", metavar="NU", type=values.number_or_word, help=share)
@@ -218,6 +250,11 @@ def _add_problem(parser: _Parser, tasks: list[str], *, cost: bool = False) -> No
     add("--bias", type=values.bias, help=argparse.SUPPRESS)
     add("--class-weight", dest="weights", action="append", type=values.class_weight, help=argparse.SUPPRESS)
     _add_reading(group)
+
+
+def _add_metric(group: argparse._ActionsContainer, where: str = "") -> None:
+    about = f"of --task rank{where}: ndcg@K (as ndcg@10), ndcg, map or pairs (default: pairs)"
+    group.add_argument("--metric", metavar="M", type=values.metric, help=about)
 
 
 def _add_reading(group: argparse._ActionsContainer) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cutsvm._utils import validation
+from cutsvm._utils.memory import parse_limit
 from cutsvm._utils.types import Array
-from cutsvm.cli.messages import CommandError, as_command_error, flag
+from cutsvm.cli.messages import CommandError, as_command_error, first_values, flag
 from cutsvm.cli.papers import PAPERS, Paper
+from cutsvm.cli.values import number_or_word
 from cutsvm.io.models.tasks import TASKS
 
 # Options of kernels and of their solver, and those that have them.
@@ -109,7 +111,7 @@ def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, floa
         "multi_class": options.multi_class,
         "max_time": options.max_time,
         "n_jobs": options.n_jobs,
-        "memory_limit": options.memory,
+        "memory_limit": _memory_limit(options.memory),
         "checkpoint": options.checkpoint,
         "epsilon": options.tube,
         **{name: getattr(options, name, None) for name in ("loss", "quantile", "nu", "kernel", *_KERNEL_OPTIONS)},
@@ -124,6 +126,15 @@ def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, floa
         params["fit_intercept"] = None if paper.intercept or "bias" not in options.task.options else False
     given = {name: value for name, value in params.items() if value is not None}
     return options.task.make_estimator(**{**options.task.parameters, **given})
+
+
+def _memory_limit(memory: str | None) -> str | None:
+    """`--memory` limits the whole process, `memory_limit` what a fit adds to it."""
+    if memory is None or memory == "auto":
+        return memory
+    with as_command_error():
+        parse_limit(memory)
+    return memory if memory.endswith("total") else f"{memory} total"
 
 
 def _solver(options: argparse.Namespace) -> Any:
@@ -142,10 +153,14 @@ def class_weight(options: argparse.Namespace, classes: Array) -> dict[Any, float
     """The factors of `-wLABEL W` by class."""
     if not options.weights:
         return None
-    if classes.dtype.kind not in "iuf":
-        raise CommandError("-wLABEL takes labels that are numbers, those of the data are text")
-    known = {float(label): label for label in classes.tolist()}
-    for label, _ in options.weights:
-        if label not in known:
-            raise CommandError(f"-w{label:g}: there is no class {label:g} in the data")
-    return {known[label]: weight for label, weight in options.weights}
+    numeric = classes.dtype.kind in "iuf"
+    known = {float(label) if numeric else label: label for label in classes.tolist()}
+    found = {}
+    for label, weight in options.weights:
+        key = number_or_word(label) if numeric else label
+        if key not in known:
+            raise CommandError(
+                f"-w{label}: there is no class {label!r}; the data have {first_values(classes.tolist())}"
+            )
+        found[known[key]] = weight
+    return found

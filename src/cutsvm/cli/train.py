@@ -17,9 +17,10 @@ from cutsvm._utils.memory import parse_limit
 from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
 from cutsvm.cli.data import as_labels, as_targets, check_output, read_rows
+from cutsvm.cli.find_cost import find_cost
 from cutsvm.cli.info import machine_facts
 from cutsvm.cli.inputs import check_inputs, column_options, default_model
-from cutsvm.cli.liblinear_types import describe_type
+from cutsvm.cli.liblinear_types import describe_type, one_vs_rest
 from cutsvm.cli.messages import (
     CommandError,
     Messages,
@@ -31,7 +32,9 @@ from cutsvm.cli.messages import (
 )
 from cutsvm.cli.report_option import check_report, write_report
 from cutsvm.cli.tasks import build_estimator, class_weight, paper_of, validate_options
+from cutsvm.cli.valid_option import check_valid, evaluate_valid, valid_fields
 from cutsvm.cli.validate import cross_validate
+from cutsvm.cli.validate_on_disk import cross_validate_on_disk, refuse_folds_on_disk
 from cutsvm.display.callbacks import ProgressBar
 from cutsvm.display.summary import iteration_unit, requested_tol, seconds_before_resume, total_passes
 from cutsvm.driver.checkpoint import check_path, kept_files
@@ -46,7 +49,9 @@ _SETTINGS = ("C", "loss", "epsilon", "quantile", "nu")  # fields of --json
 
 
 def train(options: argparse.Namespace) -> int:
-    """Read the data, train, write the model, and print its certificate."""
+    """Read the data, train, write the model, and print its certificate; with -C find the best C."""
+    if options.find_cost:
+        return find_cost(options)
     messages = Messages(quiet=options.quiet)
     validate_options(options)
     if options.type is not None:
@@ -62,6 +67,7 @@ def train(options: argparse.Namespace) -> int:
         _check_checkpoint(options, target)
     if options.report is not None:
         check_report(options, target, inputs)
+    check_valid(options)
     with ExitStack() as stack:
         if options.keep_checkpoint:
             stack.enter_context(kept_files())
@@ -72,9 +78,9 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
     task = options.task
     began = time.perf_counter()
     with messages.forwarded_logs():
-        data = _read(options, inputs, stack)
+        data = read_data(options, inputs, stack)
     reading = time.perf_counter() - began
-    y, classes = _labels(options, data)
+    y, classes = labels_of(options, data)
     _check_classes(options, data, classes)
     if options.folds is None:
         check_format(options, data, classes)
@@ -84,6 +90,8 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
     if (paper := paper_of(options)) is not None:
         paper.check_classes(options, len(classes))
         messages.note(f"as in {paper.citation}: {one_line(repr(estimator))}")
+    if options.folds is not None and isinstance(data, StoredDataset) and options.memory is not None:
+        return cross_validate_on_disk(options, estimator, data, y)
     if options.folds is not None and y is not None:
         return cross_validate(options, estimator, data, y)
     if isinstance(data, StoredDataset) and estimator._trains_from_disk:
@@ -94,6 +102,7 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
         estimator.classes_ = as_labels(estimator.classes_)  # a store holds numbers as float64
     written = write_model(estimator, target, data, options)
     _print_certificate(options, estimator, data, messages, written, seconds)
+    measured = None if options.valid is None else evaluate_valid(options, estimator)
     reported = options.report is None or write_report(options, estimator, data, written, seconds)
     if options.report is not None and reported:
         messages.note(f"report: {options.report}")
@@ -106,28 +115,30 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
         fields |= {"rows": data.shape[0], "features": data.shape[1], "nonzeros": data.entries}
         fields |= {"queries": estimator.n_queries_} if task.has_queries else {}
         fields |= {"classes": classes} if task.has_classes else {}
+        fields |= {} if options.valid is None else valid_fields(options, measured)
         print_json({**fields, **_fit_fields(estimator), "seconds": seconds, "seconds_reading": reading})
-    return 0 if written == target and reported else 1
+    complete = reported and (options.valid is None or measured is not None)
+    return 0 if written == target and complete else 1
 
 
-def _read(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> Dataset:
+def read_data(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> Dataset:
     """The data; if `--memory` limits the rows in memory, a file becomes a temporary store."""
     if options.memory is None or not options.task.memory_limits_rows:
         return read_rows(inputs, options.zero_based, **column_options(options))
-    if options.folds is not None:
-        raise CommandError("--memory is for training, -v has all rows in memory: leave one of them out")
+    refuse_folds_on_disk(options)
     check_inputs(inputs)
     with as_command_error(inputs[0]):
         parse_limit(options.memory)
         return stack.enter_context(as_store(inputs[0] if len(inputs) == 1 else inputs, **column_options(options)))
 
 
-def _labels(options: argparse.Namespace, data: Dataset) -> tuple[Array | None, Array]:
+def labels_of(options: argparse.Namespace, data: Dataset) -> tuple[Array | None, Array]:
     """The labels of all rows, None if the fit reads them from a store, and the distinct ones if they are classes."""
-    on_disk = isinstance(data, StoredDataset) and options.folds is None
+    limited = options.memory is not None and options.task.memory_limits_rows
+    on_disk = isinstance(data, StoredDataset) and (options.folds is None or limited)
     if options.task.has_targets:
         return None if on_disk and data.y.dtype.kind == "f" else as_targets(data, options.task), np.empty(0)
-    if isinstance(data, StoredDataset) and options.folds is None:
+    if on_disk and isinstance(data, StoredDataset):
         return None, as_labels(data.store.labels) if options.task.needs_labels else np.empty(0)
     y = as_labels(data.y)
     return y, np.unique(y) if options.task.needs_labels else np.empty(0)
@@ -145,7 +156,7 @@ def _check_classes(options: argparse.Namespace, data: Dataset, classes: Array) -
         )
     if options.solver in ("dcd", "accpm") and build_estimator(options)._outputs(len(classes)) > 1:
         raise CommandError(
-            f"--solver {options.solver} takes two classes at a time, here are {len(classes)}: add --multi-class ovr"
+            f"--solver {options.solver} takes two classes at a time, here are {len(classes)}: {one_vs_rest(options)}"
         )
 
 

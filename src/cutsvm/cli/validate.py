@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
 from cutsvm._utils.types import Array
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
+from cutsvm.cli.ranking_metric import measure_of
 from cutsvm.cli.tasks import cost_of
 from cutsvm.estimators._base import Certified
 from cutsvm.io.dataset import Dataset
@@ -22,6 +23,7 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
     Prints the accuracy or the errors over all rows as LIBLINEAR does; for ranking and ROC area the mean over the folds.
     """
     messages, task = Messages(quiet=options.quiet), options.task
+    measure = measure_of(options, task)
     # Of one-class models 1 or -1, whatever the labels are.
     predicted, gaps, folds = np.empty_like(y, dtype=None if task.needs_labels else np.int64), [], []
     with as_command_error(options.data), messages.collecting_warnings():
@@ -35,16 +37,18 @@ def cross_validate(options: argparse.Namespace, estimator: Certified, data: Data
                 raise KeyboardInterrupt
             gaps.append(float(np.max(model.gap_)))
             part = _subset(data, test)
-            labels = model.predict(part.X) if task.measure.uses_labels else None
-            folds.append(task.measure.evaluate(model, part, labels))
+            labels = model.predict(part.X) if measure.uses_labels else None
+            folds.append(measure.evaluate(model, part, labels))
             for text in folds[-1].warnings:
                 messages.warn(text)
             if labels is not None:
                 predicted[test] = labels
             messages.note(f"fold {number} of {options.folds}: {folds[-1].short_text}, gap {gaps[-1]:.1e}")
-        result = task.measure.cross_validated(folds, predicted, y)
+        result = measure.cross_validated(folds, predicted, y)
     if options.json:
         settings = {"rows": len(y), "folds": options.folds, "gaps": gaps, "C": options.cost, "data": options.data}
+        if options.paper is not None:
+            settings |= {"paper": options.paper, "paper_C": options.cost}
         print_json({**result.fields, **settings})
     else:
         print_result(str(result.text))

@@ -7,6 +7,7 @@ import math
 import re
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 
 def _float(text: str) -> float:
@@ -67,6 +68,14 @@ def number_or_word(text: str) -> int | float | str:
     return text
 
 
+def names(text: str) -> list[str]:
+    """NAME, or several as A,B"""
+    found = [name.strip() for name in text.split(",")]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"expected the names of columns, as id,date, got {text!r}")
+    return found
+
+
 def bias(text: str) -> int:
     """1: regularised intercept, -1: none."""
     value = _float(text)
@@ -75,13 +84,20 @@ def bias(text: str) -> int:
     raise argparse.ArgumentTypeError(f"expected 1 (regularised intercept) or -1 (none), got {text!r}")
 
 
-def class_weight(text: str) -> tuple[float, float]:
-    """LABEL=W"""
+def class_weight(text: str) -> tuple[str, float]:
+    """LABEL=W; whether the label is a number the data say."""
     label, _, weight = text.rpartition("=")
-    number = _float(label)
-    if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"expected a number as label, got {label!r}")
-    return number, positive(weight)
+    return label, positive(weight)
+
+
+def metric(text: str) -> Any:
+    """The value of `--metric`."""
+    from cutsvm.problem.ranking_measures import Metric  # takes half a second, which help texts need not wait for
+
+    try:
+        return Metric.parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected ndcg@K (as ndcg@10), ndcg, map or pairs, got {text!r}") from None
 
 
 def costs(text: str) -> int | list[float]:

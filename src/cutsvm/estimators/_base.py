@@ -24,7 +24,9 @@ from cutsvm.driver.checkpoint import Checkpoint, check_path
 from cutsvm.driver.fingerprint import Fingerprint, Scalar
 from cutsvm.driver.records import Callback, Record, Result, Status
 from cutsvm.driver.warm_start import KeptProblem, Slot
+from cutsvm.estimators import _predict
 from cutsvm.estimators._ingest import TrainingData, check_matrix
+from cutsvm.estimators._predict import CheckedMatrix, by_block, columns_of, reads_blocks
 from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows, as_rows
@@ -87,6 +89,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _check_params(self) -> Solver:
         """Checks every parameter, and returns the solver object."""
         self._check_objective()
+        validation.flags(self)
         validation.positive("tol", self.tol)
         validation.whole("max_iter", self.max_iter, least=1)
         if self.max_time is not None:
@@ -122,6 +125,9 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         """How to train from a store; weights: those given in place of its own."""
         raise NotImplementedError
+
+    def _mark_fitted(self) -> None:
+        """Keeps the parameters that predictions depend on, of a model whose weights were set and not fitted."""
 
     def _callbacks(self) -> list[Callback]:
         task: FitTask | None = self.__dict__.get("_fit_task")
@@ -203,6 +209,13 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _copy_fit(self, twin: Any) -> Any:
         """An estimator of scikit-learn's with the fitted attributes of this one."""
         check_is_fitted(self, "coef_")
+        preprocessing = columns_of(self).preprocessing
+        if preprocessing is not None and any(column.changes_values for column in preprocessing.columns):
+            warn(
+                "The model was trained from a table, whose preprocessing (preprocessing_) is no part of scikit-learn's "
+                "model: give it rows of numbers made in the same way, or predict with this one.",
+                UserWarning,
+            )
         twin.coef_ = np.array(self.coef_, dtype=np.float64)
         twin.intercept_ = np.array(self.intercept_, dtype=np.float64)
         twin.n_features_in_ = twin.coef_.shape[-1]
@@ -218,7 +231,11 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         if (cached := self.__dict__.get("_cached_scores")) is not None and cached[0] is X:
             scores: Vector = cached[1]
             return scores
-        X = check_matrix(self, X, reset=False)
+        if isinstance(X, CheckedMatrix):
+            return X.scores(self._scores_of_matrix)
+        return self._scores_of_matrix(check_matrix(self, X, reset=False))
+
+    def _scores_of_matrix(self, X: Any) -> Vector:
         return self._scores_of_rows(as_rows(X, threads.count(self.n_jobs, X.size)))
 
     def _scores_of_rows(self, rows: WholeRows) -> Vector:
@@ -237,13 +254,21 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
 class CertifiedClassifier(ClassifierMixin, Certified):  # type: ignore[misc]
     """A classifier with one score per row for two classes, positive for the second, or one per class."""
 
+    @by_block
     def decision_function(self, X: Any) -> Vector:
         """X coef_' + intercept_: shape (n,) for two classes (positive means classes_[1]), else (n, n_classes)."""
         return self._scores(X)
 
+    @by_block
     def predict(self, X: Any) -> Array:
-        """The class with the largest score."""
+        """The class with the largest score. X: rows, or any source of rows; labels are not needed."""
         scores = self.decision_function(X)
         chosen = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[chosen]
         return labels
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of rows whose predicted label is theirs. A source has its own labels and weights: y is left out."""
+        if reads_blocks(self, X):
+            return _predict.accuracy(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))

@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from threading import Event
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -29,7 +29,9 @@ from cutsvm.driver.records import Record, Status
 from cutsvm.estimators import path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData
+from cutsvm.estimators._predict import COLUMN_ATTRIBUTES
 from cutsvm.matrix import as_rows
+from cutsvm.matrix.shared_reads import Reads
 from cutsvm.solvers.protocol import Solver
 
 Model = TypeVar("Model", bound=Certified)
@@ -159,19 +161,25 @@ class Chooser(Certified):
         path.check(self.Cs)
         if self.checkpoint is not None:
             raise ValueError(f"checkpoint={os.fspath(self.checkpoint)!r}: a checkpoint is of one fit, here are many")
-        if self.memory_limit is not None:
+        if self.memory_limit is not None and not self._trains_from_disk:
             raise ValueError(
-                f"memory_limit={self.memory_limit!r}: folds have their rows in memory; `linear_path` has not"
+                f"memory_limit={self.memory_limit!r}: {type(self).__name__} has the rows of its folds in memory, since "
+                "on disk no row of a query may be left out; a path over C (`ranking_path`) takes memory_limit"
             )
         if isinstance(self.scoring, (list, tuple, set, dict)):
             raise ValueError(f"scoring={self.scoring!r}: expected one scorer, there is one C to choose")
-        if isinstance(self.scoring, str) and self.scoring not in get_scorer_names():
+        if isinstance(self.scoring, str) and not self._has_scorer(self.scoring):
             raise ValueError(
                 f"scoring={self.scoring!r}: scikit-learn has no scorer of this name; "
-                "sklearn.metrics.get_scorer_names() lists those it has"
+                f"sklearn.metrics.get_scorer_names() lists those it has{self._own_scorers}"
             )
         solver: Solver = super()._check_params()
         return solver
+
+    _own_scorers: ClassVar[str] = ""  # names besides scikit-learn's, for errors
+
+    def _has_scorer(self, name: str) -> bool:
+        return name in get_scorer_names()
 
     def _template(self, kind: type[Model], limits: Limits) -> Model:
         """An estimator of class `kind` with the parameters of this one, within the limits."""
@@ -179,8 +187,7 @@ class Chooser(Certified):
         callbacks = [*(self.callbacks or ()), limits.stopped]
         own |= {"n_jobs": limits.threads, "max_time": limits.seconds, "callbacks": callbacks}
         template = kind(**own)
-        names = ("n_features_in_", "feature_names_in_", "preprocessing_")
-        for name in (*names, *(("coef_", "intercept_") if self.warm_start else ())):
+        for name in (*COLUMN_ATTRIBUTES, *(("coef_", "intercept_") if self.warm_start else ())):
             if hasattr(self, name):
                 setattr(template, name, getattr(self, name))
         return template
@@ -236,11 +243,7 @@ class Chooser(Certified):
             fits.append(lambda limits: fit_all(self._template(kind, limits)))
         results = together.run(fits)
         refitted = results.pop() if self.refit else None
-        self.Cs_: Vector = np.array(Cs)
-        self.scores_ = np.array([missing if done is None else done[1] for done in results])
-        self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done[0]] for done in results])
-        self._best = best_of(self.scores_)
-        self.C_ = Cs[self._best]
+        self._set_choice(Cs, results)
         done = [(result[0][self._best], test) for result, (_, test) in zip(results, folds, strict=True) if result]
         if done:
             models, tests = zip(*done, strict=True)
@@ -250,6 +253,21 @@ class Chooser(Certified):
             self.path_: list[Any] = refitted[0]
         self._finish(data)
 
+    def _set_reads(self, reads: Reads | None) -> None:
+        """Sets the reads of a store, if the fit was from one."""
+        self.__dict__.pop("reads_", None)
+        if reads is not None:
+            self.reads_ = reads
+
+    def _set_choice(self, Cs: list[float], results: Sequence[FoldResult | None]) -> None:
+        """Sets scores, gaps and the C with the best mean score."""
+        missing = np.full(len(Cs), np.nan)
+        self.Cs_: Vector = np.array(Cs)
+        self.scores_ = np.array([missing if done is None else done[1] for done in results])
+        self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done[0]] for done in results])
+        self._best = best_of(self.scores_)
+        self.C_ = Cs[self._best]
+
     def _finish(self, data: TrainingData) -> None:
         """Takes over the model with the chosen C, and warns if fits have not converged."""
         late = int(np.sum(self.gaps_ > self.tol))
@@ -258,6 +276,7 @@ class Chooser(Certified):
             fitted = [name for name in vars(chosen) if name.endswith("_") and not name.startswith("_")]
             for name in (*fitted, "status_"):
                 setattr(self, name, getattr(chosen, name))
+            self._mark_fitted()
             for model in self.path_:
                 model.set_params(**{name: getattr(self, name) for name in ("n_jobs", "max_time", "callbacks")})
             path.warn_of(self.path_, data)

@@ -19,6 +19,8 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.estimators._missing_queries import warn_of_missing_queries
+from cutsvm.estimators._predict import CheckedMatrix
 from cutsvm.io.columns import Labels
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.frames import is_frame
@@ -100,6 +102,8 @@ def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = Non
             validation.check_numeric(y)
             weights = validation.sample_weights(sample_weight, len(y), rows.vector(len(y)))
             codes = queries.encode(qid, len(y)) if estimator._targets == "levels" else _empty()
+            if estimator._targets == "levels" and qid is None:
+                warn_of_missing_queries(y)
             more: dict[str, Any] = {"query_codes": codes, "weighted": weighted, "store": store}
             return TrainingData(X, rows, y, weights, **more, resources=resources.pop_all())
         _check_label_type(y)
@@ -121,6 +125,8 @@ def _has_own_labels(estimator: Certified, X: Any, y: Any) -> bool:
 
 def check_matrix(estimator: Any, X: Any, y: Any = None, **options: Any) -> Any:
     """X, or X and y, as validated by scikit-learn: a float array or CSR matrix without NaN or infinity."""
+    if isinstance(X, CheckedMatrix):
+        return X.matrix
     validation.refuse_lazy(X)
     validation.check_sparse(X)
     options = {"dtype": validation.float_type(X), "ensure_all_finite": False, **options}
@@ -163,6 +169,12 @@ def _matrix(
         y, texts = source.ranked_labels(rows.vector) if estimator._targets == "classes" else (source.y, None)
         estimator.n_features_in_ = rows.d
         vars(estimator).pop("feature_names_in_", None)
+    for name in ("_zero_based", "_feature_ids"):
+        vars(estimator).pop(name, None)
+    if source is not None and source.zero_based is not None:
+        estimator._zero_based = source.zero_based
+        if source.feature_ids is not None:
+            estimator._feature_ids = source.feature_ids
     vars(estimator).pop("preprocessing_", None)
     if source is not None and source.preprocessing is not None:
         estimator.preprocessing_ = source.preprocessing.to_dict()

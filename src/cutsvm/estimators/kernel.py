@@ -19,6 +19,7 @@ from cutsvm.display.summary import describe_gap
 from cutsvm.driver.records import Record, Status
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData, check_matrix, ingest
+from cutsvm.estimators._predict import CheckedMatrix, by_block
 from cutsvm.kernel_machines import SGD, KernelSolver, resolve
 from cutsvm.kernel_machines.context import LOGGER, Deadline, FitOptions
 from cutsvm.kernel_machines.driver import Driver
@@ -326,9 +327,14 @@ class KernelSVC(CertifiedClassifier):
         if self.kernel == "linear":
             linear = self._scores(X)
             return linear.reshape(len(linear), -1)
-        given = self.kernel == "precomputed"
+        if isinstance(X, CheckedMatrix):
+            return X.scores(self._pair_scores_of_matrix)
         # For a matrix of kernel values scikit-learn checks for NaN before it checks the number of columns.
-        X = check_matrix(self, X, reset=False, ensure_all_finite=given)
+        given = self.kernel == "precomputed"
+        return self._pair_scores_of_matrix(check_matrix(self, X, reset=False, ensure_all_finite=given))
+
+    def _pair_scores_of_matrix(self, X: Any) -> Vector:
+        given = self.kernel == "precomputed"
         n_threads = threads.count(self.n_jobs, X.shape[0] * len(self.support_))
         scores = np.zeros((X.shape[0], len(self.classes_) * (len(self.classes_) - 1) // 2))
         if not len(self.support_):  # the fit ended before its first step
@@ -349,6 +355,7 @@ class KernelSVC(CertifiedClassifier):
         """Where each class's support begins, and the end."""
         return np.concatenate([[0], np.cumsum(self.n_support_)])
 
+    @by_block
     def decision_function(self, X: Any) -> Vector:
         """f(x) for two classes, positive for classes_[1]; for more, of shape (n, n_classes), the votes of each class.
 

@@ -22,6 +22,7 @@ from cutsvm.driver.fingerprint import Scalar
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData
 from cutsvm.estimators._linear import LinearModel, Problems
+from cutsvm.estimators._predict import by_block
 from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Multinomial
 from cutsvm.problem.losses.smooth import Logistic, SquaredHinge
 from cutsvm.problem.multiclass import CrammerSingerOracle, MultinomialOracle
@@ -58,8 +59,14 @@ MULTI_CLASS = ("auto", "crammer_singer", "multinomial", "ovr")
 
 def _has_probabilities(estimator: LinearSVC) -> bool:
     """For `available_if`: AttributeError unless the loss is that of a probability."""
-    if estimator.loss == "logistic":
+    loss, _ = estimator._fitted_settings
+    if estimator.loss == loss == "logistic":
         return True
+    if estimator.loss == "logistic":
+        raise AttributeError(
+            f"the model was fitted with loss={loss!r}, which has no probabilities; the parameter was changed since: "
+            "fit it again"
+        )
     raise AttributeError(
         f'loss={estimator.loss!r} has no probabilities: take loss="logistic", or calibrate the scores with '
         "sklearn.calibration.CalibratedClassifierCV"
@@ -249,7 +256,16 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         return fingerprint.of_labels(data.y, data.classes)
 
     def _fitted_from(self, data: TrainingData) -> dict[str, Any]:
-        return {"classes_": data.class_names}
+        return {"classes_": data.class_names, "_fitted_as": (self.loss, self._multi_class)}
+
+    @property
+    def _fitted_settings(self) -> tuple[str, str]:
+        """`loss` and `multi_class` of the fit, of which the weights are; before it the parameters."""
+        found: tuple[str, str] = self.__dict__.get("_fitted_as") or (self.loss, self._multi_class)
+        return found
+
+    def _mark_fitted(self) -> None:
+        self._fitted_as = self.loss, self._multi_class
 
     def _weights_of(self, W: Vector, b: Vector) -> dict[str, Array]:
         return {"coef_": W, "intercept_": b}
@@ -259,10 +275,11 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([np.zeros(len(scores)), scores])
-        odds: Vector = log_expit(scores) if self._multi_class == "ovr" else scores
+        odds: Vector = log_expit(scores) if self._fitted_settings[1] == "ovr" else scores
         return odds
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @by_block
     def predict_proba(self, X: Any) -> Vector:
         """The probability of each class, in the order of `classes_`; with loss="logistic" only.
 
@@ -273,6 +290,7 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         return probabilities
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @by_block
     def predict_log_proba(self, X: Any) -> Vector:
         """The logarithms of `predict_proba`, exact where that is 0; with loss="logistic" only."""
         logarithms: Vector = log_softmax(self._log_odds(X), axis=1)
@@ -287,10 +305,10 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         """
         # tol and max_iter belong to other algorithms.
         params = {"C": self.C, "class_weight": self.class_weight, "fit_intercept": self.fit_intercept}
-        if self.loss != "logistic":
-            loss = {"loss": self.loss, "dual": True, "multi_class": self._multi_class}
-            return self._copy_fit(svm.LinearSVC(**loss, **params))
-        if len(self.classes_) == 2 or self._multi_class != "ovr":
+        loss, multi_class = self._fitted_settings
+        if loss != "logistic":
+            return self._copy_fit(svm.LinearSVC(loss=loss, dual=True, multi_class=multi_class, **params))
+        if len(self.classes_) == 2 or multi_class != "ovr":
             return self._copy_fit(LogisticRegression(**params))
         # A fit to one row per class makes the attributes; then the weights are replaced.
         twin = OneVsRestClassifier(LogisticRegression(C=self.C, fit_intercept=self.fit_intercept))

@@ -23,6 +23,7 @@ from cutsvm.driver.records import Record, Stop
 from cutsvm.driver.run import Fit
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, check_matrix, ingest
+from cutsvm.estimators._predict import by_block
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import TailMean
@@ -173,6 +174,7 @@ class LinearOneClassSVM(OutlierMixin, Certified):  # type: ignore[misc]
         check_is_fitted(self, "coef_")
         return 0.0 - self.intercept_
 
+    @by_block
     def score_samples(self, X: Any) -> Vector:
         """X coef_': the larger, the farther from the origin."""
         check_is_fitted(self)
@@ -182,14 +184,16 @@ class LinearOneClassSVM(OutlierMixin, Certified):  # type: ignore[misc]
         rows.scores(np.ascontiguousarray(self.coef_[0], dtype=np.float64), 0.0, scores)
         return scores
 
+    @by_block
     def decision_function(self, X: Any) -> Vector:
         """X coef_' - rho: positive for inliers, negative for outliers."""
         scores = self.score_samples(X)
         scores += self.intercept_  # after the sum: a training row at rho has exactly what the fit saw
         return scores
 
+    @by_block
     def predict(self, X: Any) -> Ints:
-        """1 for inliers, -1 for outliers."""
+        """1 for inliers, -1 for outliers. X: rows, or any source of rows."""
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
 
     def to_sklearn(self) -> Any:

@@ -13,6 +13,7 @@ from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Vector
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import ingest
+from cutsvm.estimators._predict import all_scores, by_block, reads_blocks
 from cutsvm.estimators._thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
 from cutsvm.estimators.ranking import PairwiseSVM
 from cutsvm.problem.pair_accuracy import pair_accuracy
@@ -158,20 +159,27 @@ class OrdinalSVC(PairwiseSVM):
             self._warn_unless_converged(data)
         return self
 
+    @by_block
     def decision_function(self, X: Any) -> Vector:
         """X coef_': one score per row, rising with the level."""
         return self._scores(X)
 
+    @by_block
     def predict(self, X: Any) -> Array:
         """The level: classes_[number of thresholds that the score exceeds]."""
         scores = self.decision_function(X)
         labels: Array = self.classes_[level_of(scores, self.thresholds_)]
         return labels
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of the pairs with y_i > y_j that are in order; equal scores count half."""
-        scores = self.decision_function(X)
-        labels = np.asarray(y)
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of the pairs with y_i > y_j that are in order; equal scores count half.
+
+        A source has its own labels and weights: y is left out.
+        """
+        if reads_blocks(self, X):
+            scores, labels, _, sample_weight = all_scores(self, X, self.decision_function, y, None, sample_weight)
+        else:
+            scores, labels = self.decision_function(X), np.asarray(y)
         order = np.argsort(self.classes_, kind="stable")
         at = np.searchsorted(self.classes_, labels, sorter=order).clip(max=len(order) - 1)
         unknown = self.classes_[order[at]] != labels

@@ -17,6 +17,7 @@ from cutsvm.driver.records import Status
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators._linear import LinearModel
+from cutsvm.estimators._predict import COLUMN_ATTRIBUTES
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.ranking import RankingSVM
 from cutsvm.matrix import WholeRows
@@ -143,11 +144,11 @@ def grid(
 
 
 def copies(template: Model, Cs: Sequence[float]) -> list[Model]:
-    """The same estimator for each C, with `n_features_in_`, `feature_names_in_` and `preprocessing_`."""
+    """The same estimator for each C, with what is known of the columns."""
     params = template.get_params(deep=False)
     models = [type(template)(**{**params, "C": C}) for C in Cs]
     for model in models:
-        for name in ("n_features_in_", "feature_names_in_", "preprocessing_"):
+        for name in COLUMN_ATTRIBUTES:
             if hasattr(template, name):
                 setattr(model, name, getattr(template, name))
     return models

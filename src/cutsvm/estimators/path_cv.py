@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import GroupKFold, KFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
+from cutsvm._utils import memory
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.estimators import path
+from cutsvm.estimators._choice_on_disk import choose_on_disk
 from cutsvm.estimators._cross_validation import Chooser, accepted
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._linear import LinearModel
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.ranking import RankingSVM
+from cutsvm.estimators.ranking_scorer import as_scorer
 from cutsvm.estimators.regression import LinearSVR
+from cutsvm.io.store.store import Store
+from cutsvm.problem.ranking_measures import Metric
 
 __all__ = ["Chooser", "LinearSVCCV", "LinearSVRCV", "RankingSVMCV"]
 
@@ -32,26 +39,52 @@ class LinearChooser(Chooser, LinearModel):
     C: float = field(init=False)  # not a parameter: a property of Chooser
 
     _kind: ClassVar[type[LinearModel]]
+    _trains_from_disk = True
 
     def fit(self: Own, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Own:
         """Chooses C and fits the model to rows X with labels or targets y, or to a data set: `fit("train.svm")`.
 
         groups: for splitters that keep groups whole.
         """
-        solver = self._check_params()
-        data = ingest(self, X, y, sample_weight)
+        solver, splitter = self._check_params(), self._splitter()
         scorer = check_scoring(self, scoring=self.scoring)
-        splits = check_cv(self.cv, data.y, classifier=is_classifier(self)).split(data.X, data.y, groups)
+        self._split_by = splitter, groups
+        try:
+            data = ingest(self, X, y, sample_weight)
+        finally:
+            del self._split_by
+        with data:
+            Cs = path.grid(self.Cs, data.rows, data.weights, self._loss_scale(data))
+            if data.on_disk:
+                choose_on_disk(self, solver, data, splitter, groups, Cs, partial(self._score_of, scorer))
+                self._finish(data)
+                return self
+            self._set_reads(None)
 
-        def score(model: LinearModel, held_out: Any, test: Ints) -> float:
-            return self._score_of(model, scorer, held_out, data.y[test], data.weights[test] if data.weighted else None)
+            def score(model: LinearModel, held_out: Any, test: Ints) -> float:
+                weights = data.weights[test] if data.weighted else None
+                return self._score_of(scorer, model, held_out, data.y[test], weights)
 
-        Cs = path.grid(self.Cs, data.rows, data.weights, self._loss_scale(data))
-        self._choose(self._kind, solver, data, splits, Cs, score)
+            self._choose(self._kind, solver, data, splitter.split(data.X, data.y, groups), Cs, score)
         return self
 
+    def _splitter(self) -> Any:
+        """As `check_cv` has it, which would look at all labels for an int."""
+        if self.cv is not None and not isinstance(self.cv, numbers.Integral):
+            return check_cv(self.cv)
+        many = 5 if self.cv is None else self.cv
+        return StratifiedKFold(many) if is_classifier(self) else KFold(many)
+
+    def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
+        splitter, groups = self.__dict__.get("_split_by") or (self._splitter(), None)
+        self._side_by_side = int(splitter.get_n_splits(groups=groups)) + int(self.refit)
+        try:
+            return super()._memory_plan(store, weights)
+        finally:
+            del self._side_by_side
+
     def _score_of(
-        self, model: LinearModel, scorer: Callable[..., Any], X: Any, y: Array, weights: Vector | None
+        self, scorer: Callable[..., Any], model: LinearModel, X: Any, y: Array, weights: Vector | None
     ) -> float:
         return float(scorer(model, X, y, **accepted(scorer, sample_weight=weights)))
 
@@ -112,11 +145,11 @@ class LinearSVCCV(LinearChooser, LinearSVC):
     _kind = LinearSVC
 
     def _score_of(
-        self, model: LinearModel, scorer: Callable[..., Any], X: Any, y: Array, weights: Vector | None
+        self, scorer: Callable[..., Any], model: LinearModel, X: Any, y: Array, weights: Vector | None
     ) -> float:
         if self.scoring in (None, "accuracy") and weights is None:  # without scikit-learn's checks at every C
             return float(np.mean(model.predict(X) == y))
-        return super()._score_of(model, scorer, X, y, weights)
+        return super()._score_of(scorer, model, X, y, weights)
 
 
 @dataclass(eq=False, repr=False)
@@ -179,7 +212,8 @@ class RankingSVMCV(Chooser, RankingSVM):
         An int: that many folds of whole queries or, if there is one query only, of its rows. A splitter gets the
         queries as `groups`.
     scoring : str or callable, default=None
-        None is the share of pairs in order. A callable gets `qid` and `sample_weight` of the rows if it takes them.
+        None is the share of pairs in order; "ndcg@10" (or another number), "ndcg" and "map" are those of
+        `ranking_score`. A callable gets `qid` and `sample_weight` of the rows if it takes them.
     refit : bool, default=True
         Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
     loss
@@ -210,13 +244,14 @@ class RankingSVMCV(Chooser, RankingSVM):
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVMCV:
         """Chooses C and fits the model to rows X with values y to be ordered by, within each query."""
         solver = self._check_params()
+        self._check_routing(qid)
         data = ingest(self, X, y, sample_weight, qid=qid)
-        scorer = check_scoring(self, scoring=self.scoring)
+        scorer = check_scoring(self, scoring=as_scorer(self.scoring))
         splits = self._splits(data.X, data.y, data.query_codes)
 
         def score(model: RankingSVM, held_out: Any, test: Ints) -> float:
             weights = data.weights[test] if data.weighted else None
-            given = {"qid": data.query_codes[test], "sample_weight": weights}
+            given: dict[str, Any] = {"qid": data.query_codes[test], "sample_weight": weights}
             if self.scoring is None:
                 return model.score(held_out, data.y[test], **given)
             return float(scorer(model, held_out, data.y[test], **accepted(scorer, **given)))
@@ -224,6 +259,11 @@ class RankingSVMCV(Chooser, RankingSVM):
         Cs = path.grid(self.Cs, data.rows, data.weights, self._loss_scale(data))
         self._choose(RankingSVM, solver, data, splits, Cs, score)
         return self
+
+    _own_scorers = ", and 'ndcg@10', 'ndcg' and 'map' are ours"
+
+    def _has_scorer(self, name: str) -> bool:
+        return Metric.is_name(name) or super()._has_scorer(name)
 
     def _splits(self, X: Any, y: Any, codes: Any) -> Iterable[tuple[Any, Any]]:
         """Rows to train on and to score, queries whole."""

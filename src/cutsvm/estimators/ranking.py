@@ -11,9 +11,12 @@ from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import sklearn
+from sklearn.utils.metadata_routing import UNUSED
 
 from cutsvm._utils import memory, queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm._utils.warn import is_called_by
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint
 from cutsvm.driver.fingerprint import Scalar
@@ -21,12 +24,13 @@ from cutsvm.driver.records import Record, Stop
 from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
+from cutsvm.estimators._predict import all_scores, by_block, reads_blocks
 from cutsvm.estimators._thresholds import sums_are_exact
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows
 from cutsvm.problem.losses import PairLoss, Pairwise, SquaredPairwise
-from cutsvm.problem.pair_accuracy import pair_accuracy
 from cutsvm.problem.pairs import PairOracle
+from cutsvm.problem.ranking_measures import ranking_score
 from cutsvm.solvers.protocol import Solver
 
 LOSSES: dict[str, type[PairLoss]] = {"hinge": Pairwise, "squared_hinge": SquaredPairwise}
@@ -169,17 +173,33 @@ class RankingSVM(PairwiseSVM):
     _targets = "levels"
     _has_thresholds = False
 
+    # Metadata routing hands `qid` over without being asked; scikit-learn finds these names despite the underscores.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True}
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "metric": UNUSED}
+
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> RankingSVM:
         """Fits the model to rows X with values y to be ordered by, within each query.
 
-        qid: one id per row, of any kind, in any order; None is one query. In place of X and y: a data set, or the name
-        of a file with `qid:`. If the rows of a query are not consecutive, they are sorted in a copy of X.
+        qid: one id per row, of any kind, in any order; None is one query, with a warning if y looks like the relevance
+        of rows of several. In place of X and y: a data set, or the name of a file with `qid:`. If the rows of a query
+        are not consecutive, they are sorted in a copy of X.
         """
         solver = self._check_params()
+        self._check_routing(qid)
         with ingest(self, X, y, sample_weight, qid=qid) as data:
             self._fit_path([self], solver, data)
             self._warn_unless_converged(data)
         return self
+
+    def _check_routing(self, qid: Any) -> None:
+        """Refuses a search that would hand `qid` to `fit` and not to `score`, which would then take one query."""
+        routed = sklearn.get_config().get("enable_metadata_routing", False)
+        if qid is not None and not routed and is_called_by("sklearn.model_selection"):
+            raise ValueError(
+                "qid would reach fit but not score, which would compare rows of different queries: call "
+                "sklearn.set_config(enable_metadata_routing=True) first, and the same search hands it to both; or use "
+                "RankingSVMCV, which needs no routing"
+            )
 
     def _loss_scale(self, data: TrainingData) -> float:
         """C is the weight of a mean."""
@@ -211,10 +231,29 @@ class RankingSVM(PairwiseSVM):
     def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
         return {"coef_": np.array(w, ndmin=2), "intercept_": np.zeros(1)}
 
+    @by_block
     def predict(self, X: Any) -> Vector:
-        """X coef_': scores that rise with y. Compare them within a query only."""
+        """X coef_': scores that rise with y. Compare them within a query only. X: rows, or any source of rows."""
         return self._scores(X)
 
-    def score(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> float:
-        """The share of the pairs of one query with y_i > y_j that are in order; equal scores count half."""
-        return pair_accuracy(self.predict(X), y, qid, sample_weight)
+    def score(
+        self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None, *, metric: str = "pairs"
+    ) -> float:
+        """How well the rows of each query are ordered. A source has its own labels, queries and weights: y is left out.
+
+        metric: "pairs", the share of the pairs of one query with y_i > y_j that are in order (equal scores count half);
+        "ndcg@k" or "ndcg", the mean over the queries of scikit-learn's `ndcg_score` with gains y; "map", that of its
+        `average_precision_score`, rows with y > 0 being relevant. `ranking_score` says more, and counts the queries
+        that were left out.
+        """
+        several = self.__dict__.get("n_queries_", 1) > 1
+        if qid is None and several and is_called_by("sklearn.model_selection"):
+            raise ValueError(
+                "qid is missing in the score of a model that was fitted to several queries: with metadata routing "
+                "on, give qid to the search, and leave set_score_request(qid=False) out"
+            )
+        scores = None
+        if reads_blocks(self, X):
+            scores, y, qid, sample_weight = all_scores(self, X, self.predict, y, qid, sample_weight)
+        scores = self.predict(X) if scores is None else scores
+        return ranking_score(scores, y, qid, metric=metric, sample_weight=sample_weight).value

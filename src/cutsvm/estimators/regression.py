@@ -16,8 +16,10 @@ from sklearn.linear_model import HuberRegressor, QuantileRegressor
 from cutsvm._utils import threads, validation
 from cutsvm._utils.types import Array, Vector
 from cutsvm.driver.fingerprint import Scalar
+from cutsvm.estimators import _predict
 from cutsvm.estimators._ingest import TrainingData
 from cutsvm.estimators._linear import LinearModel, Problems
+from cutsvm.estimators._predict import by_block, reads_blocks
 from cutsvm.problem.losses import Loss
 from cutsvm.problem.losses.smooth import Huber, SquaredTube
 from cutsvm.problem.losses.tube import Tube
@@ -72,9 +74,16 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
         spread = _spread(data.y, data.weights)
         return 1.0 / spread if spread > 0.0 else 1.0
 
+    @by_block
     def predict(self, X: Any) -> Vector:
-        """X coef_ + intercept_."""
+        """X coef_ + intercept_. X: rows, or any source of rows; labels are not needed."""
         return self._scores(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R^2 of the predictions. A source has its own labels and weights: y is left out."""
+        if reads_blocks(self, X):
+            return _predict.r2(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))
 
 
 def _spread(y: Array, weights: Vector) -> float:

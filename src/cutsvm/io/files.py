@@ -8,10 +8,10 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from cutsvm._utils.errors import DataError
 
@@ -29,6 +29,17 @@ def write_atomically(
     If anything fails (disk full, folder read-only), the old file stays as it was and the temporary one is removed. A
     pipe or a device is written to directly: replacing `/dev/null` would remove it.
     """
+    with atomic_stream(path, repeated=repeated) as stream:
+        stream.writelines(pieces)
+
+
+@contextmanager
+def atomic_stream(path: str | os.PathLike[str], *, repeated: bool = False, unnamed: bool = False) -> Iterator[BinaryIO]:
+    """The same for what is written within this context; an error in it leaves `path` as it was.
+
+    unnamed: the temporary file has no name until it is complete, where the system can do that, so that a kill leaves
+    nothing behind. It is for files that take long to write.
+    """
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
@@ -36,7 +47,7 @@ def write_atomically(
     # Under /dev a plain file may be an open stream, as `/dev/stdout` with `> file`.
     if mode is not None and (not stat.S_ISREG(mode) or os.fspath(path).startswith("/dev/")):
         with open(path, "wb") as stream:
-            stream.writelines(pieces)
+            yield stream
         return
     target = Path(os.path.realpath(path))
     temporary = temp_path(target) if repeated else target.parent / f".cutsvm-{secrets.token_hex(8)}.tmp"
@@ -44,10 +55,16 @@ def write_atomically(
         if repeated:
             temporary.unlink(missing_ok=True)
         # Not tempfile: its files are private, and a model should have the permissions of any new file.
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as stream:
-            stream.writelines(pieces)
+        descriptor = _without_name(target.parent) if unnamed else None
+        named = descriptor is None
+        if descriptor is None:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with open(descriptor, "wb") as stream:
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
+            if not named:
+                _give_name(stream.fileno(), temporary)
         if mode is not None:
             os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, target)
@@ -60,6 +77,24 @@ def write_atomically(
     # So that the new name survives a power failure. Some network file systems cannot: the file itself is safe.
     with suppress(OSError):
         sync(target.parent)
+
+
+def _without_name(folder: Path) -> int | None:
+    """The descriptor of a new file without a name; None where the system or the file system has none."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
+        return None
+    with suppress(OSError):
+        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
+    return None
+
+
+def _give_name(descriptor: int, path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        # With the descriptor of a folder the link in /proc is followed, without one it would be copied.
+        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def temp_path(path: str | os.PathLike[str]) -> Path:

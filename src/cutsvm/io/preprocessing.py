@@ -58,6 +58,11 @@ class TableColumn:
         """The names of the columns of X that it becomes."""
         return [f"{self.name}={text}" for text in self.categories] if self.kind == "text" else [self.name]
 
+    @property
+    def changes_values(self) -> bool:
+        """Whether a number of the table is another number in X, missing ones aside."""
+        return self.kind != "number" or self.shift != 0.0 or self.scale != 1.0
+
     @cached_property
     def _places(self) -> dict[str, int]:
         return {text: place for place, text in enumerate(self.categories)}
@@ -83,9 +88,9 @@ class TableColumn:
                 if self.fill is None:
                     raise MissingValueError(self.name, int(np.argmax(missing)))
                 counts.filled[self.name] += int(np.count_nonzero(missing))
-                found = np.where(missing, self.fill, found)
+                found = np.where(missing, self.fill, found.astype(np.float64))
         if self.shift != 0.0 or self.scale != 1.0:
-            found = (found - self.shift) / self.scale
+            found = (found.astype(np.float64) - self.shift) / self.scale
         return found
 
 

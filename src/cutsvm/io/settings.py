@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,11 @@ class ReadSettings:
     slice_entries: int = 1 << 24  # of a temporary array
     slice_rows: int = 1 << 16  # of rows that are inspected together
     column_bytes: int = 8 << 20  # of a store's column that is rewritten
+
+    def scaled(self, share: float) -> ReadSettings:
+        """Pieces of at most this share of the size."""
+        sizes = [own.name for own in fields(self) if own.name != "max_categories"]
+        return replace(self, **{name: max(1, int(min(1.0, share) * getattr(self, name))) for name in sizes})
 
 
 _current = ReadSettings()

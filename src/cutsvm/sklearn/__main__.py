@@ -17,7 +17,10 @@ Runs a script or a module with LinearSVC, LinearSVR and SVC of cutsvm.sklearn in
 def main(arguments: list[str]) -> int:
     """Runs what the arguments name, as `python` itself would."""
     if arguments[:1] in (["-h"], ["--help"]):
-        print(USAGE)
+        try:
+            print(USAGE, flush=True)
+        except BrokenPipeError:  # the reader has gone; the interpreter flushes again at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     as_module = arguments[:1] == ["-m"]
     rest = arguments[1:] if as_module else arguments

@@ -57,6 +57,7 @@ class CPA(SolverBase):
     __repr__ = fields_repr
 
     def __post_init__(self) -> None:
+        validation.flags(self)
         check_shards(self.shards, self.buckets, exact=self.exact)
         if self.epsilon is not None:
             validation.positive("epsilon", self.epsilon)

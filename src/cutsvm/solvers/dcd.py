@@ -38,6 +38,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from cutsvm._utils import validation
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix import Descent, RowsInMemory, in_order
@@ -93,6 +94,9 @@ class DCD(SolverBase):
     seed: int = 0
     settings: DCDSettings = field(default=DCDSettings(), repr=False)
     requires = frozenset({"dual"})
+
+    def __post_init__(self) -> None:
+        validation.flags(self)
 
     def seeded(self, seed: int) -> DCD:
         return replace(self, seed=seed)

@@ -101,6 +101,7 @@ class OCAS(SolverBase):
     __repr__ = fields_repr
 
     def __post_init__(self) -> None:
+        validation.flags(self)
         validation.one_of("line_search", self.line_search, tuple(SEARCHES))
         validation.one_of("guard", self.guard, get_args(Guard))
         check_shards(self.shards, self.buckets, exact=self.exact)

@@ -166,6 +166,9 @@ def test_ranking(rows: Any) -> None:
     model = RankingSVM(C=10.0).fit(X, y, qid=qid)
     parsed = checked(report(model, X, y, qid=qid))
     assert f"{100 * model.score(X, y, qid=qid):.5g} %" in parsed.said and "pairs in order" in parsed.said
+    for name, metric in (("NDCG@10", "ndcg@10"), ("MAP", "map")):
+        value = model.score(X, y, qid=qid, metric=metric)
+        assert name in parsed.said and f"{value:.5g} (mean of 10 queries)" in parsed.said
     assert "fit(X, y, qid=qid)" in parsed.said and "10, 0 of them with one level" in parsed.said
     assert "margins" in pictures(parsed) and "Confusion matrix" not in parsed.said
     parsed = checked(report(model, X[:5], np.ones(5)))
@@ -367,3 +370,32 @@ def test_markup() -> None:
     assert tag("a", "<", Markup("<b></b>"), 5, href="\"'", aria_label=None) == '<a href="&quot;&#x27;">&lt;<b></b>5</a>'
     assert text("a\n\x00") == "a\n\\x00"
     assert "<td>&amp;</td>" in table([("a", "&")])
+
+
+@pytest.mark.usefixtures("quick")
+def test_pipelines_and_searches(rows: Any) -> None:
+    """The model is the last step; it is measured on what the steps before it make of the rows."""
+    import pandas as pd
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, score = rows
+    X, y = pd.DataFrame(100.0 * X, columns=[f"feature {k}" for k in range(X.shape[1])]), score > 0.0
+    pipeline = make_pipeline(StandardScaler(), LinearSVC())
+    search = GridSearchCV(pipeline, {"linearsvc__C": [0.01, 1.0]}, cv=2).fit(X, y)
+    page = report(search, X, y)
+    parsed = checked(page)
+    assert f"{100 * search.score(X, y):.4g} %" in parsed.said and "feature 1" in parsed.said
+    assert (
+        "chosen by GridSearchCV" in parsed.said
+        and f"linearsvc__C = {search.best_params_['linearsvc__C']}" in parsed.said
+    )
+    assert "steps before it" in parsed.said and "StandardScaler()" in parsed.said and "LinearSVC" in parsed.said
+    assert f"{search.best_estimator_[-1].objective_:.6g}" in parsed.said
+    assert f"{100 * search.score(X, y):.4g} %" in Page(report(search.best_estimator_, X, y)).said
+    assert "nothing was measured" in Page(report(search)).said
+    with pytest.raises(ValueError, match="the first step of the pipeline reads no data sets"):
+        report(search, "rows.svm")
+    with pytest.raises(ValueError, match="or a pipeline or search that ends in one, got StandardScaler"):
+        report(make_pipeline(StandardScaler()).fit(X), X, y)

@@ -27,9 +27,11 @@ def report(
 
     Parameters
     ----------
-    estimator : any fitted estimator of cutsvm; one that `load_model` has read has no history to plot.
-    X, y : rows with labels to measure the model on, preferably not those of its training; or in place of both a data
-        set, or a path that `open_dataset` reads. Without them nothing is measured.
+    estimator : any fitted estimator of cutsvm; one that `load_model` has read has no history to plot. Also a pipeline
+        that ends in one, or a search that has found one.
+    X, y : rows with labels to measure the model on, preferably not those of its training; of a pipeline as its first
+        step takes them. Or in place of both a data set, or a path that `open_dataset` reads. Without them nothing is
+        measured.
     file : where to write the page; an existing file is replaced once the new one is complete.
     qid : the queries of the rows, for `RankingSVM`.
     feature_names : one per feature; by default `feature_names_in_`.
@@ -62,7 +64,7 @@ def write_report(estimator: Any, X: Any, y: Any, *, file: str | os.PathLike[str]
     from cutsvm.io.files import write_atomically
 
     context = build_context(estimator, X, y, **given)
-    name = type(estimator).__name__
+    name = type(context.estimator).__name__
     page = Template(files("cutsvm.display.report").joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=text(name if context.source is None else f"{name}: {os.path.basename(context.source)}"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),

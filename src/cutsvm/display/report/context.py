@@ -15,6 +15,7 @@ from cutsvm._utils.types import Array, Vector
 from cutsvm.io.dataset import Dataset
 from cutsvm.io.models.model_format import ModelFileError
 from cutsvm.io.models.tasks import Task, task_of
+from cutsvm.io.models.wrapped import Unwrapped, unwrap
 from cutsvm.io.open import open_data_set
 
 
@@ -44,6 +45,7 @@ class ReportContext:
     qid: Array | None = None
     scores: Vector | None = None
     feature_names: Sequence[Any] | None = None
+    wrapped: Unwrapped | None = None  # what the estimator came in: a pipeline, a search
 
     @property
     def classes(self) -> Array | None:
@@ -83,13 +85,20 @@ def build_context(
 ) -> ReportContext:
     """The context, after checking that the arguments are consistent."""
     origin = Origin() if origin is None else origin
+    wrapped = unwrap(estimator)
+    estimator = wrapped.estimator
     task = _checked_task(estimator)
+    feature_names = wrapped.feature_names() if feature_names is None else feature_names
     if X is None:
         if y is not None:
             raise ValueError("y without X: a report has both, or neither")
         plain: dict[str, Any] = {"source": source, "shape": origin.shape, "entries": origin.entries}
-        return ReportContext(estimator, task, origin, **plain, feature_names=feature_names)
+        return ReportContext(estimator, task, origin, **plain, feature_names=feature_names, wrapped=wrapped)
     scorer = estimator
+    if wrapped.steps:
+        if isinstance(X, str | os.PathLike | Dataset):
+            raise ValueError("expected rows X and y: the first step of the pipeline reads no data sets")
+        X = wrapped.transform(X)
     if isinstance(X, str | os.PathLike | Dataset):
         data = open_data_set(X, y).in_order_of(getattr(estimator, "feature_names_in_", None))
         source = data.source if source is None else source
@@ -97,7 +106,7 @@ def build_context(
         scorer = copy(estimator)  # the columns are in order, and arrays have no names
         vars(scorer).pop("feature_names_in_", None)
     shape = (int(X.shape[0]), int(X.shape[1])) if hasattr(X, "shape") else np.shape(X)[:2]
-    found: dict[str, Any] = {"source": source, "shape": shape, "feature_names": feature_names}
+    found: dict[str, Any] = {"source": source, "shape": shape, "feature_names": feature_names, "wrapped": wrapped}
     found["entries"] = int(X.nnz) if hasattr(X, "nnz") else None
     if y is None:
         return ReportContext(estimator, task, origin, **found)
@@ -113,7 +122,7 @@ def _checked_task(estimator: Any) -> Task:
     except ModelFileError:
         name = type(estimator).__name__
         raise ValueError(
-            f"expected an estimator of cutsvm, got {name}; of a pipeline give the last step, and its input"
+            f"expected an estimator of cutsvm, or a pipeline or search that ends in one, got {name}"
         ) from None
     check_is_fitted(estimator, ["n_features_in_"])
     if not (hasattr(estimator, "coef_") or hasattr(estimator, "dual_coef_")):

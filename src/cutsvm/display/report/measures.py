@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from cutsvm.display.plotting.models import class_indices
 from cutsvm.display.report.context import ReportContext
 from cutsvm.io.models.tasks import load
 from cutsvm.problem.pair_accuracy import pair_accuracy
+from cutsvm.problem.ranking_measures import Metric, ranking_score
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +54,17 @@ def measure(context: ReportContext) -> Measured | None:
 
 
 def of_queries(context: ReportContext, y: Array, scores: Vector) -> Measured:
-    """Pairs of one query in order."""
+    """Pairs of one query in order, NDCG and mean average precision."""
+    others = []
+    for metric in (Metric("ndcg", 10), Metric("map")):
+        with suppress(ValueError):  # no query that it is defined for
+            found = ranking_score(scores, y, context.qid, metric=metric.name)
+            left_out = f", {found.n_left_out:,} left out" if found.n_left_out else ""
+            others.append((metric.title, f"{found.value:.5g} (mean of {found.n_queries:,} queries{left_out})"))
     try:
-        return Measured(pairs=pair_accuracy(scores, y, context.qid))
+        return Measured(pairs=pair_accuracy(scores, y, context.qid), others=tuple(others))
     except ValueError:  # no pair
-        return Measured()
+        return Measured(others=tuple(others))
 
 
 def of_classes(context: ReportContext, y: Array, scores: Vector) -> Measured:

@@ -48,7 +48,14 @@ def call(context: ReportContext) -> str:
     imports = [f"from cutsvm import {name}", *_imports(words, context.task.solvers_module)]
     # The estimator does not know its training rows: a report may have others.
     data = "X, y, qid=qid" if context.task.has_queries else "X, y"
-    return "\n".join([*imports, "", f"model = {name}({words}).fit({data})"])
+    steps = () if context.wrapped is None else context.wrapped.steps
+    before = [f"# X is what these steps have made of the rows: {', '.join(map(one_line, steps))}"] if steps else []
+    return "\n".join([*imports, "", *before, f"model = {name}({words}).fit({data})"])
+
+
+def one_line(step: Any) -> str:
+    """An estimator of scikit-learn's as code, without line breaks."""
+    return " ".join(repr(step).split())
 
 
 def _imports(words: str, solvers: str) -> list[str]:

@@ -83,6 +83,7 @@ def _facts(context: ReportContext) -> list[tuple[str, object]]:
     """The model, the data, and the work that the fit took."""
     estimator, origin = context.estimator, context.origin
     rows: list[tuple[str, object]] = [("model", f"{type(estimator).__name__}, {context.task.description}")]
+    rows += _wrapping(context)
     rows += _data(context)
     rows.append(("features", f"{estimator.n_features_in_:,}"))
     rows += _labels(context)
@@ -99,6 +100,19 @@ def _facts(context: ReportContext) -> list[tuple[str, object]]:
     if origin.model is not None:
         rows.append(("model file", origin.model))
     return rows
+
+
+def _wrapping(context: ReportContext) -> list[tuple[str, object]]:
+    """The search that chose the parameters, and the steps before the estimator."""
+    found: list[tuple[str, object]] = []
+    if context.wrapped is not None and (search := context.wrapped.search) is not None:
+        best = ", ".join(f"{name} = {reproduce.plain(value)!r}" for name, value in search.best_params_.items())
+        score = getattr(search, "best_score_", None)
+        shown = "" if score is None else f", mean score {score:.4f}"
+        found.append((f"chosen by {type(search).__name__}", f"{best}{shown}"))
+    if context.wrapped is not None and context.wrapped.steps:
+        found.append(("steps before it", ", ".join(reproduce.one_line(step) for step in context.wrapped.steps)))
+    return found
 
 
 def _data(context: ReportContext) -> list[tuple[str, object]]:

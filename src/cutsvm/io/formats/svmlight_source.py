@@ -26,6 +26,8 @@ class SvmlightSource(Source):
     labels: unless they are required, the lines of a file may begin with index:value or qid:; the first line decides.
     """
 
+    any_index = False  # whether indices may be beyond the 32 bits of a store's columns
+
     def __init__(self, files: Sequence[Input | str], zero_based: ZeroBased, labels: Labels = "required") -> None:
         if zero_based not in (True, False, "auto"):
             raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
@@ -54,6 +56,11 @@ class SvmlightSource(Source):
                     yield batch
                 line += lines
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether index 0 has not occurred so far, and would change the columns."""
+        return self._given == "auto" and not self.zero_based
+
     def _parse(self, path: str, text: NDArray[np.uint8], line: int, *, labelled: bool) -> tuple[Batch | None, int]:
         """The rows of some lines, and the number of lines."""
         least = 0 if self._given else 1  # "auto" is true: index 0 is allowed
@@ -67,7 +74,7 @@ class SvmlightSource(Source):
         if self._given == "auto" and reader.min_index == 0:
             self.zero_based = True
         top = reader.max_index
-        if top > INT32_MAX:
+        if top > INT32_MAX and not self.any_index:
             raise too_wide(self.name, top)
         y, queries, pointers, indices, values = reader.take()
         qid = None if queries is None else query_ids(*queries)

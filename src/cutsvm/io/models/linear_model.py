@@ -67,6 +67,7 @@ def set_weights(estimator: Any, task: Task, coef: Array, intercept: Vector | Non
     estimator.coef_ = coef[0] if task.has_targets else coef
     estimator.intercept_ = np.zeros(len(coef)) if intercept is None else intercept
     estimator.n_features_in_ = coef.shape[1]
+    estimator._mark_fitted()
 
 
 def _thresholds(expect: Expect, stored: Array | None, n_classes: int) -> Vector:

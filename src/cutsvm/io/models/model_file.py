@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,8 @@ from cutsvm.io.models.liblinear import HEADER_WORDS, READABLE, check_writable, r
 from cutsvm.io.models.model_format import MAGIC, Expect, ModelFileError, pack, package_version, read_bytes, unpack
 from cutsvm.io.models.model_header import as_json, pack_classes, pack_params, restore_estimator, unpack_classes
 from cutsvm.io.models.tasks import TASKS, Task, task_of
+from cutsvm.io.models.wrapped import fold_scalers, unwrap
+from cutsvm.io.preprocessing import Preprocessing
 
 _RESULTS = ("objective", "lower_bound", "gap", "n_iter")
 _COUNTS = ("n_pairs", "n_queries", "n_skipped_queries")  # of models of pairs
@@ -35,6 +37,9 @@ class SavedModel:
     task : "classify", "regress", "quantile", "oneclass", "rank", "roc", "ordinal" or "kernel".
     format : "cutsvm" or "liblinear".
     version : of the package that wrote the file, None if another program did.
+
+    `predict`, `decision_function` and `score` are those of the estimator: they take arrays, and any source of rows, as
+    files, stores and tables, whose columns become those of the training data by name or index.
     """
 
     estimator: Any
@@ -43,6 +48,30 @@ class SavedModel:
     task: str = "classify"
     format: str = "cutsvm"
     version: str | None = None
+
+    @property
+    def preprocessing(self) -> Preprocessing | None:
+        """How the columns of a table become features, if the model was trained from a table."""
+        known = vars(self.estimator).get("preprocessing_")
+        return None if known is None else Preprocessing.from_dict(known)
+
+    @property
+    def label(self) -> str | None:
+        """The column of labels of the table that the model was trained from."""
+        known = self.preprocessing
+        return None if known is None else known.label
+
+    def predict(self, X: Any) -> Array:
+        """The predictions for the rows of X, which need no labels."""
+        return np.asarray(self.estimator.predict(X))
+
+    def decision_function(self, X: Any) -> Array:
+        """The scores of the rows of X; of several classes one for each."""
+        return TASKS[self.task].scores(self.estimator, X)
+
+    def score(self, X: Any, y: Any = None, **more: Any) -> float:
+        """The estimator's score; a source has its own labels. More: sample_weight, qid."""
+        return float(self.estimator.score(X, y, **more))
 
 
 def save_model(
@@ -57,19 +86,28 @@ def save_model(
 
     Parameters
     ----------
+    estimator : also a search of scikit-learn's, of which its best estimator is written, or a pipeline that ends in a
+        linear model after StandardScaler, MaxAbsScaler or MinMaxScaler: the weights are then those for rows that are
+        not scaled. For other pipelines use skops (`skops_types`).
     format : "cutsvm" keeps everything, but it has no room for a `KernelSVC` with a precomputed kernel; "liblinear" is
         LIBLINEAR's text, for linear models, of classes with integer labels. Losses that it does not have are written as
         one that predicts the same.
-    zero_based, feature_ids : see `SavedModel`.
+    zero_based, feature_ids : see `SavedModel`; by default those of the file that the estimator was fitted to.
     """
+    known = vars(estimator)
+    zero_based = known.get("_zero_based") if zero_based is None else zero_based
+    feature_ids = known.get("_feature_ids") if feature_ids is None else feature_ids
     ids = None if feature_ids is None else np.asarray(feature_ids, dtype=np.int64)
-    task = task_of(estimator)
+    found = unwrap(estimator)
+    task, estimator = task_of(found.estimator), found.estimator
     if hasattr(estimator, "path_"):
         estimator = next(model for model in estimator.path_ if model.C == estimator.C_)
+    estimator = fold_scalers(replace(found, estimator=estimator))
     if format == "liblinear":
         check_liblinear(task)
         weights = linear_model.checked_weights(estimator, task)
         check_writable(weights.classes, zero_based, ids)
+        check_plain_columns(known.get("preprocessing_"))
         write_atomically(path, text_pieces(weights, ids))
     elif format == "cutsvm":
         header, arrays = _pack(estimator, task, ids)
@@ -113,6 +151,18 @@ def check_liblinear(task: Task) -> None:
         )
 
 
+def check_plain_columns(preprocessing: Any) -> None:
+    """Raise `ModelFileError` for columns whose numbers are made of text or dates, or scaled: LIBLINEAR has no place for
+    that, and would predict from other numbers."""
+    columns = () if preprocessing is None else Preprocessing.from_dict(preprocessing).columns
+    for column in columns:
+        if column.changes_values:
+            raise ModelFileError(
+                f"LIBLINEAR's format has no preprocessing, and the model makes its features of the column "
+                f"{column.name!r} by one: use the format cutsvm"
+            )
+
+
 def _pack(estimator: Any, task: Task, ids: npt.NDArray[np.int64] | None) -> tuple[dict[str, Any], dict[str, Array]]:
     """Header and arrays of the native format."""
     own, arrays = (kernel_model if task.has_kernel else linear_model).pack(estimator, task)
@@ -129,6 +179,7 @@ def _pack(estimator: Any, task: Task, ids: npt.NDArray[np.int64] | None) -> tupl
         "classes": pack_classes(np.asarray(getattr(estimator, "classes_", []))),
         "n_features": int(estimator.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],
+        "preprocessing": vars(estimator).get("preprocessing_"),
         "fitted": {
             **fitted,
             "converged": bool(getattr(estimator, "converged_", False)),
@@ -149,6 +200,7 @@ def _from_liblinear(name: str, text: bytes) -> SavedModel:
     if "fit_intercept" in estimator.get_params():
         estimator.fit_intercept = weights.intercept is not None
     linear_model.set_weights(estimator, task, weights.coef, weights.intercept)
+    estimator._zero_based = False
     return SavedModel(estimator, zero_based=False, task=task.name, format="liblinear")
 
 
@@ -175,6 +227,10 @@ def _unpack(name: str, header: dict[str, Any], arrays: dict[str, Array]) -> Save
         ascending = ids.dtype == np.int64 and ids.shape == (width,) and bool((np.diff(ids) > 0).all())
         expect.that(ascending and (width == 0 or ids[0] >= 0), "an ascending feature id for every column")
     _set_results(expect, estimator, header)
+    if zero_based is not None:
+        estimator._zero_based = zero_based
+    if ids is not None:
+        estimator._feature_ids = ids
     return SavedModel(estimator, zero_based, ids, task.name, version=str(header.get("cutsvm"))[:40])
 
 
@@ -201,7 +257,20 @@ def _set_results(expect: Expect, estimator: Any, header: dict[str, Any]) -> None
         expect.that(isinstance(names, list) and all(type(n) is str for n in names), "a list of feature names")
         expect.that(len(names) == estimator.n_features_in_, "a name for every feature")
         estimator.feature_names_in_ = np.array(names, dtype=object)
+    _set_preprocessing(expect, estimator, header.get("preprocessing"), names)
     estimator.history_ = []
+
+
+def _set_preprocessing(expect: Expect, estimator: Any, stated: Any, names: list[str] | None) -> None:
+    """Set how the columns of a table become features; files of earlier versions do not say."""
+    if stated is None:
+        return
+    try:
+        found = Preprocessing.from_dict(stated)
+    except ValueError as error:
+        raise ModelFileError(f"{expect.name}: {str(error)[:200]}") from None
+    expect.that(found.feature_names == names, "preprocessing that makes the features of the model")
+    estimator.preprocessing_ = found.to_dict()
 
 
 def _has_status(estimator: Any) -> bool:

@@ -50,6 +50,9 @@ class Source:
     def __iter__(self) -> Iterator[Batch]:
         raise NotImplementedError
 
+    def check_intact(self) -> None:
+        """Raise DataError if rows of a batch changed on disk while they were used."""
+
     def where(self, row: int) -> tuple[str, int]:
         """The name of the file with a row, and the number of the row in it, for messages."""
         return self.name, row

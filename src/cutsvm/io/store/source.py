@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from cutsvm._utils.errors import DataError
@@ -30,10 +31,13 @@ class StoreSource(Source):
         self._labels = spec is None or spec.labels != "none"
         wanted = None if spec is None else spec.preprocessing
         if wanted is not None:
-            _check_same(self.name, self.feature_names, self.preprocessing, wanted)
+            _check_columns(self.name, self.preprocessing, wanted)
 
     def __iter__(self) -> Iterator[Batch]:
         store = self.store
+        # Not store.y: the texts of all rows at once would take more memory than a block.
+        texts = store.texts("label_names")
+        labels = store.column("y") if texts is None else store.codes("y", texts)
         for k, (start, stop) in enumerate(pairwise(store.edges)):
             mine = slice(int(start), int(stop))
             arrays = store.read(k)
@@ -42,19 +46,28 @@ class StoreSource(Source):
                 X = sparse.csr_matrix(arrays, shape=(mine.stop - mine.start, store.shape[1]))
             weights, qid = (None if part is None else part[mine] for part in (store.weights, store.qid))
             self.share = (k + 1) / len(store.manifest.blocks)
-            yield Batch(X, store.y[mine] if self._labels else None, weights, qid)
+            y = labels[mine] if texts is None else np.asarray(texts)[labels[mine]]
+            yield Batch(X, y if self._labels else None, weights, qid)
+
+    def check_intact(self) -> None:
+        self.store.check_intact()
 
 
-def _check_same(name: str, names: list[str] | None, found: Preprocessing | None, wanted: Preprocessing) -> None:
-    """Raise unless the rows are those that the model expects: its columns, with the same means and scales."""
-    if found is not None and found.columns == wanted.columns:
-        return
-    if found is None and names == wanted.feature_names:
-        return
-    raise DataError(
-        f"{name}: rows with other columns, means or scales than the model was trained with; give the files that "
-        "they were made from"
-    )
+def _check_columns(name: str, found: Preprocessing | None, wanted: Preprocessing) -> None:
+    """Refuse a store whose features were made in another way than those of the model: other categories or scales.
+
+    What missing values were replaced by may differ: that is no more than another number in these places.
+    """
+    known = {} if found is None else {column.name: column for column in found.columns}
+    for column in wanted.columns:
+        own = known.get(column.name)
+        if own is None and not column.changes_values:
+            continue
+        if own is None or (own.categories, own.shift, own.scale) != (column.categories, column.shift, column.scale):
+            raise DataError(
+                f"{name}: the features of column {column.name!r} were not made as in training: their categories or "
+                "scales are others; give the files that the store was made from"
+            )
 
 
 class DatasetSource(ArraySource):
@@ -66,4 +79,4 @@ class DatasetSource(ArraySource):
         self.data, self.zero_based = data, data.zero_based
         self.feature_names, self.preprocessing = data.feature_names, data.preprocessing
         if spec.preprocessing is not None:
-            _check_same(self.name, self.feature_names, self.preprocessing, spec.preprocessing)
+            _check_columns(self.name, self.preprocessing, spec.preprocessing)

@@ -88,6 +88,7 @@ class ACCPM(SolverBase):
     __repr__ = fields_repr
 
     def __post_init__(self) -> None:
+        validation.flags(self)
         validation.one_of("formulation", self.formulation, tuple(ORACLES))
         validation.whole("buckets", self.buckets, least=1)
         if self.epsilon is not None:
