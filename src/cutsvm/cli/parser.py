@@ -105,6 +105,8 @@ def _add_train(parser: _Parser) -> None:
     add("--max-time", metavar="S", type=values.positive, help="stop after S seconds of training")
     _add_memory(add)
     add("--checkpoint", metavar="FILE", help="written while training; the same command resumes from it")
+    keep = "it stays when training is done: after an append or a delete the same command goes on from it"
+    add("--keep-checkpoint", action="store_true", help=keep)
     group = parser.add_argument_group("output")
     add = group.add_argument
     add("-v", dest="folds", metavar="FOLDS", type=values.folds, help="cross-validate and write no model")

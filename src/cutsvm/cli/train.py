@@ -37,7 +37,7 @@ from cutsvm.cli.validate import cross_validate
 from cutsvm.cli.validate_on_disk import cross_validate_on_disk, refuse_folds_on_disk
 from cutsvm.display.callbacks import ProgressBar
 from cutsvm.display.summary import iteration_unit, requested_tol, seconds_before_resume, total_passes
-from cutsvm.driver.checkpoint import check_path
+from cutsvm.driver.checkpoint import check_path, kept_files
 from cutsvm.estimators._base import Certified
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.models.liblinear import check_writable
@@ -61,12 +61,16 @@ def train(options: argparse.Namespace) -> int:
     target = options.model or ("" if options.folds is not None else default_model(options.data))
     if options.folds is None:
         check_model_output(target, inputs)
+    if options.keep_checkpoint and options.checkpoint is None:
+        raise CommandError("--keep-checkpoint: of which file? --checkpoint FILE says it")
     if options.checkpoint is not None:
         _check_checkpoint(options, target)
     if options.report is not None:
         check_report(options, target, inputs)
     check_valid(options)
     with ExitStack() as stack:
+        if options.keep_checkpoint:
+            stack.enter_context(kept_files())
         return _train(options, inputs, target, messages, stack)
 
 
