@@ -95,6 +95,8 @@ def test_score_takes_the_column_of_labels(model: Any, tmp_path: Path) -> None:
     given = forms(tmp_path)
     share = float(np.mean(model.predict(given["labelled"]) == TEST["click"].to_numpy()))
     assert model.score(given["labelled"]) == model.score(TEST.to_pandas()) == share
+    frame = TEST.to_pandas()
+    assert model.score(frame.drop(columns="click"), frame["click"]) == share
     with pytest.raises(ValueError, match="there are no labels to compare with"):
         model.score(given["folder"])
 

@@ -1,6 +1,7 @@
-"""kill -9 at random moments of `cutsvm convert`, `append`, `delete`, `compact` and `train`, and of writing a model.
+"""kill -9 at random moments of `cutsvm convert`, `append`, `delete`, `compact`, `train`, `predict`, and `save_model`.
 
     python tests/robust/kills.py [--kills 200] [--seed 0] [convert] [append] [delete] [compact] [resume] [model]
+                                 [predict]
 
 Each child is forked from this process, which has everything imported, and killed after a random time within that of a
 whole run. What must hold afterwards:
@@ -13,6 +14,8 @@ whole run. What must hold afterwards:
     resume    the same command ends, in the end, with a gap within tol, a bound no higher than an objective found by
               scikit-learn, and an objective no lower than what is proven without interruptions.
     model     the file is one of the two models that are being written in turns, whole.
+    predict   the output, text or Parquet, is as it was before, or all there. The next run gives the same as one that
+              was not killed, and no more than one temporary file is ever left behind.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -232,11 +236,38 @@ def models(kills: int, rng: random.Random, folder: Path) -> Counts:
     return counts
 
 
+def predictions(kills: int, rng: random.Random, folder: Path) -> Counts:
+    file, X, y = data(folder, 20_000, 3)
+    save_model(LinearSVC().fit(X, y), folder / "some.model", zero_based=False)
+    results, counts = folder / "results", Counts()
+    results.mkdir()
+    targets = [results / "out.txt", results / "out.parquet"]
+    words = [["predict", "-q", "--n-jobs", "1", str(file), str(folder / "some.model"), str(out)] for out in targets]
+    seconds = [finished(partial(command, own)) for own in words]
+    whole = [out.read_bytes() for out in targets]
+    for kill in range(kills):
+        which = kill % len(targets)
+        before = b"as it was" if kill % 4 < 2 else None
+        targets[which].unlink()
+        if before is not None:
+            targets[which].write_bytes(before)
+        killed(partial(command, words[which]), 1.2 * seconds[which], rng)
+        found = targets[which].read_bytes() if targets[which].exists() else None
+        kinds = {before: "old", whole[which]: "new"}
+        counts[kinds.get(found, "HALF")] += 1
+        finished(partial(command, words[which]))
+        counts["OTHER AFTERWARDS"] += targets[which].read_bytes() != whole[which]
+    counts = Counts({key: many for key, many in counts.items() if many})
+    left = len(list(results.glob(".cutsvm-*")))
+    return counts + Counts({"LEFT BEHIND": left} if left > 1 else {"left behind": left})
+
+
 PARTS = {
     "convert": converts,
     **{what: changes(what) for what in ("append", "delete", "compact")},
     "resume": resumes,
     "model": models,
+    "predict": predictions,
 }
 
 

@@ -78,7 +78,7 @@ def test_joblib_workers_give_the_same_bits(backend):
 def test_nothing_is_lost_after_a_kill(part, tmp_path, capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        many = 5 if part in ("append", "delete", "compact") else 2
+        many = 5 if part in ("append", "delete", "compact", "predict") else 2
         counts = kills.PARTS[part](many, random.Random(1), tmp_path)
     capsys.readouterr()
     assert not [key for key in counts if key.split(":")[0].isupper()], counts

@@ -26,7 +26,7 @@ from cutsvm.driver.records import Callback, Record, Result, Status
 from cutsvm.driver.warm_start import KeptProblem, Slot
 from cutsvm.estimators import _predict
 from cutsvm.estimators._ingest import TrainingData, check_matrix
-from cutsvm.estimators._predict import CheckedMatrix, by_block, columns_of, reads_blocks
+from cutsvm.estimators._predict import CheckedMatrix, by_block, columns_of, has_own_labels
 from cutsvm.estimators._sklearn_callbacks import CallbackSupport, FitTask
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows, as_rows
@@ -273,6 +273,6 @@ class CertifiedClassifier(ClassifierMixin, Certified):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of rows whose predicted label is theirs. A source has its own labels and weights: y is left out."""
-        if reads_blocks(self, X):
+        if has_own_labels(self, X, y):
             return _predict.accuracy(self, X, y, sample_weight)
         return float(super().score(X, y, sample_weight))

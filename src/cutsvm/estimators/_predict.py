@@ -68,6 +68,11 @@ def reads_blocks(estimator: Certified, X: Any) -> bool:
     return is_source(X) or ("preprocessing_" in vars(estimator) and is_frame(X, lazy=False))
 
 
+def has_own_labels(estimator: Certified, X: Any, y: Any) -> bool:
+    """Whether `score` takes the labels from X: a source, or such a frame without y."""
+    return is_source(X) or (y is None and reads_blocks(estimator, X))
+
+
 def columns_of(estimator: Certified) -> ModelColumns:
     """The columns that a fitted estimator was trained with."""
     check_is_fitted(estimator)

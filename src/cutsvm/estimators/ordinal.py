@@ -13,7 +13,7 @@ from cutsvm._utils import validation
 from cutsvm._utils.types import Array, Vector
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import ingest
-from cutsvm.estimators._predict import all_scores, by_block, reads_blocks
+from cutsvm.estimators._predict import all_scores, by_block, has_own_labels
 from cutsvm.estimators._thresholds import COSTS, best_thresholds, in_stated_order, level_of, stated_order
 from cutsvm.estimators.ranking import PairwiseSVM
 from cutsvm.problem.pair_accuracy import pair_accuracy
@@ -176,7 +176,7 @@ class OrdinalSVC(PairwiseSVM):
 
         A source has its own labels and weights: y is left out.
         """
-        if reads_blocks(self, X):
+        if has_own_labels(self, X, y):
             scores, labels, _, sample_weight = all_scores(self, X, self.decision_function, y, None, sample_weight)
         else:
             scores, labels = self.decision_function(X), np.asarray(y)

@@ -25,7 +25,7 @@ from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators._missing_queries import warn_of_missing_queries
-from cutsvm.estimators._predict import all_scores, by_block, reads_blocks
+from cutsvm.estimators._predict import all_scores, by_block, has_own_labels
 from cutsvm.estimators._thresholds import sums_are_exact
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows
@@ -247,7 +247,7 @@ class RankingSVM(PairwiseSVM):
         `average_precision_score`, rows with y > 0 being relevant. `ranking_score` says more, and counts the queries
         that were left out. A source has its own labels, queries and weights: y is left out.
         """
-        if reads_blocks(self, X):
+        if has_own_labels(self, X, y):
             scores, y, qid, sample_weight = all_scores(self, X, self.predict, y, qid, sample_weight)
         else:
             scores = self.predict(X)

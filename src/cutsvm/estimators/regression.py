@@ -19,7 +19,7 @@ from cutsvm.driver.fingerprint import Scalar
 from cutsvm.estimators import _predict
 from cutsvm.estimators._ingest import TrainingData
 from cutsvm.estimators._linear import LinearModel, Problems
-from cutsvm.estimators._predict import by_block, reads_blocks
+from cutsvm.estimators._predict import by_block, has_own_labels
 from cutsvm.problem.losses import Loss
 from cutsvm.problem.losses.smooth import Huber, SquaredTube
 from cutsvm.problem.losses.tube import Tube
@@ -81,7 +81,7 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R^2 of the predictions. A source has its own labels and weights: y is left out."""
-        if reads_blocks(self, X):
+        if has_own_labels(self, X, y):
             return _predict.r2(self, X, y, sample_weight)
         return float(super().score(X, y, sample_weight))
 
