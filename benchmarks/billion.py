@@ -105,7 +105,9 @@ def fit(folder: Path, C: float, tol: float, limit: str, name: str, intercept: st
 
     began, used = time.perf_counter(), time.process_time()
     own: dict[str, Any] = {"tol": tol} if name == "default" else {"tol": 1e-15, "solver": paper_solver()}
-    model = LinearSVC(C, intercept=intercept, memory_limit=limit, n_jobs=-1, max_iter=100_000, **own).fit(folder)
+    model = LinearSVC(C, intercept=intercept, memory_limit=f"{limit} total", n_jobs=-1, max_iter=100_000, **own).fit(
+        folder
+    )
     seconds, cpu = time.perf_counter() - began, time.process_time() - used
     b = float(np.ravel(model.intercept_)[0])
     data, right = open_dataset(folder), 0

@@ -76,7 +76,7 @@ def built(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (["--kernel", "linear", "-c", "9", "-w1", "2"], {"kernel": "linear", "C": 9.0, "class_weight": {1: 2.0}}),
         (["--solver", "isda", "-e", "1e-5"], {"solver": "isda", "tol": 1e-5}),
         (["--solver", "min_norm"], {"solver": "min_norm", "tol": 1e-3}),
-        (["--memory", "2GB", "--max-time", "5"], {"memory_limit": "2GB", "max_time": 5.0}),
+        (["--memory", "2GB", "--max-time", "5"], {"memory_limit": "2GB total", "max_time": 5.0}),
         (["--seed", "12", "--n-jobs", "2"], {"random_state": 12, "n_jobs": 2}),
     ],
 )

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from cutsvm import linear_path, load_model
+from cutsvm import convert, linear_path, load_model
 from cutsvm.cli.chart import bar_chart
 from tests.support.cli import blobs, write_svmlight
 
@@ -99,3 +99,52 @@ def test_bar_chart_in_ascii_and_of_one_value():
     lines = bar_chart([1.0, 2.0, float("nan")], ["a", "b", "c"], scale=str, mark=1, encoding="ascii")
     assert any("#" in line for line in lines) and "^ C = b" in "\n".join(lines)
     assert bar_chart([1.0], ["a"], scale=str)[-1].strip() == "a"
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A store whose rows come in several blocks, with a file of the same rows."""
+    X, y = blobs([-1, 1])
+    convert((X, y), tmp_path / "large.store", block_bytes=600)
+    return tmp_path / "large.store", write_svmlight(tmp_path / "large.svm", X, y)
+
+
+@pytest.mark.parametrize("source", [0, 1], ids=["store", "file"])
+def test_memory_limit(run, large, tmp_path, source):
+    words = ["path", "--Cs", "0.01,0.1,1", "-v", 3, "-e", "1e-6", "--json"]
+    here, there = run(*words, large[1]), run(*words, "--memory", "2GB", large[source])
+    assert here.code == there.code == 0
+    before, after = json.loads(here.out), json.loads(there.out)
+    assert after["C"] == before["C"] and after["rows"] == before["rows"]
+    assert after["scores"] == before["scores"]  # the folds are the same ones
+    assert after["objective"] == pytest.approx(before["objective"], rel=2e-6)
+    assert 0 < after["passes"] < after["passes_requested"] and "passes" not in before
+    target = tmp_path / "best.model"
+    done = run(*words[:-1], "--memory", "2GB", "--model", target, large[source])
+    assert "passes over the data for" in done.out and "of the fits'\n" in done.out
+    assert load_model(target).estimator.classes_.tolist() == [-1, 1]
+
+
+def test_memory_limit_without_folds(run, large):
+    words = ["path", "--Cs", "0.01,1", "--json"]
+    here, there = json.loads(run(*words, large[1]).out), json.loads(run(*words, "--memory", "2GB", large[0]).out)
+    assert there["objective"] == pytest.approx(here["objective"], rel=2e-3)
+
+
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_train_cross_validates_under_a_memory_limit(run, large, task):
+    words = ["train", "--task", task, "-c", "0.1", "-v", 3, "-e", "1e-6"]
+    both = run(*words, large[1]), run(*words, "--memory", "2GB", large[0])
+    there = both[1]
+    assert there.code == 0 and "passes over the data for" in there.err and "fold 3 of 3: " in there.err
+    numbers = [[float(line.split("=")[1].split()[0].rstrip("%")) for line in done.out.splitlines()] for done in both]
+    assert numbers[1] == pytest.approx(numbers[0], rel=1e-3)
+    facts = json.loads(run(*words, "--memory", "2GB", "--json", large[0]).out)
+    assert facts["passes"] < facts["passes_requested"] and len(facts["gaps"]) == 3
+
+
+def test_ranking_says_why_not(run, tmp_path):
+    path = tmp_path / "rank.svm"
+    path.write_text("".join(f"{k % 3} qid:{k // 4} 1:{k % 5} 2:1\n" for k in range(40)))
+    done = run("path", "--task", "rank", "-v", 2, "--memory", "2GB", path)
+    assert done.code == 2 and "leave one of them out" in done.err

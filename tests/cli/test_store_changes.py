@@ -18,7 +18,9 @@ def store(run: Run, binary: Path, tmp_path: Path) -> Path:
 
 
 def test_changes_and_versions(run: Run, store: Path, binary: Path, tmp_path: Path) -> None:
-    code, out, err = run("append", store, binary, binary)
+    copy = tmp_path / "copy.svm"
+    copy.write_bytes(binary.read_bytes())
+    code, out, err = run("append", store, binary, copy)
     assert (code, out) == (0, f"store: {store}, version 2, 360 rows\n") and "appended 240, " in err
     code, out, err = run("delete", store, "--rows", "0:10,35,300")
     assert (code, out) == (0, f"store: {store}, version 3, 348 rows\n") and "deleted 12, " in err
@@ -33,6 +35,21 @@ def test_changes_and_versions(run: Run, store: Path, binary: Path, tmp_path: Pat
     facts = json.loads(run("info", "--json", store).out)
     assert facts["deleted"] == 0 and [change["action"] for change in facts["history"]][2:] == ["delete", "compact"]
     assert run("train", "-q", store, tmp_path / "m").code == 0
+
+
+def test_a_checkpoint_that_stays(run: Run, store: Path, binary: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    words = ["train", "--solver", "ocas", "--shards", 4, "-c", 10, "-e", "1e-5", "--checkpoint", state]
+    assert run(*words, "-q", "--keep-checkpoint", store, tmp_path / "m").code == 0 and state.exists()
+    code, out, err = run(*words, "--json", "--keep-checkpoint", store, tmp_path / "m")
+    assert code == 0 and "going on from" in err and json.loads(out)["gap"] <= 1e-5
+    assert run("append", "-q", store, binary).code == 0
+    assert run("delete", "-q", store, "--rows", "0").code == 0
+    code, _, err = run(*words, store, tmp_path / "m")
+    assert code == 0 and not state.exists()  # as without the option
+    assert ", of an earlier version of the store: " in err and ", 1 of 4 shards changed" in err
+    code, _, err = run("train", "--keep-checkpoint", store)
+    assert code == 2 and "--keep-checkpoint: of which file? --checkpoint FILE says it" in err
 
 
 def test_rows_by_a_filter(run: Run, store: Path) -> None:

@@ -54,7 +54,7 @@ def test_train_gives_the_same_model(run: Run, store: Path, binary: Path, tmp_pat
     given = store if source == "store" else binary
     code, out, err = run("train", "--json", *limit, given, tmp_path / "a.model")
     assert code == 0 and json.loads(out)["rows"] == 120
-    assert ("from disk: memory_limit is 1 GB" in err) == bool(limit)
+    assert ("from disk: the limit is 1 GB and the process holds" in err) == bool(limit)
     assert f"{given}: 120 rows" in err  # and not the temporary store of a file
     code, theirs, _ = run("train", "--json", "--solver", "ocas", binary, tmp_path / "b.model")
     assert json.loads(out)["objective"] == json.loads(theirs)["objective"]

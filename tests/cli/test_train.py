@@ -120,7 +120,7 @@ def built(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (["--line-search", "gca2", "--shards", 4], {"solver": OCAS(line_search="gca2", shards=4)}),
         (["--solver", "sifting", "--line-search", "gca"], {"solver": Sifting(inner=OCAS(line_search="gca"))}),
         (["--max-time", 2.5, "--n-jobs", 2], {"max_time": 2.5, "n_jobs": 2}),
-        (["--memory", "2GB", "--checkpoint", "f"], {"memory_limit": "2GB", "checkpoint": "f"}),
+        (["--memory", "2GB", "--checkpoint", "f"], {"memory_limit": "2GB total", "checkpoint": "f"}),
     ],
 )
 def test_options_are_passed_to_the_estimator(built: Any, words: list[object], params: dict[str, Any]) -> None:

@@ -193,7 +193,7 @@ def test_overflow_raises():
             KernelSVC(kernel="poly", gamma=1.0).fit(X, [0, 1, 0, 1])
 
 
-LIMIT = 'expected bytes as a whole number, or text as "300MB" or "2GB"'
+LIMIT = 'expected bytes as a whole number, or text as "300MB", "2GB" or "auto"'
 BAD_PARAMS = [
     ({"C": 0}, "C=0: expected a finite number above 0"),
     ({"C": -1.0}, "C=-1.0: expected a finite number above 0"),

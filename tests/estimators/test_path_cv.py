@@ -158,8 +158,8 @@ def test_bad_input(data):
         LinearSVCCV(CS, scoring=["f1", "accuracy"]).fit(X, y)
     with pytest.raises(ValueError, match="fold 1: all rows to train on are of one class, 1"):
         LinearSVCCV(CS, cv=[(np.flatnonzero(y == 1), np.flatnonzero(y == 0))]).fit(X, y)
-    with pytest.raises(ValueError, match="memory_limit='1GB': folds have their rows in memory"):
-        LinearSVCCV(CS, memory_limit="1GB").fit(X, y)
+    with pytest.raises(ValueError, match="memory_limit='1GB': RankingSVMCV has the rows of its folds in memory, since"):
+        RankingSVMCV(CS, memory_limit="1GB").fit(X, y)
     with pytest.raises(ValueError, match="checkpoint='x': a checkpoint is of one fit, here are many"):
         LinearSVCCV(CS, checkpoint="x").fit(X, y)
     with pytest.raises(ValueError, match="only one class"):

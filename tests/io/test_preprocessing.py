@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 import cutsvm
-from cutsvm import DataError, open_dataset
+from cutsvm import DataError, LinearSVC, open_dataset
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.open import as_source
 from cutsvm.io.preprocessing import Preprocessing, TableColumn
@@ -186,6 +186,38 @@ def test_missing_value_in_a_later_batch(read_with, tmp_path):
     assert_allclose(open_dataset(table).X, stored.X)
     whole = open_dataset(table.slice(0, 6))
     assert whole.X.dtype == np.float32 and whole.preprocessing.columns[0].fill == 3.5
+
+
+def test_means_do_not_depend_on_batches(read_with):
+    rng = np.random.default_rng(0)
+    values = pa.array(rng.normal(size=10_000) * 10.0 ** rng.integers(-9, 9, 10_000), mask=rng.random(10_000) < 0.1)
+    table, found = pa.table({"a": values, "label": rng.integers(0, 2, 10_000)}), []
+    for rows in (10_000, 4096, 777):
+        read_with(table_rows=rows)
+        found.append(open_dataset(table, scale="standard").preprocessing)
+    assert found[0] == found[1] == found[2]
+    numbers = values.drop_null().to_numpy()
+    assert_allclose(found[0].columns[0].fill, numbers.mean(), rtol=1e-13)
+
+
+def test_same_model_as_in_a_pipeline(tmp_path):
+    """A store of preprocessed columns trains the model that scikit-learn's ColumnTransformer leads to."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "number": np.where(rng.random(400) < 0.1, np.nan, rng.normal(size=400)),
+            "whole": rng.integers(0, 5, 400),
+            "day": pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(0, 90, 400), unit="D"),
+            "text": rng.choice([f"t{k}" for k in range(30)], 400),
+        }
+    )
+    y = np.where(frame["number"].fillna(0) + rng.normal(size=400) > 0, "yes", "no")
+    theirs = LinearSVC(C=0.1, tol=1e-11).fit(transformer("mean", "standard").fit_transform(as_numbers(frame)), y)
+    data = cutsvm.convert(frame.assign(label=y), tmp_path / "store", scale="standard")
+    assert data.store.sparse
+    ours = LinearSVC(C=0.1, tol=1e-11).fit(data)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
+    assert_allclose(ours.objective_, theirs.objective_, rtol=1e-10)
 
 
 DAMAGE = [

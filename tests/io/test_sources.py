@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import os
 import sys
+import threading
 import time
 
 import numpy as np
@@ -61,6 +63,7 @@ def assert_same(found, expected, name=""):
     assert_allclose(found.weights, expected.weights, rtol=1e-15, err_msg=name)
     assert_array_equal(found.qid, expected.qid, err_msg=name)
     assert found.feature_names == expected.feature_names, name
+    assert found.preprocessing == expected.preprocessing, name
 
 
 def sources(frame, folder):
@@ -235,11 +238,17 @@ def test_arrays_and_blocks_without_labels(tmp_path):
     assert_array_equal(two[:, 0], [*X[:, 0], *X[:, 0]])
 
 
-def test_standard_input(monkeypatch, folder, frame):
+def test_standard_input_and_pipes(monkeypatch, folder, frame):
     for name, format in (("t.csv", "csv"), ("t.parquet", None), ("t.feather", None)):
         stream = io.BufferedReader(io.BytesIO((folder / name).read_bytes()))
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
         assert_same(open_dataset("-", format=format), open_dataset(folder / name))
+    pipe = folder / "pipe.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes((folder / "t.csv").read_bytes()))
+    writer.start()
+    assert_same(open_dataset(pipe), open_dataset(folder / "t.csv"))
+    writer.join()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"1 1:2\n-1 2:1\n"))))
     data = open_dataset("-")
     assert data.source == "standard input" and data.y.tolist() == [1, -1]
@@ -307,3 +316,23 @@ def test_texts_of_all_types():
         data = open_dataset(pa.table({"t": column, "label": pa.array(list("xyxy")).cast(kind)}))
         assert_array_equal(dense(data.X), [[0, 1], [0, 0], [1, 0], [0, 1]], err_msg=str(kind))
         assert data.y.tolist() == list("xyxy")
+
+
+def test_the_index_of_pandas_is_no_feature(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "label": [0, 1, 1]}, index=[7, 5, 6])
+    frame.to_parquet(tmp_path / "t.parquet")
+    named = frame.rename_axis("id")
+    for source in (frame, tmp_path / "t.parquet", named, iter([frame[:2], frame[2:]])):
+        data = open_dataset(source)
+        assert data.feature_names == ["a"] and data.X[:, 0].tolist() == [1, 2, 3]
+    with pytest.raises(DataError, match="block 1: there is no column 'a', which block 0 has"):
+        open_dataset(iter([frame, frame[["label"]]]))
+    with pytest.raises(DataError, match="DataFrame: Could not convert 'x'"):
+        open_dataset(pd.DataFrame({"a": [1, "x"], "label": [0, 1]}))
+
+
+def test_features_of_the_same_name():
+    table = pa.table({"a": ["b", "c"], "a=b": [1, 2], "label": [0, 1]})
+    with pytest.raises(DataError, match="two features would be called 'a=b'; leave a column out"):
+        open_dataset(table)
+    assert open_dataset(table, exclude=["a"]).feature_names == ["a=b"]

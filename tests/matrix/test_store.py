@@ -262,7 +262,9 @@ def test_a_store_is_loaded_where_it_fits(both, monkeypatch):
 
 def test_a_limit_that_is_too_small_says_what_is_needed(both, caplog):
     path = both[1].store.path
-    with pytest.raises(ValueError, match=r"memory_limit is 1 MB: too little for a fit; expected at least \d+ MB"):
+    with pytest.raises(
+        ValueError, match=r"memory_limit is 1 MB beside the .* holds: too little for a fit; expected at least [\d.]+ MB"
+    ):
         fitted(path, memory_limit="1MB")
     with caplog.at_level("INFO", logger="cutsvm"):
         fitted(path, memory_limit="1GB", solver="ocas")

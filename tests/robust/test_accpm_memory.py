@@ -32,7 +32,7 @@ class Limited(LinearSVC):
 dispatches = BucketSettings(only_if_it_pays=False, K=1, pending_bytes=1 << 20, piece_bytes=1 << 20)
 solver = ACCPM(formulation=form, buckets=buckets, settings=ACCPMSettings(buckets=dispatches))
 def fit(store):
-    limit = memory.in_use(settings.step) + settings.step + spare
+    limit = settings.step + spare
     model = Limited(100.0, memory_limit=limit, solver=solver, max_iter=40, n_jobs=2)
     return model.fit(store).history_[-1]["rows_written"]
 fit(small)  # libraries and threads are there then

@@ -46,7 +46,7 @@ for solver, intercept in fits:  # libraries and threads are there then
     model.fit(rng.normal(size=(5000, 2)), rng.integers(0, classes, 5000))
 print(memory.private() + spare, flush=True)
 for solver, intercept in fits:
-    limit = memory.in_use(settings.step) + settings.step + spare
+    limit = settings.step + spare
     Limited(C=1e-5, memory_limit=limit, intercept=intercept, solver=solver, max_iter=2, n_jobs=2).fit(store)
 """
 
@@ -85,7 +85,7 @@ import numpy as np
 from cutsvm import LinearSVC
 from cutsvm.solvers import CPA, OCAS
 warnings.simplefilter("ignore")
-store, limit, checkpoint = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+store, limit, checkpoint = sys.argv[1], f"{sys.argv[2]} total", sys.argv[3]
 fixed = dict(C=10.0, tol=1e-9, memory_limit=limit, fit_intercept=False, n_jobs=2)
 LinearSVC(solver=CPA(shards=1), max_iter=200, checkpoint=checkpoint, **fixed).fit(store)
 LinearSVC(solver=CPA(shards=1), max_iter=1, checkpoint=checkpoint, **fixed).fit(store)  # reads it
@@ -122,7 +122,7 @@ warnings.simplefilter("ignore")
 model, least = eval(sys.argv[1]), 0
 while not hasattr(model, "coef_"):
     try:
-        model.set_params(memory_limit=(least := least + 10_000_000)).fit(sys.argv[2])
+        model.set_params(memory_limit=f"{(least := least + 10_000_000)} total").fit(sys.argv[2])
     except ValueError as error:
         assert "too little for a fit" in str(error), error
 print(least)
@@ -160,7 +160,7 @@ from cutsvm.solvers import OCAS
 from cutsvm.solvers.bucketing.buckets import BucketSettings
 warnings.simplefilter("ignore")
 solver = OCAS(buckets=4, bucketing=BucketSettings(K=1))
-LinearSVC(C=0.01, solver=solver, memory_limit=int(sys.argv[2]), max_iter=4, n_jobs=2).fit(sys.argv[1])
+LinearSVC(C=0.01, solver=solver, memory_limit=f"{sys.argv[2]} total", max_iter=4, n_jobs=2).fit(sys.argv[1])
 """
 
 
@@ -177,13 +177,13 @@ def test_lengths_of_many_features_fit_the_limit(tmp_path):
 
 def test_shards_whose_planes_do_not_fit_are_refused(wide_store):
     with pytest.raises(ValueError, match="shards=128: memory_limit leaves room"):
-        LinearSVC(solver=OCAS(shards=128), memory_limit=memory.in_use(1 << 25) + 140_000_000).fit(wide_store)
+        LinearSVC(solver=OCAS(shards=128), memory_limit=140_000_000).fit(wide_store)
 
 
-def test_the_interpreter_counts(wide_store):
+def test_the_interpreter_counts_under_a_limit_of_the_process(wide_store):
     """A limit below what the process has already is refused, with what is needed."""
     with pytest.raises(ValueError, match="too little for a fit; expected at least"):
-        LinearSVC(memory_limit=memory.private()).fit(wide_store)
+        LinearSVC(memory_limit=f"{memory.private()} total").fit(wide_store)
 
 
 FREED = """

@@ -7,14 +7,16 @@ import gc
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 _UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-# Where Linux states the memory of a container: control groups of version 2 and of version 1.
+# Where Linux states the memory of a container and its use: control groups of version 2 and of version 1.
 _CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_CONTAINER_USE = ("/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory/memory.usage_in_bytes")
+_CONTAINER_STAT = ("/sys/fs/cgroup/memory.stat", "/sys/fs/cgroup/memory/memory.stat")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,11 @@ class MemorySettings:
     planes_in_fixed: float = 0.4  # of `fixed` is for planes
     plane_share: float = 0.4  # of the memory that is left may be for planes, too
     machine_share: float = 0.6  # of the machine's memory that a fit without a limit may take
+    free_share: float = 0.6  # of the memory that is free now: memory_limit="auto"
     step: int = 32 << 20  # what the process already uses is rounded up to a multiple of this
+    # Of problems that are solved side by side: for all, and for each in place of `fixed`.
+    together: int = 24_000_000
+    each: int = 22_000_000
 
 
 @dataclass(frozen=True)
@@ -78,19 +84,67 @@ def planes_within(memory: int, size: int) -> int:
 
 
 def parse_limit(limit: Any) -> int:
-    """Bytes: a whole number, or text as "300MB", "2GB", "1.5 GiB"."""
-    expected = 'expected bytes as a whole number, or text as "300MB" or "2GB"'
+    """Bytes: a whole number, or text as "300MB", "2GB", "1.5 GiB"; "auto": a share of what is free now.
+
+    "2GB total" is a limit of the whole process: `allowance` subtracts what it holds.
+    """
+    expected = 'expected bytes as a whole number, or text as "300MB", "2GB" or "auto"'
     if isinstance(limit, int) and not isinstance(limit, bool):
         if limit > 0:
             return limit
         raise ValueError(f"memory_limit={limit!r}: {expected}, above 0")
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?I?)B?\s*", limit.upper()) if isinstance(limit, str) else None
+    if limit == "auto":
+        return max(1, int(MemorySettings().free_share * free()))
+    text = limit.upper() if isinstance(limit, str) else ""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT]?I?)B?(?:\s+TOTAL)?\s*", text)
     if found is None or found[2] not in {**_UNITS, **_BINARY}:
         raise ValueError(f"memory_limit={limit!r}: {expected}")
     size = int(float(found[1]) * {**_UNITS, **_BINARY}[found[2]])
     if size < 1:
         raise ValueError(f"memory_limit={limit!r}: {expected}, above 0")
     return size
+
+
+class Allowance(NamedTuple):
+    """Bytes that a fit may add to the `held` ones of the process, and the limit in words."""
+
+    size: int
+    held: int
+    why: str
+
+    def error(self, least: float, reason: str = "") -> ValueError:
+        """A fit needs at least this number of bytes, which is more."""
+        because = f", since {reason}" if reason else ""
+        total = f" ({format_bytes(self.held + least)} in all)" if self.held else ""
+        return ValueError(f"{self.why}: too little for a fit; expected at least {format_bytes(least)}{total}{because}")
+
+
+def allowance(memory_limit: str | int, step: int) -> Allowance:
+    """What a fit may add under this limit; of a limit in all, what the process holds counts in multiples of `step`."""
+    size, held = parse_limit(memory_limit), in_use(step)
+    if isinstance(memory_limit, str) and memory_limit.strip().lower().endswith("total"):
+        why = f"the limit is {format_bytes(size)} and the process holds {format_bytes(held)} already"
+        return Allowance(max(0, size - held), held, why)
+    auto = ' ("auto")' if memory_limit == "auto" else ""
+    beside = f" beside the {format_bytes(held)} that the process holds" if held else ""
+    return Allowance(size, held, f"memory_limit is {format_bytes(size)}{auto}{beside}")
+
+
+def _machine(need: float, use: MemorySettings) -> Allowance:
+    """What a fit without a limit may add, if `need` is too much for the machine."""
+    held = in_use(use.step)
+    size = max(0, int(use.machine_share * total()) - held)
+    return Allowance(
+        size, held, f"{format_bytes(need)} would be too much for memory: the limit is {format_bytes(size)}"
+    )
+
+
+def _in_memory(need: float, memory_limit: str | int | None, use: MemorySettings) -> bool:
+    """Whether the data are loaded: without a limit, or with "auto", if there is memory."""
+    if memory_limit is None:
+        limit = int(use.machine_share * total())
+        return limit == 0 or need <= limit
+    return memory_limit == "auto" and need <= parse_limit("auto")
 
 
 def plan(
@@ -101,37 +155,41 @@ def plan(
     settings: MemorySettings | None = None,
     *,
     features: int = 1,
+    problems: int = 1,
 ) -> Plan:
     """How to train from a store of `rows` rows and `size` bytes: from disk if there is a limit, else in memory
     if that suffices.
 
+    problems: number of them that are solved side by side from disk; `room` and `plane_bytes` are those of one.
+
     The number of rows held decides which rows a solver sees. It must be the same for the same call, so it depends on
-    the memory of the machine, not on what is free, and on the memory of the process in coarse steps only.
+    the limit, or without one on the memory of the machine; not on what is free, unless the limit is "auto". Where it is
+    a limit of the whole process, it depends on the memory of the process in coarse steps only.
 
     Raises ValueError if the limit does not even hold the numbers kept per row.
     """
     use = MemorySettings() if settings is None else settings
     vectors = 8 * rows * (use.vectors + use.scores * outputs)
-    if memory_limit is None:
-        need, limit = size + vectors, int(use.machine_share * total())
-        if limit == 0 or need <= limit:
-            return Plan(False, None, f"{format_bytes(need)} in memory")
-        why = f"{format_bytes(need)} would be too much for memory"
-    else:
-        limit = parse_limit(memory_limit)
-        why = f"memory_limit is {format_bytes(limit)}"
+    if _in_memory(size + vectors, memory_limit, use):
+        return Plan(False, None, f"{format_bytes(size + vectors)} in memory")
+    given = _machine(size + vectors, use) if memory_limit is None else allowance(memory_limit, use.step)
     row = use.row_copies * size / rows + use.row_overhead * outputs
-    left, plane_bytes = _beside_planes(limit - in_use(use.step) - use.fixed, outputs, features, use)
+    shared = 0
+    if problems > 1:
+        use, shared = replace(use, fixed=use.each), use.together
+        vectors += rows // problems  # a byte per row says which fold it is in
+    left, plane_bytes = _beside_planes((given.size - shared) // problems - use.fixed, outputs, features, use)
     in_memory = vectors <= use.vector_share * left
     if in_memory:
         left -= vectors
     room = min(rows, max(0, int(left / row)))
     if room < min(rows, use.min_rows):
-        least = format_bytes(limit - left + row * use.min_rows)
-        raise ValueError(f"{why}: too little for a fit; expected at least {least}")
+        raise given.error(given.size + problems * (row * use.min_rows - left))
     where = "in memory" if in_memory else "in a file beside it"
-    text = f"from disk: {why}; scores and labels ({format_bytes(vectors)}) {where}, up to {room:,} rows held"
-    return Plan(True, room, text, in_memory, plane_bytes)
+    many = f", {problems} problems side by side" if problems > 1 else ""
+    each = " for each" if problems > 1 else ""
+    text = f"from disk: {given.why}{many}; scores and labels ({format_bytes(problems * vectors)}) {where}"
+    return Plan(True, room, f"{text}, up to {room:,} rows held{each}", in_memory, plane_bytes)
 
 
 def _beside_planes(left: int, outputs: int, features: int, use: MemorySettings) -> tuple[int, int]:
@@ -163,18 +221,13 @@ def plan_pairs(
     """
     use = MemorySettings() if settings is None else settings
     vectors = (use.paired_row + smooth * use.smooth_paired_row + levels // 8 + exact * use.exact_row) * rows
-    if memory_limit is None:
-        need, limit = size + vectors, int(use.machine_share * total())
-        if limit == 0 or need <= limit:
-            return Plan(False, None, f"{format_bytes(need)} in memory")
-        why = f"{format_bytes(need)} would be too much for memory: the limit is"
-    else:
-        limit, why = parse_limit(memory_limit), "memory_limit is"
-    left, plane_bytes = _beside_planes(limit - in_use(use.step) - use.fixed - vectors, 1, features, use)
+    if _in_memory(size + vectors, memory_limit, use):
+        return Plan(False, None, f"{format_bytes(size + vectors)} in memory")
+    given = _machine(size + vectors, use) if memory_limit is None else allowance(memory_limit, use.step)
+    left, plane_bytes = _beside_planes(given.size - use.fixed - vectors, 1, features, use)
     if left < 0:
-        least = format_bytes(limit - left)
-        raise ValueError(f"{why} {format_bytes(limit)}: too little for a fit; expected at least {least}")
-    text = f"from disk: {why} {format_bytes(limit)}; numbers of each row in memory"
+        raise given.error(given.size - left)
+    text = f"from disk: {given.why}; numbers of each row in memory"
     return Plan(True, 0, text, plane_bytes=plane_bytes)
 
 
@@ -217,6 +270,19 @@ def total() -> int:
     return min((limit for limit in (machine, *map(_number, _CONTAINER)) if limit > 0), default=0)
 
 
+def free() -> int:
+    """Bytes of memory that are free now, in the machine or in the container if that has less.
+
+    Pages of files that the system takes back when it needs them are free; 0 if the system does not tell.
+    """
+    found = [_status("/proc/meminfo", "MemAvailable")]
+    for limit, use, stat in zip(_CONTAINER, _CONTAINER_USE, _CONTAINER_STAT, strict=True):
+        most = _number(limit)
+        if 0 < most <= total():
+            found.append(max(1, most - _number(use) + _value(stat, "inactive_file")))
+    return min((size for size in found if size > 0), default=0)
+
+
 def _number(file: str) -> int:
     """The number in a file; 0 if the file does not exist or holds no number."""
     try:
@@ -231,4 +297,13 @@ def _status(file: str, key: str) -> int:
         with open(file) as lines:
             return next((1024 * int(line.split()[1]) for line in lines if line.startswith(f"{key}:")), 0)
     except OSError:
+        return 0
+
+
+def _value(file: str, key: str) -> int:
+    """The number after a word at the beginning of a line."""
+    try:
+        with open(file) as lines:
+            return next((int(line.split()[1]) for line in lines if line.split()[:1] == [key]), 0)
+    except (OSError, ValueError, IndexError):
         return 0

@@ -7,7 +7,7 @@ import os
 import time
 
 from cutsvm._utils.text import printable
-from cutsvm.cli.data import check_input
+from cutsvm.cli.inputs import check_inputs
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 from cutsvm.display.progress import CopyBar
 from cutsvm.io.dataset import StoredDataset
@@ -16,13 +16,12 @@ from cutsvm.io.store.store import Store
 
 def append(options: argparse.Namespace) -> int:
     """Append the rows of all files, and print what the store has then."""
-    for source in options.data:
-        check_input(source, folder=True)
+    check_inputs(options.data)
     began = time.perf_counter()
-    with as_command_error(options.store), CopyBar() as bar:
+    with as_command_error(options.store), Messages(quiet=options.quiet).forwarded_logs(), CopyBar() as bar:
         data = open_store(options.store)
         before = data.shape[0]
-        given = {name: getattr(options, name) for name in ("format", "label", "weight", "qid")}
+        given = {name: getattr(options, name) for name in ("format", "label", "weight", "qid", "filter")}
         source = options.data if len(options.data) > 1 else options.data[0]  # several files: one version
         data.append(source, **given, n_features=options.features, progress=None if options.quiet else bar)
     print_change(options, data, began, appended=data.shape[0] - before)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import re
 
 from cutsvm.cli.messages import CommandError
 
-# Options and arguments that are files, by what the help texts call them.
-_FILES = frozenset({"DATA", "MODEL", "MODEL|STORE", "OUT", "STORE", "FILE", "FILE.html"})
+# How the help texts call options and arguments that are files.
+_FILES = re.compile(r"(DATA|FILE|MODEL|OUT|STORE)\b")
 
 
 def completion(options: argparse.Namespace) -> int:
@@ -22,8 +23,7 @@ def completion(options: argparse.Namespace) -> int:
     parser, commands = build_parser()
     for command in commands.values():
         for action in command._actions:  # argparse has no public list of them
-            # Of several words, as DATA... [MODEL], the first tells.
-            if str(action.metavar).split(" ")[0].removesuffix("...") in _FILES:
+            if _FILES.match(str(action.metavar)):
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, options.shell))
     return 0

@@ -30,7 +30,7 @@ def find_cost(options: argparse.Namespace, settings: SearchSettings | None = Non
     if options.task.path is None:
         known = ", ".join(task.name for task in TASKS.values() if task.path is not None)
         raise CommandError(f"-C finds the C of --task {known}, not of {options.task}")
-    for name in ("paper", "checkpoint", "memory", "report", "valid"):
+    for name in ("paper", "checkpoint", "report", "valid"):
         if getattr(options, name) is not None:
             raise CommandError(f"-C cross-validates many C, {flag(name)} is for one fit: leave one of them out")
     options.folds = options.folds or settings.folds

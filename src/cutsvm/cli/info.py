@@ -95,6 +95,7 @@ def store_facts(path: str) -> dict[str, Any]:
         "largest_norm": float(np.sqrt(store.squares.max())),
         "feature_names": store.feature_names,
         "history": [{"version": number, **vars(change)} for number, change in enumerate(manifest.history, start=1)],
+        "preprocessing": manifest.preprocessing,
     }
 
 

@@ -21,6 +21,8 @@ _HELP = (
 
 def add_inputs(parser: argparse.ArgumentParser, output: str = "", more: str = "") -> None:
     """DATA, and the word after it; --also for more files."""
+    # argparse would repeat the name: DATA... STORE [DATA... STORE ...].
+    parser.usage = f"%(prog)s [options] DATA{output}"
     parser.add_argument("inputs", metavar=f"DATA{output}", nargs="+", help=_HELP + more)
     parser.add_argument("--also", metavar="FILE", action="append", default=[], help="more rows (repeatable)")
 

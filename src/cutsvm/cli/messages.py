@@ -16,7 +16,7 @@ from cutsvm._utils.text import printable
 from cutsvm.display.summary import describe_gap
 
 _SHOWN = 8
-_LOGGERS = ("cutsvm.checkpoint", "cutsvm.kernel", "cutsvm.tables")
+_LOGGERS = ("cutsvm.checkpoint", "cutsvm.kernel", "cutsvm.tables", "cutsvm.warm_start")
 
 
 class CommandError(Exception):

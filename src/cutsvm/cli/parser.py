@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from typing import Any, NoReturn
@@ -102,9 +103,10 @@ def _add_train(parser: _Parser) -> None:
     _add_kernel(parser)
     add = parser.add_argument_group("limits").add_argument
     add("--max-time", metavar="S", type=values.positive, help="stop after S seconds of training")
-    memory = "private memory of the process, as 300MB or 2GB; rows stay on disk. Of --task kernel: for kernel values"
-    add("--memory", metavar="SIZE", help=memory)
+    _add_memory(add)
     add("--checkpoint", metavar="FILE", help="written while training; the same command resumes from it")
+    keep = "it stays when training is done: after an append or a delete the same command goes on from it"
+    add("--keep-checkpoint", action="store_true", help=keep)
     group = parser.add_argument_group("output")
     add = group.add_argument
     add("-v", dest="folds", metavar="FOLDS", type=values.folds, help="cross-validate and write no model")
@@ -114,6 +116,12 @@ def _add_train(parser: _Parser) -> None:
     report = "write an HTML page with certificate, plots and measures (needs matplotlib)"
     add("--report", metavar="FILE.html", help=report)
     _add_verbosity(group)
+
+
+def _add_memory(add: Callable[..., object]) -> None:
+    memory = "limit of the private memory of the whole process, as 300MB or 2GB: what it holds when training begins is "
+    memory += "subtracted; rows stay on disk, but those of --task kernel. auto: a share of what is free"
+    add("--memory", metavar="SIZE", help=memory)
 
 
 def _add_path(parser: _Parser) -> None:
@@ -128,12 +136,13 @@ def _add_path(parser: _Parser) -> None:
     add("--plot", metavar="FILE", help="plot the path: .png, .svg or .pdf")
     add("--model", metavar="FILE", help="with -v: write the model with the best C")
     add_formats(group, model=True)
-    parser.set_defaults(cost=1.0, find_cost=False, checkpoint=None, memory=None, report=None)
+    parser.set_defaults(cost=1.0, find_cost=False, checkpoint=None, report=None)
     _add_problem(parser, [task.name for task in TASKS.values() if task.path is not None])
     _add_solver(parser)
     group = parser.add_argument_group("limits and output")
     limit = "stop after S seconds, with the best models so far"
     group.add_argument("--max-time", metavar="S", type=values.positive, help=limit)
+    _add_memory(group.add_argument)
     group.add_argument("-v", dest="folds", metavar="FOLDS", type=values.folds, help="score every C by cross-validation")
     _add_verbosity(group)
 

@@ -5,19 +5,28 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
 from cutsvm._utils.types import Array
 from cutsvm.cli.chart import bar_chart
-from cutsvm.cli.data import as_labels, as_targets, check_picture, read_rows, write_figure
-from cutsvm.cli.inputs import column_options
+from cutsvm.cli.data import as_labels, as_targets, check_picture, write_figure
 from cutsvm.cli.liblinear_types import describe_type
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 from cutsvm.cli.tasks import build_estimator, class_weight, validate_options
-from cutsvm.cli.train import check_discrete, check_format, check_model_output, describe_data, write_model
+from cutsvm.cli.train import (
+    check_discrete,
+    check_format,
+    check_model_output,
+    describe_data,
+    labels_of,
+    read_data,
+    write_model,
+)
 from cutsvm.cli.validate import splitter
+from cutsvm.cli.validate_on_disk import describe_reads
 from cutsvm.display.summary import total_passes
 from cutsvm.estimators.path_cv import Chooser
 from cutsvm.io.dataset import Dataset
@@ -49,11 +58,15 @@ def path(options: argparse.Namespace) -> int:
     for name in ("metric", "scoring"):
         if options.folds is None and getattr(options, name) is not None:
             raise CommandError(f"--{name} is the score of -v FOLDS: add -v")
-    with messages.forwarded_logs():
-        data = read_rows(inputs, options.zero_based, **column_options(options))
+    with ExitStack() as stack:
+        return _path(options, inputs, messages, stack)
+
+
+def _path(options: argparse.Namespace, inputs: list[str], messages: Messages, stack: ExitStack) -> int:
     task = options.task
-    y = as_targets(data, task) if task.has_targets else as_labels(data.y)
-    classes = np.empty(0) if task.has_targets else np.unique(y)
+    with messages.forwarded_logs():
+        data = read_data(options, inputs, stack)
+    y, classes = _labels(options, data)
     if not task.has_targets and len(classes) < 2:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two or more of them")
     check_format(options, data, classes)
@@ -61,6 +74,9 @@ def path(options: argparse.Namespace) -> int:
     messages.note(f"{data.source}: {describe_data(options.task, data, classes)}")
     with as_command_error(options.data), messages.collecting_warnings():
         models, chooser, seconds = _fit(options, data, y, classes)
+        if y is None and task.has_classes:
+            for model in models:
+                model.classes_ = as_labels(model.classes_)  # a store holds numbers as float64
     if options.model is not None and chooser is not None:
         best = models[_place(models, chooser)]
         messages.note(f"model: {write_model(best, options.model, data, options)}")
@@ -75,28 +91,39 @@ def path(options: argparse.Namespace) -> int:
     return 0
 
 
+def _labels(options: argparse.Namespace, data: Dataset) -> tuple[Array | None, Array]:
+    """The labels of all rows, None if the fits read them from a store, and the distinct ones if they are classes."""
+    if options.memory is not None:
+        return labels_of(options, data)
+    y = as_targets(data, options.task) if options.task.has_targets else as_labels(data.y)
+    return y, np.empty(0) if options.task.has_targets else np.unique(y)
+
+
 def _fit(
-    options: argparse.Namespace, data: Dataset, y: Array, classes: Array
+    options: argparse.Namespace, data: Dataset, y: Array | None, classes: Array
 ) -> tuple[list[Any], Chooser | None, float]:
     """The models, with -v the cross-validation that chose one of them, and the seconds it took."""
     estimator = build_estimator(options, class_weight(options, classes))
     params = estimator.get_params(deep=False)
     for name in ("C", "checkpoint"):
         del params[name]
-    extra: dict[str, Any] = {"qid": data.qid} if options.task.has_queries else {}
-    if data.weights is not None:
+    # Rows that may stay on disk are given as the data set, with its weights and queries.
+    limited = options.memory is not None
+    given_rows: tuple[Any, ...] = (data if y is None else data.with_labels(y),) if limited else (data.X, y)
+    extra: dict[str, Any] = {"qid": data.qid} if options.task.has_queries and not limited else {}
+    if data.weights is not None and not limited:
         extra["sample_weight"] = data.weights
     began = time.perf_counter()
     if options.folds is None:
         given = {"estimator": estimator} if options.task.path_takes_estimator else params
-        models = load(options.task.path)(data.X, y, Cs=options.Cs, **extra, **given)
+        models = load(options.task.path)(*given_rows, Cs=options.Cs, **extra, **given)
         return list(models), None, time.perf_counter() - began
     # The folds of `train -v`: shuffled with a fixed seed; queries stay whole.
     cv: Any = options.folds
     if not options.task.has_queries:
         cv = splitter(options)
     chooser = load(options.task.cv_estimator)(options.Cs, cv=cv, scoring=options.scoring, **params)
-    chooser.fit(data.X, y, **extra)
+    chooser.fit(*given_rows, **extra)
     return chooser.path_, chooser, time.perf_counter() - began
 
 
@@ -121,6 +148,8 @@ def _show(options: argparse.Namespace, models: list[Any], chooser: Chooser | Non
     worst = max(model.gap_ for model in models)
     what = f"{len(models)} C" + ("" if chooser is None else f" in {len(chooser.scores_)} folds and on all rows")
     print_result(f"{what}: every gap at most {worst:.1e}, {seconds:.2f} s")
+    if chooser is not None and hasattr(chooser, "reads_"):
+        print_result(describe_reads(chooser))
     if chooser is not None and not options.find_cost:
         edge = " (at the end of the range: try a wider one)" if chooser.C_ in (models[0].C, models[-1].C) else ""
         print_result(f"best: C = {chooser.C_:.6g}{edge}")
@@ -165,6 +194,8 @@ def _json_fields(
     if chooser is not None:
         chosen = {"C": chooser.C_, "scoring": options.scoring, "scores": chooser.scores_, "fold_gaps": chooser.gaps_}
         chosen["mean_scores"] = np.nanmean(chooser.scores_, axis=0)
+        if hasattr(chooser, "reads_"):
+            chosen |= {"passes": chooser.reads_.passes, "passes_requested": chooser.reads_.requested_passes}
     return {**facts, "Cs": [model.C for model in models], **chosen, **numbers, **more, "seconds": seconds}
 
 

@@ -17,6 +17,7 @@ def add_append(parser: argparse.ArgumentParser) -> None:
     add("--label", metavar="COLUMN", help="of a table the labels (default: as for convert)")
     add("--weight", metavar="COLUMN", help="of a table the weights (default: sample_weight, if there)")
     add("--qid", metavar="COLUMN", help="of a table the queries (default: qid, if there)")
+    add("--filter", metavar="TEXT", help="of a table: append the rows of which this holds")
     add("--features", metavar="N", type=partial(values.whole, least=1), help="of sparse rows: make the store this wide")
     _add_output(parser)
 

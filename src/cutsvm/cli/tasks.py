@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cutsvm._utils import validation
+from cutsvm._utils.memory import parse_limit
 from cutsvm._utils.types import Array
 from cutsvm.cli.messages import CommandError, as_command_error, first_values, flag
 from cutsvm.cli.papers import PAPERS, Paper
@@ -110,7 +111,7 @@ def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, floa
         "multi_class": options.multi_class,
         "max_time": options.max_time,
         "n_jobs": options.n_jobs,
-        "memory_limit": options.memory,
+        "memory_limit": _memory_limit(options.memory),
         "checkpoint": options.checkpoint,
         "epsilon": options.tube,
         **{name: getattr(options, name, None) for name in ("loss", "quantile", "nu", "kernel", *_KERNEL_OPTIONS)},
@@ -125,6 +126,15 @@ def build_estimator(options: argparse.Namespace, class_weight: Mapping[Any, floa
         params["fit_intercept"] = None if paper.intercept or "bias" not in options.task.options else False
     given = {name: value for name, value in params.items() if value is not None}
     return options.task.make_estimator(**{**options.task.parameters, **given})
+
+
+def _memory_limit(memory: str | None) -> str | None:
+    """`--memory` limits the whole process, `memory_limit` what a fit adds to it."""
+    if memory is None or memory == "auto":
+        return memory
+    with as_command_error():
+        parse_limit(memory)
+    return memory if memory.endswith("total") else f"{memory} total"
 
 
 def _solver(options: argparse.Namespace) -> Any:

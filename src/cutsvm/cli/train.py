@@ -34,9 +34,10 @@ from cutsvm.cli.report_option import check_report, write_report
 from cutsvm.cli.tasks import build_estimator, class_weight, paper_of, validate_options
 from cutsvm.cli.valid_option import check_valid, evaluate_valid, valid_fields
 from cutsvm.cli.validate import cross_validate
+from cutsvm.cli.validate_on_disk import cross_validate_on_disk, refuse_folds_on_disk
 from cutsvm.display.callbacks import ProgressBar
 from cutsvm.display.summary import iteration_unit, requested_tol, seconds_before_resume, total_passes
-from cutsvm.driver.checkpoint import check_path
+from cutsvm.driver.checkpoint import check_path, kept_files
 from cutsvm.estimators._base import Certified
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.models.liblinear import check_writable
@@ -60,12 +61,16 @@ def train(options: argparse.Namespace) -> int:
     target = options.model or ("" if options.folds is not None else default_model(options.data))
     if options.folds is None:
         check_model_output(target, inputs)
+    if options.keep_checkpoint and options.checkpoint is None:
+        raise CommandError("--keep-checkpoint: of which file? --checkpoint FILE says it")
     if options.checkpoint is not None:
         _check_checkpoint(options, target)
     if options.report is not None:
         check_report(options, target, inputs)
     check_valid(options)
     with ExitStack() as stack:
+        if options.keep_checkpoint:
+            stack.enter_context(kept_files())
         return _train(options, inputs, target, messages, stack)
 
 
@@ -73,9 +78,9 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
     task = options.task
     began = time.perf_counter()
     with messages.forwarded_logs():
-        data = _read(options, inputs, stack)
+        data = read_data(options, inputs, stack)
     reading = time.perf_counter() - began
-    y, classes = _labels(options, data)
+    y, classes = labels_of(options, data)
     _check_classes(options, data, classes)
     if options.folds is None:
         check_format(options, data, classes)
@@ -85,6 +90,8 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
     if (paper := paper_of(options)) is not None:
         paper.check_classes(options, len(classes))
         messages.note(f"as in {paper.citation}: {one_line(repr(estimator))}")
+    if options.folds is not None and isinstance(data, StoredDataset) and options.memory is not None:
+        return cross_validate_on_disk(options, estimator, data, y)
     if options.folds is not None and y is not None:
         return cross_validate(options, estimator, data, y)
     if isinstance(data, StoredDataset) and estimator._trains_from_disk:
@@ -114,24 +121,24 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
     return 0 if written == target and complete else 1
 
 
-def _read(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> Dataset:
+def read_data(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> Dataset:
     """The data; if `--memory` limits the rows in memory, a file becomes a temporary store."""
     if options.memory is None or not options.task.memory_limits_rows:
         return read_rows(inputs, options.zero_based, **column_options(options))
-    if options.folds is not None:
-        raise CommandError("--memory is for training, -v has all rows in memory: leave one of them out")
+    refuse_folds_on_disk(options)
     check_inputs(inputs)
     with as_command_error(inputs[0]):
         parse_limit(options.memory)
         return stack.enter_context(as_store(inputs[0] if len(inputs) == 1 else inputs, **column_options(options)))
 
 
-def _labels(options: argparse.Namespace, data: Dataset) -> tuple[Array | None, Array]:
+def labels_of(options: argparse.Namespace, data: Dataset) -> tuple[Array | None, Array]:
     """The labels of all rows, None if the fit reads them from a store, and the distinct ones if they are classes."""
-    on_disk = isinstance(data, StoredDataset) and options.folds is None
+    limited = options.memory is not None and options.task.memory_limits_rows
+    on_disk = isinstance(data, StoredDataset) and (options.folds is None or limited)
     if options.task.has_targets:
         return None if on_disk and data.y.dtype.kind == "f" else as_targets(data, options.task), np.empty(0)
-    if isinstance(data, StoredDataset) and options.folds is None:
+    if on_disk and isinstance(data, StoredDataset):
         return None, as_labels(data.store.labels) if options.task.needs_labels else np.empty(0)
     y = as_labels(data.y)
     return y, np.unique(y) if options.task.needs_labels else np.empty(0)

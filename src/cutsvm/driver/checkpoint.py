@@ -14,7 +14,8 @@ import math
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ class CheckpointSettings:
     time_share: float = 0.05  # of the time of a fit that writing may take
     max_number: float = 1e308  # of an objective, a bound or a count
     max_weight: float = 1e150  # weights below have finite squares, and finite sums of them
+    keep: bool = False  # the file of a fit that has converged
 
 
 _settings = CheckpointSettings()
@@ -60,6 +62,16 @@ def configure(settings: CheckpointSettings) -> CheckpointSettings:
     global _settings
     before, _settings = _settings, settings
     return before
+
+
+@contextmanager
+def kept_files() -> Iterator[None]:
+    """Files of fits that converge within this context stay: fits of later versions of their store take them up."""
+    before = configure(replace(_settings, keep=True))
+    try:
+        yield
+    finally:
+        configure(before)
 
 
 def check_path(path: Any) -> None:
@@ -209,7 +221,7 @@ class Checkpoint:
 
     def close(self, *, converged: bool) -> None:
         """After the fit: nothing stale is left of one that got there; what another one knows is kept."""
-        if converged:
+        if converged and not _settings.keep:
             try:
                 temp_path(self._target).unlink(missing_ok=True)
                 os.unlink(self._target)

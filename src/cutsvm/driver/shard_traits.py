@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -210,8 +211,13 @@ def traits_of(oracle: Oracle) -> Traits | None:
     elif isinstance(loss, CrammerSinger | Multinomial):
         targets, weights = loss.y, loss.weights
     elif isinstance(loss, PairLoss):
-        query = np.repeat(np.arange(len(loss.levels)), np.diff(loss.starts))
-        targets, weights = np.column_stack([loss.ranks, query]), loss.weights
+        return Traits(kind, hashes, partial(_ranks, loss), lambda own: loss.weights[own], held, True)
     else:
         return None
-    return Traits(kind, hashes, lambda own: targets[own], lambda own: weights[own], held, isinstance(loss, PairLoss))
+    return Traits(kind, hashes, lambda own: targets[own], lambda own: weights[own], held, False)
+
+
+def _ranks(loss: PairLoss, own: slice) -> Array:
+    """The ranks of some rows, and the numbers of their queries."""
+    query = np.searchsorted(loss.starts, np.arange(own.start, own.stop), side="right") - 1
+    return np.column_stack([loss.ranks[own], query])

@@ -31,6 +31,7 @@ from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData
 from cutsvm.estimators._predict import COLUMN_ATTRIBUTES
 from cutsvm.matrix import as_rows
+from cutsvm.matrix.shared_reads import Reads
 from cutsvm.solvers.protocol import Solver
 
 Model = TypeVar("Model", bound=Certified)
@@ -160,9 +161,10 @@ class Chooser(Certified):
         path.check(self.Cs)
         if self.checkpoint is not None:
             raise ValueError(f"checkpoint={os.fspath(self.checkpoint)!r}: a checkpoint is of one fit, here are many")
-        if self.memory_limit is not None:
+        if self.memory_limit is not None and not self._trains_from_disk:
             raise ValueError(
-                f"memory_limit={self.memory_limit!r}: folds have their rows in memory; `linear_path` has not"
+                f"memory_limit={self.memory_limit!r}: {type(self).__name__} has the rows of its folds in memory, since "
+                "on disk no row of a query may be left out; a path over C (`ranking_path`) takes memory_limit"
             )
         if isinstance(self.scoring, (list, tuple, set, dict)):
             raise ValueError(f"scoring={self.scoring!r}: expected one scorer, there is one C to choose")
@@ -241,11 +243,7 @@ class Chooser(Certified):
             fits.append(lambda limits: fit_all(self._template(kind, limits)))
         results = together.run(fits)
         refitted = results.pop() if self.refit else None
-        self.Cs_: Vector = np.array(Cs)
-        self.scores_ = np.array([missing if done is None else done[1] for done in results])
-        self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done[0]] for done in results])
-        self._best = best_of(self.scores_)
-        self.C_ = Cs[self._best]
+        self._set_choice(Cs, results)
         done = [(result[0][self._best], test) for result, (_, test) in zip(results, folds, strict=True) if result]
         if done:
             models, tests = zip(*done, strict=True)
@@ -254,6 +252,21 @@ class Chooser(Certified):
             refitted = refitted or fit_all(self._mean_of_folds(kind, together.limits(), results))
             self.path_: list[Any] = refitted[0]
         self._finish(data)
+
+    def _set_reads(self, reads: Reads | None) -> None:
+        """Sets the reads of a store, if the fit was from one."""
+        self.__dict__.pop("reads_", None)
+        if reads is not None:
+            self.reads_ = reads
+
+    def _set_choice(self, Cs: list[float], results: Sequence[FoldResult | None]) -> None:
+        """Sets scores, gaps and the C with the best mean score."""
+        missing = np.full(len(Cs), np.nan)
+        self.Cs_: Vector = np.array(Cs)
+        self.scores_ = np.array([missing if done is None else done[1] for done in results])
+        self.gaps_ = np.array([missing if done is None else [m.gap_ for m in done[0]] for done in results])
+        self._best = best_of(self.scores_)
+        self.C_ = Cs[self._best]
 
     def _finish(self, data: TrainingData) -> None:
         """Takes over the model with the chosen C, and warns if fits have not converged."""

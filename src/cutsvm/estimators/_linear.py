@@ -56,6 +56,7 @@ class LinearModel(Certified):
     random_state: int | np.random.RandomState | None = None
 
     _trains_from_disk = True
+    _n_problems = 1  # problems that a fit from disk solves at a time
 
     def fit(self: Own, X: Any, y: Any = None, sample_weight: Any = None) -> Own:
         """Fits the model to rows X with labels or targets y, or to a data set: `fit("train.svm")`, `fit("a.store")`."""
@@ -148,7 +149,8 @@ class LinearModel(Certified):
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         rows, features = store.shape
         outputs = self._outputs(len(store.labels))
-        return memory.plan(rows, store.manifest.size, self.memory_limit, outputs, features=features)
+        limit, problems = self.memory_limit, self._n_problems
+        return memory.plan(rows, store.manifest.size, limit, outputs, features=features, problems=problems)
 
     def _checkpoint_of(self, solver: Solver, data: TrainingData, **more: Scalar) -> Checkpoint | None:
         """The checkpoint of a fit; more: parameters and facts, besides the settings, that it must match."""

@@ -36,6 +36,7 @@ from cutsvm.kernel_machines.gram import (
     variance_of,
     with_constant,
 )
+from cutsvm.kernel_machines.memory_plan import bytes_for_matrix, bytes_for_values
 from cutsvm.kernel_machines.one_vs_one import decisions, duals, pair_scores, sort_by_class
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
 
@@ -93,8 +94,10 @@ class KernelSVC(CertifiedClassifier):
         Limit in seconds, kernel values and certificate included. The model so far is kept, with its gap, which is NaN
         if there was no time to compute it; the same holds after Ctrl-C.
     memory_limit : str or int, default=None
-        For kernel values, which are float32: "2GB", or bytes; None is 1 GB. A matrix of all of them is kept if it fits.
-        If not, "sgd" computes those of a block of rows with the support so far; the other two need it for each pair.
+        What a fit may add to the memory of the process, as in `LinearSVC`: copies of the rows, which are in memory, and
+        kernel values, which are float32. None: 1 GB for kernel values alone. A matrix of all of them is kept if it
+        fits. If not, "sgd" computes those of a block of rows with the support so far; the other two need it for each
+        pair.
     random_state : int, RandomState or None, default=None
         For the order of the rows in "sgd". None is 0: the same call gives the same model, for any `n_jobs`.
     n_jobs : int, default=None
@@ -199,8 +202,12 @@ class KernelSVC(CertifiedClassifier):
         by_class, labels, order = sort_by_class(np.searchsorted(data.classes, data.y), random)
         seed = int(random.randint(2**31 - 1))
         options = self._options(n, threads.count(self.n_jobs, n**2), deadline, seed)
+        values = self._limit()
+        if self.memory_limit is not None:
+            given = self.kernel == "precomputed"
+            values, options = bytes_for_values(self.memory_limit, data.X, options, given=given)
         driver = Driver(
-            solver, float(self.C), options, self._limit(), self._callbacks(), positive_semidefinite=not self._indefinite
+            solver, float(self.C), options, values, self._callbacks(), positive_semidefinite=not self._indefinite
         )
         # Values that are kept are as precise as float32 can be; those of a block of rows are computed fast.
         precise = self.kernel == "linear" or solver.loss == "l2" or driver.fits(n)
@@ -266,8 +273,10 @@ class KernelSVC(CertifiedClassifier):
         return Points(X, kernel, n_threads, precise=precise)
 
     def _limit(self) -> int:
-        """Bytes that kernel values may take."""
-        return memory.parse_limit("1 GB" if self.memory_limit is None else self.memory_limit)
+        """Bytes that kernel values may take, if nothing else takes any."""
+        if self.memory_limit is None:
+            return memory.parse_limit("1 GB")
+        return memory.allowance(self.memory_limit, memory.MemorySettings().step).size
 
     def _options(self, n: int, n_threads: int, deadline: Deadline | None = None, seed: int = 0) -> FitOptions:
         auto = self.epochs == "auto"
@@ -301,7 +310,7 @@ class KernelSVC(CertifiedClassifier):
             return super()._advice(data) + (" For the linear kernel LinearSVC takes less time." if other else "")
         proven = describe_gap(self.gap_)
         known = "Nothing is proven about the best objective" if proven is None else f"It is {proven}"
-        need = memory.format_bytes(4.0 * data.rows.n**2)
+        need = memory.format_bytes(bytes_for_matrix(data.X, self._options(data.rows.n, 1).epochs))
         remedy = (
             f'memory_limit="{need}" holds the kernel matrix, with which the fit continues until the gap is within tol'
             if self.epochs == "auto"

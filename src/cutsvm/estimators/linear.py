@@ -130,10 +130,11 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         Start from the last fit: its solution and, where they are still valid, its planes. They are if only C or weights
         have changed, or if rows were added at the end; this is checked.
     memory_limit : str or int, default=None
-        Private memory of the process that a fit from a file or a store may use: "300MB", "2GB", or bytes. The rows stay
-        on disk (for a file in a temporary store) and are read block by block; a solver's result is the same ("auto" may
-        choose another one). Without a limit a store is loaded if it takes less than 60 % of the machine's memory.
-        Arrays are read in place.
+        Private memory that a fit from a file or a store may add to what the process holds: "300MB", "2GB", or bytes;
+        "2GB total" for the whole process; "auto" for 60 % of what is free now. The rows stay on disk (for a file in a
+        temporary store) and are read block by block; a solver's result is the same (solver="auto" may choose another
+        one). Without a limit a store is loaded if it takes less than 60 % of the machine's memory. Arrays are read in
+        place.
     checkpoint : str or path, default=None
         A file to which the state of the fit is written every few seconds. After a kill, or when `max_time`, `max_iter`
         or Ctrl-C has ended a fit, the same call with the same data resumes from it, in bounds, iterations and seconds;

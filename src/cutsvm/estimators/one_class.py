@@ -63,7 +63,7 @@ class LinearOneClassSVM(OutlierMixin, Certified):  # type: ignore[misc]
     warm_start : bool, default=False
         Start from the solution of the last fit.
     memory_limit : str or int, default=None
-        Private memory that a fit from a file or a store may use, as in `LinearSVC`; the arrays over rows (about 230
+        Private memory that a fit from a file or a store may add, as in `LinearSVC`; the arrays over rows (about 230
         bytes per row) have to fit it.
     random_state : int, RandomState instance or None, default=None
         Not used: the fit has nothing random. It is there for code that sets it on every estimator.

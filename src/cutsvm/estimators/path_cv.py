@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import GroupKFold, KFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
+from cutsvm._utils import memory, threads
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.estimators import path
+from cutsvm.estimators._choice_on_disk import ScoringSettings, choose_on_disk
 from cutsvm.estimators._cross_validation import Chooser, accepted
-from cutsvm.estimators._ingest import ingest
+from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators._linear import LinearModel
 from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.ranking import RankingSVM
 from cutsvm.estimators.ranking_scorer import as_scorer
 from cutsvm.estimators.regression import LinearSVR
+from cutsvm.io.store.store import Store
 from cutsvm.problem.ranking_measures import Metric
 
 __all__ = ["Chooser", "LinearSVCCV", "LinearSVRCV", "RankingSVMCV"]
@@ -34,26 +40,66 @@ class LinearChooser(Chooser, LinearModel):
     C: float = field(init=False)  # not a parameter: a property of Chooser
 
     _kind: ClassVar[type[LinearModel]]
+    _trains_from_disk = True
+    _scoring_settings: ClassVar[ScoringSettings] = ScoringSettings()
 
     def fit(self: Own, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Own:
         """Chooses C and fits the model to rows X with labels or targets y, or to a data set: `fit("train.svm")`.
 
         groups: for splitters that keep groups whole.
         """
-        solver = self._check_params()
-        data = ingest(self, X, y, sample_weight)
+        solver, splitter = self._check_params(), self._splitter()
         scorer = check_scoring(self, scoring=self.scoring)
-        splits = check_cv(self.cv, data.y, classifier=is_classifier(self)).split(data.X, data.y, groups)
+        self._split_by = splitter, groups
+        try:
+            data = ingest(self, X, y, sample_weight)
+        finally:
+            del self._split_by
+        with data:
+            Cs = path.grid(self.Cs, data.rows, data.weights, self._loss_scale(data))
+            if data.on_disk:
+                choose_on_disk(self, solver, data, splitter, groups, Cs, partial(self._score_of, scorer))
+                self._finish(data)
+                return self
+            self._set_reads(None)
+            self._check_copies(data, splitter.get_n_splits(data.X, data.y, groups))
 
-        def score(model: LinearModel, held_out: Any, test: Ints) -> float:
-            return self._score_of(model, scorer, held_out, data.y[test], data.weights[test] if data.weighted else None)
+            def score(model: LinearModel, held_out: Any, test: Ints) -> float:
+                weights = data.weights[test] if data.weighted else None
+                return self._score_of(scorer, model, held_out, data.y[test], weights)
 
-        Cs = path.grid(self.Cs, data.rows, data.weights, self._loss_scale(data))
-        self._choose(self._kind, solver, data, splits, Cs, score)
+            self._choose(self._kind, solver, data, splitter.split(data.X, data.y, groups), Cs, score)
         return self
 
+    def _splitter(self) -> Any:
+        """As `check_cv` has it, which would look at all labels for an int."""
+        if self.cv is not None and not isinstance(self.cv, numbers.Integral):
+            return check_cv(self.cv)
+        many = 5 if self.cv is None else self.cv
+        return StratifiedKFold(many) if is_classifier(self) else KFold(many)
+
+    def _check_copies(self, data: TrainingData, folds: int) -> None:
+        """Refuses arrays whose copies for the folds do not fit the limit."""
+        if self.memory_limit is None:
+            return
+        limit = memory.allowance(self.memory_limit, memory.MemorySettings().step)
+        at_once = min(threads.count(self.n_jobs, data.X.size), folds)
+        need = at_once * (12 * data.X.nnz if sparse.issparse(data.X) else data.X.nbytes)
+        if need > limit.size:
+            raise limit.error(
+                need, "folds have copies of arrays; `cutsvm.convert` makes a store, whose rows stay on disk"
+            )
+
+    def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
+        splitter, groups = self.__dict__.get("_split_by") or (self._splitter(), None)
+        self._n_problems = int(splitter.get_n_splits(groups=groups)) + int(self.refit)
+        try:
+            return super()._memory_plan(store, weights)
+        finally:
+            del self._n_problems
+
     def _score_of(
-        self, model: LinearModel, scorer: Callable[..., Any], X: Any, y: Array, weights: Vector | None
+        self, scorer: Callable[..., Any], model: LinearModel, X: Any, y: Array, weights: Vector | None
     ) -> float:
         return float(scorer(model, X, y, **accepted(scorer, sample_weight=weights)))
 
@@ -80,8 +126,10 @@ class LinearSVCCV(LinearChooser, LinearSVC):
         As in `LinearSVC`.
     max_time : float, default=None
         Limit in seconds for all together. Fits that have not ended by then keep the best known solution, with its gap.
-    memory_limit, checkpoint : None
-        Folds have their rows in memory, and a checkpoint is of one fit.
+    memory_limit : str or int, default=None
+        As in `LinearSVC`, for all fits together: rows stay in the store, and all folds and all C share its reads.
+    checkpoint : None
+        A checkpoint is of one fit.
 
     Attributes
     ----------
@@ -94,6 +142,8 @@ class LinearSVCCV(LinearChooser, LinearSVC):
         The relative gap that each fit is proven to have.
     held_out_scores_ : ndarray of shape (n,) or (n, n_classes)
         The decision values of each row at C_, by the fold that held it out; NaN where none did.
+    reads_ : Reads
+        Of a fit from disk: `passes` over the data that were made, and `requested_passes` that the fits asked for.
     path_ : list of LinearSVC
         The fits to all rows, one for each C; the one with C_ is what this estimator predicts with.
     coef_, intercept_, classes_, objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
@@ -114,11 +164,11 @@ class LinearSVCCV(LinearChooser, LinearSVC):
     _kind = LinearSVC
 
     def _score_of(
-        self, model: LinearModel, scorer: Callable[..., Any], X: Any, y: Array, weights: Vector | None
+        self, scorer: Callable[..., Any], model: LinearModel, X: Any, y: Array, weights: Vector | None
     ) -> float:
         if self.scoring in (None, "accuracy") and weights is None:  # without scikit-learn's checks at every C
             return float(np.mean(model.predict(X) == y))
-        return super()._score_of(model, scorer, X, y, weights)
+        return super()._score_of(scorer, model, X, y, weights)
 
 
 @dataclass(eq=False, repr=False)
@@ -142,12 +192,14 @@ class LinearSVRCV(LinearChooser, LinearSVR):
         As in `LinearSVR`.
     tol, solver, fit_intercept, intercept, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, random_state
         As in `LinearSVCCV`.
-    memory_limit, checkpoint : None
-        Folds have their rows in memory, and a checkpoint is of one fit.
+    memory_limit : str or int, default=None
+        As in `LinearSVC`, for all fits together: rows stay in the store, and all folds and all C share its reads.
+    checkpoint : None
+        A checkpoint is of one fit.
 
     Attributes
     ----------
-    C_, Cs_, scores_, gaps_, path_
+    C_, Cs_, scores_, gaps_, path_, reads_
         As in `LinearSVCCV`.
     held_out_scores_ : ndarray of shape (n,)
         The prediction for each row at C_, by the fold that held it out; NaN where none did.
@@ -187,8 +239,10 @@ class RankingSVMCV(Chooser, RankingSVM):
         Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
     loss
         As in `RankingSVM`.
-    tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, random_state, memory_limit, checkpoint
+    tol, solver, max_iter, max_time, n_jobs, warm_start, callbacks, verbose, random_state
         As in `LinearSVCCV`.
+    memory_limit, checkpoint : None
+        Folds have their rows in memory, since on disk no row of a query may be left out; a checkpoint is of one fit.
 
     Attributes
     ----------

@@ -142,7 +142,7 @@ class RankingSVM(PairwiseSVM):
     tol, max_iter, max_time, n_jobs, warm_start, checkpoint, callbacks, verbose, random_state
         As in `LinearSVC`.
     memory_limit : str or int, default=None
-        Private memory that a fit from a file or a store may use, as in `LinearSVC`. The rows of a query have to be
+        Private memory that a fit from a file or a store may add, as in `LinearSVC`. The rows of a query have to be
         consecutive in it; the arrays over rows (about 220 bytes per row, with the squared hinge 340) have to fit the
         limit.
     solver : {"auto", "ocas", "cpa", "newton"} or a solver object, default="auto"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from cutsvm.io.preprocessing import Preprocessing
 Labels = Literal["required", "optional", "none"]
 # Names of the column of labels that are looked for if the user names none.
 _LABELS = ("label", "y", "target", "class")
+
+
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # pandas writes the index of a frame as a column
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class ColumnSpec:
         if known is None:
             unused = {*taken, *(_name_of(source, names, name) for name in self.exclude)}
             unused |= set(self._unread_labels(names))
+            unused |= {name for name in names if _PANDAS_INDEX.fullmatch(name)} - set(self.columns or ())
             features = [name for name in dict.fromkeys(features) if name not in unused]
         counts = Counter(names)
         twice = next((name for name in (*taken, *features) if counts[name] > 1), None)

@@ -62,16 +62,72 @@ class Dataset:
         rows, features = self.X.shape
         return int(rows), int(features)
 
-    def append(self, *source: Any, **options: Any) -> Dataset:
-        """Of a store: appends rows to it."""
+    def append(
+        self,
+        source: Any,
+        *,
+        format: str | None = None,
+        label: Any = None,
+        weight: Any = None,
+        qid: Any = None,
+        filter: Any = None,
+        zero_based: bool | Literal["auto"] | None = None,
+        n_features: int | None = None,
+        block_bytes: int | None = None,
+        progress: Callable[[int, int, float | None], object] | None = None,
+    ) -> Dataset:
+        """Of a store: append rows to it, which makes its next version.
+
+        They get the columns, the type and the preprocessing of the store. Labels, weights and queries are needed where
+        the store has them. Labels may be new ones.
+
+        Parameters
+        ----------
+        source, format, label, weight, qid, filter, progress
+            As for `convert`.
+        zero_based
+            Whether indices in svmlight files count from 0; None: as in the store.
+        n_features
+            Of sparse rows: a larger number of columns that the store has from now on.
+        block_bytes
+            Approximate size of a block.
+
+        Returns
+        -------
+        Dataset
+            This one, with the new rows at the end.
+        """
         raise self._not_a_store()
 
     def delete(self, rows: Any) -> Dataset:
-        """Of a store: deletes rows from it."""
+        """Of a store: delete rows from it, which makes its next version.
+
+        They stay on disk until `compact`, and nothing reads them.
+
+        Parameters
+        ----------
+        rows
+            Numbers of rows in this data set, from 0; a slice of them; a mask, one truth value for each row; or a
+            condition as text, such as "label == 3 and age > 90", which may name label, weight, qid, row (the number)
+            and features.
+
+        Returns
+        -------
+        Dataset
+            This one without the rows; those behind them have smaller numbers now.
+        """
         raise self._not_a_store()
 
-    def compact(self, *none: Any, **options: Any) -> Dataset:
-        """Of a store: writes it again without its deleted rows."""
+    def compact(
+        self,
+        *,
+        block_bytes: int | None = None,
+        progress: Callable[[int, int, float | None], object] | None = None,
+    ) -> Dataset:
+        """Of a store: write it again without its deleted rows, and what was appended in blocks of full size.
+
+        It takes the disk space of the rows until it is done. Fits that read the store meanwhile fail, and say so.
+        """
         raise self._not_a_store()
 
     def _not_a_store(self) -> DataError:
@@ -143,55 +199,22 @@ class StoredDataset(Dataset):
         label: Any = None,
         weight: Any = None,
         qid: Any = None,
+        filter: Any = None,
         zero_based: bool | Literal["auto"] | None = None,
         n_features: int | None = None,
         block_bytes: int | None = None,
         progress: Callable[[int, int, float | None], object] | None = None,
     ) -> Dataset:
-        """Append rows to the store: its next version.
-
-        They get the columns, the type and the preprocessing of the store. Labels, weights and queries are needed where
-        the store has them. Labels may be new ones.
-
-        Parameters
-        ----------
-        source, format, label, weight, qid, progress
-            As for `convert`.
-        zero_based
-            Whether indices in svmlight files count from 0; None: as in the store.
-        n_features
-            Of sparse rows: a larger number of columns that the store has from now on.
-        block_bytes
-            Approximate size of a block.
-
-        Returns
-        -------
-        Dataset
-            This one, with the new rows at the end.
-        """
         from cutsvm.io.store import append, writer
 
         size = writer.BLOCK_BYTES if block_bytes is None else block_bytes
-        given = {"format": format, "label": label, "weight": weight, "qid": qid, "zero_based": zero_based}
-        more: dict[str, Any] = {"n_features": n_features, "block_bytes": size, "progress": progress}
+        given = {"format": format, "label": label, "weight": weight, "qid": qid, "filter": filter}
+        more: dict[str, Any] = {"zero_based": zero_based, "n_features": n_features, "progress": progress}
+        more["block_bytes"] = size
         append.append(self.store.path, source, **given, **more)
         return self._reopened()
 
     def delete(self, rows: Any) -> Dataset:
-        """Delete rows from the store: its next version. They stay on disk until `compact`, and nothing reads them.
-
-        Parameters
-        ----------
-        rows
-            Numbers of rows in this data set, from 0; a slice of them; a mask, one truth value for each row; or a
-            condition as text, such as "label == 3 and age > 90", which may name label, weight, qid, row (the number)
-            and features.
-
-        Returns
-        -------
-        Dataset
-            This one without the rows; those behind them have smaller numbers now.
-        """
         from cutsvm.io.store.delete import delete
 
         delete(self.store.path, rows, self.version)
@@ -203,10 +226,6 @@ class StoredDataset(Dataset):
         block_bytes: int | None = None,
         progress: Callable[[int, int, float | None], object] | None = None,
     ) -> Dataset:
-        """Write the store again without its deleted rows, and what was appended in blocks of full size.
-
-        It takes the disk space of the rows until it is done. Fits that read the store meanwhile fail, and say so.
-        """
         from cutsvm.io.store import delete, writer
 
         size = writer.BLOCK_BYTES if block_bytes is None else block_bytes

@@ -14,11 +14,15 @@ from cutsvm.io.preprocessing import TableColumn
 from cutsvm.io.settings import read_settings
 
 _SHOWN = 3
+_STRIP = 4096  # values that are summed together
 
 
 @dataclass
 class NumberEstimate:
-    """Count, mean, sum of squared deviations and extremes of the values of a column, over batches."""
+    """Count, mean, sum of squared deviations and extremes of the values of a column.
+
+    Values are summed in strips of a fixed length, so that batches of other lengths do not change a bit.
+    """
 
     name: str
     kind: Kind
@@ -30,6 +34,9 @@ class NumberEstimate:
     least: float = np.inf
     largest: float = -np.inf
 
+    def __post_init__(self) -> None:
+        self._rest = np.empty(0)  # values of the strip that is not complete
+
     def add(self, column: Any) -> None:
         values = numbers(column)
         if values.dtype.kind == "f":
@@ -38,29 +45,38 @@ class NumberEstimate:
             if many:
                 values = values[~missing]
                 self.missing += many
-        if not len(values):
-            return
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._merge(values)
+        values = np.concatenate([self._rest, values], dtype=np.float64)
+        whole = len(values) // _STRIP * _STRIP
+        self._rest = values[whole:].copy()
+        if whole:
+            self._merge(values[:whole].reshape(-1, _STRIP))
 
-    def _merge(self, values: Array) -> None:
-        """As Chan, Golub and LeVeque combine two samples: exact for any number of batches up to round-off."""
-        n, before = len(values), self.count
-        own = float(np.mean(values, dtype=np.float64))
-        if not np.isfinite(own):
-            # Of finite values near the largest number the sum overflows, their mean does not.
-            own = float(np.sum(values / n, dtype=np.float64))
-        self.count += n
-        step = own - self.mean
+    def _merge(self, strips: Array) -> None:
+        """As Chan, Golub and LeVeque combine the sums of two samples, strip by strip."""
+        n = strips.shape[1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = strips.mean(axis=1)
+            if not np.isfinite(means).all():
+                # Of finite values near the largest number the sum overflows, their mean does not.
+                means = (strips / n).sum(axis=1)
+            around = np.square(strips - means[:, None]).sum(axis=1) if self.squares else np.zeros(len(means))
+            for own, deviations in zip(means.tolist(), around.tolist(), strict=True):
+                self._merge_sample(n, own, deviations)
         if self.squares:
-            around = values - own
-            self.deviations += float(np.dot(around, around)) + step * step * (before * n / self.count)
-            self.least = min(self.least, float(values.min()))
-            self.largest = max(self.largest, float(values.max()))
+            self.least = min(self.least, float(strips.min()))
+            self.largest = max(self.largest, float(strips.max()))
+
+    def _merge_sample(self, n: int, mean: float, deviations: float) -> None:
+        before, step = self.count, mean - self.mean
+        self.count += n
+        self.deviations += deviations + step * step * (before * n / self.count)
         self.mean += step * (n / self.count)
 
     def column(self, source: str, missing: str, scale: str) -> TableColumn:
         """What is to be done to the column: scikit-learn's SimpleImputer, StandardScaler and MinMaxScaler."""
+        if len(self._rest):
+            self._merge(self._rest[None, :])
+            self._rest = np.empty(0)
         fill = {"mean": self.mean, "zero": 0.0, "refuse": None}[missing]
         if fill is not None and not np.isfinite(fill):
             fill = 0.0  # a value is not finite, and is refused with its place when it is read again
@@ -70,21 +86,14 @@ class NumberEstimate:
         rest.least, rest.largest = self.least, self.largest
         if self.missing and fill is not None:
             with np.errstate(over="ignore", invalid="ignore"):
-                rest._merge_constant(fill, self.missing)
+                rest._merge_sample(self.missing, fill, 0.0)
+            rest.least, rest.largest = min(rest.least, fill), max(rest.largest, fill)
         if not rest.count:
             return TableColumn(self.name, self.kind, fill=fill)
         shift, width = (rest.mean, rest._deviation()) if scale == "standard" else (rest.least, rest._range())
         if not np.isfinite(shift) or not np.isfinite(width):
             raise DataError(f"{source}: column {self.name!r} has values that are too large to be scaled, or infinite")
         return TableColumn(self.name, self.kind, fill=fill, shift=float(shift), scale=float(width))
-
-    def _merge_constant(self, value: float, many: int) -> None:
-        """Merge `many` times the same value."""
-        before, step = self.count, value - self.mean
-        self.count += many
-        self.deviations += step * step * (before * many / self.count)
-        self.mean += step * (many / self.count)
-        self.least, self.largest = min(self.least, value), max(self.largest, value)
 
     def _deviation(self) -> float:
         """The standard deviation; 1 of a column that is constant up to round-off, as scikit-learn has it."""

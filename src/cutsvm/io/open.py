@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from itertools import chain
 from typing import Any, Literal
 
@@ -162,9 +163,10 @@ def as_source(source: Any, spec: ColumnSpec, format: str | None = None, zero_bas
         return ArraySource("array", source, None)
     if isinstance(source, Iterable) and not is_matrix(source):
         return _block_source(source, spec)
+    more = "" if find_spec("narwhals") else "; frames need the package narwhals: pip install cutsvm[files]"
     raise TypeError(
         "source: expected a path, several paths, a table, a pair of arrays (X, y) or an iterator of them, "
-        f"got {type(source).__name__}"
+        f"got {type(source).__name__}{more}"
     )
 
 
@@ -208,8 +210,7 @@ def _file_source(paths: list[str], format: str | None, spec: ColumnSpec, zero_ba
         make = NpySource if kind == "npy" else NpzSource
         parts = [make(to_local(file), spec) for file in files]
         return parts[0] if len(parts) == 1 else ChainedSource(name, parts)
-    if kind == "csv" or any(file.path == STDIN for file in files):
-        files = [to_local(file) if file.path == STDIN else file for file in files]
+    files = [to_local(file) if file.local else file for file in files]
     return TableSource(CsvTables(name, files) if kind == "csv" else FileTables(name, kind, files), spec)
 
 

@@ -158,8 +158,8 @@ def with_keys(files: list[Input]) -> list[Input]:
 
 
 def to_local(file: Input) -> Input:
-    """A local file with the same bytes, for formats that are not read in order; it is removed when it is closed."""
-    if file.local and file.path != STDIN:
+    """A local file with the same bytes, for what is not read once and in order; it is removed when it is closed."""
+    if file.local and (file.held is not None or os.path.isfile(file.path)):
         return file
     copy = tempfile.NamedTemporaryFile(prefix="cutsvm-", delete=False)
     try:

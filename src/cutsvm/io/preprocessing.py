@@ -88,9 +88,9 @@ class TableColumn:
                 if self.fill is None:
                     raise MissingValueError(self.name, int(np.argmax(missing)))
                 counts.filled[self.name] += int(np.count_nonzero(missing))
-                found = np.where(missing, self.fill, found)
+                found = np.where(missing, self.fill, found.astype(np.float64))
         if self.shift != 0.0 or self.scale != 1.0:
-            found = (found - self.shift) / self.scale
+            found = (found.astype(np.float64) - self.shift) / self.scale
         return found
 
 

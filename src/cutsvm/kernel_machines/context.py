@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol, TypeVar
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status, relative_gap
 from cutsvm.kernel_machines.certificate import CertificateSettings, KernelErrors, all_bounds, linear_bounds
@@ -19,6 +20,13 @@ from cutsvm.kernel_machines.one_vs_one import Machines, Problems, duals, pair_sc
 
 T = TypeVar("T")
 LOGGER = logging.getLogger("cutsvm.kernel")
+
+
+def panel_rows(most: int, columns: int, itemsize: int, panel_bytes: int | None, least: int = 16) -> int:
+    """The rows whose kernel values with this number of columns are computed at a time, `most` if memory allows it."""
+    if panel_bytes is None:
+        return most
+    return min(most, max(least, panel_bytes // (itemsize * max(1, columns))))
 
 
 class OutOfTimeError(Exception):
@@ -89,6 +97,7 @@ class FitOptions:
     finish: bool = False  # continue after the epochs until the gap is tol
     after_epochs: Status = Status.EPOCHS  # MAX_ITER if that has left fewer epochs than were asked for
     seed: int = 0  # of rows that are drawn at random
+    panel_bytes: int | None = None  # for kernel values of some rows with many; None: blocks of rows have a fixed size
     deadline: Deadline = field(default_factory=Deadline)
 
 
@@ -126,6 +135,11 @@ class KernelContext:
     gram: Array | None
     reserve: float = 0.0  # seconds to keep for the certificate, where there is a limit
     certificate: CertificateSettings = field(default=CertificateSettings())
+
+    @cached_property
+    def precise_points(self) -> Points:
+        """The rows, for kernel values in float64."""
+        return self.points.precisely()
 
     @property
     def kernel_free(self) -> bool:
@@ -180,7 +194,7 @@ class KernelContext:
         F is raised by its rounding error. Where that is not small beside tol, and for small problems always, kernel
         values and sums are in extended precision.
         """
-        points = self.points.precisely()
+        points = self.precise_points
         if points.kernel.name == "linear":
             X = with_constant(points.X, points.kernel.offset)
             primals, lowers = linear_bounds(self.problems, alpha, X, C, loss, self.certificate)
@@ -199,7 +213,7 @@ class KernelContext:
 
     def _extended_scores(self, alpha: Vector, deadline: Deadline) -> Array:
         """f of each problem's own rows in extended precision."""
-        problems, points = self.problems, self.points.precisely()
+        problems, points = self.problems, self.precise_points
         signed = np.copysign(alpha, problems.a).astype(np.longdouble)
         scores = np.zeros(len(signed), dtype=np.longdouble)
         pieces = [
@@ -216,7 +230,7 @@ class KernelContext:
 
     def scores(self, alpha: Vector, deadline: Deadline) -> Vector:
         """f of each problem's own rows, from kernel values in float64."""
-        problems, points = self.problems, self.points.precisely()
+        problems, points = self.problems, self.precise_points
         labels = int(problems.high.max()) + 1
         dual = duals(problems, alpha, labels, len(points))
         support = np.flatnonzero(dual.any(axis=0))
@@ -227,7 +241,8 @@ class KernelContext:
         support = support[np.argsort(classes[support], kind="stable")]
         edges = np.searchsorted(classes[support], np.arange(labels + 1))
         scores = np.empty((len(points), len(problems)))
-        steps = list(blocks(len(points), points.settings.block_rows)) if len(support) else []
+        many = panel_rows(points.settings.block_rows, len(support), 8, self.options.panel_bytes)
+        steps = list(blocks(len(points), many)) if len(support) else []
         if not steps:
             scores[:] = 0.0
         for rows in deadline.track("certificate", steps):

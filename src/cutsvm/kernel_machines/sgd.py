@@ -44,7 +44,7 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status
 from cutsvm.kernel_machines import visits
 from cutsvm.kernel_machines.ascent import AscentSettings, ascend
-from cutsvm.kernel_machines.context import FitOptions, KernelContext, Solution, log
+from cutsvm.kernel_machines.context import FitOptions, KernelContext, Solution, log, panel_rows
 from cutsvm.kernel_machines.gram import blocks, identity
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
 
@@ -153,7 +153,10 @@ class SGD:
             visited, sequence = visits.cyclic(problems, options.epochs), context.order
             positions = visits.cyclic_positions(problems, sequence)
         steps = _Steps(self, problems, visited, np.array([C]), options)
-        return steps, visited.blocks(sequence, positions, self.settings.block_rows)
+        many = self.settings.block_rows
+        if context.gram is None and not context.kernel_free:
+            many = panel_rows(many, len(context.points), 4, options.panel_bytes)
+        return steps, visited.blocks(sequence, positions, many)
 
     def _epochs(self, steps: _Steps, context: KernelContext, blocks_of_steps: Blocks) -> Iterator[None]:
         """All steps with the whole matrix, block by block of rows."""
@@ -175,6 +178,7 @@ class SGD:
             fresh = rows[column_place[rows] < 0]
             columns = np.concatenate([support, fresh])
             if buffer.size < len(rows) * len(columns):
+                buffer = np.empty(0, dtype=np.float32)  # the old one is freed before there is a new one
                 buffer = np.empty(len(rows) * max(len(columns), min(n, 2 * len(columns))), dtype=np.float32)
             panel = buffer[: len(rows) * len(columns)].reshape(len(rows), len(columns))
             began = deadline.spent

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy.linalg.blas import dsyrk
 
 from cutsvm._native import core
 from cutsvm._utils import memory
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm._utils.validation import csr_is_sorted
 from cutsvm.matrix.magnitudes import Magnitudes

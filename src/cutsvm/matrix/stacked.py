@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, reduce
+from functools import reduce
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix.magnitudes import Magnitudes
 from cutsvm.matrix.protocol import (

@@ -10,7 +10,6 @@ import errno
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from cutsvm._native import core
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.io.store.store import Store

@@ -7,12 +7,12 @@ changes nothing; the first is 0.
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix import Rows

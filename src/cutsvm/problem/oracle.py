@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TypeVar, cast
 
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm._utils.validation import parts

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.memory import planes_within
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector

@@ -179,6 +179,8 @@ def test_tables_get_the_columns_of_the_store(tmp_path):
         assert data.delete(text).shape[0] == left, text
     with pytest.raises(ValueError, match=r"there is no column 'town'; the columns are 'row', 'age'"):
         data.delete("town == 'Rome'")
+    assert data.append(table, filter="city == 'Paris'").shape[0] == 4
+    assert_array_equal(data.y[2:], 1)
 
 
 def test_rows_by_a_condition(tmp_path):

@@ -50,7 +50,7 @@ def table_of(X: Any, *, once: bool) -> Tables:
     with arrow_errors(type(X).__name__):
         if isinstance(frame, narwhals.LazyFrame):
             return _lazy(type(X).__name__, frame)
-        return MemoryTables(type(X).__name__, frame.to_arrow())
+        return MemoryTables(type(X).__name__, _plain_table(frame))
 
 
 def tables_of_blocks(blocks: Iterable[Any], *, once: bool) -> Tables:
@@ -58,18 +58,18 @@ def tables_of_blocks(blocks: Iterable[Any], *, once: bool) -> Tables:
     pa = arrow("blocks")
     parts = iter(blocks)
 
-    def batches(block: Any) -> list[Any]:
-        plain: list[Any] = _as_table(block).to_batches()
-        return plain
-
     first = next(parts, None)
     if first is None:
         raise DataError("blocks: no samples")
     schema = _as_table(first).schema
 
     def every() -> Iterator[Any]:
-        for block in chain([first], parts):
-            yield from (batch.cast(schema) for batch in batches(block))
+        for number, block in enumerate(chain([first], parts)):
+            table = _as_table(block)
+            if set(schema.names) - set(table.schema.names):
+                absent = min(set(schema.names) - set(table.schema.names))
+                raise DataError(f"block {number}: there is no column {absent!r}, which block 0 has")
+            yield from table.select(schema.names).cast(schema).to_batches()
 
     reader = pa.RecordBatchReader.from_batches(schema, every())
     return StreamTables("blocks", reader) if once else _spooled(reader)
@@ -79,7 +79,12 @@ def _as_table(block: Any) -> Any:
     pa = arrow("blocks")
     if isinstance(block, pa.RecordBatch):
         return pa.Table.from_batches([block])
-    return block if isinstance(block, pa.Table) else arrow("a frame", "narwhals").from_native(block).to_arrow()
+    return block if isinstance(block, pa.Table) else _plain_table(arrow("a frame", "narwhals").from_native(block))
+
+
+def _plain_table(frame: Any) -> Any:
+    """A frame of narwhals as a table, without the index that a pandas frame has."""
+    return frame.to_arrow().select([str(name) for name in frame.columns])
 
 
 def _files_of(dataset: Any, module: Any) -> Tables:

@@ -63,7 +63,7 @@ def arrow_errors(name: str) -> Iterator[None]:
         yield
     # UnicodeDecodeError: text that is not UTF-8. OverflowError: lengths that do not fit the types of C.
     except (pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
-        raise DataError(f"{name}: {error}") from None
+        raise DataError(f"{name}: {'; '.join(map(str, error.args))}") from None
     except OSError as error:
         if isinstance(error, FileNotFoundError) or error.errno is not None:
             raise

@@ -6,6 +6,7 @@ texts or scales is read twice. One of numbers is read once, and again if a value
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -29,16 +30,12 @@ class TableSource(Source):
     def __init__(self, tables: Tables, spec: ColumnSpec) -> None:
         self.name, self._tables, self._spec = tables.name, tables, spec
         names = self._names = spec.resolve(tables.name, tables.schema.names)
-        known = (
-            {} if spec.preprocessing is None else {column.name: column.kind for column in spec.preprocessing.columns}
-        )
-        verbatim = [name for name in (names.label, names.qid, *spec.keep) if name is not None and name not in known]
-        kinds: dict[str, str] = {**known, **({} if names.weight is None else {names.weight: "number"})}
-        tables.expect(
-            kinds,
-            [name for name in verbatim if name not in names.features],
-            only_numbers=spec.categorical == "refuse" and not known,
-        )
+        known: dict[str, str] = {} if names.weight is None else {names.weight: "number"}
+        if spec.preprocessing is not None:
+            known |= {column.name: column.kind for column in spec.preprocessing.columns}
+        others = {name for name in (names.label, names.qid, *spec.keep) if name is not None}
+        only_numbers = spec.categorical == "refuse" and spec.preprocessing is None
+        tables.expect(known, list(others - set(names.features)), only_numbers=only_numbers)
         self._filter = parse_filter(spec.filter, tables.schema)
         self._check_labels()
         self.counts = Counts()
@@ -115,7 +112,7 @@ class TableSource(Source):
 
     def _estimates_of_all(self) -> dict[str, Estimate]:
         estimates = self._estimates()
-        for part, _ in self._parts(list(estimates)):
+        for part, _ in self._parts(list(estimates)) if estimates else ():
             for estimate in estimates.values():
                 estimate.add(part.column(estimate.name))
         self._files = []
@@ -132,9 +129,12 @@ class TableSource(Source):
             else TableColumn(name, kind, fill=fill)
             for name, kind in self._kinds.items()
         )
+        found = Counter(name for column in columns for name in column.feature_names)
+        if found and max(found.values()) > 1:
+            twice = found.most_common(1)[0][0]
+            raise DataError(f"{self.name}: two features would be called {twice!r}; leave a column out: exclude=")
         # Bytes of a row: eight for a value, and four for the place of one in CSR.
-        width = sum(len(column.feature_names) for column in columns)
-        sparse = 12 * len(columns) + 4 < 8 * width
+        sparse = 12 * len(columns) + 4 < 8 * len(found)
         names = self._names
         return Preprocessing(names.label, names.weight, names.qid, columns, sparse)
 

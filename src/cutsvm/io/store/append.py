@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from cutsvm._utils.types import Array
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.files import parse_json, sync
 from cutsvm.io.formats.svmlight import ZeroBased
-from cutsvm.io.open import as_source
+from cutsvm.io.open import as_source, log_summary
 from cutsvm.io.preprocessing import Preprocessing
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch, ReadAgain, Source, is_sparse
@@ -45,6 +45,7 @@ def append(
     label: Any = None,
     weight: Any = None,
     qid: Any = None,
+    filter: Any = None,
     zero_based: ZeroBased | None = None,
     n_features: int | None = None,
     block_bytes: int = BLOCK_BYTES,
@@ -63,21 +64,23 @@ def append(
         features = old.features if n_features is None else n_features
         base: ZeroBased = zero_based if zero_based is not None else "auto" if old.zero_based is None else old.zero_based
         names = Store(target).feature_names
-        given = as_source(source, _spec(old, label, weight, qid), format, base)
+        given = as_source(source, _spec(old, label, weight, qid, filter), format, base)
         rows = FittedSource(given, old, features, os.fspath(target), names)
         form = {"dtype": old.dtype, "n_features": features, "block_bytes": block_bytes}
         try:
-            return _fill(target, old, rows, form, progress)
+            many = _fill(target, old, rows, form, progress)
         except ReadAgain:
-            return _fill(target, old, rows, form, progress)
+            many = _fill(target, old, rows, form, progress)
+        log_summary(given)
+    return many
 
 
-def _spec(old: Manifest, label: Any, weight: Any, qid: Any) -> ColumnSpec:
+def _spec(old: Manifest, label: Any, weight: Any, qid: Any, filter: Any) -> ColumnSpec:
     """How tables are read: with the preprocessing of the store; if it has none, all columns are numbers."""
     if old.preprocessing is None:
-        return ColumnSpec(label, weight, qid, categorical="refuse", missing="refuse").checked()
+        return ColumnSpec(label, weight, qid, filter=filter, categorical="refuse", missing="refuse").checked()
     known = Preprocessing.from_dict(old.preprocessing)
-    return ColumnSpec(label, weight, qid, preprocessing=known).checked()
+    return ColumnSpec(label, weight, qid, filter=filter, preprocessing=known).checked()
 
 
 def _fill(target: Path, old: Manifest, rows: FittedSource, form: dict[str, Any], progress: Progress | None) -> int:
@@ -172,52 +175,65 @@ def _joined(target: Path, old: Manifest, fresh: Manifest, name: str, folder: Pat
     parts = dict(old.parts)
     for column in ("weights", "qid"):
         if (column in old.parts) != (column in fresh.parts):
-            have = ("have no", "have") if column in old.parts else ("have", "have none; those of the store have no")
-            raise DataError(f"{name}: its rows {have[0]} {column}, those of {target} {have[1].split(';')[0]}")
+            theirs, ours = ("have no", "have some") if column in old.parts else ("have", "have none")
+            raise DataError(f"{name}: its rows {theirs} {column}, those of {target} {ours}")
     for column in COLUMNS:
-        if column not in old.parts:  # the hashes, in stores of earlier versions
-            continue
-        values = np.fromfile(target / fresh.part_name(column), dtype=fresh.parts[column].dtype)
-        if column in _NAMES:
-            values = _codes(target, old, fresh, column, values, name, folder, parts)
-        parts[column] = _extended(target, old.parts[column], values)
+        if column in old.parts:  # hashes are not, in stores of earlier versions
+            numbers = _Numbers(target, old, fresh, column, name)
+            parts[column] = _extended(target, old.parts[column], numbers)
+            if numbers.grown:
+                texts = _NAMES[column]
+                parts[texts] = write_texts(folder, texts, list(numbers.codes))
+                sync(target / parts[texts].file)
     return parts
 
 
-def _codes(
-    target: Path,
-    old: Manifest,
-    fresh: Manifest,
-    column: str,
-    values: Array,
-    name: str,
-    folder: Path,
-    parts: dict[str, Part],
-) -> Array:
-    """Labels or queries as numbers of the store: texts by its codes, which new texts extend."""
-    texts, what = _NAMES[column], _WORDS[column]
-    if texts not in old.parts:
+class _Numbers:
+    """A column of the new rows, as numbers of the store: texts by its codes, which new texts extend."""
+
+    def __init__(self, target: Path, old: Manifest, fresh: Manifest, column: str, name: str) -> None:
+        self._path, self._given = target / fresh.part_name(column), np.dtype(fresh.parts[column].dtype)
+        self._dtype, self._column, self._place = np.dtype(old.parts[column].dtype), column, f"{target}"
+        self._name, self.codes = name, dict[str, int]()
+        self._own: list[str] | None = None
+        texts, what = _NAMES.get(column, ""), _WORDS.get(column, "")
         if texts in fresh.parts:
+            self._own = _texts(target, fresh, texts)
+        if texts in old.parts:
+            self.codes = {text: code for code, text in enumerate(_texts(target, old, texts))}
+            if self._own is None and column == "y":
+                raise DataError(f"{name}: {what} are numbers, those of {target} are text")
+        elif self._own is not None:
             raise DataError(f"{name}: {what} are text, those of {target} are numbers")
-        dtype = np.dtype(old.parts[column].dtype)
-        if dtype.kind == "i" and (values != np.rint(values)).any():
-            row = int(np.flatnonzero(values != np.rint(values))[0])
-            raise DataError(f"{name}: row {row}: {what} of {target} are whole numbers, found {values[row]}")
-        return values.astype(dtype)
-    known = _texts(target, old, texts)
-    if texts in fresh.parts:
-        own = _texts(target, fresh, texts)
-    elif column == "qid":
-        numbers, values = np.unique(values, return_inverse=True)
-        own = [str(number) for number in numbers.tolist()]
-    else:
-        raise DataError(f"{name}: {what} are numbers, those of {target} are text")
-    places = {text: code for code, text in enumerate(known)}
-    codes = np.array([places.setdefault(text, len(places)) for text in own], dtype=np.int64)
-    if len(places) > len(known):
-        parts[texts] = write_texts(folder, texts, list(places))
-        sync(target / parts[texts].file)
-    return codes[values]
+        self._known = len(self.codes)
+
+    @property
+    def grown(self) -> bool:
+        """Whether there are new texts; known after the last number."""
+        return len(self.codes) > self._known
+
+    def __iter__(self) -> Iterator[Array]:
+        many, first = read_settings().column_bytes // 8, 0
+        while len(values := np.fromfile(self._path, dtype=self._given, count=many, offset=8 * first)):
+            yield self._converted(values, first)
+            first += len(values)
+
+    def _converted(self, values: Array, first: int) -> Array:
+        if self._known:
+            own, places = self._own, values
+            if own is None:  # queries that are numbers here
+                numbers, places = np.unique(values, return_inverse=True)
+                own = [str(number) for number in numbers.tolist()]
+            codes = [self.codes.setdefault(text, len(self.codes)) for text in own]
+            return np.array(codes, dtype=np.int64)[places]
+        if self._dtype.kind == "i" and self._given.kind == "f":
+            wrong = np.flatnonzero(values != np.rint(values))
+            if len(wrong):
+                row, what = int(wrong[0]), _WORDS[self._column]
+                raise DataError(
+                    f"{self._name}: row {first + row}: {what} of {self._place} are whole numbers, found {values[row]}"
+                )
+        return values.astype(self._dtype)
 
 
 def _texts(target: Path, manifest: Manifest, name: str) -> list[str]:
@@ -225,20 +241,19 @@ def _texts(target: Path, manifest: Manifest, name: str) -> list[str]:
     return texts
 
 
-def _extended(target: Path, part: Part, values: Array) -> Part:
+def _extended(target: Path, part: Part, numbers: Iterable[Array]) -> Part:
     """Writes numbers behind a column."""
-    data = np.ascontiguousarray(values, dtype=part.dtype).data.cast("B")
-    step = read_settings().column_bytes
+    size, crc = part.size, part.crc32
     with open(target / part.file, "r+b") as file:
-        file.truncate(part.size)
-        file.seek(part.size)
-        crc = part.crc32
-        for begin in range(0, len(data), step):
-            file.write(data[begin : begin + step])
-            crc = zlib.crc32(data[begin : begin + step], crc)
+        file.truncate(size)
+        file.seek(size)
+        for values in numbers:
+            data = np.ascontiguousarray(values, dtype=part.dtype).data.cast("B")
+            size += file.write(data)
+            crc = zlib.crc32(data, crc)
         file.flush()
         os.fsync(file.fileno())
-    return Part(part.dtype, part.size + len(data), crc, part.file)
+    return Part(part.dtype, size, crc, part.file)
 
 
 def _shorten(target: Path, manifest: Manifest) -> None:

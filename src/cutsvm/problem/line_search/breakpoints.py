@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cutsvm._native import core
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.types import Vector
 from cutsvm.problem.line_search.intercept import floats_between
 

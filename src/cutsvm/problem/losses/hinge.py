@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg.blas import dasum
 
 from cutsvm._native import core
 from cutsvm._utils import validation
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import widened
 from cutsvm.problem.line_search.breakpoints import SETTINGS, LineSearchSettings, LossLine, lowest

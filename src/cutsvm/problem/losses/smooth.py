@@ -10,7 +10,6 @@ Targets t, r = f - t:       squared epsilon-insensitive  s max(0, |r| - epsilon)
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from scipy.linalg.blas import dasum
 
 from cutsvm._native import core
 from cutsvm._utils import validation
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.problem.certificate import widened
 from cutsvm.problem.line_search.curvature import CurvatureLine, root

@@ -8,13 +8,12 @@ below = q and above = 1 - q it is the pinball loss: its minimum over a constant 
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from scipy.linalg.blas import dasum
 
 from cutsvm._native import core
 from cutsvm._utils import validation
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import UNIT, exact_difference, widened
 from cutsvm.problem.losses.hinge import PiecewiseLinear

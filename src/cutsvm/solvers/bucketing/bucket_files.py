@@ -11,12 +11,12 @@ mapped with their rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix.protocol import RowBatch, Rows, RowsInMemory, RowsOnDisk, TemporaryStores, cut_blocks

@@ -36,13 +36,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import cast
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from cutsvm._utils.caching import cached_property
 from cutsvm._utils.timing import count as tally
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector

@@ -1,0 +1,227 @@
+"""Several problems over one store that read it together: in a pass each block is read once, for all of them.
+
+Each problem runs in a thread of its own and has a reader. A pass begins when every reader that has not ended waits for
+one. Each of them then gets all blocks, in their order, at its own pace, but the fastest waits for the slowest, so that
+three blocks at most are mapped. What a problem sees does not depend on the others, and so its result does not, either:
+they decide only when it goes on.
+
+A problem that leaves a pass, ends or raises leaves the others to themselves. Some blocks only, or a pass within a pass,
+are read for one problem alone.
+
+As many problems compute at a time as there are `turns`: one that waits hands its turn on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Condition, Semaphore
+from typing import Any, NamedTuple
+
+from cutsvm._utils.threads import ThreadPool
+from cutsvm._utils.types import Array
+from cutsvm.io.store.store import Store
+from cutsvm.matrix.arrays import DenseRows, SparseRows
+from cutsvm.matrix.store import StoreRows, StoreSettings
+
+__all__ = ["Reads", "SharedReader", "SharedReads", "SharedRows"]
+
+Arrays = tuple[Array, ...]
+
+
+class Reads(NamedTuple):
+    """Blocks that were read, blocks that problems have asked for, and how many blocks a pass has."""
+
+    read: int
+    requested: int
+    blocks: int
+
+    @property
+    def passes(self) -> float:
+        """Passes over the data that were made."""
+        return self.read / self.blocks
+
+    @property
+    def requested_passes(self) -> float:
+        """Passes that the problems would have made, each for itself."""
+        return self.requested / self.blocks
+
+
+@dataclass(eq=False)
+class _Pass:
+    """Which block each of its readers has got to, and the blocks that are mapped or being read."""
+
+    positions: dict[SharedReader, int]
+    window: dict[int, Future[Arrays]] = field(default_factory=dict)
+
+
+class SharedReads:
+    """The reads of one store for several problems; as a context manager it ends the thread that reads.
+
+    turns: number of problems that compute at a time. ahead: blocks that the fastest may be ahead of the slowest.
+    """
+
+    def __init__(self, store: Store, turns: int = 1, *, ahead: int = 1) -> None:
+        self.store, self.ahead = store, ahead
+        self.n_blocks = len(store.edges) - 1
+        self.turns = Semaphore(turns)
+        self._changed = Condition()
+        self._readers: set[SharedReader] = set()  # that have not ended
+        self._waiting: set[SharedReader] = set()
+        self._read = self._requested = 0
+        self._thread = ThreadPool(1)
+
+    def __enter__(self) -> SharedReads:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    @property
+    def reads(self) -> Reads:
+        """What was read so far."""
+        return Reads(self._read, self._requested, self.n_blocks)
+
+    def reader(self) -> SharedReader:
+        """A reader more; passes wait for it until it is closed. All of them are made before any is used."""
+        reader = SharedReader(self)
+        with self._changed:
+            self._readers.add(reader)
+        return reader
+
+    def count_alone(self, blocks: int) -> None:
+        """Counts blocks that one problem reads for itself."""
+        with self._changed:
+            self._read += blocks
+            self._requested += blocks
+
+    # For readers
+
+    def begin(self, reader: SharedReader) -> _Pass:
+        """Waits until a pass begins."""
+        with self._changed:
+            self._waiting.add(reader)
+            self._begin_if_all_wait()
+        self._wait_for(lambda: reader not in self._waiting)
+        assert reader.current is not None
+        return reader.current
+
+    def take(self, reader: SharedReader, mine: _Pass, block: int) -> Arrays:
+        """A block of the pass; the reader does not use those before any more."""
+        with self._changed:
+            mine.positions[reader] = block
+            self._forget(mine)
+        self._wait_for(lambda: block <= min(mine.positions.values()) + self.ahead)
+        with self._changed:
+            for wanted in range(block, min(block + 2, self.n_blocks)):  # the next one is read while this one is used
+                if wanted not in mine.window:
+                    mine.window[wanted] = self._thread.submit(self.store.read, wanted)
+                    self._read += 1
+            self._requested += 1
+            found = mine.window[block]
+        if not found.done():
+            self._hand_on(found.exception)
+        return found.result()
+
+    def leave(self, reader: SharedReader, mine: _Pass) -> None:
+        """The reader has had enough of the pass."""
+        with self._changed:
+            if reader.current is mine:
+                reader.current = None
+            if mine.positions.pop(reader, None) is not None:
+                self._forget(mine)
+
+    def end(self, reader: SharedReader) -> None:
+        """The reader asks for nothing any more."""
+        if reader.current is not None:
+            self.leave(reader, reader.current)
+        with self._changed:
+            self._readers.discard(reader)
+            self._waiting.discard(reader)
+            self._begin_if_all_wait()
+            self._changed.notify_all()
+
+    def _begin_if_all_wait(self) -> None:
+        if self._waiting and self._waiting == self._readers:
+            begun = _Pass(dict.fromkeys(self._waiting, 0))
+            for reader in self._waiting:
+                reader.current = begun
+            self._waiting.clear()
+            self._changed.notify_all()
+
+    def _forget(self, mine: _Pass) -> None:
+        """Unmaps the blocks that all readers of the pass are done with."""
+        slowest = min(mine.positions.values(), default=self.n_blocks)
+        for block in [block for block in mine.window if block < slowest]:
+            mine.window.pop(block).cancel()
+        self._changed.notify_all()
+
+    def _wait_for(self, ready: Callable[[], bool]) -> None:
+        def wait() -> None:
+            with self._changed:
+                self._changed.wait_for(ready)
+
+        with self._changed:
+            if ready():
+                return
+        self._hand_on(wait)
+
+    def _hand_on(self, wait: Callable[[], Any]) -> None:
+        """Waits, while another problem has the turn."""
+        self.turns.release()
+        try:
+            wait()
+        finally:
+            self.turns.acquire()
+
+
+class SharedReader:
+    """Passes for one problem. A context manager for its thread: it has a turn within, and closes at the end."""
+
+    def __init__(self, shared: SharedReads) -> None:
+        self.shared = shared
+        self.current: _Pass | None = None  # the pass that it takes part in
+
+    def __enter__(self) -> SharedReader:
+        self.shared.turns.acquire()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shared.turns.release()
+        self.close()
+
+    def close(self) -> None:
+        """Passes do not wait for this reader any more."""
+        self.shared.end(self)
+
+    def blocks(self) -> Iterator[tuple[int, Arrays]]:
+        """One pass: the number and the arrays of each block."""
+        mine = self.shared.begin(self)
+        try:
+            for block in range(self.shared.n_blocks):
+                yield block, self.shared.take(self, mine, block)
+        finally:
+            self.shared.leave(self, mine)
+
+
+class SharedRows(StoreRows):
+    """The rows of a store for one of several problems: full passes are shared.
+
+    reader: of this problem. rows: of the store, whose limits are those of each problem.
+    """
+
+    settings = StoreSettings(max_rows=1 << 16)  # several problems hold numbers of these at a time
+
+    def __init__(self, rows: StoreRows, reader: SharedReader, threads: int) -> None:
+        super().__init__(rows.store, threads, room=rows.room, temporary=rows.temporary)
+        self.plane_memory, self.reader = rows.plane_memory, reader
+
+    def _whole_blocks(self, order: Sequence[int]) -> Iterator[tuple[slice, DenseRows | SparseRows]]:
+        if len(order) < len(self.edges) - 1 or self.reader.current is not None:
+            self.reader.shared.count_alone(len(order))
+            yield from super()._whole_blocks(order)
+            return
+        for block, arrays in self.reader.blocks():
+            yield self._place(block), self._as_rows(arrays)
+            self.store.check_intact()
