@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -110,23 +110,22 @@ def choose_on_disk(
 def _run_all(fits: Sequence[Callable[[SharedReader], list[Any]]], shared: SharedReads, stop: Event) -> list[list[Any]]:
     """The models of all fits, each in a thread; after Ctrl-C, or an error of one, all end where they are."""
     readers = [shared.reader() for _ in fits]
-    try:
-        with threads.ThreadPool(len(fits)) as pool:
-            running = [pool.submit(fit, reader) for fit, reader in zip(fits, readers, strict=True)]
-            try:
-                wait(running, return_when=FIRST_EXCEPTION)
-                if any(one.done() and one.exception() is not None for one in running):
-                    stop.set()
-                wait(running)
-            except KeyboardInterrupt:  # raised in the main thread only: the event stops the others
+    running: list[Future[list[Any]]] = []
+    with threads.ThreadPool(len(fits)) as pool:
+        try:
+            for fit, reader in zip(fits, readers, strict=True):
+                running.append(pool.submit(fit, reader))
+            wait(running, return_when=FIRST_EXCEPTION)
+            if any(one.done() and one.exception() is not None for one in running):
                 stop.set()
-            except BaseException:
-                stop.set()
+            wait(running)
+        except BaseException as error:  # Ctrl-C comes to the main thread only: the event stops the others
+            stop.set()
+            for reader in readers[len(running) :]:  # of threads that did not start: nobody may wait for them
+                reader.close()
+            if not isinstance(error, KeyboardInterrupt) or len(running) < len(fits):
                 raise
-            return [one.result() for one in running]
-    finally:
-        for reader in readers:  # of threads that did not start, too: nobody may wait for them
-            reader.close()
+        return [one.result() for one in running]
 
 
 def _of_all(data: TrainingData, rows: SharedRows) -> TrainingData:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
@@ -25,6 +24,7 @@ from cutsvm.estimators.linear import LinearSVC
 from cutsvm.estimators.ranking import RankingSVM
 from cutsvm.estimators.ranking_scorer import as_scorer
 from cutsvm.estimators.regression import LinearSVR
+from cutsvm.io.store.batches import is_sparse
 from cutsvm.io.store.store import Store
 from cutsvm.problem.ranking_measures import Metric
 
@@ -84,7 +84,7 @@ class LinearChooser(Chooser, LinearModel):
             return
         limit = memory.allowance(self.memory_limit, memory.MemorySettings().step)
         at_once = min(threads.count(self.n_jobs, data.X.size), folds)
-        need = at_once * (12 * data.X.nnz if sparse.issparse(data.X) else data.X.nbytes)
+        need = at_once * (12 * data.X.nnz if is_sparse(data.X) else data.X.nbytes)
         if need > limit.size:
             raise limit.error(
                 need, "folds have copies of arrays; `cutsvm.convert` makes a store, whose rows stay on disk"

@@ -101,6 +101,7 @@ class SharedReads:
     def begin(self, reader: SharedReader) -> _Pass:
         """Waits until a pass begins."""
         with self._changed:
+            self._readers.add(reader)  # again, if it was closed too early
             self._waiting.add(reader)
             self._begin_if_all_wait()
         self._wait_for(lambda: reader not in self._waiting)
