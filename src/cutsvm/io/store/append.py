@@ -9,7 +9,6 @@ what is appended.
 from __future__ import annotations
 
 import os
-import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -27,11 +26,11 @@ from cutsvm.io.open import as_source, log_summary
 from cutsvm.io.preprocessing import Preprocessing
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch, ReadAgain, Source, is_sparse
-from cutsvm.io.store.convert import Progress
 from cutsvm.io.store.manifest import COLUMNS, Change, Manifest, Part, read_manifest
+from cutsvm.io.store.segments import Progress, is_current, new_segment
 from cutsvm.io.store.store import Store
-from cutsvm.io.store.versions import is_full, locked, new_folder, now, remove_leftovers, switch
-from cutsvm.io.store.writer import BLOCK_BYTES, StoreWriter, write_texts
+from cutsvm.io.store.versions import locked, now, remove_leftovers, switch
+from cutsvm.io.store.writer import BLOCK_BYTES, write_texts
 
 _NAMES = {"y": "label_names", "qid": "qid_names"}
 _WORDS = {"y": "labels", "qid": "queries"}
@@ -85,31 +84,18 @@ def _spec(old: Manifest, label: Any, weight: Any, qid: Any, filter: Any) -> Colu
 
 def _fill(target: Path, old: Manifest, rows: FittedSource, form: dict[str, Any], progress: Progress | None) -> int:
     """Writes the rows, and switches to the version that has them."""
-    folder = new_folder(target)
-    writer = StoreWriter(folder, rows, **form)
-    try:
-        folder.mkdir()
-        for batch in rows:
-            writer.add(batch)
-            if progress is not None:
-                progress(writer.rows, writer.written, rows.share)
-        fresh = writer.finish()
-        parts = _joined(target, old, fresh, rows.name, folder)
-        sync(folder)
-        change = Change("append", old.rows + fresh.rows, rows.name, now())
-        more = {"entries": old.entries + fresh.entries, "features": form["n_features"], "parts": parts}
-        spread, segments = max(old.spread, fresh.spread), [*old.segments, *fresh.segments]
-        switch(target, old.changed(change, **more, spread=spread, segments=segments))
-    except BaseException as error:
-        if read_manifest(target) == old:  # otherwise the switch was made
-            shutil.rmtree(folder, ignore_errors=True)
-            _shorten(target, old)
-        if isinstance(error, OSError) and is_full(error):
-            text = f"{target}: {error.strerror}: after {writer.rows:,} rows; the store is as it was"
-            raise DataError(text) from error
-        raise
-    finally:
-        writer.close()
+    with new_segment(target, rows, form, progress) as (folder, fresh):
+        try:
+            parts = _joined(target, old, fresh, rows.name, folder)
+            sync(folder)
+            change = Change("append", old.rows + fresh.rows, rows.name, now())
+            more = {"entries": old.entries + fresh.entries, "features": form["n_features"], "parts": parts}
+            spread, segments = max(old.spread, fresh.spread), [*old.segments, *fresh.segments]
+            switch(target, old.changed(change, **more, spread=spread, segments=segments))
+        except BaseException:
+            if not is_current(target, folder):
+                _shorten(target, old)
+            raise
     for name in COLUMNS.keys() & fresh.parts.keys():  # they are in the store's own columns now
         (target / fresh.part_name(name)).unlink(missing_ok=True)
     return fresh.rows

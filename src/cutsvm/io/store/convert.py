@@ -8,9 +8,8 @@ none, a folder without a manifest: it is incomplete, and `convert` can be run ag
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -23,13 +22,11 @@ from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.open import as_source, log_summary
 from cutsvm.io.store.batches import ReadAgain, Source
-from cutsvm.io.store.manifest import NAME, is_store
+from cutsvm.io.store.manifest import is_store
+from cutsvm.io.store.segments import Progress, new_segment
 from cutsvm.io.store.store import Store
-from cutsvm.io.store.versions import is_full, locked, new_folder, remove_leftovers, switch
-from cutsvm.io.store.writer import BLOCK_BYTES, StoreWriter
-
-# Called after each batch with the rows so far, the bytes written, and the share done (None: unknown).
-Progress = Callable[[int, int, float | None], object]
+from cutsvm.io.store.versions import locked, remove_leftovers, switch
+from cutsvm.io.store.writer import BLOCK_BYTES
 
 
 def convert(
@@ -112,13 +109,9 @@ def convert(
 
 
 def _fill(target: Path, rows: Source, form: dict[str, Any], progress: Progress | None) -> None:
-    """Write the rows to a new data folder of the store; without it if that fails."""
-    folder = new_folder(target)
-    try:
-        _write(StoreWriter(folder, rows, **form), rows, target, folder, progress)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    """Write the rows to a new data folder, and switch to the version that has them."""
+    with new_segment(target, rows, form, progress) as (_, manifest):
+        switch(target, manifest)
     log_summary(rows)
 
 
@@ -135,25 +128,6 @@ def as_store(source: Any, **options: Any) -> Iterator[Dataset]:
         data = convert(source, Path(folder) / "store", **options)
         assert isinstance(data, StoredDataset)
         yield StoredDataset(data.store, source=data.store.manifest.source)
-
-
-def _write(writer: StoreWriter, rows: Source, target: Path, folder: Path, progress: Progress | None) -> None:
-    try:
-        folder.mkdir()
-        for batch in rows:
-            writer.add(batch)
-            if progress is not None:
-                progress(writer.rows, writer.written, rows.share)
-        switch(target, writer.finish())
-    except OSError as error:
-        if not is_full(error):
-            raise
-        there = "; the old store is as it was" if (target / NAME).exists() else ""
-        raise DataError(
-            f"{target}: {error.strerror}: after {writer.rows:,} rows, {writer.written:,} bytes{there}"
-        ) from error
-    finally:
-        writer.close()
 
 
 def _check_target(target: Path) -> None:

@@ -24,11 +24,11 @@ from cutsvm._utils.types import Array
 from cutsvm.io.files import sync
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch, Source
-from cutsvm.io.store.convert import Progress
 from cutsvm.io.store.manifest import COLUMNS, DELETED, Block, Change, Part, Segment, block_file, part_file
+from cutsvm.io.store.segments import Progress, new_segment
 from cutsvm.io.store.store import Store
 from cutsvm.io.store.versions import is_full, locked, new_folder, now, remove_leftovers, switch
-from cutsvm.io.store.writer import BLOCK_BYTES, StoreWriter
+from cutsvm.io.store.writer import BLOCK_BYTES
 
 Mask: TypeAlias = NDArray[np.bool_]
 _SHOWN = 5  # numbers of rows in the history
@@ -74,29 +74,13 @@ def compact(target: Path, *, block_bytes: int = BLOCK_BYTES, progress: Progress 
         old = store.manifest
         if DELETED not in old.parts and len(old.segments) == 1 and store.hashes is not None:
             return 0
-        folder, rows = new_folder(target), _LiveRows(store)
-        writer = StoreWriter(folder, rows, dtype=old.dtype, n_features=old.features, block_bytes=block_bytes)
-        try:
-            folder.mkdir()
-            for batch in rows:
-                writer.add(batch)
-                if progress is not None:
-                    progress(writer.rows, writer.written, rows.share)
-            fresh = writer.finish()
+        form = {"dtype": old.dtype, "n_features": old.features, "block_bytes": block_bytes}
+        with new_segment(target, _LiveRows(store), form, progress) as (_, fresh):
             deleted = old.all_rows - old.rows
             what = f"{deleted:,} deleted rows removed, {len(old.segments):,} segments joined"
             history = [*old.history, Change("compact", old.rows, what, now())]
             same: dict[str, Any] = {"name": old.name, "source": old.source, "preprocessing": old.preprocessing}
             switch(target, replace(fresh, **same, history=history))
-        except BaseException as error:
-            if Store(target).manifest == old:
-                shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, OSError) and is_full(error):
-                text = f"{target}: {error.strerror}: after {writer.rows:,} rows; the store is as it was"
-                raise DataError(text) from error
-            raise
-        finally:
-            writer.close()
         remove_leftovers(target)
     return old.size_on_disk - fresh.size_on_disk
 
