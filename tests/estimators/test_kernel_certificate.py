@@ -72,7 +72,7 @@ def test_max_iter_is_a_limit_on_cycles(two):
 
 def test_without_memory_for_the_matrix_only_epochs_run(two):
     X, y = two
-    with pytest.warns(ConvergenceWarning, match='memory_limit="57.6 kB" holds the kernel matrix'):
+    with pytest.warns(ConvergenceWarning, match='memory_limit="48.2 MB" holds the kernel matrix'):
         model = KernelSVC(memory_limit="1kB").fit(X, y)
     assert model.status_ is Status.EPOCHS and not model.converged_ and model.n_iter_ == 20
 

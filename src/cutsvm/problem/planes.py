@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cutsvm._utils.caching import cached_property
 from cutsvm._utils.memory import planes_within
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import Choices, PlaneMemory, Rows
