@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from cutsvm import convert
-from cutsvm._utils.caching import cached_property
 from cutsvm._utils.errors import DataError
+from cutsvm._utils.threads import cached_property
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import StoreRows
 from cutsvm.matrix.shared_reads import SharedReads, SharedRows

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing import current_process
 from threading import Event, Lock, Thread, local
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 from joblib import effective_n_jobs, parallel_config
@@ -175,3 +175,29 @@ def one_blas_thread() -> _BlasLimit:
     may overlap: the limit holds until the last one ends.
     """
     return _blas
+
+
+class cached_property(Generic[T]):  # noqa: N801
+    """Computed at its first use, then an attribute of the object; two threads may both compute it.
+
+    Until Python 3.12 that of functools holds a lock, one for all objects of a class, while it computes. A property that
+    reads rows may wait for other threads (`cutsvm.matrix.shared_reads`), and they would wait for the lock.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self.compute, self.__doc__ = compute, compute.__doc__
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any]) -> cached_property[T]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type[Any]) -> T: ...
+
+    def __get__(self, instance: object | None, owner: type[Any]) -> cached_property[T] | T:
+        if instance is None:
+            return self
+        found = instance.__dict__[self.name] = self.compute(instance)
+        return found

@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol, TypeVar
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm._utils.caching import cached_property
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status, relative_gap
 from cutsvm.kernel_machines.certificate import CertificateSettings, KernelErrors, all_bounds, linear_bounds

@@ -13,7 +13,7 @@ from scipy.linalg.blas import dsyrk
 
 from cutsvm._native import core
 from cutsvm._utils import memory
-from cutsvm._utils.caching import cached_property
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm._utils.validation import csr_is_sorted
 from cutsvm.matrix.magnitudes import Magnitudes

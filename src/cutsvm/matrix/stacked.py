@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
-from cutsvm._utils.caching import cached_property
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix.magnitudes import Magnitudes
 from cutsvm.matrix.protocol import (

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from cutsvm._native import core
-from cutsvm._utils.caching import cached_property
 from cutsvm._utils.errors import DataError
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.io.store.store import Store
 from cutsvm.matrix.arrays import DenseRows, SparseRows, index_type

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cutsvm._utils.caching import cached_property
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix import Rows

@@ -20,7 +20,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm._utils.caching import cached_property
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm._utils.validation import parts

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cutsvm._utils.caching import cached_property
 from cutsvm._utils.memory import planes_within
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import Choices, PlaneMemory, Rows
@@ -255,10 +255,12 @@ class Bundle:
             self._idle[:m] = np.where(busy, 0, self._idle[:m] + 1)
             return replace(solution, lower=self.bound(C, solution.weights))
 
-    @cached_property
+    @property
     def scale(self) -> RowScale:
         """What bounds need to know of the rows; it may take a pass, which is made when the first bound is."""
-        return self._scale()
+        if "_known_scale" not in self.__dict__:
+            self._known_scale = self._scale()
+        return self._known_scale
 
     def bound(self, C: float, weights: Vector) -> float:
         """The lower bound of the objective that these weights of the planes prove, rounding errors taken off."""

@@ -17,7 +17,7 @@ from scipy.linalg.blas import dasum
 
 from cutsvm._native import core
 from cutsvm._utils import validation
-from cutsvm._utils.caching import cached_property
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.problem.certificate import widened
 from cutsvm.problem.line_search.curvature import CurvatureLine, root

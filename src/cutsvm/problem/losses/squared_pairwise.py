@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cutsvm._native import core
-from cutsvm._utils.caching import cached_property
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import UNIT, widened
 from cutsvm.problem.line_search.breakpoints import LineValues

@@ -13,7 +13,7 @@ from scipy.linalg.blas import dasum
 
 from cutsvm._native import core
 from cutsvm._utils import validation
-from cutsvm._utils.caching import cached_property
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import UNIT, exact_difference, widened
 from cutsvm.problem.losses.hinge import PiecewiseLinear

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cutsvm._utils.caching import cached_property
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.matrix.protocol import RowBatch, Rows, RowsInMemory, RowsOnDisk, TemporaryStores, cut_blocks

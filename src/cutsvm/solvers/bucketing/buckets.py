@@ -42,7 +42,7 @@ from typing import cast
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from cutsvm._utils.caching import cached_property
+from cutsvm._utils.threads import cached_property
 from cutsvm._utils.timing import count as tally
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector
