@@ -171,6 +171,24 @@ def losses_table() -> list[str]:
     return [f"Commit: {measured_on(rows)}.", "", *losses_report.overview(found), *behind, *losses_report.lost(found)]
 
 
+def parquet_table() -> list[str]:
+    """A folder of Parquet files to predictions: `tables.py`."""
+    rows = stored("tables")
+    reading = float(rows[0]["seconds"])
+    shown = [
+        [
+            row["step"],
+            seconds(float(row["seconds"])),
+            f"{float(row['seconds']) / reading:.0f}",
+            row["peak_mb"],
+            row["result"],
+        ]
+        for row in rows
+        if float(row["seconds"])
+    ]
+    return markdown(["", "seconds", "times reading the files", "peak, MB", ""], shown)
+
+
 def mnist_figures() -> dict[str, str]:
     """60,000 digits by kernel machines: `papers/melki.py`."""
     with (RESULTS.parent / "papers" / "results" / "melki.csv").open() as file:
@@ -217,6 +235,7 @@ def filled(page: Path) -> str:
         "ranking-table": ranking_table,
         "solvers-table": solvers_table,
         "losses-table": losses_table,
+        "parquet-table": parquet_table,
     }
     text = page.read_text()
     figures: dict[str, str] = {}
