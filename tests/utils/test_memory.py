@@ -58,8 +58,21 @@ def test_what_a_fit_needs_at_least_suffices(problems, held):
 
 def test_problems_share_the_memory(held):
     held(0)
-    one, four = (plan(10**7, 10**9, "400MB", features=20, problems=many) for many in (1, 4))
-    assert 4 * four.room < one.room and "4 problems side by side" in four.description
+    one, four = (plan(10**7, 10**9, "200MB", features=20, problems=many) for many in (1, 4))
+    assert 4 * four.room < one.room and "4 of 4 problems side by side" in four.description
+
+
+def test_problems_run_some_after_others_where_each_can_then_hold_more_rows(held):
+    held(0)
+    plans = [plan(10**7, 10**9, f"{size}MB", features=20, problems=4) for size in (200, 400, 800, 1600)]
+    assert [found.at_once for found in plans] == [4, 1, 2, 4]
+    assert all(found.room >= 10**7 / 8 for found in plans[1:])
+
+
+def test_csr_rows_take_more_of_the_memory(held):
+    held(0)
+    dense, sparse = (plan(10**7, 10**9, "400MB", features=20, sparse=kind) for kind in (False, True))
+    assert sparse.room < 0.8 * dense.room
 
 
 def test_auto_takes_a_share_of_what_is_free(monkeypatch):

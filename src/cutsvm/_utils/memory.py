@@ -27,6 +27,7 @@ class MemorySettings:
     vectors: int = 5  # float64 numbers per row: label, weight, slopes now and before, a group
     scores: int = 3  # points whose scores are kept, a float64 number per row and output
     row_copies: float = 1.2  # how often a row of the working set is held: some twice, for a moment or in part
+    sparse_row_copies: float = 2.1  # the same of CSR rows, which are joined and copied as a whole
     row_overhead: int = 72  # of the working set's own problem, per row and output
     paired_row: int = 230  # of the pairwise loss and its solvers per row, most of it to sort
     smooth_paired_row: int = 120  # more of a row where the loss has second derivatives
@@ -42,6 +43,9 @@ class MemorySettings:
     machine_share: float = 0.6  # of the machine's memory that a fit without a limit may take
     free_share: float = 0.6  # of the memory that is free now: memory_limit="auto"
     step: int = 32 << 20  # what the process already uses is rounded up to a multiple of this
+    # Problems are solved side by side only if each can hold this share of the rows, or none can: passes are shared, but
+    # with few rows held there are many more of them.
+    held_share: float = 1 / 8
     # Of problems that are solved side by side: for all, and for each in place of `fixed`.
     together: int = 24_000_000
     each: int = 22_000_000
@@ -56,6 +60,7 @@ class Plan:
     description: str
     vectors_in_memory: bool = True  # a few numbers of each row are in memory too
     plane_bytes: int | None = None  # for planes and their reduced problem; None: any number
+    at_once: int = 1  # problems that are solved side by side
 
 
 def planes_in_files(size: int, wide: int = 1024) -> bool:
@@ -156,11 +161,13 @@ def plan(
     *,
     features: int = 1,
     problems: int = 1,
+    sparse: bool = False,
 ) -> Plan:
     """How to train from a store of `rows` rows and `size` bytes: from disk if there is a limit, else in memory
     if that suffices.
 
-    problems: number of them that are solved side by side from disk; `room` and `plane_bytes` are those of one.
+    problems: number of them that may be solved side by side from disk; `room` and `plane_bytes` are those of one.
+    sparse: whether the rows are CSR.
 
     The number of rows held decides which rows a solver sees. It must be the same for the same call, so it depends on
     the limit, or without one on the memory of the machine; not on what is free, unless the limit is "auto". Where it is
@@ -171,25 +178,30 @@ def plan(
     use = MemorySettings() if settings is None else settings
     vectors = 8 * rows * (use.vectors + use.scores * outputs)
     if _in_memory(size + vectors, memory_limit, use):
-        return Plan(False, None, f"{format_bytes(size + vectors)} in memory")
+        return Plan(False, None, f"{format_bytes(size + vectors)} in memory", at_once=problems)
     given = _machine(size + vectors, use) if memory_limit is None else allowance(memory_limit, use.step)
-    row = use.row_copies * size / rows + use.row_overhead * outputs
-    shared = 0
-    if problems > 1:
-        use, shared = replace(use, fixed=use.each), use.together
-        vectors += rows // problems  # a byte per row says which fold it is in
-    left, plane_bytes = _beside_planes((given.size - shared) // problems - use.fixed, outputs, features, use)
-    in_memory = vectors <= use.vector_share * left
-    if in_memory:
-        left -= vectors
-    room = min(rows, max(0, int(left / row)))
+    row = (use.sparse_row_copies if sparse else use.row_copies) * size / rows + use.row_overhead * outputs
+
+    def divided(many: int) -> tuple[int, bool, int, float]:
+        """Rows held, whether vectors are in memory, bytes for planes, and what is left, of each of so many problems."""
+        own = use if many == 1 else replace(use, fixed=use.each)
+        shared = 0 if many == 1 else use.together
+        left, plane_bytes = _beside_planes((given.size - shared) // many - own.fixed, outputs, features, own)
+        extra = rows // many if problems > 1 else 0  # a byte per row says which fold it is in
+        in_memory = vectors + extra <= use.vector_share * left
+        left -= vectors + extra if in_memory else 0
+        return min(rows, max(0, int(left / row))), in_memory, plane_bytes, left
+
+    enough = (many for many in range(problems, 0, -1) if divided(many)[0] >= min(rows, use.held_share * rows))
+    at_once = next(enough, problems)
+    room, in_memory, plane_bytes, left = divided(at_once)
     if room < min(rows, use.min_rows):
-        raise given.error(given.size + problems * (row * use.min_rows - left))
+        raise given.error(given.size + at_once * (row * use.min_rows - left))
     where = "in memory" if in_memory else "in a file beside it"
-    many = f", {problems} problems side by side" if problems > 1 else ""
-    each = " for each" if problems > 1 else ""
-    text = f"from disk: {given.why}{many}; scores and labels ({format_bytes(problems * vectors)}) {where}"
-    return Plan(True, room, f"{text}, up to {room:,} rows held{each}", in_memory, plane_bytes)
+    many = f", {at_once} of {problems} problems side by side" if problems > 1 else ""
+    each = " for each" if at_once > 1 else ""
+    text = f"from disk: {given.why}{many}; scores and labels ({format_bytes(at_once * vectors)}) {where}"
+    return Plan(True, room, f"{text}, up to {room:,} rows held{each}", in_memory, plane_bytes, at_once)
 
 
 def _beside_planes(left: int, outputs: int, features: int, use: MemorySettings) -> tuple[int, int]:

@@ -2,7 +2,8 @@
 
 The problem of a fold is that of all rows, with weight 0 for those that it leaves out: that is exact, since a row
 without weight is in no loss, and no rows are copied. The folds and the fit to all rows are paths over C that run side
-by side, each in a thread of its own, and a pass over the store serves all of them (`cutsvm.matrix.shared_reads`).
+by side, each in a thread of its own, and a pass over the store serves all of them (`cutsvm.matrix.shared_reads`). Where
+fewer at a time could hold far more rows each, they run some after others (`cutsvm._utils.memory.plan`).
 
 One pass more gives the scores of the rows held out, by the models of all folds at all C. Accuracy and R^2 are made of
 running sums. Other scorers get the scores of one C at a time, of as many C in a pass as there is memory for.
@@ -76,13 +77,14 @@ def choose_on_disk(
     measure = _measure(chooser, data, folds, held_out, score)
     many = folds.many + int(chooser.refit)
     n_threads = threads.count(chooser.n_jobs, rows.entries)
-    own_threads = max(1, n_threads // many)
+    at_once = min(many, chooser.__dict__.pop("_at_once", many))
+    own_threads = max(1, n_threads // at_once)
     began, stop = perf_counter(), Event()
 
     def fit(place: int, reader: SharedReader) -> list[Any]:
         with reader:
-            left = chooser.max_time
-            seconds = None if left is None else max(left - (perf_counter() - began), 1e-9)
+            left, rounds = chooser.max_time, -(-(many - place // at_once * at_once) // at_once)
+            seconds = None if left is None else max((left - (perf_counter() - began)) / rounds, 1e-9)
             limits = Limits(own_threads, seconds, lambda record: stop.is_set())
             template: Any = chooser._template(chooser._kind, limits)
             models = path.copies(template, Cs)
@@ -97,7 +99,10 @@ def choose_on_disk(
             return models
 
     with SharedReads(rows.store, n_threads) as shared, threads.one_blas_thread():
-        paths = _run_all([partial(fit, place) for place in range(many)], shared, stop)
+        paths: list[list[Any]] = []
+        for first in range(0, many, at_once):
+            some = range(first, min(many, first + at_once))
+            paths += _run_all([partial(fit, place) for place in some], shared, stop)
         if chooser.refit:
             chooser.path_ = paths.pop()
         scores = measure.scores(paths, shared)

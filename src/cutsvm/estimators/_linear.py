@@ -150,7 +150,8 @@ class LinearModel(Certified):
         rows, features = store.shape
         outputs = self._outputs(len(store.labels))
         limit, problems = self.memory_limit, self._n_problems
-        return memory.plan(rows, store.manifest.size, limit, outputs, features=features, problems=problems)
+        size, kind = store.manifest.size, store.sparse
+        return memory.plan(rows, size, limit, outputs, features=features, problems=problems, sparse=kind)
 
     def _checkpoint_of(self, solver: Solver, data: TrainingData, **more: Scalar) -> Checkpoint | None:
         """The checkpoint of a fit; more: parameters and facts, besides the settings, that it must match."""

@@ -94,9 +94,11 @@ class LinearChooser(Chooser, LinearModel):
         splitter, groups = self.__dict__.get("_split_by") or (self._splitter(), None)
         self._n_problems = int(splitter.get_n_splits(groups=groups)) + int(self.refit)
         try:
-            return super()._memory_plan(store, weights)
+            plan = super()._memory_plan(store, weights)
         finally:
             del self._n_problems
+        self._at_once = plan.at_once
+        return plan
 
     def _score_of(
         self, scorer: Callable[..., Any], model: LinearModel, X: Any, y: Array, weights: Vector | None
