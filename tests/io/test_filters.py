@@ -50,6 +50,8 @@ REFUSED = [
     ("`no price` > 1", "there is no column 'no price'"),
     ("`unit price > 1", "a backquote has no partner"),
     ("city in 'Rome'", "a list after in"),
+    ("city in [1, 'Rome']", "a list of numbers or a list of texts"),
+    ("year > " + "9" * 40, "a number is too large"),
     ("city is 'Rome'", "None after is"),
     ("day > 'yesterday'", "a date as '2024-12-31'"),
     ("(" * 300 + "year", "not a condition"),
