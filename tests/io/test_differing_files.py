@@ -93,3 +93,13 @@ def test_a_feature_called_y_is_no_label():
     model = LinearSVC().fit(points.to_pandas(), table()["label"].to_pylist())
     with pytest.raises(ValueError, match="no labels"):
         model.score(points)
+
+
+def test_files_without_names(tmp_path):
+    """Features that are made of texts cannot be found by their index."""
+    model = LinearSVC().fit(table())
+    (tmp_path / "rows.svm").write_text("1 1:0.5 2:1\n")
+    np.save(tmp_path / "rows.npy", np.zeros((2, 3)))
+    for name in ("rows.svm", "rows.npy"):
+        with pytest.raises(DataError, match=f"{name}: it has no names of columns"):
+            model.predict(tmp_path / name)

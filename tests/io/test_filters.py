@@ -50,6 +50,7 @@ REFUSED = [
     ("`no price` > 1", "there is no column 'no price'"),
     ("`unit price > 1", "a backquote has no partner"),
     ("city in 'Rome'", "a list after in"),
+    ("city", "a comparison, or a column of true and false, found city"),
     ("city in [1, 'Rome']", "a list of numbers or a list of texts"),
     ("year > " + "9" * 40, "a number is too large"),
     ("city is 'Rome'", "None after is"),

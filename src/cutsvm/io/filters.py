@@ -64,7 +64,10 @@ class _Reader:
             return first
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return ~self.condition(node.operand)
-        if isinstance(node, ast.Name):  # a column of true and false
+        if isinstance(node, ast.Name):
+            dtype = self._schema.field(self._column(node)).type
+            if not arrow("filter").types.is_boolean(dtype):
+                raise self._refused(node, "a comparison, or a column of true and false")
             return self._field(node)
         if not isinstance(node, ast.Compare):
             raise self._refused(node)
