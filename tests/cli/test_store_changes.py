@@ -61,6 +61,9 @@ def test_rows_by_a_filter(run: Run, store: Path) -> None:
     assert code == 2 and "filter 'label = 1': not a condition" in err
     code, _, err = run("delete", store, "--filter", "age > 3")
     assert code == 2 and "there is no column 'age'; the columns are 'row', 'label'" in err
+    for text, says in (("row", "expected a comparison"), ("label == 'a'", "filter \"label == 'a'\": ")):
+        code, _, err = run("delete", store, "--filter", text)
+        assert code == 2 and says in err, err
 
 
 def test_mistakes_are_named(run: Run, store: Path, binary: Path, tmp_path: Path) -> None:
@@ -75,7 +78,9 @@ def test_mistakes_are_named(run: Run, store: Path, binary: Path, tmp_path: Path)
         (["delete", store, "--rows", "5:x"], "expected numbers of rows and ranges as 10:20,35, got '5:x'"),
         (["delete", store, "--rows", "7:7"], "expected a range with its first row before its end, got '7:7'"),
         (["delete", store, "--rows", "100:999"], "there is no row 120; they are numbered from 0 to 119"),
+        (["delete", store, "--rows", "5,500"], "there is no row 500; they are numbered from 0 to 119"),
         (["delete", store, "--rows", "0:120"], "no rows would be left"),
+        (["convert", binary, "-"], "a store is a folder, it cannot be written to the standard output"),
         (["compact", tmp_path], "not a store: it has no manifest.json"),
     ):
         code, out, err = run(*words)

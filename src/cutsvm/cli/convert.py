@@ -12,6 +12,7 @@ from cutsvm._utils.text import printable
 from cutsvm.cli.inputs import check_inputs, column_options
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
 from cutsvm.display.progress import CopyBar
+from cutsvm.io.paths import STDIN
 from cutsvm.io.store.convert import convert as write_store
 
 
@@ -19,6 +20,8 @@ def convert(options: argparse.Namespace) -> int:
     """Write the store, and print its shape."""
     inputs = [options.data, *options.also]
     check_inputs(inputs)
+    if options.store == STDIN:
+        raise CommandError("-: a store is a folder, it cannot be written to the standard output")
     for source in inputs:
         same = os.path.isdir(options.store) and os.path.exists(source) and os.path.samefile(source, options.store)
         if same:

@@ -19,9 +19,9 @@ def delete(options: argparse.Namespace) -> int:
         before = data.shape[0]
         rows = options.filter
         if rows is None:
-            stops = [min(stop, before + 1) for _, stop in options.rows]  # a row too many is refused with its number
-            starts = [start for start, _ in options.rows]
-            rows = np.concatenate([np.arange(*ends) for ends in zip(starts, stops, strict=True)])
+            # A row too many is refused with its number.
+            ranges = [(start, max(start + 1, min(stop, before + 1))) for start, stop in options.rows]
+            rows = np.concatenate([np.arange(*ends) for ends in ranges])
         data.delete(rows)
     print_change(options, data, began, deleted=before - data.shape[0])
     return 0

@@ -93,10 +93,13 @@ def fit_path(
         context.start = fit.start
     results: dict[float, Result] = {}
     stop = fit.stop
+    ended: Status | None = None  # why the path is cut short
     for C in context.Cs:
         result = run_at(solver, context, C, stop, fit.callbacks, label=fit.label, part=part)
-        if result.status.ends_all:
-            stop = replace(stop, max_time=0.0)
+        if ended is not None and result.status is Status.MAX_TIME:
+            result = replace(result, status=ended)
+        elif ended is None and result.status.ends_all:
+            stop, ended = replace(stop, max_time=0.0), result.status
         results[C] = result
         if len(Cs) > 1:
             context.know(result.w, result.loss)

@@ -102,7 +102,9 @@ class ColumnSpec:
         if label is None and self.preprocessing is not None:
             label = self.preprocessing.label
         if label is None:
-            found = [name for name in _LABELS if name in names]
+            known = self.preprocessing
+            features = () if known is None else {column.name for column in known.columns}
+            found = [name for name in _LABELS if name in names and name not in features]
             if len(found) == 1:
                 return found[0]
             if self.labels == "optional":

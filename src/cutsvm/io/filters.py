@@ -38,6 +38,8 @@ def parse_filter(condition: Any, schema: Any) -> Any:
     try:
         tree = ast.parse("".join(pieces).strip(), mode="eval")
         return _Reader(condition, names, schema).condition(tree.body)
+    except OverflowError:
+        raise ValueError(f"filter {condition!r}: a number is too large") from None
     except (SyntaxError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else "it is nested too deeply"
         raise ValueError(f"filter {condition!r}: not a condition ({reason}); expected as in {_EXAMPLE}") from None
@@ -62,7 +64,10 @@ class _Reader:
             return first
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return ~self.condition(node.operand)
-        if isinstance(node, ast.Name):  # a column of true and false
+        if isinstance(node, ast.Name):
+            dtype = self._schema.field(self._column(node)).type
+            if not arrow("filter").types.is_boolean(dtype):
+                raise self._refused(node, "a comparison, or a column of true and false")
             return self._field(node)
         if not isinstance(node, ast.Compare):
             raise self._refused(node)
@@ -77,7 +82,10 @@ class _Reader:
         if isinstance(how, ast.In | ast.NotIn):
             if not isinstance(right, ast.List | ast.Tuple | ast.Set):
                 raise self._refused(right, "a list after in")
-            found = self._field(left).isin([self._value(item, left) for item in right.elts])
+            values = [self._value(item, left) for item in right.elts]
+            if len({isinstance(value, str) for value in values}) > 1:
+                raise self._refused(right, "a list of numbers or a list of texts")
+            found = self._field(left).isin(values)
             return found if isinstance(how, ast.In) else ~found
         if isinstance(how, ast.Is | ast.IsNot):
             if not isinstance(right, ast.Constant) or right.value is not None:

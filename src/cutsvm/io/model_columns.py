@@ -14,6 +14,7 @@ from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.dataset import Dataset
+from cutsvm.io.formats.npy import NpySource, NpzSource
 from cutsvm.io.formats.svmlight import ZeroBased
 from cutsvm.io.formats.svmlight_source import SvmlightSource
 from cutsvm.io.formats.tables import TableSource
@@ -68,7 +69,18 @@ class ModelColumns:
             preprocessing=known,
         )
         source = as_source(X, spec, format, zero_based)
+        self._check_made_alike(source)
         return ModelSource(source, self, feature_ids=X.feature_ids if isinstance(X, Dataset) else None, given=X)
+
+    def _check_made_alike(self, source: Source) -> None:
+        """Refuse files without names of columns where features are made of texts and dates, or scaled."""
+        columns = () if self.preprocessing is None else self.preprocessing.columns
+        made = next((column.name for column in columns if column.changes_values), None)
+        if made is not None and isinstance(source, SvmlightSource | NpySource | NpzSource):
+            raise DataError(
+                f"{source.name}: it has no names of columns, and the model was trained with features that are made of "
+                f"those of a table, as {made!r}; expected a table with the same columns"
+            )
 
 
 class ModelSource(Source):

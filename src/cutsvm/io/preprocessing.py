@@ -18,7 +18,7 @@ from scipy import sparse
 
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
-from cutsvm.io.formats.arrow_values import Kind, arrow, codes, kind_of, numbers
+from cutsvm.io.formats.arrow_values import Kind, arrow, codes, is_empty, kind_of, numbers
 
 _KINDS = ("number", "date", "text")
 
@@ -69,6 +69,8 @@ class TableColumn:
 
     def codes(self, values: Any, counts: Counts) -> Array:
         """The category of each text, -1 for a missing or unseen one."""
+        if kind_of(values.type) is None:
+            raise self._refused(values.type)
         found, unseen = codes(values, self._places)
         if unseen:
             counts.unseen[self.name] += unseen
@@ -79,8 +81,8 @@ class TableColumn:
 
     def values(self, values: Any, counts: Counts) -> Array:
         """The numbers or dates in X."""
-        if kind_of(values.type) not in ("number", "date"):
-            raise DataError(f"column {self.name!r} holds {values.type}, expected {self.kind}s as in the training data")
+        if kind_of(values.type) != self.kind and not is_empty(values.type):
+            raise self._refused(values.type)
         found = numbers(values)
         if found.dtype.kind == "f":
             missing = np.isnan(found)
@@ -92,6 +94,9 @@ class TableColumn:
         if self.shift != 0.0 or self.scale != 1.0:
             found = (found.astype(np.float64) - self.shift) / self.scale
         return found
+
+    def _refused(self, dtype: Any) -> DataError:
+        return DataError(f"column {self.name!r} holds {dtype}, expected {self.kind}s as in the training data")
 
 
 @dataclass

@@ -128,6 +128,18 @@ def test_appended_rows_fit_the_store(tmp_path):
     assert data.X.dtype == np.float32
 
 
+def test_rows_without_labels(tmp_path):
+    """They have the label 0, and go where all rows are such: it is no class of a store that has labels."""
+    X = np.eye(3)
+    for y in ([1, 2, 1], ["a", "b", "a"]):
+        data = cutsvm.convert((X, np.array(y)), tmp_path / "labelled")
+        for source in ((X, None), iter([(X, None)])):
+            with pytest.raises(DataError, match="its rows have no labels, those of .*labelled have"):
+                data.append(source)
+        assert data.shape == (3, 3)
+    assert_array_equal(cutsvm.convert((X, None), tmp_path / "none").append((X, None)).y, np.zeros(6))
+
+
 def test_sparse_rows_may_be_wider_if_that_is_asked_for(tmp_path):
     (tmp_path / "a.svm").write_text("1 1:2 3:1\n0 2:1\n")
     (tmp_path / "b.svm").write_text("2 5:7\n")

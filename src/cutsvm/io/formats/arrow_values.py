@@ -38,6 +38,11 @@ def kind_of(dtype: Any) -> Kind | None:
     return "text" if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype) else None
 
 
+def is_empty(dtype: Any) -> bool:
+    """Whether a column of this Arrow type has no value, whatever it would hold."""
+    return bool(arrow("a table").types.is_null(dtype))
+
+
 def is_narrow(dtype: Any) -> bool:
     """Whether float32 holds every value of a column of numbers of this Arrow type."""
     types = arrow("a table").types

@@ -16,7 +16,7 @@ from typing import Any
 from cutsvm._utils.errors import DataError
 from cutsvm.io.files import SourceFile
 from cutsvm.io.formats.arrow_values import arrow, kind_of, words
-from cutsvm.io.formats.table_files import Tables, aligned, arrow_errors, key_types, needed
+from cutsvm.io.formats.table_files import Tables, aligned, arrow_errors, key_types, needed, with_text_keys
 from cutsvm.io.paths import Input
 from cutsvm.io.settings import read_settings
 
@@ -58,7 +58,8 @@ class CsvTables(Tables):
                 self._types[name] = pa.float64()  # the first ones may be whole by chance
             elif kind is not None and kind != kind_of(dtype):
                 self._types[name] = pa.string() if kind == "text" else pa.timestamp("us")
-        self.schema = pa.schema([field.with_type(self._types.get(field.name, field.type)) for field in self.schema])
+        schema = pa.schema([field.with_type(self._types.get(field.name, field.type)) for field in self.schema])
+        self.schema = with_text_keys(schema, self._files, kinds)
 
     def batches(self, columns: Sequence[str], condition: Any = None) -> Iterator[Any]:
         wanted = needed(columns, condition, self.schema.names)

@@ -7,15 +7,17 @@ scanner decodes whole row groups, often hundreds of megabytes, so that files are
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from cutsvm._utils.errors import DataError
 from cutsvm.io.files import SourceFile
-from cutsvm.io.formats.arrow_values import arrow
+from cutsvm.io.formats.arrow_values import arrow, is_empty, kind_of
 from cutsvm.io.paths import Input
 from cutsvm.io.settings import read_settings
+
+NO_KEY = "__HIVE_DEFAULT_PARTITION__"  # a folder of rows in which the column is missing
 
 
 class Tables:
@@ -73,6 +75,8 @@ def arrow_errors(name: str) -> Iterator[None]:
 class FileTables(Tables):
     """Files of one format. The first has the columns; the others have at least these."""
 
+    _verbatim: frozenset[str] = frozenset()
+
     def __init__(self, name: str, kind: str, files: Sequence[Input]) -> None:
         self.name, self._kind, self._files = name, kind, files
         self.file = files[0].name
@@ -85,6 +89,10 @@ class FileTables(Tables):
             self.schema = own
             for key, dtype in key_types(files).items():
                 self.schema = self.schema.append(arrow(name).field(key, dtype))
+
+    def expect(self, kinds: Mapping[str, str], verbatim: Sequence[str], *, only_numbers: bool = False) -> None:
+        self._verbatim = frozenset(verbatim)
+        self.schema = with_text_keys(self.schema, self._files, kinds)
 
     def _schema(self, file: Input) -> Any:
         stream = self._open(file)
@@ -112,7 +120,8 @@ class FileTables(Tables):
                 for batch, done in self._read(stream, file, wanted, condition):
                     self.share = None if done is None else (sum(self._sizes[:k]) + done * self._sizes[k]) / total
                     batch.validate(full=True)  # Arrow does not check offsets, indices and lengths
-                    yield from self._chosen(aligned(batch, file, wanted, self.schema, first), columns, condition)
+                    whole = aligned(batch, file, wanted, self.schema, first, self._verbatim)
+                    yield from self._chosen(whole, columns, condition)
                 if isinstance(stream, SourceFile):
                     stream.version.check()
                     stream.close()
@@ -146,28 +155,50 @@ class FileTables(Tables):
         known = dataset.scalar(True)
         for key, value in file.keys.items():
             field = self.schema.field(key)
-            known = known & (dataset.field(key) == pa.scalar(value).cast(field.type))
+            if value != NO_KEY:
+                known = known & (dataset.field(key) == key_scalar(file, key, field.type))
         fragment = dataset.ParquetFileFormat().make_fragment(
             os.path.abspath(file.path), arrow(self.name, "pyarrow.fs").LocalFileSystem(), known
         )
-        return [group.id for group in fragment.subset(condition, schema=self.schema).row_groups]
+        own = {field.name: field for field in reader.schema_arrow if not is_empty(field.type)}
+        # Statistics are compared as what they are: 0.5 is no whole number, as the first file may have them.
+        schema = pa.schema([own.get(field.name, field) for field in self.schema])
+        return [group.id for group in fragment.subset(condition, schema=schema).row_groups]
 
 
-def aligned(batch: Any, file: Input, wanted: Sequence[str], schema: Any, first: str) -> Any:
-    """The batch with the wanted columns, of the types of the schema, which is that of the file `first`."""
+def aligned(batch: Any, file: Input, wanted: Sequence[str], schema: Any, first: str, exact: Container[str] = ()) -> Any:
+    """The batch with the wanted columns, of what they hold in the schema, which is that of the file `first`.
+
+    Numbers and dates keep their own type, except in the columns `exact`: what is whole in one file need not be in the
+    next, and a column without any value has no type.
+    """
     pa = arrow(file.name)
     columns, own = [], set(batch.schema.names)
     for name in wanted:
         field = schema.field(name)
         if name in file.keys:
-            column = pa.repeat(pa.scalar(file.keys[name]).cast(field.type), batch.num_rows)
+            column = pa.repeat(key_scalar(file, name, field.type), batch.num_rows)
         elif name in own:
-            column = batch.column(name)
-            column = column if column.type == field.type else column.cast(field.type)
+            column = _of_type(batch.column(name), field.type, exact=name in exact)
+            if column is None:
+                other = batch.schema.field(name).type
+                raise DataError(f"{file.name}: column {name!r} holds {other}, and {field.type} in {first}")
         else:
             raise DataError(f"{file.name}: there is no column {name!r}, which {first} has")
         columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([schema.field(name) for name in wanted]))
+    return pa.RecordBatch.from_arrays(columns, names=list(wanted))
+
+
+def _of_type(column: Any, dtype: Any, *, exact: bool) -> Any:
+    """The column as one of this type, or as it is if it holds the same and `exact` is not asked for; None: neither."""
+    kind, own = kind_of(dtype), kind_of(column.type)
+    if column.type == dtype or (is_empty(dtype) and not exact):
+        return column
+    if is_empty(column.type) or (kind == "text" and own is not None):
+        return column.cast(dtype)
+    if own != kind:
+        return None
+    return column.cast(dtype) if exact or kind is None else column
 
 
 def key_types(files: Sequence[Input]) -> dict[str, Any]:
@@ -179,8 +210,21 @@ def key_types(files: Sequence[Input]) -> dict[str, Any]:
         if None in values:
             file = files[values.index(None)]
             raise DataError(f"{file.name}: expected to be in a folder {key}=..., as {files[0].name} is")
-        types[key] = pa.int64() if all(_is_whole(str(value)) for value in values) else pa.string()
+        types[key] = pa.int64() if all(_is_whole(str(value)) for value in values if value != NO_KEY) else pa.string()
     return types
+
+
+def key_scalar(file: Input, key: str, dtype: Any) -> Any:
+    """The value that the name of a folder states; null if it is Hive's word for that."""
+    pa, value = arrow(file.name), file.keys[key]
+    return pa.scalar(None if value == NO_KEY else value, pa.string()).cast(dtype)
+
+
+def with_text_keys(schema: Any, files: Sequence[Input], kinds: Mapping[str, str]) -> Any:
+    """The schema, where numbers in the names of folders are texts if they were in training: 01 is not 1 then."""
+    pa = arrow(files[0].name)
+    texts = {key for key in files[0].keys if kinds.get(key) == "text"}
+    return pa.schema([field.with_type(pa.string()) if field.name in texts else field for field in schema])
 
 
 def _is_whole(text: str) -> bool:

@@ -18,8 +18,8 @@ from cutsvm._utils.types import Array
 from cutsvm.io.columns import ColumnSpec
 from cutsvm.io.estimates import Estimate, NumberEstimate, TextEstimate
 from cutsvm.io.filters import parse_filter
-from cutsvm.io.formats.arrow_values import Kind, is_narrow, kind_of, labels
-from cutsvm.io.formats.table_files import Tables
+from cutsvm.io.formats.arrow_values import Kind, arrow, is_narrow, kind_of, labels
+from cutsvm.io.formats.table_files import Tables, arrow_errors
 from cutsvm.io.preprocessing import Counts, MissingValueError, Preprocessing, TableColumn
 from cutsvm.io.store.batches import Batch, ReadAgain, Source
 
@@ -162,8 +162,17 @@ class TableSource(Source):
     def _batch(self, X: Any, part: Any, first: int) -> Batch:
         names = self._names
         y, weights, qid = (self._column(part, name, first) for name in (names.label, names.weight, names.qid))
-        kept = part.select(list(self._spec.keep)) if self._spec.keep else None
-        return Batch(X, y, weights, qid, kept=kept)
+        return Batch(X, y, weights, qid, kept=self._kept(part) if self._spec.keep else None)
+
+    def _kept(self, part: Any) -> Any:
+        """The columns to keep, of the types of the first file, also if they are features."""
+        columns = {name: part.column(name) for name in self._spec.keep}
+        types = {name: self._tables.schema.field(name).type for name in columns}
+        with arrow_errors(self._tables.file):
+            found = [
+                column if column.type == types[name] else column.cast(types[name]) for name, column in columns.items()
+            ]
+        return arrow(self.name).RecordBatch.from_arrays(found, names=list(columns))
 
     def _column(self, part: Any, name: str | None, first: int) -> Array | None:
         """Labels, weights or queries: none is missing."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +63,8 @@ def append(
             raise DataError(f"{target}: it has {old.features} features, n_features={n_features} is not possible")
         features = old.features if n_features is None else n_features
         base: ZeroBased = zero_based if zero_based is not None else "auto" if old.zero_based is None else old.zero_based
-        names = Store(target).feature_names
         given = as_source(source, _spec(old, label, weight, qid, filter), format, base)
-        rows = FittedSource(given, old, features, os.fspath(target), names)
+        rows = FittedSource(given, Store(target), features)
         form = {"dtype": old.dtype, "n_features": features, "block_bytes": block_bytes}
         try:
             many = _fill(target, old, rows, form, progress)
@@ -104,15 +104,19 @@ def _fill(target: Path, old: Manifest, rows: FittedSource, form: dict[str, Any],
 class FittedSource(Source):
     """The rows of a source with the layout and the columns of a store."""
 
-    def __init__(self, source: Source, store: Manifest, features: int, where: str, names: list[str] | None) -> None:
-        self._source, self._sparse, self._features, self._where = source, store.layout == "csr", features, where
-        self.name, self.feature_names, self.zero_based = source.name, names, store.zero_based
+    def __init__(self, source: Source, store: Store, features: int) -> None:
+        self._source, self._sparse, self._features = source, store.sparse, features
+        self._store, self._where = store, os.fspath(store.path)
+        self.name, self.feature_names = source.name, store.feature_names
+        self.zero_based = store.manifest.zero_based
 
     def __iter__(self) -> Iterator[Batch]:
         self._first = 0
         for batch in self._source:
             self.share = self._source.share
             X, base = batch.X, batch.base
+            if batch.y is None and self._has_labels:
+                raise DataError(f"{self.name}: its rows have no labels, those of {self._where} have")
             if is_sparse(X):
                 X, base = self._checked_sparse(X.tocsr(), base)
             else:
@@ -120,6 +124,11 @@ class FittedSource(Source):
                 X = sparse.csr_matrix(X) if self._sparse else X
             self._first += X.shape[0]
             yield Batch(X, batch.y, batch.weights, batch.qid, base)
+
+    @cached_property
+    def _has_labels(self) -> bool:
+        """Whether labels of the store are other than those of rows without labels, 0."""
+        return self._store.texts("label_names") is not None or bool(np.any(self._store.column("y")))
 
     def _checked_sparse(self, X: Any, base: int) -> tuple[Any, int]:
         top = int(X.indices.max(initial=-1)) - base + 1

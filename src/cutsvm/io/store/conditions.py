@@ -13,6 +13,7 @@ from scipy import sparse
 from cutsvm._utils.types import Array
 from cutsvm.io.filters import parse_filter
 from cutsvm.io.formats.arrow_values import arrow
+from cutsvm.io.formats.table_files import arrow_errors
 from cutsvm.io.preprocessing import Preprocessing, TableColumn
 from cutsvm.io.store.store import Store
 
@@ -36,7 +37,8 @@ def rows_where(store: Store, text: str) -> NDArray[np.bool_]:
         condition = parse_filter(text, pa.schema([types.get(name, (name, pa.float64())) for name in columns]))
         place = f"{max(names, key=len)}-"  # a name that no column has
         numbered = table.append_column(place, pa.array(np.arange(first, last)))
-        found[numbered.filter(condition)[place].to_numpy()] = True
+        with arrow_errors(f"filter {text!r}"):  # a text beside a number
+            found[numbered.filter(condition)[place].to_numpy()] = True
     return found
 
 
