@@ -134,7 +134,7 @@ def test_rows_without_labels(tmp_path):
     for y in ([1, 2, 1], ["a", "b", "a"]):
         data = cutsvm.convert((X, np.array(y)), tmp_path / "labelled")
         for source in ((X, None), iter([(X, None)])):
-            with pytest.raises(DataError, match="its rows have no labels, those of .*labelled have"):
+            with pytest.raises(DataError, match=r"its rows have no labels, those of .*labelled have"):
                 data.append(source)
         assert data.shape == (3, 3)
     assert_array_equal(cutsvm.convert((X, None), tmp_path / "none").append((X, None)).y, np.zeros(6))
