@@ -25,7 +25,7 @@ _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _ROW = re.compile(r"Row #(\d+)")
 _RAGGED = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+)")
 _BAD_VALUE = re.compile(
-    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+(?:\[\w+\])?: invalid value '(.*)'", re.S
+    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+)(?:\[\w+\])?: invalid value '(.*)'", re.S
 )
 
 
@@ -135,8 +135,10 @@ class CsvTables(Tables):
                 raise DataError(text) from None
             row = f"row {int(found[2]) - 1}, " if found[2] else ""
             counted = " (counted from 0)" if row else ""
+            dates = found[3].startswith(("timestamp", "date", "time"))
+            what = "a date" if dates else "a whole number, as in the first lines" if "int" in found[3] else "a number"
             raise DataError(
-                f"{file.name}: {row}column {names[int(found[1])]!r}: expected a number, found {found[3]!r}{counted}"
+                f"{file.name}: {row}column {names[int(found[1])]!r}: expected {what}, found {found[4]!r}{counted}"
             ) from None
 
 
