@@ -124,3 +124,12 @@ def test_words_for_what_a_csv_file_should_hold(tmp_path):
     path.write_text("day\ntoday\n")
     with pytest.raises(DataError, match="column 'day': expected a date, found 'today'"):
         model.predict(path)
+
+
+def test_an_empty_label_of_a_csv_file_is_missing(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,label\n1,yes\n2,NA\n")
+    assert_array_equal(open_dataset(path).y, ["yes", "NA"])
+    path.write_text("x,label\n1,yes\n2,\n")
+    with pytest.raises(DataError, match="row 1, column 'label': expected a value, found none"):
+        open_dataset(path)

@@ -105,15 +105,18 @@ class CsvTables(Tables):
             return read(False)
 
     def _with_holes(self, batch: Any, wanted: Sequence[str]) -> Any:
-        """The batch with empty texts, NA and the like as missing values, as they are in columns of numbers."""
+        """The batch with empty texts, NA and the like as missing values, as they are in columns of numbers.
+
+        Of labels, queries and columns to keep only empty texts are: NA may be the name of a class.
+        """
         pa, csv_module = arrow(self.name), arrow(self.name, "pyarrow.csv")
         compute = arrow(self.name, "pyarrow.compute")
         holes = pa.array(csv_module.ConvertOptions().null_values)
         for name in wanted:
             place = batch.schema.get_field_index(name)
-            if name not in self._verbatim and place >= 0 and kind_of(batch.schema.field(place).type) == "text":
+            if place >= 0 and kind_of(batch.schema.field(place).type) == "text":
                 column = batch.column(place)
-                missing = compute.is_in(column, value_set=holes)
+                missing = compute.is_in(column, value_set=pa.array([""]) if name in self._verbatim else holes)
                 batch = batch.set_column(place, name, compute.if_else(missing, pa.scalar(None, column.type), column))
         return batch
 
