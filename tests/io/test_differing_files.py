@@ -103,3 +103,33 @@ def test_files_without_names(tmp_path):
     for name in ("rows.svm", "rows.npy"):
         with pytest.raises(DataError, match=f"{name}: it has no names of columns"):
             model.predict(tmp_path / name)
+
+
+def test_labels_are_not_read_to_predict(tmp_path):
+    model = LinearSVC().fit(table())
+    expected = model.decision_function(table())
+    some = pa.array([None, *table()["label"].to_pylist()[1:]])
+    holes = table().set_column(2, "label", some)
+    assert_array_equal(model.decision_function(holes), expected)
+    with pytest.raises(DataError, match="row 0, column 'label': expected a value"):
+        model.score(holes)
+    write(tmp_path, {"a": table(), "b": table().drop_columns(["label"])})
+    assert_array_equal(model.decision_function(tmp_path), np.tile(expected, 2))
+
+
+def test_words_for_what_a_csv_file_should_hold(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("day,label\n2024-01-01,1\n2024-01-02,0\n")
+    model = LinearSVC().fit(path)
+    path.write_text("day\ntoday\n")
+    with pytest.raises(DataError, match="column 'day': expected a date, found 'today'"):
+        model.predict(path)
+
+
+def test_an_empty_label_of_a_csv_file_is_missing(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,label\n1,yes\n2,NA\n")
+    assert_array_equal(open_dataset(path).y, ["yes", "NA"])
+    path.write_text("x,label\n1,yes\n2,\n")
+    with pytest.raises(DataError, match="row 1, column 'label': expected a value, found none"):
+        open_dataset(path)

@@ -18,6 +18,7 @@ from cutsvm._utils.errors import DataError
 from cutsvm._utils.threads import ThreadPool
 from cutsvm._utils.types import Array, Vector
 from cutsvm.display.errors import RegressionSums
+from cutsvm.io.columns import Labels
 from cutsvm.io.formats.frames import is_frame
 from cutsvm.io.model_columns import ModelColumns, ModelSource
 from cutsvm.io.open import is_source
@@ -58,7 +59,7 @@ def by_block(method: Method) -> Method:
     def of_any(self: Certified, X: Any) -> Array:
         if not reads_blocks(self, X):
             return method(self, X)
-        return _stacked(method(self, block.X) for block in blocks(self, open_rows(self, X)))
+        return _stacked(method(self, block.X) for block in blocks(self, open_rows(self, X, labels="none")))
 
     return of_any  # type: ignore[return-value]
 
@@ -87,9 +88,9 @@ def columns_of(estimator: Certified) -> ModelColumns:
     )
 
 
-def open_rows(estimator: Certified, X: Any) -> ModelSource:
-    """The rows of X with the columns of the estimator; they need no labels."""
-    return columns_of(estimator).open(X)
+def open_rows(estimator: Certified, X: Any, labels: Labels = "optional") -> ModelSource:
+    """The rows of X with the columns of the estimator; they need no labels, which "none" leaves alone."""
+    return columns_of(estimator).open(X, labels=labels)
 
 
 def blocks(estimator: Certified, source: ModelSource) -> Iterator[Batch]:

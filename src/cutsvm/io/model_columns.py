@@ -12,7 +12,7 @@ from scipy import sparse
 
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
-from cutsvm.io.columns import ColumnSpec
+from cutsvm.io.columns import ColumnSpec, Labels
 from cutsvm.io.dataset import Dataset
 from cutsvm.io.formats.npy import NpySource, NpzSource
 from cutsvm.io.formats.svmlight import ZeroBased
@@ -48,8 +48,9 @@ class ModelColumns:
         label: str | int | None = None,
         keep: Sequence[str] = (),
         zero_based: ZeroBased = "auto",
+        labels: Labels = "optional",
     ) -> ModelSource:
-        """The rows of X, which need no labels unless `label` names their column.
+        """The rows of X, which need no labels unless `label` names their column; labels="none": they are not read.
 
         format: of files, None by their names. keep: columns of a table that batches carry along. zero_based: of
         svmlight files; "auto": as in training.
@@ -62,7 +63,7 @@ class ModelColumns:
         spec = ColumnSpec(
             label,
             keep=tuple(keep),
-            labels="optional" if label is None else "required",
+            labels=labels if label is None else "required",
             # Nothing is estimated from the rows to predict.
             categorical="refuse",
             missing="refuse",

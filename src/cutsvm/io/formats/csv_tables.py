@@ -25,7 +25,7 @@ _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _ROW = re.compile(r"Row #(\d+)")
 _RAGGED = re.compile(r"CSV parse error: Row #(\d+): Expected (\d+) columns, got (\d+)")
 _BAD_VALUE = re.compile(
-    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+(?:\[\w+\])?: invalid value '(.*)'", re.S
+    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+)(?:\[\w+\])?: invalid value '(.*)'", re.S
 )
 
 
@@ -105,15 +105,18 @@ class CsvTables(Tables):
             return read(False)
 
     def _with_holes(self, batch: Any, wanted: Sequence[str]) -> Any:
-        """The batch with empty texts, NA and the like as missing values, as they are in columns of numbers."""
+        """The batch with empty texts, NA and the like as missing values, as they are in columns of numbers.
+
+        Of labels, queries and columns to keep only empty texts are: NA may be the name of a class.
+        """
         pa, csv_module = arrow(self.name), arrow(self.name, "pyarrow.csv")
         compute = arrow(self.name, "pyarrow.compute")
         holes = pa.array(csv_module.ConvertOptions().null_values)
         for name in wanted:
             place = batch.schema.get_field_index(name)
-            if name not in self._verbatim and place >= 0 and kind_of(batch.schema.field(place).type) == "text":
+            if place >= 0 and kind_of(batch.schema.field(place).type) == "text":
                 column = batch.column(place)
-                missing = compute.is_in(column, value_set=holes)
+                missing = compute.is_in(column, value_set=pa.array([""]) if name in self._verbatim else holes)
                 batch = batch.set_column(place, name, compute.if_else(missing, pa.scalar(None, column.type), column))
         return batch
 
@@ -135,8 +138,10 @@ class CsvTables(Tables):
                 raise DataError(text) from None
             row = f"row {int(found[2]) - 1}, " if found[2] else ""
             counted = " (counted from 0)" if row else ""
+            dates = found[3].startswith(("timestamp", "date", "time"))
+            what = "a date" if dates else "a whole number, as in the first lines" if "int" in found[3] else "a number"
             raise DataError(
-                f"{file.name}: {row}column {names[int(found[1])]!r}: expected a number, found {found[3]!r}{counted}"
+                f"{file.name}: {row}column {names[int(found[1])]!r}: expected {what}, found {found[4]!r}{counted}"
             ) from None
 
 
