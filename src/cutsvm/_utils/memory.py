@@ -183,7 +183,7 @@ def plan(
     row = (use.sparse_row_copies if sparse else use.row_copies) * size / rows + use.row_overhead * outputs
 
     def divided(many: int) -> tuple[int, bool, int, float]:
-        """Rows held, whether vectors are in memory, bytes for planes, and what is left, of each of so many problems."""
+        """Rows held, whether vectors are in memory, bytes for planes, and what is left, of each of `many` problems."""
         own = use if many == 1 else replace(use, fixed=use.each)
         shared = 0 if many == 1 else use.together
         left, plane_bytes = _beside_planes((given.size - shared) // many - own.fixed, outputs, features, own)

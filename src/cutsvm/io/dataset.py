@@ -97,7 +97,14 @@ class Dataset:
         Dataset
             This one, with the new rows at the end.
         """
-        raise self._not_a_store()
+        from cutsvm.io.store import append, writer
+
+        given = {"format": format, "label": label, "weight": weight, "qid": qid, "filter": filter}
+        more: dict[str, Any] = {"zero_based": zero_based, "n_features": n_features, "progress": progress}
+        more["block_bytes"] = writer.BLOCK_BYTES if block_bytes is None else block_bytes
+        own = self._changeable()
+        append.append(own.store.path, source, **given, **more)
+        return own._reopened()
 
     def delete(self, rows: Any) -> Dataset:
         """Of a store: delete rows from it, which makes its next version.
@@ -116,7 +123,11 @@ class Dataset:
         Dataset
             This one without the rows; those behind them have smaller numbers now.
         """
-        raise self._not_a_store()
+        from cutsvm.io.store.delete import delete
+
+        own = self._changeable()
+        delete(own.store.path, rows, own.version)
+        return own._reopened()
 
     def compact(
         self,
@@ -128,10 +139,16 @@ class Dataset:
 
         It takes the disk space of the rows until it is done. Fits that read the store meanwhile fail, and say so.
         """
-        raise self._not_a_store()
+        from cutsvm.io.store import delete, writer
 
-    def _not_a_store(self) -> DataError:
-        return DataError(f"{self.source}: not a store; cutsvm.convert makes one, which can be changed")
+        size = writer.BLOCK_BYTES if block_bytes is None else block_bytes
+        own = self._changeable()
+        delete.compact(own.store.path, block_bytes=size, progress=progress)
+        return own._reopened()
+
+    def _changeable(self) -> StoredDataset:
+        """This data set, if it is a store."""
+        raise DataError(f"{self.source}: not a store; cutsvm.convert makes one, which can be changed")
 
     def with_labels(self, y: Array) -> Dataset:
         """The same samples with other labels."""
@@ -191,46 +208,8 @@ class StoredDataset(Dataset):
         """The number of this version: how often the store has changed, its conversion counted."""
         return self.store.manifest.version
 
-    def append(
-        self,
-        source: Any,
-        *,
-        format: str | None = None,
-        label: Any = None,
-        weight: Any = None,
-        qid: Any = None,
-        filter: Any = None,
-        zero_based: bool | Literal["auto"] | None = None,
-        n_features: int | None = None,
-        block_bytes: int | None = None,
-        progress: Callable[[int, int, float | None], object] | None = None,
-    ) -> Dataset:
-        from cutsvm.io.store import append, writer
-
-        size = writer.BLOCK_BYTES if block_bytes is None else block_bytes
-        given = {"format": format, "label": label, "weight": weight, "qid": qid, "filter": filter}
-        more: dict[str, Any] = {"zero_based": zero_based, "n_features": n_features, "progress": progress}
-        more["block_bytes"] = size
-        append.append(self.store.path, source, **given, **more)
-        return self._reopened()
-
-    def delete(self, rows: Any) -> Dataset:
-        from cutsvm.io.store.delete import delete
-
-        delete(self.store.path, rows, self.version)
-        return self._reopened()
-
-    def compact(
-        self,
-        *,
-        block_bytes: int | None = None,
-        progress: Callable[[int, int, float | None], object] | None = None,
-    ) -> Dataset:
-        from cutsvm.io.store import delete, writer
-
-        size = writer.BLOCK_BYTES if block_bytes is None else block_bytes
-        delete.compact(self.store.path, block_bytes=size, progress=progress)
-        return self._reopened()
+    def _changeable(self) -> StoredDataset:
+        return self
 
     def _reopened(self) -> Dataset:
         """This data set as the store is now."""

@@ -182,17 +182,23 @@ def _table(report: FileReport) -> Iterator[str]:
     yield f"  rows         {report.rows:,}"
     yield f"  features     {seen}, {largest}"
     yield f"  index base   {0 if report.zero_based else 1} ({report.base_reason})"
-    yield f"  non-zeros    {report.nonzeros:,} ({report.density:.3g} of all)"
-    if report.value_range is not None:
-        yield f"  values       {report.value_range[0]:g} to {report.value_range[1]:g}"
-    yield f"  labels       {many(report.n_classes, 'different value')}"
-    for label, count in report.classes:
-        yield f"    {label:>10g}  {many(count, 'row')} ({count / report.rows:.1%})"
-    if report.n_classes > len(report.classes):
-        yield f"    ... and {report.n_classes - len(report.classes):,} more"
-    if report.queries is not None:
-        yield f"  queries      {report.queries:,}"
-    yield f"  empty rows   {report.zero_rows:,}"
+    yield from lines_of_rows(vars(report))
     yield f"  duplicates   {report.duplicate_rows:,}"
     if report.scale_ratio is not None:
         yield f"  scale ratio  {report.scale_ratio:.3g} (largest to smallest feature)"
+
+
+def lines_of_rows(facts: dict[str, Any]) -> Iterator[str]:
+    """Values, labels, queries and empty rows, which every report has."""
+    yield f"  non-zeros    {facts['nonzeros']:,} ({facts['density']:.3g} of all)"
+    if facts["value_range"] is not None:
+        yield f"  values       {facts['value_range'][0]:g} to {facts['value_range'][1]:g}"
+    yield f"  labels       {many(facts['n_classes'], 'different value')}"
+    for label, count in facts["classes"]:
+        shown = f"{label:g}" if isinstance(label, int | float) else printable(str(label))
+        yield f"    {shown:>10}  {many(count, 'row')} ({count / facts['rows']:.1%})"
+    if facts["n_classes"] > len(facts["classes"]):
+        yield f"    ... and {facts['n_classes'] - len(facts['classes']):,} more"
+    if facts["queries"] is not None:
+        yield f"  queries      {facts['queries']:,}"
+    yield f"  empty rows   {facts['zero_rows']:,}"

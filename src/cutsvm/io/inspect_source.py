@@ -13,7 +13,7 @@ from scipy import sparse
 from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
 from cutsvm._utils.validation import spread_of_sizes
-from cutsvm.io.inspect import are_continuous, hints, many
+from cutsvm.io.inspect import are_continuous, hints, lines_of_rows, many
 from cutsvm.io.store.batches import Batch, ReadAgain, Source, checked, is_sparse, value_type
 
 _MAX_CLASSES = 20
@@ -130,18 +130,7 @@ def _continuous(labels: list[Any], rows: int) -> bool:
 def _lines(report: SourceReport) -> Iterator[str]:
     yield f"  rows         {report.rows:,}"
     yield f"  features     {report.features:,}"
-    yield f"  non-zeros    {report.nonzeros:,} ({report.density:.3g} of all)"
-    if report.value_range is not None:
-        yield f"  values       {report.value_range[0]:g} to {report.value_range[1]:g}"
-    yield f"  labels       {many(report.n_classes, 'different value')}"
-    for label, count in report.classes:
-        shown = f"{label:g}" if isinstance(label, int | float) else printable(str(label))
-        yield f"    {shown:>10}  {many(count, 'row')} ({count / report.rows:.1%})"
-    if report.n_classes > len(report.classes):
-        yield f"    ... and {report.n_classes - len(report.classes):,} more"
-    if report.queries is not None:
-        yield f"  queries      {report.queries:,}"
-    yield f"  empty rows   {report.zero_rows:,}"
+    yield from lines_of_rows(vars(report))
     if report.scale_ratio is not None:
         yield f"  scale ratio  {report.scale_ratio:.3g} (largest to smallest feature)"
     if report.columns:

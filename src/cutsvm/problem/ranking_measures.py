@@ -2,7 +2,7 @@
 
 They are scikit-learn's `ndcg_score` (linear gains y, ties averaged) and `average_precision_score` (rows with y > 0 are
 relevant, rows with equal scores enter together) of each query, and the mean over the queries. scikit-learn checks its
-arguments anew in every call, which takes a millisecond a query; here two sorts serve all queries, and the tests compare
+arguments in every call, which takes a millisecond a query; here two sorts serve all queries, and the tests compare
 with scikit-learn's functions.
 """
 
