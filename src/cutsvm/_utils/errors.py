@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class DataError(ValueError):
     """The data cannot be used; the text says where (`FILE:LINE: ...`) and what was expected."""
+
+
+class ClusterError(RuntimeError):
+    """A fit on several machines cannot go on; the text says which part or worker, and what to do."""

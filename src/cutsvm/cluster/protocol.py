@@ -1,0 +1,219 @@
+"""Executor: runs the same functions on every part of the data, wherever the parts are.
+
+A task is a pure function of a part and of small arguments. So an engine may run it anywhere, run it again after a
+worker was lost, or run it twice: the answer is the same to the last bit. Nothing here retries, schedules or talks to
+another machine; the engine does that.
+
+A `Column` has one element for each part. Functions that are mapped over it are only noted, and run when the elements
+are collected, or held: between two rounds a worker keeps nothing unless it was told to.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from cutsvm._utils.errors import ClusterError
+from cutsvm.io.models.model_format import package_version
+
+__all__ = ["Column", "Executor", "Resources", "Step", "Traffic", "apply", "fold", "size_of"]
+
+Own = TypeVar("Own", bound="Executor")
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """task(value, own[k], **shared) for element k; `own` may be missing."""
+
+    task: Callable[..., Any]
+    shared: Mapping[str, Any]
+    own: Sequence[Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Elements in the order of the parts: the steps applied to values, which are what an executor has.
+
+    inputs: the numbers of the values that each element is made of; None: element k is made of value k alone.
+    """
+
+    values: Any
+    length: int
+    inputs: Sequence[Sequence[int]] | None = None
+    steps: tuple[Step, ...] = ()
+
+    def __len__(self) -> int:
+        return self.length
+
+    def map(self, task: Callable[..., Any], own: Sequence[Any] | None = None, /, **shared: Any) -> Column:
+        """task(element, own[k], **shared) of each element; nothing runs yet."""
+        if own is not None and len(own) != self.length:
+            raise ValueError(f"own: {self.length} values expected, got {len(own)}")
+        return replace(self, steps=(*self.steps, Step(task, shared, own)))
+
+    def regroup(self, inputs: Sequence[Sequence[int]]) -> Column:
+        """Elements made of several values each: the first task gets them all. The column has no steps yet."""
+        if self.steps or self.inputs is not None:
+            raise ValueError("regroup: hold the column first")
+        return replace(self, length=len(inputs), inputs=inputs)
+
+    @property
+    def tasks(self) -> tuple[Callable[..., Any], ...]:
+        return tuple(step.task for step in self.steps)
+
+    @property
+    def shared(self) -> tuple[Mapping[str, Any], ...]:
+        """The arguments of all steps that are the same for all elements."""
+        return tuple(step.shared for step in self.steps)
+
+    def own(self, k: int) -> tuple[tuple[Any, ...], ...]:
+        """The arguments of all steps for element k alone."""
+        return tuple(() if step.own is None else (step.own[k],) for step in self.steps)
+
+    def numbers(self, k: int) -> Sequence[int]:
+        """The numbers of the values that element k is made of."""
+        return (k,) if self.inputs is None else self.inputs[k]
+
+
+def apply(
+    version: str,
+    tasks: Sequence[Callable[..., Any]],
+    own: Sequence[tuple[Any, ...]],
+    shared: Sequence[Mapping[str, Any]],
+    *values: Any,
+) -> Any:
+    """One element of a column: this runs on a worker. version: that of the client."""
+    check_version(version)
+    found = values
+    for task, mine, common in zip(tasks, own, shared, strict=True):
+        found = (task(*found, *mine, **common),)
+    return found[0]
+
+
+def check_version(version: str) -> None:
+    """Raises unless this process runs the version of the client."""
+    own = package_version()
+    if own != version:
+        raise ClusterError(f"a worker runs cutsvm {own} and the client {version}: install the same version on both")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What an engine has: workers, threads on all of them, and bytes of memory; 0: not known."""
+
+    workers: int
+    threads: int
+    memory: int = 0
+
+
+@dataclass
+class Traffic:
+    """What a fit has cost so far: rounds, bytes of results that came to the client, and parts that were computed."""
+
+    rounds: int = 0
+    received: int = 0
+    parts: int = 0
+
+
+@dataclass(eq=False)
+class Executor(ABC):
+    """Where tasks run. As a context manager it is closed at the end, which leaves the user's own cluster running.
+
+    progress: called with the numbers of parts done and of all parts of a round.
+    """
+
+    name: ClassVar[str]
+
+    progress: Callable[[int, int], None] | None = field(default=None, kw_only=True)
+    traffic: Traffic = field(default_factory=Traffic, kw_only=True)
+
+    def __enter__(self: Own) -> Own:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:  # noqa: B027  (most have nothing to close)
+        """Gives back what was opened for this executor."""
+
+    @property
+    @abstractmethod
+    def resources(self) -> Resources: ...
+
+    def put(self, values: Sequence[Any]) -> Column:
+        """A column of small values of the client, such as the names of files."""
+        return Column(values, len(values))
+
+    @abstractmethod
+    def hold(self, column: Column) -> Column:
+        """Computes the elements, which stay with the workers until the column is no longer used."""
+
+    def collect(self, column: Column) -> Iterator[Any]:
+        """One round: the elements in their order, as they come in; those that were yielded are forgotten here."""
+        self.traffic.rounds += 1
+        for done, element in enumerate(self._collect(column), 1):
+            self.traffic.received += size_of(element)
+            self.traffic.parts += 1
+            if self.progress is not None:
+                self.progress(done, len(column))
+            yield element
+
+    @abstractmethod
+    def _collect(self, column: Column) -> Iterator[Any]:
+        """The elements in their order; each is fetched when it is asked for, or a few ahead."""
+
+
+def fold(executor: Executor, column: Column, add: Callable[..., Any], width: int = 16, *, here: bool = True) -> Any:
+    """The sum of all elements in a fixed tree over their order: add(*elements) of up to `width` neighbours at a time.
+
+    here: sums are made by the client; otherwise, as long as there are more than `width`, by workers: the same bits,
+    more rounds, and fewer bytes. add(x) is x.
+    """
+    while len(column) > width and not here:
+        groups = [range(first, min(first + width, len(column))) for first in range(0, len(column), width)]
+        column = executor.hold(column).regroup(groups).map(add)
+    return _sum_up(executor.collect(column), add, width)
+
+
+def _sum_up(elements: Iterator[Any], add: Callable[..., Any], width: int) -> Any:
+    """The same tree, with at most `width` elements of each level in memory."""
+    levels: list[list[Any]] = []
+    for element in elements:
+        carried = element
+        for level in levels:
+            level.append(carried)
+            if len(level) < width:
+                break
+            carried = add(*level)
+            level.clear()
+        else:
+            levels.append([carried])
+    if not levels:
+        raise ValueError("there are no parts")
+    carried = None
+    for level in levels:
+        members = level if carried is None else [*level, carried]
+        if members:
+            carried = members[0] if len(members) == 1 else add(*members)
+    return carried
+
+
+def size_of(value: Any) -> int:
+    """Bytes of the arrays and numbers of a result, about what travels."""
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if isinstance(value, bytes | str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(size_of(key) + size_of(item) for key, item in value.items())
+    if isinstance(value, tuple | list):
+        return sum(map(size_of, value))
+    if is_dataclass(value):
+        return sum(size_of(value.__dict__.get(own.name)) for own in fields(value))
+    if hasattr(value, "indptr"):
+        return sum(size_of(array) for array in (value.data, value.indices, value.indptr))
+    return 8
