@@ -17,6 +17,7 @@ class OracleSettings:
         last_digits.
     far_intercept: a free b beyond this multiple of the loss's `score_bound` is no starting point: planes that leave b
         open give any, and the scores would lose their digits.
+    sums_here: bytes of sums over parts up to which a client adds them up; more are added up by the workers.
     """
 
     stale: float = 50.0
@@ -26,3 +27,4 @@ class OracleSettings:
     imprecise: float = 1e-6
     last_digits: tuple[int, ...] = (50, 46, 42, 36, 30)
     far_intercept: float = 1e6
+    sums_here: int = 1 << 25

@@ -92,7 +92,7 @@ class Newton(SolverBase):
 
     seed: int = 0
     settings: NewtonSettings = field(default=NewtonSettings(), repr=False)
-    requires = frozenset({"smooth"})
+    requires = frozenset({"smooth", "vectors"})
 
     def seeded(self, seed: int) -> Newton:
         return replace(self, seed=seed)
@@ -173,6 +173,18 @@ def _gradient(oracle: Oracle, point: Point, C: float, slope: Vector) -> Vector:
     return gradient
 
 
+class RowSample(Protocol):
+    """Rows that second derivatives are made of; `grow` may make them more."""
+
+    @property
+    def oracle(self) -> Oracle: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def grow(self) -> None: ...
+
+
 class Sample:
     """Random rows of a risk, with weights that make them stand for all; `size` of them."""
 
@@ -221,7 +233,7 @@ class Direction(Protocol):
 class Factorised:
     """H as a matrix, factorised."""
 
-    def __init__(self, oracle: Oracle, C: float, sample: Sample, settings: NewtonSettings) -> None:
+    def __init__(self, oracle: Oracle, C: float, sample: RowSample, settings: NewtonSettings) -> None:
         self.oracle, self.C, self.sample, self.settings = oracle, C, sample, settings
         self._factor: tuple[Array, bool] | None = None
         self._forget()
@@ -273,23 +285,30 @@ class Factorised:
             gram += rows.gram(weights[mine])
         return gram
 
-    def __call__(self, gradient: Vector, point: Point) -> Vector:
+    def scaled(self, gradient: Vector, point: Point) -> tuple[Vector, float]:
+        """(1/H) g, and g'(1/H) g; H is made again where that has hardly fallen."""
         if self._factor is None or self.sample.size >= self.oracle.matrix.n:  # 2
             self.renew(point)
         scaled = self._solve(gradient)
         square = float(gradient @ scaled)
-        if len(self._last) and square > self.settings.slow * self._last_square:  # 6
+        if square > self.settings.slow * self._last_square:  # 6
             self.sample.grow()
             self.renew(point)
             scaled = self._solve(gradient)
             square = float(gradient @ scaled)
+        self._last_square = square
+        return scaled, square
+
+    def __call__(self, gradient: Vector, point: Point) -> Vector:
+        last_square = self._last_square
+        scaled, square = self.scaled(gradient, point)
         p = -scaled
         if len(self._last):
-            beta = float((gradient - self._last_gradient) @ scaled) / self._last_square
+            beta = float((gradient - self._last_gradient) @ scaled) / last_square
             p += max(0.0, beta) * self._last
             if float(p @ gradient) >= 0.0:
                 p = -scaled
-        self._last, self._last_gradient, self._last_square = p, gradient, square
+        self._last, self._last_gradient = p, gradient
         return p
 
     def _solve(self, gradient: Vector) -> Vector:

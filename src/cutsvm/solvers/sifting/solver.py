@@ -38,6 +38,7 @@ from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.batched import BatchSettings, presolve_batched
 from cutsvm.solvers.cutting_planes import choose_shards, target_objective
+from cutsvm.solvers.line_batches import Batched
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.path import iterates_on_path
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Progress, Solver, SolverBase, new_context
@@ -148,7 +149,7 @@ class Sifting(SolverBase):
 
     @property
     def requires(self) -> frozenset[str]:
-        return self.inner.requires
+        return self.inner.requires - {"vectors"}  # the inner solver's rows are copies
 
     def seeded(self, seed: int) -> Sifting:
         return replace(self, inner=self.inner.seeded(seed), seed=seed)
@@ -179,7 +180,8 @@ class Sifting(SolverBase):
             found[C] = inner.w.copy()
             yield
         del sample  # its rows take memory
-        together = len(found) >= self.settings.least_path and oracle.supports.scores
+        shares = oracle.supports.scores or not oracle.supports.vectors
+        together = len(found) >= self.settings.least_path and shares
         if together:
             yield from presolve_batched(context, found, self.settings.batch)
         context.starts = {C: context.best(C).w if together else found[C] for C in context.Cs}
@@ -194,7 +196,7 @@ class Sifting(SolverBase):
 
     def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:
         if not self.pays(context.oracle):
-            yield from self.inner(context, C)
+            yield from self._of_all_rows(context.oracle)(context, C)
             return
         settings, n_rebuilt, lower = self.settings, 0, 0.0
         state, begin = yield from self._prepared(context, C)  # 1, 2
@@ -210,9 +212,13 @@ class Sifting(SolverBase):
                 self._rebuild(state, context, C, last=n_rebuilt > settings.rebuilds)
         context.drop(SiftingState)
         context.working_bundle, context.start = None, state.full.w
-        for iterate in self.inner(context, C):
+        for iterate in self._of_all_rows(context.oracle)(context, C):
             lower = max(lower, iterate.lower)
             yield replace(iterate, lower=lower)
+
+    def _of_all_rows(self, oracle: Oracle) -> Solver:
+        """The inner solver, or batched cutting planes where there are no vectors over all rows."""
+        return self.inner if oracle.supports.vectors else Batched(seed=self.seed)
 
     def _solve_inner(
         self, state: SiftingState, C: float, begin: Vector | None, lower: float
@@ -257,7 +263,7 @@ class Sifting(SolverBase):
         oracle, settings = context.oracle, self.settings
         full, starts = full_pass(oracle, C), context.starts
         full.known, context.trial = context.trial, None
-        state = SiftingState(full, self._share(oracle), starts or {}, self.seed)
+        state = SiftingState(full, self.share(oracle), starts or {}, self.seed)
         if starts is None:
             start = context.start
             if start is None:
@@ -313,12 +319,16 @@ class Sifting(SolverBase):
             least = min(least, 1 + int((1.0 - self.settings.sample_room) * room / labels))
         return draw_sample(oracle, self.sample_size(oracle), least, rng)
 
-    def _share(self, oracle: Oracle) -> float:
+    def share(self, oracle: Oracle) -> float:
         """The share of the rows that are to be in the band."""
         if self.band != "auto":
             return self.band
         spread = self.settings.spread * float(np.sqrt(oracle.size / self.sample_size(oracle)))
         return min(self.settings.widest, spread)
+
+    def room(self, oracle: Oracle) -> float:
+        """The share of the rows that U may have at first."""
+        return self._room(oracle)[0]
 
     def _room(self, oracle: Oracle) -> tuple[float, float]:
         """The share of the rows that U may have at first, and how many rows that is."""
