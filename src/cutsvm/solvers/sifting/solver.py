@@ -15,7 +15,7 @@ Rows on disk may leave room for a limited number of rows in memory: the sample i
 fit, w is improved: a random part of U, with larger weights, and the means of the groups make a problem whose solution
 is off by only sqrt(d / m) times U's share of the rows, and so U can be that much smaller around it. Each time takes one
 pass. If U outgrows the room later, step 2 is repeated at the better w; if that happens several times, the inner solver
-gets all rows.
+gets all rows, or `fallback`, if that is given.
 
 On a path over several C (`cutsvm.solvers.path`) step 1 is a path on the sample, and from its minimisers cutting planes
 of all rows go on for all C at once (`cutsvm.solvers.batched`): unless C is very large that is all. Step 2 is done once
@@ -42,7 +42,7 @@ from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.path import iterates_on_path
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Progress, Solver, SolverBase, new_context
 from cutsvm.solvers.sifting.full_pass import FullPass, full_pass
-from cutsvm.solvers.sifting.working_set import WorkingSet, draw_sample
+from cutsvm.solvers.sifting.working_set import WorkingSet
 
 __all__ = ["Sifting", "SiftingSettings"]
 
@@ -128,17 +128,20 @@ class Sifting(SolverBase):
     """Sifting around an inner solver; `sample` and `band` are shares of the rows, or found by rule.
 
     seed: of the rows that are drawn at random.
+    fallback: what solves the problem of all rows where few do not represent them; None: the inner solver.
     """
 
     inner: Solver = field(default_factory=OCAS)
     sample: float | Literal["auto"] = "auto"
     band: float | Literal["auto"] = "auto"
     seed: int = 0
+    fallback: Solver | None = field(default=None, repr=False)
     settings: SiftingSettings = field(default=SiftingSettings(), repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.inner, Solver) or isinstance(self.inner, type):
-            raise TypeError(f"inner: a solver object expected, got {self.inner!r}")
+        for name, solver in (("inner", self.inner), ("fallback", self._of_all)):
+            if not isinstance(solver, Solver) or isinstance(solver, type):
+                raise TypeError(f"{name}: a solver object expected, got {solver!r}")
         for name in ("sample", "band"):
             share = getattr(self, name)
             if share != "auto":
@@ -148,10 +151,16 @@ class Sifting(SolverBase):
 
     @property
     def requires(self) -> frozenset[str]:
-        return self.inner.requires
+        return self.inner.requires | self._of_all.requires
+
+    @property
+    def _of_all(self) -> Solver:
+        """The solver that gets all rows."""
+        return self.inner if self.fallback is None else self.fallback
 
     def seeded(self, seed: int) -> Sifting:
-        return replace(self, inner=self.inner.seeded(seed), seed=seed)
+        fallback = None if self.fallback is None else self.fallback.seeded(seed)
+        return replace(self, inner=self.inner.seeded(seed), fallback=fallback, seed=seed)
 
     def pays(self, oracle: Oracle) -> bool:
         """Whether few rows can represent all."""
@@ -194,7 +203,7 @@ class Sifting(SolverBase):
 
     def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:
         if not self.pays(context.oracle):
-            yield from self.inner(context, C)
+            yield from self._of_all(context, C)
             return
         settings, n_rebuilt, lower = self.settings, 0, 0.0
         state, begin = yield from self._prepared(context, C)  # 1, 2
@@ -210,7 +219,7 @@ class Sifting(SolverBase):
                 self._rebuild(state, context, C, last=n_rebuilt > settings.rebuilds)
         context.drop(SiftingState)
         context.working_bundle, context.start = None, state.full.w
-        for iterate in self.inner(context, C):
+        for iterate in self._of_all(context, C):
             lower = max(lower, iterate.lower)
             yield replace(iterate, lower=lower)
 
@@ -311,7 +320,7 @@ class Sifting(SolverBase):
         if room is not None:
             labels = cast("GroupedLoss", oracle.loss).labels
             least = min(least, 1 + int((1.0 - self.settings.sample_room) * room / labels))
-        return draw_sample(oracle, self.sample_size(oracle), least, rng)
+        return oracle.draw(self.sample_size(oracle), least, rng)
 
     def _share(self, oracle: Oracle) -> float:
         """The share of the rows that are to be in the band."""
