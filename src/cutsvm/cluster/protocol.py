@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -155,12 +155,15 @@ class Executor(ABC):
     def collect(self, column: Column) -> Iterator[Any]:
         """One round: the elements in their order, as they come in; those that were yielded are forgotten here."""
         self.traffic.rounds += 1
-        for done, element in enumerate(self._collect(column), 1):
+        done = 0
+        for element in self._collect(column):
+            done += 1
             self.traffic.received += size_of(element)
             self.traffic.parts += 1
             if self.progress is not None:
                 self.progress(done, len(column))
             yield element
+            del element  # it takes memory while the next one is made
 
     @abstractmethod
     def _collect(self, column: Column) -> Iterator[Any]:
@@ -212,8 +215,6 @@ def size_of(value: Any) -> int:
         return sum(size_of(key) + size_of(item) for key, item in value.items())
     if isinstance(value, tuple | list):
         return sum(map(size_of, value))
-    if is_dataclass(value):
-        return sum(size_of(value.__dict__.get(own.name)) for own in fields(value))
-    if hasattr(value, "indptr"):
-        return sum(size_of(array) for array in (value.data, value.indices, value.indptr))
+    if hasattr(value, "__dict__"):  # matrices and losses, too
+        return sum(map(size_of, vars(value).values()))
     return 8

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -130,6 +130,13 @@ class PairLoss(ABC):
         self.weights = weights if self.unit == 1.0 else weights / self.unit
         # At equal scores every pair counts. Sums are of each query alone: one that makes no pair adds nothing.
         self.weight = self.total = float(self.count(np.zeros(self.n), 1.0).weights.sum())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles and copies: memory to sort in is made again."""
+        return {name: value for name, value in vars(self).items() if name != "_memory"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _memory=core.PairMemory())
 
     @property
     def n_pairs(self) -> float:

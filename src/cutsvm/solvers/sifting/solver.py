@@ -15,7 +15,7 @@ Rows on disk may leave room for a limited number of rows in memory: the sample i
 fit, w is improved: a random part of U, with larger weights, and the means of the groups make a problem whose solution
 is off by only sqrt(d / m) times U's share of the rows, and so U can be that much smaller around it. Each time takes one
 pass. If U outgrows the room later, step 2 is repeated at the better w; if that happens several times, the inner solver
-gets all rows.
+gets all rows; batched cutting planes, where nothing is kept of each row.
 
 On a path over several C (`cutsvm.solvers.path`) step 1 is a path on the sample, and from its minimisers cutting planes
 of all rows go on for all C at once (`cutsvm.solvers.batched`): unless C is very large that is all. Step 2 is done once
@@ -43,7 +43,7 @@ from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.path import iterates_on_path
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Progress, Solver, SolverBase, new_context
 from cutsvm.solvers.sifting.full_pass import FullPass, full_pass
-from cutsvm.solvers.sifting.working_set import WorkingSet, draw_sample
+from cutsvm.solvers.sifting.working_set import WorkingSet
 
 __all__ = ["Sifting", "SiftingSettings"]
 
@@ -317,7 +317,7 @@ class Sifting(SolverBase):
         if room is not None:
             labels = cast("GroupedLoss", oracle.loss).labels
             least = min(least, 1 + int((1.0 - self.settings.sample_room) * room / labels))
-        return draw_sample(oracle, self.sample_size(oracle), least, rng)
+        return oracle.draw(self.sample_size(oracle), least, rng)
 
     def share(self, oracle: Oracle) -> float:
         """The share of the rows that are to be in the band."""

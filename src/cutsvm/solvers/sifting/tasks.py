@@ -1,0 +1,149 @@
+"""What a full pass does to some rows: pure functions, whose results are added up in the order of the rows.
+
+They run on each block of a store, or on each part of a collection, wherever it is (`Oracle.each_part`). Numbers drawn
+at random depend on the number of the first row, not on what was read before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from cutsvm._native import core
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.problem.losses import GroupedLoss
+from cutsvm.problem.oracle import Oracle
+from cutsvm.solvers.sifting.working_set import GroupSums, SomeRows, SomeSums, take_rows
+
+__all__ = ["FoundRows", "Sifted", "Violators", "add_sifted", "add_violators", "find_violators", "sift_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class FoundRows:
+    """`many` rows, and copies of them unless there are more than `most` (None: any number), for which there is no room.
+
+    numbers: of the rows among all, if they are needed.
+    """
+
+    many: int
+    most: int | None
+    copies: tuple[SomeRows, ...] = ()
+    numbers: tuple[Ints, ...] = ()
+
+    @property
+    def fit(self) -> bool:
+        return self.most is None or self.many <= self.most
+
+    def add(self, other: FoundRows) -> FoundRows:
+        """The rows of both."""
+        both = FoundRows(self.many + other.many, self.most)
+        if not both.fit:
+            return both
+        return FoundRows(both.many, both.most, self.copies + other.copies, self.numbers + other.numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Sifted:
+    """on_line: the loss at `places` between the best point and w. sums: of the groups. near: the rows of the band."""
+
+    on_line: Vector
+    sums: SomeSums
+    near: FoundRows
+
+
+@dataclass(frozen=True, eq=False)
+class Violators:
+    """on_line: the loss at `places` between the best point and w. rows: those on another piece than assumed."""
+
+    on_line: Vector
+    rows: FoundRows
+
+
+def sift_rows(
+    first: int,
+    part: Oracle,
+    *,
+    w: Vector,
+    best: Vector,
+    band: float,
+    places: Vector,
+    keep: float,
+    seed: int,
+    most: int | None,
+) -> Sifted:
+    """Groups at w, and the rows within `band` of a change of their slope.
+
+    keep: only this share of them is copied, drawn at random, with 1 / keep times their weight.
+    """
+    loss, here, on_line = _on_line(part, w, best, places)
+    group = np.empty(part.matrix.n, dtype=np.int32)
+    near, times = loss.sift(here, band, group), 1.0
+    if keep < 1.0:
+        drawn = np.random.default_rng([seed, first]).random(len(near)) < keep
+        near, times = near[drawn], 1.0 / keep
+    sums = GroupSums(loss, part.matrix.d)
+    sums.add(part.matrix, loss, group)
+    return Sifted(on_line, sums.occurring, _found(part, near, lambda: loss.marks(here, near), most, times=times))
+
+
+def add_sifted(sifted: Sifted, following: Sifted) -> Sifted:
+    """Of the rows of both."""
+    on_line = sifted.on_line + following.on_line
+    return Sifted(on_line, sifted.sums.add(following.sums), sifted.near.add(following.near))
+
+
+def find_violators(
+    first: int,
+    part: Oracle,
+    *,
+    w: Vector,
+    best: Vector,
+    reference: Vector,
+    band: float,
+    joined: Ints,
+    places: Vector,
+    most: int | None,
+) -> Violators:
+    """The rows that at w are on another piece than at the reference point, where groups were made.
+
+    joined: numbers of rows, rising, that have joined the working set since then.
+    """
+    loss, here, on_line = _on_line(part, w, best, places)
+    group = np.empty(part.matrix.n, dtype=np.int32)
+    loss.sift(part.scores_of(part.matrix, reference), band, group)
+    low, high = np.searchsorted(joined, [first, first + part.matrix.n])
+    group[joined[low:high] - first] = core.KEPT
+    rows = loss.violators(here, group)
+    return Violators(on_line, _found(part, rows, lambda: group[rows], most, numbers=(rows + first,)))
+
+
+def add_violators(violators: Violators, following: Violators) -> Violators:
+    """Of the rows of both."""
+    return Violators(violators.on_line + following.on_line, violators.rows.add(following.rows))
+
+
+def _on_line(part: Oracle, w: Vector, best: Vector, places: Vector) -> tuple[GroupedLoss, Vector, Vector]:
+    """The loss of the rows, their scores at w, and the loss at `places` on the line from the best point to w."""
+    loss, here = cast("GroupedLoss", part.loss), part.scores_of(part.matrix, w)
+    start = part.scores_of(part.matrix, best) if best.any() else np.zeros_like(here)
+    return loss, here, loss.line(start, here).evaluate(places).values
+
+
+def _found(
+    part: Oracle,
+    rows: Ints,
+    marks: Callable[[], Array],
+    most: int | None,
+    *,
+    times: float = 1.0,
+    numbers: tuple[Ints, ...] = (),
+) -> FoundRows:
+    """Copies of these rows of a part, if there are some and there is room."""
+    found = FoundRows(len(rows), most)
+    if not len(rows) or not found.fit:
+        return found
+    copied = take_rows(part.matrix, cast("GroupedLoss", part.loss), rows, marks(), times)
+    return FoundRows(len(rows), most, (copied,), numbers)
