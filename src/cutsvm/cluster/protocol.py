@@ -61,6 +61,12 @@ class Column:
             raise ValueError("regroup: hold the column first")
         return replace(self, length=len(inputs), inputs=inputs)
 
+    def take(self, numbers: Sequence[int]) -> Column:
+        """Some of the elements."""
+        steps = (step if step.own is None else replace(step, own=[step.own[k] for k in numbers]) for step in self.steps)
+        inputs = [self.numbers(k) for k in numbers]
+        return replace(self, length=len(inputs), inputs=inputs, steps=tuple(steps))
+
     @property
     def tasks(self) -> tuple[Callable[..., Any], ...]:
         return tuple(step.task for step in self.steps)
