@@ -29,7 +29,7 @@ def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, 
     from cutsvm.estimators._ingest import TrainingData
 
     with ExitStack() as resources:
-        parts = open_parts(X, y, sample_weight, qid=qid, targets=estimator._targets, sample_size=estimator._sample_size)
+        parts = open_parts(X, y, sample_weight, qid=qid, targets=estimator._targets)
         facts = parts.facts
         rows = _rows(estimator, parts)
         estimator.n_features_in_ = facts.d

@@ -11,22 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+from numpy.random import Generator
 
 from cutsvm._native import core
 from cutsvm._utils.threads import cached_property
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm.cluster.grains import Grain
-from cutsvm.cluster.parts import Parts
-from cutsvm.matrix import CompressionSettings, PlaneMemory, Rows
+from cutsvm.cluster.fetch import rows_with_label
+from cutsvm.cluster.grains import Grain, RowBlock
+from cutsvm.cluster.parts import Drawn, Parts
+from cutsvm.matrix import CompressionSettings, PlaneMemory, Rows, RowsInMemory, as_rows
 from cutsvm.matrix.magnitudes import Magnitudes
 from cutsvm.matrix.protocol import COMPRESSION, Storage
 from cutsvm.problem.certificate import gamma
 from cutsvm.problem.loss_makers import LossMaker
-from cutsvm.problem.losses import Loss
+from cutsvm.problem.losses import GroupedLoss, Loss
 from cutsvm.problem.multiclass import CrammerSingerOracle, MultinomialOracle, _ClassMeans
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
@@ -158,6 +160,15 @@ def add_arrays(*arrays: Vector) -> Vector:
     return np.asarray(sum(arrays[1:], start=arrays[0]))
 
 
+def _with_more(drawn: Drawn, more: list[Drawn]) -> RowBlock:
+    """The rows of all, each once, in the order of their numbers."""
+    if not more:
+        return drawn.block
+    numbers = np.concatenate([drawn.numbers, *(own.numbers for own in more)])
+    _, which = np.unique(numbers, return_index=True)
+    return RowBlock.joined([drawn.block, *(own.block for own in more)]).take(which)
+
+
 @dataclass(frozen=True, eq=False)
 class PartedOracle(Oracle):
     """R(w) of rows in parts; `loss` is the maker's summary."""
@@ -196,6 +207,33 @@ class PartedOracle(Oracle):
         """task(first, oracle of a grain, **shared) of all grains, added up: one round."""
         self.count_rows()
         return self.matrix.parts.fold(on_grain, add, here=here, spec=self.spec, of_part=task, **shared)
+
+    def measured(self, many: int, rng: Generator) -> tuple[RowsInMemory, GroupedLoss]:
+        """Rows that the first reading has drawn for this: no round."""
+        return self._known(self.matrix.parts.facts.measured.block)
+
+    def drawn_rows(self, size: int, least: int, rng: Generator) -> tuple[RowsInMemory, GroupedLoss]:
+        """Rows that the first reading has drawn; one more round for classes of which there are too few."""
+        parts = self.matrix.parts
+        block = parts.facts.sample.block
+        if self.loss.supports.groups:
+            mine = self._known(block)[1]
+            more = [self._rare(label, least) for label in range(mine.labels) if mine.label_mask(label).sum() < least]
+            block = _with_more(parts.facts.sample, [drawn for own in more for drawn in own])
+        return self._known(block)
+
+    def _known(self, block: RowBlock) -> tuple[RowsInMemory, GroupedLoss]:
+        """Rows that are here, and their loss."""
+        weights = np.ones(block.n) if block.weights is None else block.weights.copy()
+        assert block.y is not None
+        return as_rows(block.X), cast("GroupedLoss", self.maker.loss(block.y, weights))
+
+    def _rare(self, label: int, least: int) -> list[Drawn]:
+        """`least` rows of each class that has this label of the loss; none if all are in the sample already."""
+        parts = self.matrix.parts
+        known = parts.facts.sample.block.y
+        missing = [y for y in self.maker.labels(label) if np.count_nonzero(known == y) < parts.facts.labels.count(y)]
+        return [rows_with_label(parts, y, least, self.settings.seed) for y in missing]
 
     def shard_bounds(self, shards: int) -> Ints:
         """Shards are runs of grains, as equal in number as possible."""
