@@ -31,16 +31,24 @@ def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, 
     with ExitStack() as resources:
         parts = open_parts(X, y, sample_weight, qid=qid, targets=estimator._targets)
         facts = parts.facts
-        rows = _rows(estimator, parts)
+        rows: Any = _rows(estimator, parts)  # what is asked of the rows of a collection is less than of others
         estimator.n_features_in_ = facts.d
         for name in ("feature_names_in_", "preprocessing_", "_zero_based", "_feature_ids"):
-            vars(estimator).pop(name, None)
+            estimator.__dict__.pop(name, None)
         if facts.feature_names is not None:
             estimator.feature_names_in_ = np.asarray(facts.feature_names, dtype=object)
         classes = _classes(estimator, parts) if estimator._targets == "classes" else np.empty(0, dtype=np.int64)
         own, weights = _standing_for_all(parts, classes)
         return TrainingData(
-            rows, rows, own, weights, classes, classes, weighted=facts.weighted, parts=parts, resources=resources.pop_all()
+            rows,
+            rows,
+            own,
+            weights,
+            classes,
+            classes,
+            weighted=facts.weighted,
+            parts=parts,
+            resources=resources.pop_all(),
         )
 
 

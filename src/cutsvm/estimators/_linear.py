@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -129,6 +129,7 @@ class LinearModel(Certified):
         stop = Stop(self.tol, self.max_iter, self.max_time)
         found: list[list[Result]] = []
         oracle: Oracle | None = None
+        problems: Mapping[str, Callable[[], Loss] | LossMaker]
         problems = self._problems(data) if data.parts is None else self._makers(data)
         with threads.one_blas_thread():
             for k, (name, make_loss) in enumerate(problems.items()):
@@ -176,8 +177,8 @@ class LinearModel(Certified):
         """
         rows, intercept = data.rows, self._intercept()
         if isinstance(make_loss, LossMaker):
-            assert isinstance(rows, PartedRows)
-            return parted_oracle(self._oracle_kind(data), rows, make_loss, intercept, self._target_shift(data))
+            parted = cast("PartedRows", rows)
+            return parted_oracle(self._oracle_kind(data), parted, make_loss, intercept, self._target_shift(data))
         loss = make_loss()
         if last is not None:
             return replace(last, loss=loss)

@@ -62,7 +62,8 @@ class BinaryMaker(_ClassMaker):
 
     def labels(self, label: int) -> Array:
         is_positive = np.arange(len(self.classes)) == self.positive
-        return self.classes[~is_positive if label else is_positive]
+        chosen: Array = self.classes[~is_positive if label else is_positive]
+        return chosen
 
     def loss(self, y: Array, weights: Vector) -> Loss:
         numbers = self.numbers(y)

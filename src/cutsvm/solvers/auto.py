@@ -192,7 +192,16 @@ class Auto(SolverBase):
         return OCAS(), f"ocas: {n:,} rows are too few for sifting with {size:,} coordinates of {classes} classes"
 
 
-REGISTRY = {"auto": Auto, "ocas": OCAS, "batched": Batched, "cpa": CPA, "dcd": DCD, "sifting": Sifting, "accpm": ACCPM, "newton": Newton}
+REGISTRY = {
+    "auto": Auto,
+    "ocas": OCAS,
+    "batched": Batched,
+    "cpa": CPA,
+    "dcd": DCD,
+    "sifting": Sifting,
+    "accpm": ACCPM,
+    "newton": Newton,
+}
 
 
 def resolve(solver: str | Solver) -> Solver:

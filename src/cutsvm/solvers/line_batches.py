@@ -120,7 +120,7 @@ class Batched(SolverBase):
             if newton is not None and tangent is not None:
                 gradient = C * tangent.planes.slopes.sum(axis=0)
                 gradient[: oracle.size - oracle.n_free] += best.w[: oracle.size - oracle.n_free]
-                lines.append(best.w - newton.scaled(gradient, Point(best.w, np.empty(0)))[0])
+                lines.append(best.w - newton.scaled(gradient, Point(best.w, np.empty(0))))
             places = self._places(oracle, len(lines))
             points = [best.w + k * (end - best.w) for end in lines for k in places]
             found = oracle.tangents(points)  # 1

@@ -285,8 +285,8 @@ class Factorised:
             gram += rows.gram(weights[mine])
         return gram
 
-    def scaled(self, gradient: Vector, point: Point) -> tuple[Vector, float]:
-        """(1/H) g, and g'(1/H) g; H is made again where that has hardly fallen."""
+    def scaled(self, gradient: Vector, point: Point) -> Vector:
+        """(1/H) g; H is made again where g'(1/H) g has hardly fallen."""
         if self._factor is None or self.sample.size >= self.oracle.matrix.n:  # 2
             self.renew(point)
         scaled = self._solve(gradient)
@@ -297,11 +297,11 @@ class Factorised:
             scaled = self._solve(gradient)
             square = float(gradient @ scaled)
         self._last_square = square
-        return scaled, square
+        return scaled
 
     def __call__(self, gradient: Vector, point: Point) -> Vector:
         last_square = self._last_square
-        scaled, square = self.scaled(gradient, point)
+        scaled = self.scaled(gradient, point)
         p = -scaled
         if len(self._last):
             beta = float((gradient - self._last_gradient) @ scaled) / last_square
