@@ -33,6 +33,7 @@ from cutsvm.problem.multiclass import CrammerSingerOracle, MultinomialOracle, _C
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.point import Intercept, Supports, Tangent
+from cutsvm.problem.readings import add_arrays
 
 __all__ = ["PartedOracle", "PartedRows", "parted_oracle"]
 
@@ -156,10 +157,6 @@ def add_class_sums(*sums: tuple[int, Vector]) -> tuple[int, Vector]:
     return first, total
 
 
-def add_arrays(*arrays: Vector) -> Vector:
-    return np.asarray(sum(arrays[1:], start=arrays[0]))
-
-
 def _with_more(drawn: Drawn, more: list[Drawn]) -> RowBlock:
     """The rows of all, each once, in the order of their numbers."""
     if not more:
@@ -203,8 +200,10 @@ class PartedOracle(Oracle):
         self.count_rows()
         return self.matrix.parts.each(on_grain, add, spec=self.spec, of_part=task, **shared)
 
-    def fold(self, task: Callable[..., Any], add: Callable[..., Any], /, *, here: bool = True, **shared: Any) -> Any:
-        """task(first, oracle of a grain, **shared) of all grains, added up: one round."""
+    def sum_parts(
+        self, task: Callable[..., Any], add: Callable[..., Any], /, *, here: bool = True, **shared: Any
+    ) -> Any:
+        """One round; here: the client adds up, otherwise the workers do."""
         self.count_rows()
         return self.matrix.parts.fold(on_grain, add, here=here, spec=self.spec, of_part=task, **shared)
 
@@ -265,7 +264,7 @@ class PartedOracle(Oracle):
         return self.tangents([w])[0].value
 
     def precise_risk(self, W: Vector, b: Vector, error: float) -> tuple[float, float]:
-        loss, highest = self.fold(precise_risk_of, add_arrays, W=W, b=b, error=error).tolist()
+        loss, highest = self.sum_parts(precise_risk_of, add_arrays, W=W, b=b, error=error).tolist()
         return loss, highest * (1.0 + gamma(self._n_grains + 8))
 
     @property
@@ -278,7 +277,7 @@ class PartedOracle(Oracle):
         result = 8 * len(ws) * self.size
         here = result * len(self.matrix.parts.chunks) <= self.settings.sums_here
         with timed("planes"):
-            found = self.fold(tangents_of, add_sums, here=here, ws=np.stack(ws), bounds=self.bounds)
+            found = self.sum_parts(tangents_of, add_sums, here=here, ws=np.stack(ws), bounds=self.bounds)
         lost = gamma(self._n_grains + 8)
         tangents = []
         for k, w in enumerate(ws):
@@ -299,7 +298,7 @@ class _PartedClasses(PartedOracle):
     @cached_property
     def _class_sums(self) -> Vector:
         """By shard and class: the sum of s_i (x_i, 1)."""
-        return np.asarray(self.fold(class_sums_of, add_class_sums, bounds=self.bounds)[1])
+        return np.asarray(self.sum_parts(class_sums_of, add_class_sums, bounds=self.bounds)[1])
 
     @cached_property
     def _class_means(self) -> _ClassMeans:

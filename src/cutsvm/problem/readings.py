@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -57,6 +58,10 @@ class Readings(ABC):
         self.count_rows()
         blocks = cut_blocks(self.matrix.blocks(), self._rows_at_a_time())
         return Local(1).collect(Column(blocks, 0).map(_of_block, oracle=self, task=task, shared=shared))
+
+    def sum_parts(self, task: Callable[..., Any], add: Callable[..., Any], /, **shared: Any) -> Any:
+        """The same, added up."""
+        return reduce(add, self.each_part(task, add, **shared))
 
     def _rows_at_a_time(self) -> int:
         """There is memory for their scores; and if a task copies all of them, they take little of the room."""
@@ -129,3 +134,8 @@ def _of_block(
     """The task on the rows of a block."""
     mine, rows = block
     return task(int(mine.start), oracle.restrict(rows, oracle._grouped.part(mine)), **shared)
+
+
+def add_arrays(*arrays: Vector) -> Vector:
+    """The sum of arrays of one shape."""
+    return np.asarray(sum(arrays[1:], start=arrays[0]))

@@ -22,15 +22,18 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import cast
 
 import numpy as np
 
-from cutsvm._utils.types import Vector
+from cutsvm._utils.types import Array, Vector
+from cutsvm.problem.losses import SmoothLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point, Tangent
+from cutsvm.problem.readings import add_arrays
 from cutsvm.solvers.batched import BatchSettings, presolve_batched
 from cutsvm.solvers.cutting_planes import PlaneSettings, check_shards, choose_shards
-from cutsvm.solvers.newton import Factorised, Newton, NewtonSettings
+from cutsvm.solvers.newton import Factorised, Newton, NewtonSettings, second_derivatives
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.path import iterates_on_path
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver, SolverBase, new_context
@@ -63,15 +66,25 @@ class LineBatchSettings:
     batch: BatchSettings = field(default_factory=BatchSettings)
 
 
-@dataclass(frozen=True)
-class HeldSample:
-    """A sample of a given size, for `Factorised`."""
+class PartedSample:
+    """Rows for the second derivatives: a sample, and where that is not enough all rows, which takes a round."""
 
-    oracle: Oracle
-    size: int
+    def __init__(self, full: Oracle, sample: Oracle) -> None:
+        self._full, self._sample, self.size = full, sample, 1  # below that of all rows: these are asked for once
 
     def grow(self) -> None:
-        """It stays what it is: other rows would take a round."""
+        self.size = 2
+
+    def second_derivatives(self, point: Point) -> Array:
+        if self.size > 1:
+            found: Array = self._full.sum_parts(second_derivatives_of, add_arrays, w=point.w)
+            return found
+        return second_derivatives_of(0, self._sample, w=point.w)
+
+
+def second_derivatives_of(first: int, part: Oracle, *, w: Vector) -> Array:
+    """Of the rows of a part."""
+    return second_derivatives(part, cast("SmoothLoss", part.loss).curvatures(part.score(w).scores))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,8 +181,7 @@ class Batched(SolverBase):
         assert start is not None
         if not oracle.supports.smooth or not Newton().has_matrix(oracle):
             return start, None
-        held = HeldSample(sample, sample.matrix.n)
-        return start, Factorised(oracle, C, held, settings.newton)
+        return start, Factorised(oracle, C, PartedSample(oracle, sample), settings.newton)
 
     def _steepest(self, oracle: Oracle, C: float) -> Vector:
         """The minimiser of the planes at 0."""

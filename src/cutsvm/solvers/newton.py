@@ -177,12 +177,12 @@ class RowSample(Protocol):
     """Rows that second derivatives are made of; `grow` may make them more."""
 
     @property
-    def oracle(self) -> Oracle: ...
-
-    @property
     def size(self) -> int: ...
 
     def grow(self) -> None: ...
+
+    def second_derivatives(self, point: Point) -> Array:
+        """sum_i l_i'' (x_i, 1) (x_i, 1)' at the point, in the coordinates of w."""
 
 
 class Sample:
@@ -212,12 +212,45 @@ class Sample:
         times = loss.weight / drawn.weight if drawn.weight > 0.0 else 1.0
         return full.restrict(full.matrix.take(which), loss.take(which, np.full(len(which), times)))
 
+    def second_derivatives(self, point: Point) -> Array:
+        some, full = self.oracle, self._full
+        curvatures = cast("SmoothLoss", some.loss).curvatures(
+            point.scores if some is full else some.score(point.w).scores
+        )
+        if some is full:
+            by_output = curvatures.diagonal.reshape(some.matrix.n, -1)
+            full.count_rows(int(np.count_nonzero(by_output.any(axis=1))))
+        return second_derivatives(some, curvatures)
+
     def grow(self) -> None:
         """More rows, new ones."""
         larger = self._allowed(self._settings.more * self.size)
         if larger > self.size:
             self.size = larger
             self.oracle = self._draw()
+
+
+def second_derivatives(oracle: Oracle, curvatures: Curvatures) -> Array:
+    """sum_i l_i'' (x_i, 1) (x_i, 1)' in the coordinates of w: a block for every two outputs."""
+    by_output, blocks = curvatures.diagonal.reshape(oracle.matrix.n, -1), oracle.blocks
+    if len(blocks) == 1:
+        return _gram(oracle, by_output[:, 0])[: oracle.size, : oracle.size]
+    H = np.empty((oracle.size, oracle.size))
+    for k, mine in enumerate(blocks):
+        for m, other in enumerate(blocks[: k + 1]):
+            block = _gram(oracle, by_output[:, k]) if m == k else -_gram(oracle, curvatures.mixed(k, m))
+            block = block[: len(mine), : len(other)]
+            H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
+    return H
+
+
+def _gram(oracle: Oracle, weights: Vector) -> Array:
+    """sum_i weights_i (x_i, 1) (x_i, 1)'"""
+    matrix, weights = oracle.matrix, np.ascontiguousarray(weights)
+    gram = np.zeros((matrix.d + 1, matrix.d + 1))
+    for mine, rows in matrix.blocks():
+        gram += rows.gram(weights[mine])
+    return gram
 
 
 class Direction(Protocol):
@@ -244,13 +277,7 @@ class Factorised:
 
     @timed("hessian")
     def renew(self, point: Point) -> None:
-        some, full = self.sample.oracle, self.oracle
-        scores = point.scores if some is full else some.score(point.w).scores
-        curvatures = cast("SmoothLoss", some.loss).curvatures(scores)
-        by_output = curvatures.diagonal.reshape(some.matrix.n, -1)
-        if some is full:
-            full.count_rows(int(np.count_nonzero(by_output.any(axis=1))))
-        H = self._second_derivatives(by_output, curvatures)
+        full, H = self.oracle, self.C * self.sample.second_derivatives(point)
         diagonal = np.diagonal(H).copy()
         # Rounding may leave the matrix indefinite, and a free b may have no curvature at all.
         diagonal *= 1.0 + self.settings.lift
@@ -262,28 +289,6 @@ class Factorised:
         except LinAlgError:  # indefinite all the same
             self._factor = np.diag(np.sqrt(diagonal)), True
         self._forget()
-
-    def _second_derivatives(self, by_output: Vector, curvatures: Curvatures) -> Array:
-        """C sum_i l_i'' x_i x_i', a block for every two outputs."""
-        blocks = self.oracle.blocks
-        if len(blocks) == 1:
-            size = self.oracle.size
-            return self.C * self._gram(by_output[:, 0])[:size, :size]
-        H = np.empty((self.oracle.size, self.oracle.size))
-        for k, mine in enumerate(blocks):
-            for m, other in enumerate(blocks[: k + 1]):
-                block = self._gram(by_output[:, k]) if m == k else -self._gram(curvatures.mixed(k, m))
-                block = self.C * block[: len(mine), : len(other)]
-                H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
-        return H
-
-    def _gram(self, weights: Vector) -> Array:
-        """sum_i weights_i (x_i, 1) (x_i, 1)' over the sample."""
-        matrix, weights = self.sample.oracle.matrix, np.ascontiguousarray(weights)
-        gram = np.zeros((matrix.d + 1, matrix.d + 1))
-        for mine, rows in matrix.blocks():
-            gram += rows.gram(weights[mine])
-        return gram
 
     def scaled(self, gradient: Vector, point: Point) -> Vector:
         """(1/H) g; H is made again where g'(1/H) g has hardly fallen."""
