@@ -214,6 +214,14 @@ class PartedOracle(Oracle):
         self.count_rows()
         return self.matrix.parts.fold(on_grain, add, here=here, spec=self.spec, of_part=task, **shared)
 
+    @cached_property
+    def feature_moments(self) -> Vector | None:
+        """Of the rows that the first reading has drawn."""
+        rows = as_rows(self.matrix.parts.facts.sample.block.X)
+        moments = rows.squared_sums(np.full(rows.n, 1.0 / max(1, rows.n)))[: rows.d]
+        least = float(moments.mean()) / max(1, rows.n)  # for features that none of them has
+        return np.maximum(moments, least) if least > 0.0 else None
+
     def measured(self, many: int, rng: Generator) -> tuple[RowsInMemory, GroupedLoss]:
         """Rows that the first reading has drawn for this: no round."""
         return self._known(self.matrix.parts.facts.measured.block)
