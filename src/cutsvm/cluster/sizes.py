@@ -78,7 +78,9 @@ class Heads:
     def known(cls, collection: Collection, targets: Targets) -> Heads | None:
         """What follows from what the collection says, after a round of the lengths alone; None: read the parts."""
         own = collection
-        if own.d is None or own.narrow is None or own.sparse is not False or own.weighted is None:
+        if own.d is None or own.narrow is None or own.sparse is None or own.weighted is None:
+            return None
+        if own.sparse and (own.entries is None or own.sizes is None):
             return None
         if own.queried is None or (targets == "levels" and own.queried):
             return None
@@ -87,7 +89,10 @@ class Heads:
         sizes = own.sizes if own.lengths is None else [int(size) for size in own.executor.collect(own.lengths)]
         assert sizes is not None
         names = None if own.feature_names is None else tuple(map(str, own.feature_names))
-        return cls(sizes, own.d, _dense_bytes(own.d), False, own.narrow, own.weighted, own.queried, names)
+        row_bytes = _dense_bytes(own.d)
+        if own.sparse:
+            row_bytes = _sparse_bytes(own.entries or 0, sum(sizes))
+        return cls(sizes, own.d, row_bytes, own.sparse, own.narrow, own.weighted, own.queried, names)
 
     @classmethod
     def of(cls, heads: Sequence[Head], names: Sequence[str]) -> Heads:
@@ -106,9 +111,8 @@ class Heads:
                     f"{_listed(feature_names)}"
                 )
         is_sparse = any(head.sparse for head, _ in some)
-        # A value and its column; the mean over all rows does not depend on the parts.
-        entry = np.dtype(np.float64).itemsize + np.dtype(np.int32).itemsize
-        row_bytes = entry * sum(head.entries for head, _ in some) / sum(sizes) if is_sparse else _dense_bytes(d)
+        entries = sum(head.entries for head, _ in some)
+        row_bytes = _sparse_bytes(entries, sum(sizes)) if is_sparse else _dense_bytes(d)
         runs = [head.runs for head, _ in some if head.runs is not None]
         found = (any(head.weighted for head, _ in some), any(head.queried for head, _ in some), feature_names)
         return cls(sizes, d, row_bytes, is_sparse, all(head.narrow for head, _ in some), *found, runs)
@@ -135,3 +139,8 @@ def _listed(names: Sequence[str] | None) -> str:
 
 def _dense_bytes(d: int) -> float:
     return float(np.dtype(np.float64).itemsize * d)
+
+
+def _sparse_bytes(entries: int, rows: int) -> float:
+    """Values and their columns; the mean over all rows does not depend on the parts."""
+    return (np.dtype(np.float64).itemsize + np.dtype(np.int32).itemsize) * entries / max(1, rows)

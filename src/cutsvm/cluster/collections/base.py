@@ -40,9 +40,10 @@ Opener = Callable[[Any, str], Part]
 class Collection:
     """The parts of one collection, in order.
 
-    names: of the parts, for messages. sizes: rows of the parts. d, sparse, narrow: the number of columns, whether rows
-    are sparse, and whether float32 holds the values; weighted, queried: whether there are sample weights and queries.
-    None: not known without reading. here: the values are arrays in this process, not made again when they are read.
+    names: of the parts, for messages. sizes: rows of the parts. d: the number of columns. sparse: whether rows are
+    sparse; entries: their stored values. narrow: whether float32 holds the values. weighted, queried: whether there are
+    sample weights and queries. None: not known without reading.
+    here: the values are arrays in this process, not made again when they are read.
     lengths: a column with the numbers of rows of the parts, where that is less work than reading them.
     """
 
@@ -54,6 +55,7 @@ class Collection:
     d: int | None = None
     sparse: bool | None = None
     narrow: bool | None = None
+    entries: int | None = None
     feature_names: Sequence[str] | None = None
     weighted: bool | None = None
     queried: bool | None = None

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any, Literal
 
+from cutsvm._utils.errors import DataError
 from cutsvm.cluster.collections.arrays import of_arrays, split_arrays
 from cutsvm.cluster.collections.base import Collection
+from cutsvm.cluster.collections.parquet import ParquetFiles, of_parquet, parquet
+from cutsvm.cluster.collections.stores import of_store
 from cutsvm.cluster.connect import current_executor
 from cutsvm.cluster.local import Local
 from cutsvm.cluster.protocol import Executor
 from cutsvm.cluster.rows import Targets
 from cutsvm.io.columns import ColumnSpec, Labels
+from cutsvm.io.dataset import StoredDataset
+from cutsvm.io.paths import format_of
+from cutsvm.io.store.store import Store
 
 __all__ = ["Kind", "as_collection", "kind_of_collection"]
 
-Kind = Literal["dask array", "dask frame", "delayed", "parts"]
+Kind = Literal["dask array", "dask frame", "delayed", "parts", "parquet"]
 
 
 def kind_of_collection(X: Any) -> Kind | None:
     """The kind of a collection; None: it is none."""
     if isinstance(X, list | tuple):
-        if X and all(isinstance(part, tuple) and len(part) > 1 and hasattr(part[0], "shape") for part in X):
+        tuples = all(isinstance(part, tuple) and len(part) > 1 for part in X)
+        if tuples and any(hasattr(part[0], "shape") for part in X):  # others are the numbers of a row
             return "parts"
         return "delayed" if X and all(map(_is_delayed, X)) else None
+    if isinstance(X, ParquetFiles):
+        return "parquet"
     if _is_instance(X, "dask.array", "Array"):
         return "dask array"
     if _is_instance(X, "dask.dataframe", "DataFrame"):
@@ -46,6 +56,8 @@ def as_collection(
 ) -> Collection:
     """X with what belongs to its rows as a collection, on this executor or the one of the cluster that is in use."""
     kind = kind_of_collection(X)
+    if kind is None and isinstance(X, str | os.PathLike | StoredDataset):
+        return _of_path(X, executor, targets)
     labels: Labels = "none" if targets == "none" else "required"
     if kind in ("dask array", "dask frame", "delayed"):
         executor = executor or current_executor("dask") or Local()
@@ -63,6 +75,20 @@ def as_collection(
             if own is not None and not isinstance(own, str):
                 raise ValueError(f"{name}: delayed parts have their own, or it is the name of a column")
         return of_delayed(executor, X, ColumnSpec(y, sample_weight, qid, labels=labels))
+    if kind == "parquet":
+        return of_parquet(executor or X.executor or current_executor("dask") or Local(), X, labels)
     if kind == "parts":
         return of_arrays(executor or Local(), X)
     return of_arrays(executor or Local(), split_arrays(X, y, sample_weight, qid=qid))
+
+
+def _of_path(path: str | os.PathLike[str] | StoredDataset, executor: Executor | None, targets: Targets) -> Collection:
+    """A store, or Parquet files."""
+    if isinstance(path, StoredDataset):
+        return of_store(executor or Local(), path.store, labels=targets != "none")
+    kind = format_of(path)
+    if kind == "store":
+        return of_store(executor or Local(), Store(path), labels=targets != "none")
+    if kind != "parquet":
+        raise DataError(f"{os.fspath(path)}: expected Parquet files or a store, found {kind}; cutsvm.convert makes one")
+    return as_collection(parquet(path), None, None, None, executor, targets)

@@ -17,7 +17,7 @@ from cutsvm._utils.types import Array
 from cutsvm.cluster.collections.base import ArrayPart, arrays_of
 from cutsvm.io.columns import ColumnNames, ColumnSpec
 from cutsvm.io.formats.arrow_values import arrow, is_narrow, kind_of, labels, numbers
-from cutsvm.io.store.batches import Batch
+from cutsvm.io.store.batches import Batch, value_type
 
 __all__ = [
     "ArrowPart",
@@ -75,11 +75,9 @@ def check_pandas_types(frame: Any, features: Sequence[str], place: str) -> bool:
         if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
             raise refused(place, name, "dates")
         if not (types.is_numeric_dtype(dtype) or types.is_bool_dtype(dtype)) or types.is_complex_dtype(dtype):
-            raise refused(
-                place, name, "text" if dtype != object and types.is_string_dtype(dtype) else f"values of type {dtype}"
-            )
-        plain = np.dtype(getattr(dtype, "numpy_dtype", np.float64)) if not isinstance(dtype, np.dtype) else dtype
-        narrow &= plain in (np.float32, np.float16) or (plain.kind in "iub" and plain.itemsize <= 2)
+            text = types.is_string_dtype(dtype) and not isinstance(dtype, np.dtype)
+            raise refused(place, name, "text" if text else f"values of type {dtype}")
+        narrow &= isinstance(dtype, np.dtype) and value_type(None, dtype) == np.float32
     return narrow
 
 
