@@ -10,7 +10,7 @@ from typing import Any
 from cutsvm._utils.errors import DataError
 from cutsvm.cluster.collections.base import Collection
 from cutsvm.cluster.collections.dask_frames import columns_among
-from cutsvm.cluster.collections.tables import ArrowPart, Columns, check_arrow_schema
+from cutsvm.cluster.collections.tables import ArrowPart, Columns, check_arrow_schema, check_pandas_types
 from cutsvm.cluster.protocol import Column, Executor
 from cutsvm.io.columns import Labels
 from cutsvm.io.formats.arrow_values import arrow
@@ -42,9 +42,11 @@ def of_ray_dataset(
         if schema is None:
             raise DataError("the Dataset has no rows")
         columns = columns_among(list(schema.names), y, sample_weight, qid, labels, "the Dataset")
-        d, narrow = None, None
         if isinstance(schema.base_schema, arrow("a Dataset").Schema):
             d, narrow = check_arrow_schema(schema.base_schema, columns, "the Dataset")
+        else:  # blocks are pandas frames
+            types = dict(zip(schema.names, schema.base_schema.types, strict=True))
+            d, narrow = len(columns.features), check_pandas_types(types, columns.features, "the Dataset")
         blocks = X.select_columns(columns.read).materialize().to_arrow_refs()
     return Collection(
         executor,
