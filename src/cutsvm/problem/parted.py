@@ -17,10 +17,10 @@ import numpy as np
 from numpy.random import Generator
 
 from cutsvm._native import core
-from cutsvm._utils import validation
 from cutsvm._utils.threads import cached_property
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
+from cutsvm._utils.validation import spread_of_sizes
 from cutsvm.cluster.fetch import rows_with_label
 from cutsvm.cluster.grains import Grain, RowBlock
 from cutsvm.cluster.parts import Drawn, Parts
@@ -75,11 +75,9 @@ class PartedRows:
 
     @property
     def spread(self) -> float:
-        """See `cutsvm._utils.validation.scale_spread`; 1 where the columns are not known."""
+        """max_j a_j / min_j a_j with a_j = max_i |x_ij|, over the features with a_j > 0; 1 if that is not known."""
         low, high = self.magnitudes.low, self.magnitudes.high
-        if low is None or high is None:
-            return 1.0
-        return validation.spread_of_sizes(np.maximum(np.abs(low), np.abs(high)))
+        return 1.0 if low is None or high is None else spread_of_sizes(np.maximum(-low, high))
 
     def fast(self, settings: CompressionSettings = COMPRESSION) -> PartedRows:
         return self
