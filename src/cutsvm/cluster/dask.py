@@ -20,6 +20,7 @@ from distributed.scheduler import KilledWorker
 
 from cutsvm._utils.errors import ClusterError
 from cutsvm.cluster.protocol import Column, Common, Executor, Resources, Window, of_element, worker_error
+from cutsvm.io.models.model_format import package_version
 
 __all__ = ["Dask"]
 
@@ -47,6 +48,23 @@ class Dask(Executor):
     def close(self) -> None:
         if self.owned:
             self.client.close()
+
+    def check(self) -> None:
+        """On all workers, and on the scheduler, which unpickles the tasks too."""
+        own, found = package_version(), self.client.run(package_version, on_error="return")
+        found = {f"worker {address}": version for address, version in found.items()}
+        try:
+            found["the scheduler"] = self.client.run_on_scheduler(package_version)
+        except ImportError as error:
+            found["the scheduler"] = error
+        other = [name for name, version in found.items() if version != own]
+        if other:
+            version, more = found[other[0]], f" and {len(other) - 1} more" if len(other) > 1 else ""
+            has = f"cutsvm {version}" if isinstance(version, str) else f"no cutsvm ({version})"
+            raise ClusterError(
+                f"{other[0]}{more}: {has}; the client runs {own}: install the same version on the client, "
+                "the scheduler and all workers"
+            )
 
     def hold(self, column: Column) -> Column:
         return Column(self._futures(column), len(column))

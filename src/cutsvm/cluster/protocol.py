@@ -212,6 +212,11 @@ class Executor(ABC):
     @abstractmethod
     def resources(self) -> Resources: ...
 
+    def check(self) -> None:
+        """Raises unless workers run the version of this process; here: those that take some tasks."""
+        for _ in self._collect(self.put(range(2 * max(1, self.resources.threads)))):
+            pass
+
     def put(self, values: Sequence[Any]) -> Column:
         """A column of small values of the client, such as the names of files."""
         return Column(values, len(values))

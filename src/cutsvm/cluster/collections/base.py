@@ -17,10 +17,16 @@ __all__ = ["ArrayPart", "Collection", "Opener", "Part", "arrays_of"]
 
 
 class Part(Protocol):
-    """Rows that have not been checked yet. rows: how many, if that is known without reading."""
+    """Rows that have not been checked yet. rows: how many, if that is known without reading.
+
+    feature_names: of the columns of X, if they have names.
+    """
 
     @property
     def rows(self) -> int | None: ...
+
+    @property
+    def feature_names(self) -> Sequence[str] | None: ...
 
     def read(self, begin: int = 0, end: int | None = None) -> Iterator[Batch]:
         """The rows from begin to end in their order, some at a time."""
@@ -34,9 +40,11 @@ Opener = Callable[[Any, str], Part]
 class Collection:
     """The parts of one collection, in order.
 
-    names: of the parts, for messages. sizes: rows of the parts. d, sparse, narrow: the number of columns, whether rows
-    are sparse, and whether float32 holds the values; None: not known without reading. here: the values are arrays in
-    this process, not made again when they are read. weighted, queried: there are sample weights and queries.
+    names: of the parts, for messages. sizes: rows of the parts. d: the number of columns. sparse: whether rows are
+    sparse; entries: their stored values. narrow: whether float32 holds the values. weighted, queried: whether there are
+    sample weights and queries. None: not known without reading.
+    here: the values are arrays in this process, not made again when they are read.
+    lengths: a column with the numbers of rows of the parts, where that is less work than reading them.
     """
 
     executor: Executor
@@ -47,10 +55,12 @@ class Collection:
     d: int | None = None
     sparse: bool | None = None
     narrow: bool | None = None
+    entries: int | None = None
     feature_names: Sequence[str] | None = None
-    weighted: bool = False
-    queried: bool = False
+    weighted: bool | None = None
+    queried: bool | None = None
     here: bool = False
+    lengths: Column | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +71,7 @@ class ArrayPart:
     y: Array | None = None
     weights: Array | None = None
     qid: Array | None = None
+    feature_names: Sequence[str] | None = None
 
     @property
     def rows(self) -> int:
@@ -72,8 +83,8 @@ class ArrayPart:
         yield Batch(self.X if begin == 0 and end in (None, self.rows) else self.X[rows], y, weights, qid)
 
 
-def arrays_of(value: Any, name: str) -> ArrayPart:
-    """A part from (X, y, weights, qid), of arrays or of what becomes one."""
+def arrays_of(value: Any, name: str, feature_names: Sequence[str] | None = None) -> ArrayPart:
+    """A part from (X, y, weights, qid), of arrays or of what becomes one; the last ones may be missing."""
     X, *columns = value
     if not hasattr(X, "shape"):
         X = np.asarray(X)
@@ -83,10 +94,11 @@ def arrays_of(value: Any, name: str) -> ArrayPart:
         X = X.tocsr()
     if len(X.shape) != 2:
         raise DataError(f"{name}: expected a matrix, rows x features, found the shape {X.shape}")
-    arrays = [None if own is None else np.asarray(own) for own in columns]
+    arrays = [None if own is None else np.asarray(own) for own in (*columns, None, None, None)[:3]]
     for what, own in zip(("labels", "weights", "queries"), arrays, strict=False):
         if own is not None and own.shape == (X.shape[0], 1):
             own.shape = (X.shape[0],)
         if own is not None and own.shape != (X.shape[0],):
             raise DataError(f"{name}: {X.shape[0]} rows but {what} of shape {own.shape}")
-    return ArrayPart(X, *arrays)
+    y, weights, qid = arrays
+    return ArrayPart(X, y, weights, qid, feature_names)
