@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from itertools import islice, takewhile
 from typing import Any, ClassVar, TypeVar
 
@@ -305,6 +306,6 @@ def size_of(value: Any) -> int:
         return sum(size_of(key) + size_of(item) for key, item in value.items())
     if isinstance(value, tuple | list):
         return sum(map(size_of, value))
-    if hasattr(value, "__dict__"):  # matrices and losses, too
+    if hasattr(value, "__dict__") and not isinstance(value, Enum | type):  # matrices and losses, too
         return sum(map(size_of, vars(value).values()))
     return 8

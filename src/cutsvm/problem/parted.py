@@ -20,6 +20,7 @@ from cutsvm._native import core
 from cutsvm._utils.threads import cached_property
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
+from cutsvm._utils.validation import spread_of_sizes
 from cutsvm.cluster.fetch import rows_with_label
 from cutsvm.cluster.grains import Grain, RowBlock
 from cutsvm.cluster.parts import Drawn, Parts
@@ -70,6 +71,12 @@ class PartedRows:
     @property
     def mean_square(self) -> float:
         return self.parts.facts.squares
+
+    @property
+    def spread(self) -> float:
+        """max_j a_j / min_j a_j with a_j = max_i |x_ij|, over the features with a_j > 0; 1 if that is not known."""
+        low, high = self.magnitudes.low, self.magnitudes.high
+        return 1.0 if low is None or high is None else spread_of_sizes(np.maximum(-low, high))
 
     def fast(self, settings: CompressionSettings = COMPRESSION) -> PartedRows:
         return self

@@ -17,12 +17,12 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import widened
 from cutsvm.problem.line_search.breakpoints import SETTINGS, LineSearchSettings, LossLine, lowest
 from cutsvm.problem.line_search.intercept import COUNTING, InterceptSettings, counted_intercept
-from cutsvm.problem.losses.of_rows import SumOverRows
+from cutsvm.problem.losses.of_rows import SumOfRowLosses
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
 
-class PiecewiseLinear(SumOverRows):
+class PiecewiseLinear(SumOfRowLosses):
     """A sum over rows and over their hinges b of max(0, a_ib (t_ib - f_i)); `rows` are these.
 
     flattest: the smallest |a_ib| above 0 of a row, as a multiple of its weight.

@@ -8,10 +8,10 @@ from typing import Any
 from cutsvm._native import core
 from cutsvm._utils.threads import cached_property
 
-__all__ = ["SumOverRows"]
+__all__ = ["SumOfRowLosses"]
 
 
-class SumOverRows(ABC):
+class SumOfRowLosses(ABC):
     """A sum over rows of a function of their score, which `rows` is, in compiled code.
 
     A pickle has the numbers that it is made of, and the sums over them: those are the same to the last bit.

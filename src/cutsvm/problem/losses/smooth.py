@@ -21,7 +21,7 @@ from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.problem.certificate import widened
 from cutsvm.problem.line_search.curvature import CurvatureLine, root
-from cutsvm.problem.losses.of_rows import SumOverRows
+from cutsvm.problem.losses.of_rows import SumOfRowLosses
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
@@ -49,7 +49,7 @@ class RowCurvatures(NamedTuple):
         return np.multiply(self.diagonal, change, out=change)
 
 
-class RowwiseLoss(SumOverRows):
+class RowwiseLoss(SumOfRowLosses):
     """What these losses share: sums over rows of a function of one score; `rows` is that function."""
 
     supports = LossSupports(dual=True, smooth=True)

@@ -26,7 +26,7 @@ from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
 from cutsvm.solvers.cutting_planes import descend, objective
-from cutsvm.solvers.sifting.tasks import add_sifted, add_violators, find_violators, sift_rows
+from cutsvm.solvers.sifting.tasks import add_sift_results, add_violators, find_violators, sift_rows
 from cutsvm.solvers.sifting.working_set import GroupSums, SomeRows, WorkingSet, take_rows
 
 __all__ = ["FullPass", "HeldPass", "StreamedPass", "full_pass"]
@@ -176,7 +176,7 @@ class StreamedPass(FullPass):
             narrower = float(np.quantile(distances, share))
             band = narrower if narrower < band else -1.0  # none: too many are at the same distance
             line = {"w": w, "best": self.w, "places": self.places}
-            found = self._sum(sift_rows, add_sifted, **line, band=band, keep=keep, seed=seed, most=room)
+            found = self._sum(sift_rows, add_sift_results, **line, band=band, keep=keep, seed=seed, most=room)
             if found.near.fit:
                 break
             assert room is not None

@@ -18,7 +18,7 @@ from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.sifting.working_set import GroupSums, SomeRows, SomeSums, take_rows
 
-__all__ = ["FoundRows", "Sifted", "Violators", "add_sifted", "add_violators", "find_violators", "sift_rows"]
+__all__ = ["FoundRows", "SiftResult", "Violators", "add_sift_results", "add_violators", "find_violators", "sift_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class FoundRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Sifted:
+class SiftResult:
     """on_line: the loss at `places` between the best point and w. sums: of the groups. near: the rows of the band."""
 
     on_line: Vector
@@ -73,7 +73,7 @@ def sift_rows(
     keep: float,
     seed: int,
     most: int | None,
-) -> Sifted:
+) -> SiftResult:
     """Groups at w, and the rows within `band` of a change of their slope.
 
     keep: only this share of them is copied, drawn at random, with 1 / keep times their weight.
@@ -86,13 +86,13 @@ def sift_rows(
         near, times = near[drawn], 1.0 / keep
     sums = GroupSums(loss, part.matrix.d)
     sums.add(part.matrix, loss, group)
-    return Sifted(on_line, sums.occurring, _found(part, near, lambda: loss.marks(here, near), most, times=times))
+    return SiftResult(on_line, sums.occurring, _found(part, near, lambda: loss.marks(here, near), most, times=times))
 
 
-def add_sifted(sifted: Sifted, following: Sifted) -> Sifted:
+def add_sift_results(result: SiftResult, following: SiftResult) -> SiftResult:
     """Of the rows of both."""
-    on_line = sifted.on_line + following.on_line
-    return Sifted(on_line, sifted.sums.add(following.sums), sifted.near.add(following.near))
+    on_line = result.on_line + following.on_line
+    return SiftResult(on_line, result.sums.add(following.sums), result.near.add(following.near))
 
 
 def find_violators(
