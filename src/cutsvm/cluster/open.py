@@ -7,7 +7,7 @@ for the facts. Everything that a fit computes follows from the grains, so that i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -76,6 +76,7 @@ def open_parts(
 
 def open_collection(collection: Collection, targets: Targets, settings: OpenSettings) -> Parts:
     """The parts of a collection, cut into grains, with their facts."""
+    before = replace(collection.executor.traffic)
     heads = Heads.known(collection, targets)
     if heads is None:
         heads = _count(collection, targets)
@@ -83,7 +84,7 @@ def open_collection(collection: Collection, targets: Targets, settings: OpenSett
     if parts is None:  # rows are sparse, and the collection did not say so
         parts = _open(collection, _count(collection, targets), targets, settings)
     assert parts is not None
-    return parts
+    return replace(parts, before=before)
 
 
 def _count(collection: Collection, targets: Targets) -> Heads:

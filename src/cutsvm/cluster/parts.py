@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.cluster.grains import Layout, RowBlock, over_grains
-from cutsvm.cluster.protocol import Column, Executor, fold
+from cutsvm.cluster.protocol import Column, Executor, Traffic, fold
 from cutsvm.matrix.magnitudes import Magnitudes
 
 __all__ = ["Drawn", "Facts", "LabelFacts", "Parts"]
@@ -72,7 +72,8 @@ class Facts:
 class Parts:
     """Chunks of rows on an executor. room: number of rows that the client may copy; None: any number.
 
-    given: number of parts of the collection. held: whether workers keep the rows between rounds.
+    given: number of parts of the collection. held: whether workers keep the rows between rounds. before: the executor's
+    traffic before the first round of these parts.
     """
 
     executor: Executor
@@ -82,6 +83,7 @@ class Parts:
     room: int | None = None
     given: int = 1
     held: bool = False
+    before: Traffic = field(default_factory=Traffic)
 
     def each(self, task: Callable[..., Any], add: Callable[..., Any], /, **shared: Any) -> Iterator[Any]:
         """One round, one reading of all rows: task(grain, **shared), added up within each chunk; in order."""
