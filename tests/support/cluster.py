@@ -8,9 +8,13 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+import cutsvm
+from tests.support import ROOT
 
 
 @contextmanager
@@ -31,12 +35,17 @@ def dask_cluster(n_workers: int = 2, threads: int = 1, **options: Any) -> Iterat
             threads_per_worker=threads,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address=":0",  # any port that is free
             silence_logs=logging.CRITICAL,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def python_path() -> str:
+    """PYTHONPATH for workers that import cutsvm and the tests from where this process has them."""
+    return os.pathsep.join(map(str, [ROOT, Path(cutsvm.__file__).parents[1]]))
 
 
 def pids_of_workers(client: Any) -> list[int]:

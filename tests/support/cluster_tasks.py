@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,3 +53,14 @@ def zeros(_: int, *, size: int) -> bytes:
 
 def length(values: Sequence[Any]) -> int:
     return len(values)
+
+
+def dies_once(value: int, *, bad: int, folder: str) -> int:
+    """The first process that gets the value `bad` dies."""
+    if value == bad:
+        try:
+            Path(folder, "died").touch(exist_ok=False)
+        except FileExistsError:
+            return value
+        os.kill(os.getpid(), signal.SIGKILL)
+    return value

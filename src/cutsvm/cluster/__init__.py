@@ -6,11 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cutsvm.cluster.collections.parquet import parquet
     from cutsvm.cluster.connect import connect, current_executor
     from cutsvm.cluster.local import Local
     from cutsvm.cluster.protocol import Executor
 
-__all__ = ["Executor", "Local", "connect", "current_executor"]
+__all__ = ["Executor", "Local", "connect", "current_executor", "parquet"]
 
 # Where each name lives; it is imported when it is first asked for.
 _HOMES = {
@@ -18,6 +19,7 @@ _HOMES = {
     "Local": "cutsvm.cluster.local",
     "connect": "cutsvm.cluster.connect",
     "current_executor": "cutsvm.cluster.connect",
+    "parquet": "cutsvm.cluster.collections.parquet",
 }
 
 

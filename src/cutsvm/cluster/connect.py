@@ -121,11 +121,33 @@ def _checked(executor: Executor) -> Executor:
 
 
 def _ray(address: Any, options: Mapping[str, Any]) -> Executor:
-    raise NotImplementedError
+    adapter, ray = _import("cutsvm.cluster.ray", "ray"), _import("ray", "ray")
+    owned = not ray.is_initialized()
+    if owned:
+        try:
+            ray.init(address=address, **options)
+        except (OSError, RuntimeError) as error:
+            raise ClusterError(
+                f"{address}: no Ray cluster answers there ({error}); check the address, and that "
+                "`ray start --head` runs"
+            ) from None
+    elif address is not None or options:
+        raise ClusterError("this process is connected to a Ray cluster already: leave out the address and options")
+    return _checked(adapter.Ray(owned=owned))
 
 
 def _spark(address: Any, options: Mapping[str, Any]) -> Executor:
-    raise NotImplementedError
+    adapter, sql = _import("cutsvm.cluster.spark", "spark"), _import("pyspark.sql", "spark")
+    if address is not None and not isinstance(address, str):
+        return _checked(adapter.Spark(address))
+    session = sql.SparkSession.getActiveSession()
+    owned = session is None
+    if owned:
+        builder = sql.SparkSession.builder if address is None else sql.SparkSession.builder.master(address)
+        session = builder.appName("cutsvm").config(map=dict(options)).getOrCreate()
+    elif address is not None or options:
+        raise ClusterError("this process has a Spark session already: leave out the address and options")
+    return _checked(adapter.Spark(session, owned=owned))
 
 
 _ENGINES: dict[str, Callable[[Any, Mapping[str, Any]], Executor]] = {

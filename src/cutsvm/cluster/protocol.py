@@ -10,11 +10,11 @@ are collected, or held: between two rounds a worker keeps nothing unless it was 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
-from itertools import islice, takewhile
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -39,7 +39,6 @@ __all__ = [
 ]
 
 Own = TypeVar("Own", bound="Executor")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,31 +142,26 @@ def check_version(version: str) -> None:
 
 
 def worker_error(error: Exception) -> Exception:
-    """What a task has raised; if the worker could not even import cutsvm, what to do about that."""
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "cutsvm":
-        return ClusterError(f"a worker has no cutsvm ({error}), the client runs {package_version()}: install it there")
+    """What a task has raised; if the worker could not even import cutsvm, or lacks a module of it, what to do."""
+    missing = re.search(r"No module named '(cutsvm[\w.]*)'", str(error))
+    if missing:
+        return ClusterError(
+            f"a worker cannot import {missing[1]}, the client runs cutsvm {package_version()}: install the same "
+            "version on both"
+        )
     return error
 
 
-@dataclass
+@dataclass(frozen=True)
 class Window:
-    """How many results the client fetches at a time: up to `most`, and about `bytes` as far as sizes are known."""
+    """How many results the client fetches at a time: up to `most`, and about `bytes` if the others are as large."""
 
     most: int = 64
     bytes: int = 1 << 26
-    largest: int = 0
 
-    @property
-    def count(self) -> int:
-        return max(1, min(self.most, self.bytes // self.largest)) if self.largest else 1
-
-    def ready(self, done: Iterable[bool]) -> int:
-        """How many of the first results are there, up to `count`."""
-        return sum(1 for _ in takewhile(bool, islice(done, self.count)))
-
-    def seen(self, result: T) -> T:
-        self.largest = max(self.largest, size_of(result))
-        return result
+    def count(self, largest: int) -> int:
+        """largest: bytes of the largest result of this round so far; 0: none came yet."""
+        return max(1, min(self.most, self.bytes // largest)) if largest else 1
 
 
 @dataclass(frozen=True)

@@ -139,10 +139,10 @@ class ClusterFigures:
         own = self.facts
         workers = "" if own["engine"] == "local" else f"{_many(own['workers'], 'worker')}, "
         where = "held by the workers" if own["held"] else "read again in each round"
-        rows = (
-            f"{oracle.matrix.n:,} rows of {_many(oracle.matrix.d, 'feature')} in {_many(own['parts'], 'part')}, {where}"
-        )
-        return f"plan: {own['engine']}, {workers}{_many(own['threads'], 'thread')}; {rows}; {self.plan.why}; {self._to_come}"
+        size = f"{oracle.matrix.n:,} rows of {_many(oracle.matrix.d, 'feature')}"
+        rows = f"{size} in {_many(own['parts'], 'part')}, {where}"
+        engine = f"{own['engine']}, {workers}{_many(own['threads'], 'thread')}"
+        return f"plan: {engine}; {rows}; {self.plan.why}; {self._to_come}"
 
     @property
     def _to_come(self) -> str:

@@ -32,7 +32,7 @@ def of_dask_frame(
 ) -> Collection:
     """X is a Dask DataFrame; y, sample_weight, qid are names of columns, Series, or None."""
     columns = columns_among([str(name) for name in X.columns], y, sample_weight, qid, labels, "the DataFrame")
-    narrow = check_pandas_types(X._meta, columns.features, "the DataFrame")
+    narrow = check_pandas_types(X.dtypes, columns.features, "the DataFrame")
     frame = X[columns.read] if len(columns.read) < len(X.columns) else X
     given = {
         name: None if isinstance(own, str) else own

@@ -11,7 +11,7 @@ from cutsvm.cluster.collections.arrays import of_arrays, split_arrays
 from cutsvm.cluster.collections.base import Collection
 from cutsvm.cluster.collections.parquet import ParquetFiles, of_parquet, parquet
 from cutsvm.cluster.collections.stores import of_store
-from cutsvm.cluster.connect import current_executor
+from cutsvm.cluster.connect import connect, current_executor
 from cutsvm.cluster.local import Local
 from cutsvm.cluster.protocol import Executor
 from cutsvm.cluster.rows import Targets
@@ -22,7 +22,7 @@ from cutsvm.io.store.store import Store
 
 __all__ = ["Kind", "as_collection", "kind_of_collection"]
 
-Kind = Literal["dask array", "dask frame", "delayed", "parts", "parquet"]
+Kind = Literal["dask array", "dask frame", "delayed", "parts", "parquet", "ray", "spark"]
 
 
 def kind_of_collection(X: Any) -> Kind | None:
@@ -38,6 +38,10 @@ def kind_of_collection(X: Any) -> Kind | None:
         return "dask array"
     if _is_instance(X, "dask.dataframe", "DataFrame"):
         return "dask frame"
+    if _is_instance(X, "ray.data", "Dataset"):
+        return "ray"
+    if _is_instance(X, "pyspark.sql", "DataFrame"):
+        return "spark"
     return None
 
 
@@ -75,6 +79,10 @@ def as_collection(
             if own is not None and not isinstance(own, str):
                 raise ValueError(f"{name}: delayed parts have their own, or it is the name of a column")
         return of_delayed(executor, X, ColumnSpec(y, sample_weight, qid, labels=labels))
+    if kind == "ray":
+        from cutsvm.cluster.collections.ray_datasets import of_ray_dataset
+
+        return of_ray_dataset(executor or connect(engine="ray"), X, y, sample_weight, qid, labels)
     if kind == "parquet":
         return of_parquet(executor or X.executor or current_executor("dask") or Local(), X, labels)
     if kind == "parts":

@@ -6,7 +6,7 @@ Columns are numbers or truth values; a column of an Arrow table may also hold ve
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,11 +65,12 @@ def is_pandas(value: Any) -> bool:
     return pandas is not None and isinstance(value, pandas.DataFrame)
 
 
-def check_pandas_types(frame: Any, features: Sequence[str], place: str) -> bool:
+def check_pandas_types(dtypes: Mapping[str, Any], features: Sequence[str], place: str) -> bool:
     """Whether float32 holds the values of all features; DataError for a column that holds no numbers."""
     types = sys.modules["pandas"].api.types
     narrow = True
-    for name, dtype in zip(features, (frame[name].dtype for name in features), strict=True):
+    for name in features:
+        dtype = dtypes[name]
         if isinstance(dtype, types.CategoricalDtype):
             raise refused(place, name, "categories")
         if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
@@ -86,7 +87,7 @@ def frame_part(frame: Any, columns: Columns, name: str, extra: Sequence[Any] = (
     absent = [own for own in columns.read if own not in frame.columns]
     if absent:
         raise DataError(f"{name}: there is no column {absent[0]!r}")
-    narrow = check_pandas_types(frame, columns.features, name)
+    narrow = check_pandas_types(frame.dtypes, columns.features, name)
     dtype = np.float32 if narrow else np.float64
     X = frame[list(columns.features)].to_numpy(dtype=dtype, na_value=np.nan)
     named = (columns.label, columns.weight, columns.qid)
