@@ -182,6 +182,10 @@ class Batched(SolverBase):
             yield best
             w_t = reduced.w
 
+    def most_points(self, oracle: Oracle) -> int:
+        """Points of a round at most."""
+        return max(lines * len(self._places(oracle, lines)) for lines in (1, 1 + oracle.supports.smooth))
+
     def _places(self, oracle: Oracle, lines: int) -> tuple[float, ...]:
         """As many as planes of this size allow: at least two."""
         all_places = self.settings.places if lines == 1 else self.settings.few_places
