@@ -163,9 +163,8 @@ def draw(rows: list[dict[str, Any]], image: Path, engine: str = "dask") -> None:
         for seconds, text in ((60.0, "minute"), (3600.0, "hour"), (86_400.0, "day")):
             if low < seconds < high:
                 axes.axhline(seconds, color=INK, linewidth=0.8, linestyle=(0, (2, 3)), zorder=2)
-                place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "right"}
-                style = {"fontsize": 8, "color": INK, "bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.5}}
-                axes.annotate(text, (1.0, seconds), (-2, -9), zorder=5, **style, **place)
+                place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
+                axes.annotate(text, (1.0, seconds), (3, 0), fontsize=8, color=INK, annotation_clip=False, **place)
     handles = [Line2D([], [], color=colour, label=name) for name, colour in zip(kinds, SERIES, strict=False)]
     names = {"sifting": "sifting", "batched": "cutting planes", "dual": "dual descent"}
     handles += [
