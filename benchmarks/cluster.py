@@ -42,8 +42,8 @@ FIELDS = {
     "long": "engine source workers n d Cn method reads rounds bytes planned_rounds planned_bytes client_mb worker_mb "
     "seconds load_seconds objective lower gap distance iterations passes reason end",
     "bits": "engine source workers parts n d rounds seconds digest same end",
-    "kills": "fit killed n d seconds undisturbed rounds same end",
-    "bounds": "problems refused unknown killed seconds wrong end",
+    "kills": "fit killed restarts n d seconds undisturbed rounds same end",
+    "bounds": "problems refused unknown killed restarts seconds wrong end",
     "namespaces": "link trip_ms megabits n d Cn method rounds planned_rounds bytes planned_bytes interface_received "
     "interface_sent seconds seconds_near same end",
     "files": "n d files gigabytes workers limit_mb method reads rounds bytes client_mb worker_mb seconds objective "
@@ -185,7 +185,7 @@ def kills(options: argparse.Namespace) -> bool:
                     found = run(spec, options, workers=cluster.workers)
                 same = found.get("digest") == first.get("digest") is not None
                 row = {"fit": number, "killed": killer.killed, "n": n, "d": d, "undisturbed": first.get("seconds")}
-                rows.append({**row, **found, "same": same})
+                rows.append({**row, **found, "same": same, "restarts": cluster.restarts})
                 print(f"{number}: {killer.killed} killed, {found.get('seconds')} s, {found['end']}, same bits: {same}")
                 store(options, "kills", rows)
                 sys.stdout.flush()
@@ -202,7 +202,7 @@ def bounds(options: argparse.Namespace) -> bool:
         spec = {"engine": "dask", "task": "bounds", "address": cluster.address, "seed": options.seed}
         found = run({**spec, "problems": options.problems, "rows": options.rows or 20_000}, options)
     wrong = found.get("wrong", [])
-    row = {**found, "killed": killer.killed, "wrong": len(wrong)}
+    row = {**found, "killed": killer.killed, "restarts": cluster.restarts, "wrong": len(wrong)}
     store(options, "bounds", [row])
     print("\n".join([json.dumps(row), *wrong]))
     return bool(found["end"] == "fitted" and found["problems"] == options.problems and not wrong)

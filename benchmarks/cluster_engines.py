@@ -60,11 +60,32 @@ def private_memory(pid: int) -> int:
 
 @dataclass
 class DaskCluster:
-    """A scheduler and workers with nannies, which start a worker again that has ended."""
+    """A scheduler and workers with nannies, which start a worker again that has ended.
+
+    A nanny gives up if its worker ends before it has begun. So their process is started again if it ends: on a real
+    cluster the resource manager does that. `restarts` counts it.
+    """
 
     address: str
-    scheduler: subprocess.Popen[bytes]
-    nannies: subprocess.Popen[bytes]
+    start: Callable[[], subprocess.Popen[bytes]]
+    restarts: int = 0
+    _ending: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.nannies = self.start()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._ending.wait(0.2):
+            if self.nannies.poll() is not None:
+                self.restarts += 1
+                self.nannies = self.start()
+
+    def close(self) -> None:
+        self._ending.set()
+        self._thread.join()
+        _ended(self.nannies)
 
     def workers(self) -> list[int]:
         """The worker processes that run now."""
@@ -105,13 +126,12 @@ def dask_cluster(
             address = str(json.loads(file.read_text())["address"])
             words = [*dask, "worker", address, "--nworkers", str(workers), "--nthreads", str(threads), "--no-dashboard"]
             words += ["--memory-limit", memory, "--local-directory", folder, "--host", host]
-            nannies = subprocess.Popen(words, **own)
+            cluster = DaskCluster(address, lambda: subprocess.Popen(words, **own))
             try:
-                cluster = DaskCluster(address, scheduler, nannies)
-                _wait(lambda: len(cluster.workers()) == workers, 120.0, "the workers")
+                _wait(lambda: Path(log.name).read_bytes().count(b"Registered to:") >= workers, 180.0, "the workers")
                 yield cluster
             finally:
-                _ended(nannies)
+                cluster.close()
         finally:
             _ended(scheduler)
             log.close()
