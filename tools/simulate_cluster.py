@@ -5,7 +5,7 @@
     python -m tools.simulate_cluster --check benchmarks/results/cluster_long.csv    # measured runs: ratios
 
 `tools/cluster_model.py` has the model and what is counted; its numbers are options here (`--set task=0.002`). It writes
-benchmarks/results/cluster_model.csv and, from that, docs/images/cluster-model.png.
+benchmarks/results/cluster_model.csv and, from that, docs/images/cluster-model.png and the tables of docs/cluster-costs.md.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from tools.cluster_model import (
 )
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "cluster-costs.md"
 RESULT, PICTURE = ROOT / "benchmarks" / "results" / "cluster_model.csv", ROOT / "docs" / "images" / "cluster-model.png"
 KINDS: Sequence[tuple[int, float | None]] = (
     (10, None),
@@ -117,6 +118,28 @@ def table(rows: list[dict[str, Any]], engine: str = "dask") -> list[str]:
             cells += [clock(float(row["seconds"])), row["limits"] or "reading and computing"]
             lines.append("| " + " | ".join(map(str, cells)) + " |")
     return lines
+
+
+def limits(cluster: Cluster, constants: Constants) -> list[str]:
+    """The most rows for sifting, by features and by the client's memory."""
+    sizes = (8e9, 48e9, 192e9)
+    lines = [
+        "| features | " + " | ".join(f"client with {size / 1e9:.0f} GB" for size in sizes) + " |",
+        "|" + "---|" * 4,
+    ]
+    for d, nnz in KINDS:
+        most = [largest(replace(cluster, client_memory=size), constants, d, nnz) for size in sizes]
+        cells = ["more than 1e14" if many > 1e14 else short(many) if many else "none" for many in most]
+        lines.append("| " + " | ".join([Data(1, d, nnz).name, *cells]) + " |")
+    return lines
+
+
+def filled(text: str, tables: dict[str, list[str]]) -> str:
+    """The text with each table between `<!-- NAME -->` and `<!-- end -->`."""
+    for name, lines in tables.items():
+        before, mark, rest = text.partition(f"<!-- {name} -->\n")
+        text = before + mark + "\n".join(["", *lines, "", ""]) + "".join(rest.partition("<!-- end -->")[1:])
+    return text
 
 
 def draw(rows: list[dict[str, Any]], image: Path, engine: str = "dask") -> None:
@@ -290,10 +313,11 @@ def main() -> None:
         write(grid(cluster, constants, options.Cn), options.out)
     rows: list[dict[str, Any]] = list(read(options.out))
     print("\n".join(table(rows)))
-    print(f"\nMost rows for sifting, with {short(cluster.client_memory)} B on the client:")
-    for d, nnz in KINDS:
-        most = largest(cluster, constants, d, nnz)
-        print(f"  {Data(1, d, nnz).name}: {short(most) if most else 'none'}")
+    print("\n".join(["", *limits(cluster, constants)]))
+    if options.out == RESULT:
+        tables = {"cluster-model": table(rows), "cluster-limits": limits(cluster, constants)}
+        tables["cluster-model"] += ["", f"Commit {rows[0]['commit']}."]
+        PAGE.write_text(filled(PAGE.read_text(), tables))
     draw(rows, options.image)
 
 
