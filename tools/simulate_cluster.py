@@ -5,7 +5,8 @@
     python -m tools.simulate_cluster --check benchmarks/results/cluster_long.csv    # measured runs: ratios
 
 `tools/cluster_model.py` has the model and what is counted; its numbers are options here (`--set task=0.002`). It writes
-benchmarks/results/cluster_model.csv and, from that, docs/images/cluster-model.png and the tables of docs/cluster-costs.md.
+benchmarks/results/cluster_model.csv and, from that, docs/images/cluster-model.png and the tables of
+docs/cluster-costs.md.
 """
 
 from __future__ import annotations
