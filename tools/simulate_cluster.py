@@ -2,7 +2,8 @@
 
     python -m tools.simulate_cluster                                # table, CSV and picture of many sizes
     python -m tools.simulate_cluster --n 1e9 --d 100 --workers 20   # one fit, round by round
-    python -m tools.simulate_cluster --check benchmarks/results/cluster_long.csv    # measured runs: ratios
+    python -m tools.simulate_cluster --check benchmarks/results/cluster_long.csv --threads 1 --shared-cores \\
+        --image docs/images/cluster-check.png       # measured runs on one machine beside the model: ratios and picture
 
 `tools/cluster_model.py` has the model and what is counted; its numbers are options here (`--set task=0.002`). It writes
 benchmarks/results/cluster_model.csv and, from that, docs/images/cluster-model.png and the tables of
@@ -199,33 +200,67 @@ def draw(rows: list[dict[str, Any]], image: Path, engine: str = "dask") -> None:
     plt.close(figure)
 
 
-def check(path: Path, cluster: Cluster, constants: Constants) -> list[str]:
-    """Measured runs beside the model: ratios of rounds, bytes and seconds, measured over modelled."""
-    lines = [f"{'engine':<7}{'workers':>8}{'n':>9}{'d':>7}  {'method':<9}{'rounds':>14}{'bytes':>22}{'seconds':>20}"]
-    ratios: dict[str, list[float]] = {"rounds": [], "bytes": [], "seconds": []}
+def compared(path: Path, cluster: Cluster, constants: Constants) -> Iterator[dict[str, Any]]:
+    """Of each measured run that the model has: its line of the CSV, and pairs (measured, modelled)."""
     for row in read(path):
         if row["engine"] not in ENGINES or row["method"] not in METHODS or not row["rounds"]:
             continue
         own = replace(cluster, workers=int(row["workers"]), engine=ENGINES[row["engine"]])
-        if row.get("source"):
-            own = replace(own, read=SOURCES["memory"] if row["source"] == "held" else own.read)
+        if row.get("source") == "held":
+            own = replace(own, read=SOURCES["memory"])
         nnz, Cn = row.get("nnz"), row.get("Cn")
         data = Data(int(row["n"]), int(row["d"]), float(nnz) if nnz else None, Cn=float(Cn) if Cn else 1e4)
         found = simulate(data, own, constants, row["method"])
-        model = {"rounds": len(found.plan.rounds), "bytes": found.plan.received, "seconds": found.seconds}
-        cells = f"{own.engine.name:<7}{own.workers:>8}{short(data.n):>9}{short(data.d):>7}  {row['method']:<9}"
+        model = {"rounds": float(len(found.plan.rounds)), "bytes": found.plan.received, "seconds": found.seconds}
+        yield {**row, "pairs": {name: (float(row[name]), value) for name, value in model.items()}}
+
+
+def check(path: Path, cluster: Cluster, constants: Constants) -> list[str]:
+    """Measured runs beside the model: ratios of rounds, bytes and seconds, measured over modelled."""
+    lines = [f"{'engine':<7}{'workers':>8}{'n':>9}{'d':>7}  {'method':<9}{'rounds':>14}{'bytes':>22}{'seconds':>20}"]
+    ratios: dict[str, list[float]] = {"rounds": [], "bytes": [], "seconds": []}
+    for row in compared(path, cluster, constants):
+        cells = f"{row['engine']:<7}{row['workers']:>8}{short(int(row['n'])):>9}{short(int(row['d'])):>7}  "
+        cells += f"{row['method']:<9}"
         for name, width in (("rounds", 14), ("bytes", 22), ("seconds", 20)):
-            ratios[name].append(float(row[name]) / model[name])
-            text = f"{short(float(row[name]))}/{short(model[name])} = {ratios[name][-1]:.2f}"
+            measured, modelled = row["pairs"][name]
+            ratios[name].append(measured / modelled)
+            text = f"{short(measured)}/{short(modelled)} = {measured / modelled:.2f}"
             cells += f"{text:>{width}}"
         lines.append(cells)
     for name, values in ratios.items():
         if values:
             mean = math.exp(sum(math.log(max(value, 1e-12)) for value in values) / len(values))
-            lines.append(
-                f"{name}: {min(values):.2f} to {max(values):.2f}, geometric mean {mean:.2f}, {len(values)} runs"
-            )
-    return lines
+            between = f"{min(values):.2f} to {max(values):.2f}"
+            lines.append(f"{name}: {between}, geometric mean {mean:.2f}, {len(values)} runs")
+    skipped = len(read(path)) - len(ratios["rounds"])
+    return [*lines, f"left out, as the model has no such engine or method: {skipped} runs"] if skipped else lines
+
+
+def draw_check(path: Path, cluster: Cluster, constants: Constants, image: Path) -> None:
+    """Measured over modelled rounds, bytes and seconds, with the line where both are the same."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from cutsvm.display.plotting.style import INK, SERIES, style_axes
+
+    rows = list(compared(path, cluster, constants))
+    figure, panels = plt.subplots(1, 3, figsize=(9.0, 3.3), dpi=150, layout="constrained")
+    for axes, name in zip(panels, ("rounds", "bytes", "seconds"), strict=True):
+        for engine, colour in zip(ENGINES, SERIES, strict=False):
+            pairs = [row["pairs"][name] for row in rows if row["engine"] == engine]
+            if pairs:
+                measured, modelled = zip(*pairs, strict=True)
+                axes.plot(modelled, measured, "o", color=colour, markersize=5, label=engine, zorder=3)
+        ends = [value for row in rows for value in row["pairs"][name]]
+        axes.plot([min(ends), max(ends)], [min(ends), max(ends)], color=INK, linewidth=1, linestyle=(0, (2, 3)))
+        axes.set(xscale="log", yscale="log", xlabel="model", ylabel="measured", title=name)
+        style_axes(axes)
+    panels[0].legend(frameon=False, fontsize=8.5)
+    figure.savefig(image)
+    plt.close(figure)
 
 
 def changed(text: Sequence[str], cluster: Cluster, constants: Constants) -> tuple[Cluster, Constants]:
@@ -295,7 +330,7 @@ def main() -> None:
         help="of measured runs: engine, workers, n, d, method, rounds, bytes, seconds",
     )
     add("--out", type=Path, default=RESULT)
-    add("--image", type=Path, default=PICTURE)
+    add("--image", type=Path, default=PICTURE, help="the picture; with --check none by default")
     add("--draw-only", action="store_true", help="table and picture from the CSV")
     options = parser.parse_args()
     cluster = Cluster(
@@ -305,6 +340,8 @@ def main() -> None:
     cluster, constants = changed(options.set, cluster, Constants())
     if options.check:
         print("\n".join(check(options.check, cluster, constants)))
+        if options.image != PICTURE:
+            draw_check(options.check, cluster, constants, options.image)
         return
     if options.n:
         data = Data(int(options.n), int(options.d), options.nnz, Cn=options.Cn, sizes=not options.unknown_sizes)

@@ -13,7 +13,7 @@ import pytest
 from cutsvm.cluster.grains import Counts, Layout, LayoutSettings
 from cutsvm.solvers.sifting.solver import SiftingSettings
 from tools.cluster_model import ENGINES, SOURCES, Cluster, Constants, Data, batched, dual, largest, sifting, simulate
-from tools.simulate_cluster import check, grid, table
+from tools.simulate_cluster import check, draw_check, grid, table
 
 CONSTANTS = Constants()
 
@@ -116,7 +116,9 @@ def test_measured_runs_are_compared(tmp_path: Path):
         writer.writeheader()
         writer.writerows([row, peer])
     lines = check(tmp_path / "measured.csv", cluster, CONSTANTS)
-    assert len(lines) == 5 and lines[1].endswith("= 2.00")
+    assert len(lines) == 6 and lines[1].endswith("= 2.00") and lines[5].endswith(": 1 runs")
+    draw_check(tmp_path / "measured.csv", cluster, CONSTANTS, tmp_path / "check.png")
+    assert (tmp_path / "check.png").stat().st_size > 1000
     assert lines[2].startswith("rounds: 1.00 to 1.00") and lines[4].startswith("seconds: 2.00 to 2.00")
 
 
