@@ -30,5 +30,5 @@ class OracleSettings:
     last_digits: tuple[int, ...] = (50, 46, 42, 36, 30)
     far_intercept: float = 1e6
     scores: int = 1 << 18
-    copied_bytes: int = 1 << 23
+    copied_bytes: int = 1 << 22
     copied_room: float = 1 / 8
