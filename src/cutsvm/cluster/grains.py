@@ -18,12 +18,12 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from cutsvm._utils.errors import ClusterError
+from cutsvm._utils.errors import ClusterError, DataError
 from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import DenseRows, SparseRows, as_rows
 
-__all__ = ["Chunk", "Grain", "Layout", "LayoutSettings", "Piece", "RowBlock", "over_grains"]
+__all__ = ["Chunk", "Grain", "Layout", "LayoutSettings", "Piece", "RowBlock", "over_grains", "same_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,10 @@ class RowBlock:
     def take(self, rows: Ints) -> RowBlock:
         return self._each(lambda values: values[rows])
 
+    def copy(self) -> RowBlock:
+        """The same rows in memory of their own."""
+        return self._each(lambda values: values.copy())
+
     def _each(self, change: Callable[[Any], Any]) -> RowBlock:
         columns = (None if own is None else change(own) for own in (self.y, self.weights, self.qid))
         return RowBlock(change(self.X), *columns)
@@ -59,7 +63,10 @@ class RowBlock:
             return blocks[0]
         matrices = [block.X for block in blocks]
         X = sparse.vstack(matrices, format="csr") if sparse.issparse(matrices[0]) else np.concatenate(matrices)
-        columns = zip(*((block.y, block.weights, block.qid) for block in blocks), strict=True)
+        columns = list(zip(*((block.y, block.weights, block.qid) for block in blocks), strict=True))
+        for own, what in zip(columns, ("labels", "weights", "queries"), strict=True):
+            if own[0] is not None and len({values.dtype.kind in "biuf" for values in own}) > 1:
+                raise DataError(f"{what} are text in some parts and numbers in others")
         return RowBlock(X, *(None if own[0] is None else np.concatenate(own) for own in columns))
 
 
@@ -84,6 +91,9 @@ class Grain:
         """Sample weights, 1 by default; a copy, which a loss may keep."""
         given = self.block.weights
         return np.ones(self.n) if given is None else np.array(given, dtype=np.float64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "rows"}  # made again where they are read
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -125,6 +135,10 @@ class Chunk:
     edges: Ints
     pieces: tuple[Piece, ...]
 
+    @property
+    def name(self) -> str:
+        return ", ".join(piece.name for piece in self.pieces)
+
     def grains(self, expected: Sequence[bytes] = ()) -> Iterator[Grain]:
         """The grains in order. expected: their fingerprints, if they were read before."""
         sizes, pending, have, number = np.diff(self.edges).tolist(), [], 0, 0
@@ -139,18 +153,22 @@ class Chunk:
                         yield self._checked(number, RowBlock.joined(pending), expected, piece.name)
                         pending, have, number = [], 0, number + 1
         if number < len(self.edges) - 1:
-            names = ", ".join(piece.name for piece in self.pieces)
-            raise ClusterError(f"{names}: fewer rows than before: the data must not change during a fit")
+            raise ClusterError(f"{self.name}: fewer rows than before: the data must not change during a fit")
 
     def _checked(self, number: int, block: RowBlock, expected: Sequence[bytes], name: str) -> Grain:
         grain = Grain(self.first + number, int(self.edges[number]), block)
-        if expected and grain.fingerprint != expected[number]:
-            rows = f"rows {grain.first:,} to {grain.first + grain.n - 1:,}"
-            raise ClusterError(
-                f"{name}: {rows} are not the same as when they were first read: a file that was rewritten, or a "
-                "collection that draws at random without a seed; store the data, or persist the collection"
-            )
-        return grain
+        return same_rows(grain, expected[number], name) if expected else grain
+
+
+def same_rows(grain: Grain, expected: bytes, name: str) -> Grain:
+    """The grain; ClusterError unless it has this fingerprint. name: of the part, for the message."""
+    if grain.fingerprint != expected:
+        rows = f"rows {grain.first:,} to {grain.first + grain.n - 1:,}"
+        raise ClusterError(
+            f"{name}: {rows} are not the same as when they were first read: a file that was rewritten, or a "
+            "collection that draws at random without a seed; store the data, or persist the collection"
+        )
+    return grain
 
 
 def over_grains(

@@ -31,6 +31,10 @@ class LabelFacts:
     high: float = -np.inf
     sums: Vector = None  # type: ignore[assignment]
 
+    def count(self, label: Any) -> int:
+        """How many rows have this label."""
+        return int(self.counts[self.labels == label].sum())
+
 
 @dataclass(frozen=True, eq=False)
 class Drawn:

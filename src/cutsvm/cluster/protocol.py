@@ -11,9 +11,10 @@ are collected, or held: between two rounds a worker keeps nothing unless it was 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import islice, takewhile
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -21,9 +22,24 @@ import numpy as np
 from cutsvm._utils.errors import ClusterError
 from cutsvm.io.models.model_format import package_version
 
-__all__ = ["Column", "Executor", "Resources", "Step", "Traffic", "apply", "fold", "size_of"]
+__all__ = [
+    "Column",
+    "Common",
+    "Executor",
+    "Resources",
+    "Step",
+    "Traffic",
+    "Window",
+    "apply",
+    "check_version",
+    "fold",
+    "of_element",
+    "size_of",
+    "worker_error",
+]
 
 Own = TypeVar("Own", bound="Executor")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +78,12 @@ class Column:
             raise ValueError("regroup: hold the column first")
         return replace(self, length=len(inputs), inputs=inputs)
 
+    def take(self, numbers: Sequence[int]) -> Column:
+        """Some of the elements."""
+        steps = (step if step.own is None else replace(step, own=[step.own[k] for k in numbers]) for step in self.steps)
+        inputs = [self.numbers(k) for k in numbers]
+        return replace(self, length=len(inputs), inputs=inputs, steps=tuple(steps))
+
     @property
     def tasks(self) -> tuple[Callable[..., Any], ...]:
         return tuple(step.task for step in self.steps)
@@ -95,11 +117,57 @@ def apply(
     return found[0]
 
 
+@dataclass(frozen=True, eq=False)
+class Common:
+    """What the tasks of all elements of a column have in common. It is sent once, not with each task."""
+
+    version: str
+    tasks: tuple[Callable[..., Any], ...]
+    shared: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, column: Column) -> Common:
+        return cls(package_version(), column.tasks, column.shared)
+
+
+def of_element(common: Common, own: Sequence[tuple[Any, ...]], *values: Any) -> Any:
+    """One element of a column: this runs on a worker."""
+    return apply(common.version, common.tasks, own, common.shared, *values)
+
+
 def check_version(version: str) -> None:
     """Raises unless this process runs the version of the client."""
     own = package_version()
     if own != version:
         raise ClusterError(f"a worker runs cutsvm {own} and the client {version}: install the same version on both")
+
+
+def worker_error(error: Exception) -> Exception:
+    """What a task has raised; if the worker could not even import cutsvm, what to do about that."""
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "cutsvm":
+        return ClusterError(f"a worker has no cutsvm ({error}), the client runs {package_version()}: install it there")
+    return error
+
+
+@dataclass
+class Window:
+    """How many results the client fetches at a time: up to `most`, and about `bytes` as far as sizes are known."""
+
+    most: int = 64
+    bytes: int = 1 << 26
+    largest: int = 0
+
+    @property
+    def count(self) -> int:
+        return max(1, min(self.most, self.bytes // self.largest)) if self.largest else 1
+
+    def ready(self, done: Iterable[bool]) -> int:
+        """How many of the first results are there, up to `count`."""
+        return sum(1 for _ in takewhile(bool, islice(done, self.count)))
+
+    def seen(self, result: T) -> T:
+        self.largest = max(self.largest, size_of(result))
+        return result
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class PairwiseSVM(Certified):
         solver = self._seeded(super()._check_params(), self.random_state)
         smooth = LOSSES[self.loss].supports.smooth
         remedy = "" if smooth else "; with loss=\"squared_hinge\" also 'newton'"
-        supported = {"pairs", "smooth"} if smooth else {"pairs"}
+        supported = {"pairs", "vectors", "smooth"} if smooth else {"pairs", "vectors"}
         self._check_requirements(solver, supported, "problems of pairs of rows", remedy)
         return solver
 

@@ -106,6 +106,7 @@ class Oracle(Readings):
             working_set=loss.groups and rows.copies,
             streaming=rows.disk,
             scores=self.matrix.held,
+            vectors=True,
             pairs=loss.pairs,
             smooth=loss.smooth,
             sparse=rows.sparse,
@@ -248,6 +249,10 @@ class Oracle(Readings):
         """R at the point."""
         with timed("scores"):
             return self.loss.value(point.scores)
+
+    def risk(self, w: Vector) -> float:
+        """R at w, with b as it is: one pass."""
+        return self.value(self.score(w))
 
     def value_error(self, size: float) -> float:
         """What adding up R may cost where no score is larger than `size`, if that is more than what `terms` says."""
@@ -398,3 +403,8 @@ class Oracle(Readings):
                     scores[part], lost = exact_difference(scores[part], self.target_shift)
                     rest[part] += lost
             return scores, rest
+
+    def precise_risk(self, W: Vector, b: Vector, error: float) -> tuple[float, float]:
+        """R of a model from scores in twice the precision, and no less than R of any scores that differ by `error`."""
+        scores = self.compensated_scores(W, b)
+        return self.loss.precise(*scores), self.loss.precise(*scores, error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -58,6 +59,10 @@ class Readings(ABC):
         blocks = cut_blocks(self.matrix.blocks(), self._rows_at_a_time())
         return Local(1).collect(Column(blocks, 0).map(_of_block, oracle=self, task=task, shared=shared))
 
+    def sum_parts(self, task: Callable[..., Any], add: Callable[..., Any], /, **shared: Any) -> Any:
+        """The same, added up."""
+        return reduce(add, self.each_part(task, add, **shared))
+
     def _rows_at_a_time(self) -> int:
         """There is memory for their scores; and if a task copies all of them, they take little of the room."""
         settings, matrix = self.settings, self.matrix
@@ -78,17 +83,26 @@ class Readings(ABC):
     @timed("sift")
     def draw(self: Own, size: int, least: int, rng: Generator) -> Own:
         """The risk of a random sample; each class has its weight in all rows, and `least` rows if it has as many."""
-        chosen = in_order(rng.integers(0, self.matrix.n, size))
-        few = np.flatnonzero(self.label_counts(chosen) < least)
-        if len(few):
-            chosen = in_order(np.concatenate([chosen, *(self.draw_label(int(label), least, rng) for label in few)]))
-        matrix, drawn = self.take_rows(chosen)
+        matrix, drawn = self.drawn_rows(size, least, rng)
+        if not self.loss.supports.groups:
+            factors = np.full(drawn.n, self.loss.weight / drawn.weight if drawn.weight > 0.0 else 1.0)
+            return self.restrict(matrix.fast(), drawn.take(np.arange(drawn.n), factors))
         factors = np.ones(drawn.n)
         for label, total in enumerate(self.label_totals()):
             mine = drawn.label_mask(label)
-            if total > 0.0:
+            if total > 0.0 and mine.any():
                 factors[mine] = total / np.abs(drawn.row_weights[mine]).sum()
         return self.restrict(matrix.fast(), drawn.take(np.arange(drawn.n), factors))
+
+    def drawn_rows(self, size: int, least: int, rng: Generator) -> tuple[RowsInMemory, GroupedLoss]:
+        """The rows of `draw`, with their loss."""
+        chosen = in_order(rng.integers(0, self.matrix.n, size))
+        if self.loss.supports.groups:
+            few = np.flatnonzero(self.label_counts(chosen) < least)
+            if len(few):
+                more = [self.draw_label(int(label), least, rng) for label in few]
+                chosen = in_order(np.concatenate([chosen, *more]))
+        return self.take_rows(chosen)
 
     def label_totals(self) -> Vector:
         """The weight of each label's rows."""
@@ -120,3 +134,8 @@ def _of_block(
     """The task on the rows of a block."""
     mine, rows = block
     return task(int(mine.start), oracle.restrict(rows, oracle._grouped.part(mine)), **shared)
+
+
+def add_arrays(*arrays: Vector) -> Vector:
+    """The sum of arrays of one shape."""
+    return np.asarray(sum(arrays[1:], start=arrays[0]))

@@ -15,7 +15,7 @@ Rows on disk may leave room for a limited number of rows in memory: the sample i
 fit, w is improved: a random part of U, with larger weights, and the means of the groups make a problem whose solution
 is off by only sqrt(d / m) times U's share of the rows, and so U can be that much smaller around it. Each time takes one
 pass. If U outgrows the room later, step 2 is repeated at the better w; if that happens several times, the inner solver
-gets all rows, or `fallback`, if that is given.
+gets all rows; batched cutting planes, where nothing is kept of each row.
 
 On a path over several C (`cutsvm.solvers.path`) step 1 is a path on the sample, and from its minimisers cutting planes
 of all rows go on for all C at once (`cutsvm.solvers.batched`): unless C is very large that is all. Step 2 is done once
@@ -38,6 +38,7 @@ from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.batched import BatchSettings, presolve_batched
 from cutsvm.solvers.cutting_planes import choose_shards, target_objective
+from cutsvm.solvers.line_batches import Batched
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.path import iterates_on_path
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Progress, Solver, SolverBase, new_context
@@ -128,20 +129,17 @@ class Sifting(SolverBase):
     """Sifting around an inner solver; `sample` and `band` are shares of the rows, or found by rule.
 
     seed: of the rows that are drawn at random.
-    fallback: what solves the problem of all rows where few do not represent them; None: the inner solver.
     """
 
     inner: Solver = field(default_factory=OCAS)
     sample: float | Literal["auto"] = "auto"
     band: float | Literal["auto"] = "auto"
     seed: int = 0
-    fallback: Solver | None = field(default=None, repr=False)
     settings: SiftingSettings = field(default=SiftingSettings(), repr=False)
 
     def __post_init__(self) -> None:
-        for name, solver in (("inner", self.inner), ("fallback", self._of_all)):
-            if not isinstance(solver, Solver) or isinstance(solver, type):
-                raise TypeError(f"{name}: a solver object expected, got {solver!r}")
+        if not isinstance(self.inner, Solver) or isinstance(self.inner, type):
+            raise TypeError(f"inner: a solver object expected, got {self.inner!r}")
         for name in ("sample", "band"):
             share = getattr(self, name)
             if share != "auto":
@@ -151,16 +149,10 @@ class Sifting(SolverBase):
 
     @property
     def requires(self) -> frozenset[str]:
-        return self.inner.requires | self._of_all.requires
-
-    @property
-    def _of_all(self) -> Solver:
-        """The solver that gets all rows."""
-        return self.inner if self.fallback is None else self.fallback
+        return self.inner.requires - {"vectors"}  # the inner solver's rows are copies
 
     def seeded(self, seed: int) -> Sifting:
-        fallback = None if self.fallback is None else self.fallback.seeded(seed)
-        return replace(self, inner=self.inner.seeded(seed), fallback=fallback, seed=seed)
+        return replace(self, inner=self.inner.seeded(seed), seed=seed)
 
     def pays(self, oracle: Oracle) -> bool:
         """Whether few rows can represent all."""
@@ -188,7 +180,8 @@ class Sifting(SolverBase):
             found[C] = inner.w.copy()
             yield
         del sample  # its rows take memory
-        together = len(found) >= self.settings.least_path and oracle.supports.scores
+        shares = oracle.supports.scores or not oracle.supports.vectors
+        together = len(found) >= self.settings.least_path and shares
         if together:
             yield from presolve_batched(context, found, self.settings.batch)
         context.starts = {C: context.best(C).w if together else found[C] for C in context.Cs}
@@ -203,7 +196,7 @@ class Sifting(SolverBase):
 
     def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:
         if not self.pays(context.oracle):
-            yield from self._of_all(context, C)
+            yield from self._of_all_rows(context.oracle)(context, C)
             return
         settings, n_rebuilt, lower = self.settings, 0, 0.0
         state, begin = yield from self._prepared(context, C)  # 1, 2
@@ -219,9 +212,13 @@ class Sifting(SolverBase):
                 self._rebuild(state, context, C, last=n_rebuilt > settings.rebuilds)
         context.drop(SiftingState)
         context.working_bundle, context.start = None, state.full.w
-        for iterate in self._of_all(context, C):
+        for iterate in self._of_all_rows(context.oracle)(context, C):
             lower = max(lower, iterate.lower)
             yield replace(iterate, lower=lower)
+
+    def _of_all_rows(self, oracle: Oracle) -> Solver:
+        """The inner solver, or batched cutting planes where there are no vectors over all rows."""
+        return self.inner if oracle.supports.vectors else Batched(seed=self.seed)
 
     def _solve_inner(
         self, state: SiftingState, C: float, begin: Vector | None, lower: float
@@ -266,7 +263,7 @@ class Sifting(SolverBase):
         oracle, settings = context.oracle, self.settings
         full, starts = full_pass(oracle, C), context.starts
         full.known, context.trial = context.trial, None
-        state = SiftingState(full, self._share(oracle), starts or {}, self.seed)
+        state = SiftingState(full, self.share(oracle), starts or {}, self.seed)
         if starts is None:
             start = context.start
             if start is None:
@@ -322,12 +319,16 @@ class Sifting(SolverBase):
             least = min(least, 1 + int((1.0 - self.settings.sample_room) * room / labels))
         return oracle.draw(self.sample_size(oracle), least, rng)
 
-    def _share(self, oracle: Oracle) -> float:
+    def share(self, oracle: Oracle) -> float:
         """The share of the rows that are to be in the band."""
         if self.band != "auto":
             return self.band
         spread = self.settings.spread * float(np.sqrt(oracle.size / self.sample_size(oracle)))
         return min(self.settings.widest, spread)
+
+    def room(self, oracle: Oracle) -> float:
+        """The share of the rows that U may have at first."""
+        return self._room(oracle)[0]
 
     def _room(self, oracle: Oracle) -> tuple[float, float]:
         """The share of the rows that U may have at first, and how many rows that is."""

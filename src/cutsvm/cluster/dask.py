@@ -1,0 +1,103 @@
+"""Tasks on a Dask cluster (https://distributed.dask.org).
+
+A round is one graph: a task for each element, with the blocks of the user's collection that it reads, and one for the
+arguments that all elements share. All of it is kept by the scheduler until it was computed, so that the tasks of a lost
+worker run again on another one; scattered data would be lost with their worker.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
+from typing import Any
+
+import dask
+from distributed import Client
+from distributed.scheduler import KilledWorker
+
+from cutsvm._utils.errors import ClusterError
+from cutsvm.cluster.protocol import Column, Common, Executor, Resources, Window, of_element, worker_error
+
+__all__ = ["Dask"]
+
+
+@dataclass(eq=False)
+class Dask(Executor):
+    """Tasks on the workers of `client`. owned: the client is closed with this executor.
+
+    The values of a column may be, or contain in lists and tuples, plain values, futures and delayed objects. Delayed
+    objects are computed once in every round that needs them, and forgotten as soon as the last task has read them.
+    """
+
+    client: Client
+    owned: bool = False
+    window: Window = field(default_factory=Window)
+
+    name = "dask"
+
+    @property
+    def resources(self) -> Resources:
+        workers: Sequence[Mapping[str, Any]] = list(self.client.scheduler_info(n_workers=-1)["workers"].values())
+        threads, memory = (sum(worker[key] for worker in workers) for key in ("nthreads", "memory_limit"))
+        return Resources(len(workers), threads, memory)
+
+    def close(self) -> None:
+        if self.owned:
+            self.client.close()
+
+    def hold(self, column: Column) -> Column:
+        return Column(self._futures(column), len(column))
+
+    def _futures(self, column: Column) -> list[Any]:
+        """Starts the tasks of all elements. Their keys are (name, k), so that errors can name part k."""
+        name, values = f"cutsvm-{uuid.uuid4().hex}", column.values
+        task = dask.delayed(of_element, pure=False)
+        # The warning is about data in graphs; these are the point w and the like, which the tasks have in common.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            common = self.client.submit(_same, Common.of(column), key=f"{name}-common")
+            elements = [
+                task(common, column.own(k), *(values[i] for i in column.numbers(k)), dask_key_name=(name, k))
+                for k in range(len(column))
+            ]
+            return list(self.client.compute(elements, optimize_graph=False, traverse=False))
+
+    def _collect(self, column: Column) -> Iterator[Any]:
+        waiting = deque(self._futures(column))
+        try:
+            while waiting:
+                _check(waiting[0])
+                count = self.window.ready(future.status == "finished" for future in waiting)
+                # A result stays on its worker as long as a future of it is here.
+                some = self.client.gather([waiting.popleft() for _ in range(count)])
+                while some:
+                    yield self.window.seen(some.pop(0))
+        finally:
+            if waiting:
+                self.client.cancel(list(waiting))
+
+
+def _check(future: Any) -> None:
+    """Waits for a task, and raises what it has raised."""
+    try:
+        error = future.exception()
+    except CancelledError as cancelled:
+        raise ClusterError(
+            f"Dask has dropped the tasks ({cancelled}): the scheduler was restarted, or someone else cancelled them"
+        ) from None
+    if isinstance(error, KilledWorker):
+        part = error.task[1] if isinstance(error.task, tuple) else error.task
+        raise ClusterError(
+            f"part {part}: {error.allowed_failures + 1} workers died while they computed it, the last one at "
+            f"{error.last_worker.address}; most often they ran out of memory: use smaller parts, workers with more "
+            "memory or fewer threads; if workers are lost for other reasons, set Dask's "
+            "distributed.scheduler.allowed-failures higher"
+        ) from None
+    if error is not None:
+        raise worker_error(error)
+
+
+def _same(value: Any) -> Any:
+    return value

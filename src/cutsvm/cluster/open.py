@@ -1,0 +1,135 @@
+"""open_parts: what users have, as `Parts` on an executor.
+
+Rows of the parts are counted (without reading them where that is known), then cut into grains and chunks, and read once
+for the facts. Everything that a fit computes follows from the grains, so that it does not depend on the parts.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from cutsvm._utils.errors import DataError
+from cutsvm.cluster.collections.arrays import of_arrays, split_arrays
+from cutsvm.cluster.collections.base import Collection
+from cutsvm.cluster.facts import DrawSettings, find_facts
+from cutsvm.cluster.grains import LayoutSettings
+from cutsvm.cluster.local import Local
+from cutsvm.cluster.parts import Parts
+from cutsvm.cluster.plan import chunks_of
+from cutsvm.cluster.protocol import Executor
+from cutsvm.cluster.rows import RowForm, Targets
+from cutsvm.cluster.sizes import Heads, head_of_part
+
+__all__ = ["OpenSettings", "is_collection", "open_collection", "open_parts", "split_arrays"]
+
+
+@dataclass(frozen=True)
+class OpenSettings:
+    """How a collection is read.
+
+    hold: whether workers keep the rows between rounds; "auto": if they fit `memory_share` of the workers' memory.
+    room: number of rows that the client may copy during a fit; None: any number.
+    """
+
+    layout: LayoutSettings = field(default_factory=LayoutSettings)
+    draw: DrawSettings = field(default_factory=DrawSettings)
+    hold: bool | Literal["auto"] = "auto"
+    memory_share: float = 0.4
+    room: int | None = None
+    most_query_bytes: int = 1 << 30
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is a collection of parts; libraries that were not imported are not imported for this."""
+    if isinstance(X, Collection):
+        return True
+    dask = sys.modules.get("dask")
+    return dask is not None and bool(dask.is_dask_collection(X))
+
+
+def open_parts(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    qid: Any = None,
+    executor: Executor | None = None,
+    targets: Targets = "classes",
+    settings: OpenSettings | None = None,
+) -> Parts:
+    """The rows of a collection or of arrays as parts on an executor, with their facts."""
+    return open_collection(as_collection(X, y, sample_weight, qid, executor), targets, settings or OpenSettings())
+
+
+def as_collection(X: Any, y: Any, sample_weight: Any, qid: Any, executor: Executor | None) -> Collection:
+    """X with what belongs to its rows as a collection."""
+    if isinstance(X, Collection):
+        return X
+    if _is_dask_array(X):
+        from cutsvm.cluster.collections.dask_arrays import of_dask_array
+
+        return of_dask_array(executor or Local(), X, y, sample_weight, qid)
+    if isinstance(X, list) and all(isinstance(part, tuple) for part in X):
+        return of_arrays(executor or Local(), X)
+    return of_arrays(executor or Local(), split_arrays(X, y, sample_weight, qid=qid))
+
+
+def _is_dask_array(X: Any) -> bool:
+    array = sys.modules.get("dask.array")
+    return array is not None and isinstance(X, array.Array)
+
+
+def open_collection(collection: Collection, targets: Targets, settings: OpenSettings) -> Parts:
+    """The parts of a collection, cut into grains, with their facts."""
+    heads = Heads.known(collection, targets)
+    if heads is None:
+        heads = _count(collection, targets)
+    parts = _open(collection, heads, targets, settings)
+    if parts is None:  # rows are sparse, and the collection did not say so
+        parts = _open(collection, _count(collection, targets), targets, settings)
+    assert parts is not None
+    return parts
+
+
+def _count(collection: Collection, targets: Targets) -> Heads:
+    """One round that counts rows and entries; none for arrays of this process."""
+    options: dict[str, Any] = {"opener": collection.opener, "queries": targets == "levels" and collection.queried}
+    if collection.here:
+        parts = zip(collection.column.values, collection.names, strict=True)
+        return Heads.of([head_of_part(value, name, **options) for value, name in parts], collection.names)
+    column = collection.column.map(head_of_part, collection.names, **options)
+    return Heads.of(list(collection.executor.collect(column)), collection.names)
+
+
+def _open(collection: Collection, heads: Heads, targets: Targets, settings: OpenSettings) -> Parts | None:
+    executor = collection.executor
+    if heads.n == 0:
+        raise DataError("the collection has no rows")
+    form = RowForm(
+        heads.d,
+        heads.narrow,
+        heads.sparse,
+        targets,
+        collection.weighted,
+        collection.queried,
+        None if collection.feature_names is None else tuple(map(str, collection.feature_names)),
+    )
+    layout = heads.layout(targets, settings.layout, settings.most_query_bytes)
+    hold = _holds(collection, heads, settings)
+    chunks = chunks_of(collection, layout, heads.sizes, form, hold=hold)
+    facts = find_facts(executor, chunks, layout, form, heads.row_bytes, settings.draw)
+    return None if facts is None else Parts(executor, chunks, layout, facts, settings.room)
+
+
+def _holds(collection: Collection, heads: Heads, settings: OpenSettings) -> bool:
+    if settings.hold != "auto":
+        return settings.hold
+    if isinstance(collection.executor, Local) or collection.here:
+        return collection.here
+    columns = 1 + collection.weighted + collection.queried
+    need = heads.n * (heads.row_bytes + columns * np.dtype(np.float64).itemsize)
+    return need <= settings.memory_share * collection.executor.resources.memory

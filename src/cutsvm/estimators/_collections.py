@@ -1,0 +1,82 @@
+"""The input of `fit` if it is a collection: Dask arrays and frames, data sets of Ray and Spark, Parquet on a cluster.
+
+Nothing of the rows comes here but sums and samples. The `TrainingData` of a collection have y and weights of very few
+rows that stand for all: one for each class with its weight, or the smallest and the largest target.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from cutsvm._utils import memory
+from cutsvm._utils.types import Array, Vector
+from cutsvm.cluster.open import open_parts
+from cutsvm.cluster.parts import Parts
+from cutsvm.matrix import PlaneMemory
+from cutsvm.problem.parted import PartedRows
+
+if TYPE_CHECKING:
+    from cutsvm.estimators._base import Certified
+    from cutsvm.estimators._ingest import TrainingData
+
+
+def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, qid: Any = None) -> TrainingData:
+    """The data of `estimator.fit(X, y, sample_weight)`; sets `n_features_in_` and `feature_names_in_`."""
+    from cutsvm.estimators._ingest import TrainingData
+
+    with ExitStack() as resources:
+        parts = open_parts(X, y, sample_weight, qid=qid, targets=estimator._targets)
+        facts = parts.facts
+        rows: Any = _rows(estimator, parts)  # what is asked of the rows of a collection is less than of others
+        estimator.n_features_in_ = facts.d
+        for name in ("feature_names_in_", "preprocessing_", "_zero_based", "_feature_ids"):
+            estimator.__dict__.pop(name, None)
+        if facts.feature_names is not None:
+            estimator.feature_names_in_ = np.asarray(facts.feature_names, dtype=object)
+        classes = _classes(estimator, parts) if estimator._targets == "classes" else np.empty(0, dtype=np.int64)
+        own, weights = _standing_for_all(parts, classes)
+        return TrainingData(
+            rows,
+            rows,
+            own,
+            weights,
+            classes,
+            classes,
+            weighted=facts.weighted,
+            parts=parts,
+            resources=resources.pop_all(),
+        )
+
+
+def _rows(estimator: Certified, parts: Parts) -> PartedRows:
+    """The rows with the limits of the client's memory."""
+    facts = parts.facts
+    size = (12 if facts.sparse else 8) * facts.entries
+    outputs = estimator._outputs(len(facts.labels.labels))
+    limit = estimator.memory_limit
+    plan = memory.plan_parts(facts.n, size, limit, outputs, features=facts.d, sparse=facts.sparse)
+    planes = None if plan.plane_bytes is None else PlaneMemory(plan.plane_bytes, np.zeros)
+    return PartedRows(parts, plan.room, planes)
+
+
+def _classes(estimator: Certified, parts: Parts) -> Array:
+    """The labels of rows with weight, at least two."""
+    labels = parts.facts.labels
+    classes = labels.labels[labels.weights > 0.0]
+    check_classification_targets(classes)
+    if len(classes) < 2:
+        only = classes.tolist()[0] if len(classes) else "none"
+        name = type(estimator).__name__
+        raise ValueError(f"{name} needs rows of at least 2 classes; there is only one class with weight: {only!r}")
+    return classes
+
+
+def _standing_for_all(parts: Parts, classes: Array) -> tuple[Array, Vector]:
+    labels = parts.facts.labels
+    if len(classes):
+        return classes, labels.weights[labels.weights > 0.0].copy()
+    return np.array([labels.low, labels.high]), np.ones(2)
