@@ -6,7 +6,8 @@ for the facts. Everything that a fit computes follows from the grains, so that i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -45,7 +46,7 @@ class OpenSettings:
 
 def is_collection(X: Any) -> bool:
     """Whether X is a collection of parts; libraries that were not imported are not imported for this."""
-    return isinstance(X, Collection) or kind_of_collection(X) is not None
+    return isinstance(X, Collection | Parts) or kind_of_collection(X) is not None
 
 
 def open_parts(
@@ -57,14 +58,25 @@ def open_parts(
     executor: Executor | None = None,
     targets: Targets = "classes",
     settings: OpenSettings | None = None,
+    watch: Callable[[Executor], None] | None = None,
 ) -> Parts:
-    """The rows of a collection or of arrays as parts on an executor, with their facts."""
+    """The rows of a collection or of arrays as parts on an executor, with their facts; parts are what they are.
+
+    watch: is given the executor before the first round.
+    """
+    if isinstance(X, Parts):
+        if watch is not None:
+            watch(X.executor)
+        return X
     own = X if isinstance(X, Collection) else as_collection(X, y, sample_weight, qid, executor, targets)
+    if watch is not None:
+        watch(own.executor)
     return open_collection(own, targets, settings or OpenSettings())
 
 
 def open_collection(collection: Collection, targets: Targets, settings: OpenSettings) -> Parts:
     """The parts of a collection, cut into grains, with their facts."""
+    before = replace(collection.executor.traffic)
     heads = Heads.known(collection, targets)
     if heads is None:
         heads = _count(collection, targets)
@@ -72,7 +84,7 @@ def open_collection(collection: Collection, targets: Targets, settings: OpenSett
     if parts is None:  # rows are sparse, and the collection did not say so
         parts = _open(collection, _count(collection, targets), targets, settings)
     assert parts is not None
-    return parts
+    return replace(parts, before=before)
 
 
 def _count(collection: Collection, targets: Targets) -> Heads:
@@ -82,7 +94,7 @@ def _count(collection: Collection, targets: Targets) -> Heads:
         parts = zip(collection.column.values, collection.names, strict=True)
         return Heads.of([head_of_part(value, name, **options) for value, name in parts], collection.names)
     column = collection.column.map(head_of_part, collection.names, **options)
-    return Heads.of(list(collection.executor.collect(column)), collection.names)
+    return Heads.of(list(collection.executor.collect(column, doing="count", reads=True)), collection.names)
 
 
 def _open(collection: Collection, heads: Heads, targets: Targets, settings: OpenSettings) -> Parts | None:
@@ -102,7 +114,9 @@ def _open(collection: Collection, heads: Heads, targets: Targets, settings: Open
     hold = _holds(collection, heads, settings)
     chunks = chunks_of(collection, layout, heads.sizes, form, hold=hold)
     facts = find_facts(executor, chunks, layout, form, heads.row_bytes, settings.draw)
-    return None if facts is None else Parts(executor, chunks, layout, facts, settings.room)
+    if facts is None:
+        return None
+    return Parts(executor, chunks, layout, facts, settings.room, len(collection.names), hold)
 
 
 def _holds(collection: Collection, heads: Heads, settings: OpenSettings) -> bool:

@@ -86,7 +86,11 @@ class Heads:
             return None
         if own.sizes is None and own.lengths is None:
             return None
-        sizes = own.sizes if own.lengths is None else [int(size) for size in own.executor.collect(own.lengths)]
+        sizes = (
+            own.sizes
+            if own.lengths is None
+            else [int(size) for size in own.executor.collect(own.lengths, doing="count")]
+        )
         assert sizes is not None
         names = None if own.feature_names is None else tuple(map(str, own.feature_names))
         row_bytes = _dense_bytes(own.d)
