@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import Any
 
 import dask
@@ -19,7 +20,8 @@ from distributed import Client
 from distributed.scheduler import KilledWorker
 
 from cutsvm._utils.errors import ClusterError
-from cutsvm.cluster.protocol import Column, Common, Executor, Resources, Window, of_element, worker_error
+from cutsvm.cluster.protocol import Column, Common, Executor, Resources, Window, of_element, size_of, worker_error
+from cutsvm.io.models.model_format import package_version
 
 __all__ = ["Dask"]
 
@@ -48,6 +50,23 @@ class Dask(Executor):
         if self.owned:
             self.client.close()
 
+    def check(self) -> None:
+        """On all workers, and on the scheduler, which unpickles the tasks too."""
+        own, found = package_version(), self.client.run(package_version, on_error="return")
+        found = {f"worker {address}": version for address, version in found.items()}
+        try:
+            found["the scheduler"] = self.client.run_on_scheduler(package_version)
+        except ImportError as error:
+            found["the scheduler"] = error
+        other = [name for name, version in found.items() if version != own]
+        if other:
+            version, more = found[other[0]], f" and {len(other) - 1} more" if len(other) > 1 else ""
+            has = f"cutsvm {version}" if isinstance(version, str) else f"no cutsvm ({version})"
+            raise ClusterError(
+                f"{other[0]}{more}: {has}; the client runs {own}: install the same version on the client, "
+                "the scheduler and all workers"
+            )
+
     def hold(self, column: Column) -> Column:
         return Column(self._futures(column), len(column))
 
@@ -65,15 +84,17 @@ class Dask(Executor):
             return list(self.client.compute(elements, optimize_graph=False, traverse=False))
 
     def _collect(self, column: Column) -> Iterator[Any]:
-        waiting = deque(self._futures(column))
+        waiting, largest = deque(self._futures(column)), 0
         try:
             while waiting:
                 _check(waiting[0])
-                count = self.window.ready(future.status == "finished" for future in waiting)
+                first = islice(waiting, self.window.count(largest))
+                count = sum(1 for _ in takewhile(lambda future: future.status == "finished", first))
                 # A result stays on its worker as long as a future of it is here.
                 some = self.client.gather([waiting.popleft() for _ in range(count)])
                 while some:
-                    yield self.window.seen(some.pop(0))
+                    largest = max(largest, size_of(some[0]))
+                    yield some.pop(0)
         finally:
             if waiting:
                 self.client.cancel(list(waiting))

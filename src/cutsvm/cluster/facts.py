@@ -198,7 +198,8 @@ def find_facts(
     """One round that reads all rows; None if rows are sparse that were not known to be."""
     shares = settings.shares(int(layout.edges[-1]), form.d, row_bytes)
     options = {"shares": shares, "targets": form.targets, "seed": settings.seed, "most_labels": settings.most_labels}
-    found = fold(executor, chunks.map(facts_of_chunk, **options), _Add(settings.most_labels))
+    add = _Add(settings.most_labels)
+    found = fold(executor, chunks.map(facts_of_chunk, **options), add, doing="facts", reads=True)
     if found is None:
         return None
     if form.weighted and not found.weight > 0.0:

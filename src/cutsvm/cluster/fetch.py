@@ -26,8 +26,8 @@ def fetch(parts: Parts, numbers: Ints) -> RowBlock:
     wanted = [numbers[owners == chunk] for chunk in chunks]
     fingerprints = [parts.facts.fingerprints[chunk] for chunk in chunks]
     own = list(zip(fingerprints, wanted, strict=True))
-    blocks = [block for found in parts.executor.collect(parts.chunks.take(chunks).map(_rows, own)) for block in found]
-    return RowBlock.joined(blocks)
+    results = parts.executor.collect(parts.chunks.take(chunks).map(_rows, own), doing="fetch rows")
+    return RowBlock.joined([block for found in results for block in found])
 
 
 def _rows(chunk: Any, own: tuple[Sequence[bytes], Ints]) -> list[RowBlock]:

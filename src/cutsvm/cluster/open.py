@@ -6,15 +6,16 @@ for the facts. Everything that a fit computes follows from the grains, so that i
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from cutsvm._utils.errors import DataError
-from cutsvm.cluster.collections.arrays import of_arrays, split_arrays
+from cutsvm.cluster.collections.arrays import split_arrays
 from cutsvm.cluster.collections.base import Collection
+from cutsvm.cluster.collections.kinds import as_collection, kind_of_collection
 from cutsvm.cluster.facts import DrawSettings, find_facts
 from cutsvm.cluster.grains import LayoutSettings
 from cutsvm.cluster.local import Local
@@ -45,10 +46,7 @@ class OpenSettings:
 
 def is_collection(X: Any) -> bool:
     """Whether X is a collection of parts; libraries that were not imported are not imported for this."""
-    if isinstance(X, Collection):
-        return True
-    dask = sys.modules.get("dask")
-    return dask is not None and bool(dask.is_dask_collection(X))
+    return isinstance(X, Collection | Parts) or kind_of_collection(X) is not None
 
 
 def open_parts(
@@ -60,31 +58,25 @@ def open_parts(
     executor: Executor | None = None,
     targets: Targets = "classes",
     settings: OpenSettings | None = None,
+    watch: Callable[[Executor], None] | None = None,
 ) -> Parts:
-    """The rows of a collection or of arrays as parts on an executor, with their facts."""
-    return open_collection(as_collection(X, y, sample_weight, qid, executor), targets, settings or OpenSettings())
+    """The rows of a collection or of arrays as parts on an executor, with their facts; parts are what they are.
 
-
-def as_collection(X: Any, y: Any, sample_weight: Any, qid: Any, executor: Executor | None) -> Collection:
-    """X with what belongs to its rows as a collection."""
-    if isinstance(X, Collection):
+    watch: is given the executor before the first round.
+    """
+    if isinstance(X, Parts):
+        if watch is not None:
+            watch(X.executor)
         return X
-    if _is_dask_array(X):
-        from cutsvm.cluster.collections.dask_arrays import of_dask_array
-
-        return of_dask_array(executor or Local(), X, y, sample_weight, qid)
-    if isinstance(X, list) and all(isinstance(part, tuple) for part in X):
-        return of_arrays(executor or Local(), X)
-    return of_arrays(executor or Local(), split_arrays(X, y, sample_weight, qid=qid))
-
-
-def _is_dask_array(X: Any) -> bool:
-    array = sys.modules.get("dask.array")
-    return array is not None and isinstance(X, array.Array)
+    own = X if isinstance(X, Collection) else as_collection(X, y, sample_weight, qid, executor, targets)
+    if watch is not None:
+        watch(own.executor)
+    return open_collection(own, targets, settings or OpenSettings())
 
 
 def open_collection(collection: Collection, targets: Targets, settings: OpenSettings) -> Parts:
     """The parts of a collection, cut into grains, with their facts."""
+    before = replace(collection.executor.traffic)
     heads = Heads.known(collection, targets)
     if heads is None:
         heads = _count(collection, targets)
@@ -92,17 +84,17 @@ def open_collection(collection: Collection, targets: Targets, settings: OpenSett
     if parts is None:  # rows are sparse, and the collection did not say so
         parts = _open(collection, _count(collection, targets), targets, settings)
     assert parts is not None
-    return parts
+    return replace(parts, before=before)
 
 
 def _count(collection: Collection, targets: Targets) -> Heads:
     """One round that counts rows and entries; none for arrays of this process."""
-    options: dict[str, Any] = {"opener": collection.opener, "queries": targets == "levels" and collection.queried}
+    options: dict[str, Any] = {"opener": collection.opener, "queries": targets == "levels"}
     if collection.here:
         parts = zip(collection.column.values, collection.names, strict=True)
         return Heads.of([head_of_part(value, name, **options) for value, name in parts], collection.names)
     column = collection.column.map(head_of_part, collection.names, **options)
-    return Heads.of(list(collection.executor.collect(column)), collection.names)
+    return Heads.of(list(collection.executor.collect(column, doing="count", reads=True)), collection.names)
 
 
 def _open(collection: Collection, heads: Heads, targets: Targets, settings: OpenSettings) -> Parts | None:
@@ -114,15 +106,17 @@ def _open(collection: Collection, heads: Heads, targets: Targets, settings: Open
         heads.narrow,
         heads.sparse,
         targets,
-        collection.weighted,
-        collection.queried,
-        None if collection.feature_names is None else tuple(map(str, collection.feature_names)),
+        heads.weighted,
+        heads.queried,
+        heads.feature_names,
     )
     layout = heads.layout(targets, settings.layout, settings.most_query_bytes)
     hold = _holds(collection, heads, settings)
     chunks = chunks_of(collection, layout, heads.sizes, form, hold=hold)
     facts = find_facts(executor, chunks, layout, form, heads.row_bytes, settings.draw)
-    return None if facts is None else Parts(executor, chunks, layout, facts, settings.room)
+    if facts is None:
+        return None
+    return Parts(executor, chunks, layout, facts, settings.room, len(collection.names), hold)
 
 
 def _holds(collection: Collection, heads: Heads, settings: OpenSettings) -> bool:
@@ -130,6 +124,8 @@ def _holds(collection: Collection, heads: Heads, settings: OpenSettings) -> bool
         return settings.hold
     if isinstance(collection.executor, Local) or collection.here:
         return collection.here
-    columns = 1 + collection.weighted + collection.queried
+    if collection.executor.name == "spark":  # what does not fit the memory is on the disks of its executors
+        return True
+    columns = 1 + heads.weighted + heads.queried
     need = heads.n * (heads.row_bytes + columns * np.dtype(np.float64).itemsize)
     return need <= settings.memory_share * collection.executor.resources.memory

@@ -10,11 +10,11 @@ are collected, or held: between two rounds a worker keeps nothing unless it was 
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import islice, takewhile
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -39,7 +39,6 @@ __all__ = [
 ]
 
 Own = TypeVar("Own", bound="Executor")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,31 +142,26 @@ def check_version(version: str) -> None:
 
 
 def worker_error(error: Exception) -> Exception:
-    """What a task has raised; if the worker could not even import cutsvm, what to do about that."""
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "cutsvm":
-        return ClusterError(f"a worker has no cutsvm ({error}), the client runs {package_version()}: install it there")
+    """What a task has raised; if the worker could not even import cutsvm, or lacks a module of it, what to do."""
+    missing = re.search(r"No module named '(cutsvm[\w.]*)'", str(error))
+    if missing:
+        return ClusterError(
+            f"a worker cannot import {missing[1]}, the client runs cutsvm {package_version()}: install the same "
+            "version on both"
+        )
     return error
 
 
-@dataclass
+@dataclass(frozen=True)
 class Window:
-    """How many results the client fetches at a time: up to `most`, and about `bytes` as far as sizes are known."""
+    """How many results the client fetches at a time: up to `most`, and about `bytes` if the others are as large."""
 
     most: int = 64
     bytes: int = 1 << 26
-    largest: int = 0
 
-    @property
-    def count(self) -> int:
-        return max(1, min(self.most, self.bytes // self.largest)) if self.largest else 1
-
-    def ready(self, done: Iterable[bool]) -> int:
-        """How many of the first results are there, up to `count`."""
-        return sum(1 for _ in takewhile(bool, islice(done, self.count)))
-
-    def seen(self, result: T) -> T:
-        self.largest = max(self.largest, size_of(result))
-        return result
+    def count(self, largest: int) -> int:
+        """largest: bytes of the largest result of this round so far; 0: none came yet."""
+        return max(1, min(self.most, self.bytes // largest)) if largest else 1
 
 
 @dataclass(frozen=True)
@@ -181,11 +175,15 @@ class Resources:
 
 @dataclass
 class Traffic:
-    """What a fit has cost so far: rounds, bytes of results that came to the client, and parts that were computed."""
+    """What was done so far: rounds, those that read all rows, bytes of results that came to the client, and parts that
+    were computed. doing: what the last round is for.
+    """
 
     rounds: int = 0
     received: int = 0
     parts: int = 0
+    reads: int = 0
+    doing: str = ""
 
 
 @dataclass(eq=False)
@@ -213,6 +211,11 @@ class Executor(ABC):
     @abstractmethod
     def resources(self) -> Resources: ...
 
+    def check(self) -> None:
+        """Raises unless workers run the version of this process; here: those that take some tasks."""
+        for _ in self._collect(self.put(range(2 * max(1, self.resources.threads)))):
+            pass
+
     def put(self, values: Sequence[Any]) -> Column:
         """A column of small values of the client, such as the names of files."""
         return Column(values, len(values))
@@ -221,10 +224,14 @@ class Executor(ABC):
     def hold(self, column: Column) -> Column:
         """Computes the elements, which stay with the workers until the column is no longer used."""
 
-    def collect(self, column: Column) -> Iterator[Any]:
-        """One round: the elements in their order, as they come in; those that were yielded are forgotten here."""
+    def collect(self, column: Column, *, doing: str = "", reads: bool = False) -> Iterator[Any]:
+        """One round: the elements in their order, as they come in; those that were yielded are forgotten here.
+
+        doing: what it is for, in a word or two. reads: all rows are read for it.
+        """
         self.traffic.rounds += 1
-        done = 0
+        self.traffic.reads += reads
+        self.traffic.doing, done = doing, 0
         for element in self._collect(column):
             done += 1
             self.traffic.received += size_of(element)
@@ -239,16 +246,25 @@ class Executor(ABC):
         """The elements in their order; each is fetched when it is asked for, or a few ahead."""
 
 
-def fold(executor: Executor, column: Column, add: Callable[..., Any], width: int = 16, *, here: bool = True) -> Any:
+def fold(
+    executor: Executor,
+    column: Column,
+    add: Callable[..., Any],
+    width: int = 16,
+    *,
+    here: bool = True,
+    doing: str = "",
+    reads: bool = False,
+) -> Any:
     """The sum of all elements in a fixed tree over their order: add(*elements) of up to `width` neighbours at a time.
 
     here: sums are made by the client; otherwise, as long as there are more than `width`, by workers: the same bits,
-    more rounds, and fewer bytes. add(x) is x.
+    more rounds, and fewer bytes. add(x) is x. doing, reads: as in `Executor.collect`.
     """
     while len(column) > width and not here:
         groups = [range(first, min(first + width, len(column))) for first in range(0, len(column), width)]
         column = executor.hold(column).regroup(groups).map(add)
-    return _sum_up(executor.collect(column), add, width)
+    return _sum_up(executor.collect(column, doing=doing, reads=reads), add, width)
 
 
 def _sum_up(elements: Iterator[Any], add: Callable[..., Any], width: int) -> Any:

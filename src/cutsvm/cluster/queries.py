@@ -30,7 +30,9 @@ class Runs:
         ids = plain(np.asarray(qid))
         if ids.dtype == object or (ids.dtype.kind == "f" and np.isnan(ids).any()):
             wrong = next(k for k, one in enumerate(ids.tolist()) if one is None or one != one or ids.dtype == object)
-            raise DataError(f"{name}: row {wrong}: expected a query, found {ids[wrong]!r}; queries are numbers or text")
+            raise DataError(
+                f"{name}: row {wrong}: expected a query, found {ids.tolist()[wrong]!r}; queries are numbers or text"
+            )
         starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1])[: len(ids)])
         return cls(starts, ids[starts], len(ids))
 

@@ -7,6 +7,7 @@ rows that stand for all: one for each class with its weight, or the smallest and
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from cutsvm._utils import memory
 from cutsvm._utils.types import Array, Vector
 from cutsvm.cluster.open import open_parts
 from cutsvm.cluster.parts import Parts
+from cutsvm.cluster.protocol import Executor
+from cutsvm.display.callbacks import Log, ensure_log_handler
+from cutsvm.driver.records import RoundObserver
 from cutsvm.estimators._missing_queries import warn_of_missing_queries
 from cutsvm.matrix import PlaneMemory
 from cutsvm.problem.parted import PartedRows
@@ -36,7 +40,8 @@ def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, 
             "RankingSVM take collections"
         )
     with ExitStack() as resources:
-        parts = open_parts(X, y, sample_weight, qid=qid, targets=estimator._targets)
+        watch = partial(_watch, estimator, resources)
+        parts = open_parts(X, y, sample_weight, qid=qid, targets=estimator._targets, watch=watch)
         facts = parts.facts
         rows: Any = _rows(estimator, parts)  # what is asked of the rows of a collection is less than of others
         estimator.n_features_in_ = facts.d
@@ -60,6 +65,24 @@ def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, 
             parts=parts,
             resources=resources.pop_all(),
         )
+
+
+def _watch(estimator: Certified, resources: ExitStack, executor: Executor) -> None:
+    """Callbacks are told how far each round is, until the resources are closed; not if someone else is told already."""
+    callbacks = [*(estimator.callbacks or ()), *([Log()] if estimator.verbose else ())]
+    if estimator.verbose:
+        ensure_log_handler()
+    told = [own for own in callbacks if isinstance(own, RoundObserver)]
+    if executor.progress is not None or not told:
+        return
+    before = executor.traffic.rounds
+
+    def progress(done: int, parts: int) -> None:
+        for own in told:
+            own.observe_round(executor.traffic.rounds - before, executor.traffic.doing, done, parts)
+
+    executor.progress = progress
+    resources.callback(setattr, executor, "progress", None)
 
 
 def _rows(estimator: Certified, parts: Parts) -> PartedRows:

@@ -125,8 +125,9 @@ class LinearModel(Certified):
         stop = Stop(self.tol, self.max_iter, self.max_time)
         found: list[list[Result]] = []
         oracle: Oracle | None = None
-        problems: Mapping[str, Callable[[], Loss] | LossMaker]
-        problems = self._problems(data) if data.parts is None else self._makers(data)
+        problems: Mapping[str, Callable[[], Loss] | LossMaker] = (
+            dict(self._problems(data)) if data.parts is None else dict(self._makers(data))
+        )
         with threads.one_blas_thread():
             for k, (name, make_loss) in enumerate(problems.items()):
                 oracle = self._oracle(data, make_loss, oracle)

@@ -219,6 +219,14 @@ class PartedOracle(Oracle):
         self.count_rows()
         return self.matrix.parts.fold(on_grain, add, here=here, spec=self.spec, of_part=task, **shared)
 
+    @cached_property
+    def feature_moments(self) -> Vector | None:
+        """Of the rows that the first reading has drawn."""
+        rows = as_rows(self.matrix.parts.facts.sample.block.X)
+        moments = rows.squared_sums(np.full(rows.n, 1.0 / max(1, rows.n)))[: rows.d]
+        least = float(moments.mean()) / max(1, rows.n)  # for features that none of them has
+        return np.maximum(moments, least) if least > 0.0 else None
+
     def measured(self, many: int, rng: Generator) -> tuple[RowsInMemory, GroupedLoss]:
         """Rows that the first reading has drawn for this: no round."""
         return self._known(self.matrix.parts.facts.measured.block)
@@ -226,12 +234,8 @@ class PartedOracle(Oracle):
     def drawn_rows(self, size: int, least: int, rng: Generator) -> tuple[RowsInMemory, GroupedLoss]:
         """Rows that the first reading has drawn; one more round for classes of which there are too few."""
         parts = self.matrix.parts
-        block = parts.facts.sample.block
-        if self.loss.supports.groups:
-            mine = self._known(block)[1]
-            more = [self._rare(label, least) for label in range(mine.labels) if mine.label_mask(label).sum() < least]
-            block = _with_more(parts.facts.sample, [drawn for own in more for drawn in own])
-        return self._known(block)
+        more = [rows_with_label(parts, y, least, self.settings.seed) for y in self.rare_labels(least)]
+        return self._known(_with_more(parts.facts.sample, more))
 
     def _known(self, block: RowBlock) -> tuple[RowsInMemory, GroupedLoss]:
         """Rows that are here, and their loss."""
@@ -239,12 +243,15 @@ class PartedOracle(Oracle):
         assert block.y is not None
         return as_rows(block.X), cast("GroupedLoss", self.maker.loss(block.y, weights))
 
-    def _rare(self, label: int, least: int) -> list[Drawn]:
-        """`least` rows of each class that has this label of the loss; none if all are in the sample already."""
-        parts = self.matrix.parts
-        known = parts.facts.sample.block.y
-        missing = [y for y in self.maker.labels(label) if np.count_nonzero(known == y) < parts.facts.labels.count(y)]
-        return [rows_with_label(parts, y, least, self.settings.seed) for y in missing]
+    def rare_labels(self, least: int) -> list[Any]:
+        """The labels that have fewer rows in the sample than `least`, and than in all: a round draws more of each."""
+        if not self.loss.supports.groups:
+            return []
+        facts, mine = self.matrix.parts.facts, self._known(self.matrix.parts.facts.sample.block)[1]
+        few = [label for label in range(mine.labels) if mine.label_mask(label).sum() < least]
+        known = facts.sample.block.y
+        labels = [y for label in few for y in self.maker.labels(label)]
+        return [y for y in labels if np.count_nonzero(known == y) < facts.labels.count(y)]
 
     def shard_bounds(self, shards: int) -> Ints:
         """Shards are runs of grains, as equal in number as possible."""

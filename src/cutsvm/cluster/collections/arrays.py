@@ -34,7 +34,5 @@ def of_arrays(executor: Executor, parts: Sequence[tuple[Any, ...]]) -> Collectio
         executor.put(whole),
         arrays_of,
         [f"part {k}" for k in range(len(whole))],
-        weighted=any(part[2] is not None for part in whole),
-        queried=any(part[3] is not None for part in whole),
         here=True,
     )

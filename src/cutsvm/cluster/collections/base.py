@@ -13,14 +13,20 @@ from cutsvm._utils.types import Array
 from cutsvm.cluster.protocol import Column, Executor
 from cutsvm.io.store.batches import Batch
 
-__all__ = ["ArrayPart", "Collection", "Opener", "Part", "arrays_of"]
+__all__ = ["ArrayPart", "Collection", "Cut", "Opener", "Part", "arrays_of"]
 
 
 class Part(Protocol):
-    """Rows that have not been checked yet. rows: how many, if that is known without reading."""
+    """Rows that have not been checked yet. rows: how many, if that is known without reading.
+
+    feature_names: of the columns of X, if they have names.
+    """
 
     @property
     def rows(self) -> int | None: ...
+
+    @property
+    def feature_names(self) -> Sequence[str] | None: ...
 
     def read(self, begin: int = 0, end: int | None = None) -> Iterator[Batch]:
         """The rows from begin to end in their order, some at a time."""
@@ -30,13 +36,29 @@ class Part(Protocol):
 Opener = Callable[[Any, str], Part]
 
 
+class Cut(Protocol):
+    """Cuts the values of a column, and puts the pieces together again."""
+
+    def __call__(
+        self,
+        column: Column,
+        task: Callable[[Any, Any], Any],
+        cuts: Sequence[Sequence[tuple[int, int, Any]]],
+        count: int,
+    ) -> Column:
+        """A column of `count` lists of pieces, in order: task(value k, own) for each (list, place, own) of cuts[k]."""
+
+
 @dataclass(frozen=True, eq=False)
 class Collection:
     """The parts of one collection, in order.
 
-    names: of the parts, for messages. sizes: rows of the parts. d, sparse, narrow: the number of columns, whether rows
-    are sparse, and whether float32 holds the values; None: not known without reading. here: the values are arrays in
-    this process, not made again when they are read. weighted, queried: there are sample weights and queries.
+    names: of the parts, for messages. sizes: rows of the parts. d: the number of columns. sparse: whether rows are
+    sparse; entries: their stored values. narrow: whether float32 holds the values. weighted, queried: whether there are
+    sample weights and queries. None: not known without reading.
+    here: the values are arrays in this process, not made again when they are read.
+    cut: how an engine cuts parts that do not fit `Column.regroup`.
+    lengths: a column with the numbers of rows of the parts, where that is less work than reading them.
     """
 
     executor: Executor
@@ -47,10 +69,13 @@ class Collection:
     d: int | None = None
     sparse: bool | None = None
     narrow: bool | None = None
+    entries: int | None = None
     feature_names: Sequence[str] | None = None
-    weighted: bool = False
-    queried: bool = False
+    weighted: bool | None = None
+    queried: bool | None = None
     here: bool = False
+    cut: Cut | None = None
+    lengths: Column | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +86,7 @@ class ArrayPart:
     y: Array | None = None
     weights: Array | None = None
     qid: Array | None = None
+    feature_names: Sequence[str] | None = None
 
     @property
     def rows(self) -> int:
@@ -72,8 +98,8 @@ class ArrayPart:
         yield Batch(self.X if begin == 0 and end in (None, self.rows) else self.X[rows], y, weights, qid)
 
 
-def arrays_of(value: Any, name: str) -> ArrayPart:
-    """A part from (X, y, weights, qid), of arrays or of what becomes one."""
+def arrays_of(value: Any, name: str, feature_names: Sequence[str] | None = None) -> ArrayPart:
+    """A part from (X, y, weights, qid), of arrays or of what becomes one; the last ones may be missing."""
     X, *columns = value
     if not hasattr(X, "shape"):
         X = np.asarray(X)
@@ -83,10 +109,11 @@ def arrays_of(value: Any, name: str) -> ArrayPart:
         X = X.tocsr()
     if len(X.shape) != 2:
         raise DataError(f"{name}: expected a matrix, rows x features, found the shape {X.shape}")
-    arrays = [None if own is None else np.asarray(own) for own in columns]
+    arrays = [None if own is None else np.asarray(own) for own in (*columns, None, None, None)[:3]]
     for what, own in zip(("labels", "weights", "queries"), arrays, strict=False):
         if own is not None and own.shape == (X.shape[0], 1):
             own.shape = (X.shape[0],)
         if own is not None and own.shape != (X.shape[0],):
             raise DataError(f"{name}: {X.shape[0]} rows but {what} of shape {own.shape}")
-    return ArrayPart(X, *arrays)
+    y, weights, qid = arrays
+    return ArrayPart(X, y, weights, qid, feature_names)

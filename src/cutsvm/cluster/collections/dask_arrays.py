@@ -28,8 +28,7 @@ def of_dask_array(executor: Executor, X: Any, y: Any, sample_weight: Any, qid: A
     given = {"y": y, "sample_weight": sample_weight, "qid": qid}
     rows = X.to_delayed().ravel().tolist()
     columns = [_blocks_like(X, own, name, len(rows)) for name, own in given.items()]
-    tuples = list(zip(rows, *columns, strict=True))
-    values = [dask().delayed(tuple)(list(own)) for own in tuples]
+    values = list(zip(rows, *columns, strict=True))
     known = not any(np.isnan(size) for size in X.chunks[0])
     column, opener = column_of(executor, values)
     dtype = X.dtype

@@ -13,7 +13,7 @@ from cutsvm.cluster.collections.base import Opener, Part, arrays_of
 from cutsvm.cluster.local import Local
 from cutsvm.cluster.protocol import Column, Executor
 
-__all__ = ["Recent", "column_of", "dask"]
+__all__ = ["Recent", "column_of", "dask", "results_of"]
 
 
 def dask(module: str = "dask") -> Any:
@@ -32,14 +32,24 @@ class Recent:
 
     def __call__(self, value: Any, name: str) -> Part:
         with self._lock:
-            lock, found = self._parts.setdefault(value.key, (Lock(), []))
-            self._parts.move_to_end(value.key)
+            lock, found = self._parts.setdefault(name, (Lock(), []))
+            self._parts.move_to_end(name)
             while len(self._parts) > self.many:
                 self._parts.popitem(last=False)
         with lock:
             if not found:
-                found.append(self.opener(dask().compute(value, scheduler="synchronous")[0], name))
+                found.append(self.opener(_computed(value), name))
             return found[0]
+
+
+def results_of(executor: Executor, values: Sequence[Any]) -> Column:
+    """A column of what delayed values are computed to."""
+    column = Column(values, len(values))
+    return column.map(_computed) if isinstance(executor, Local) else column
+
+
+def _computed(value: Any) -> Any:
+    return dask().compute(value, scheduler="synchronous")[0]
 
 
 def column_of(executor: Executor, values: Sequence[Any], opener: Opener = arrays_of) -> tuple[Column, Opener]:

@@ -90,6 +90,11 @@ class SiftingSettings:
     batch: BatchSettings = field(default_factory=BatchSettings)
     path_patience: int = 2  # planes without weight in this number of reduced problems are dropped at the next C
 
+    def next_share(self, share: float, size: int, most: float, kept: float) -> float:
+        """The share of the rows in the band around the solution of a thinned one; kept: rows, `most` of all rows."""
+        closer = self.spread * (size / kept) ** 0.5  # a factor
+        return max(min(self.least_share, most), closer * share) if closer <= self.helps else most
+
 
 class SiftingState:
     """All rows, and the working set with its planes: what one C leaves for the next."""
@@ -226,10 +231,12 @@ class Sifting(SolverBase):
         """The inner solver on the working set, to a share of the gap; and whether it has stalled."""
         settings, progress, full, context = self.settings, Progress(), state.full, state.inner
         context.start = full.w if begin is None else begin
+        # Where each pass is a round of a cluster, the solution is to be worth it.
+        share = settings.left if full.oracle.supports.vectors else 0.0
         for inner in self.inner(context, C):
             lower = max(lower, inner.lower)
             yield state.iterate(C, lower, inner.planes, pending=True)
-            left = max(context.tol * full.primal, settings.left * (full.primal - inner.lower))
+            left = max(context.tol * full.primal, share * (full.primal - inner.lower))
             stalled = progress.stalled(inner.primal, inner.lower) >= settings.patience
             if inner.primal - inner.lower <= left or stalled:
                 break
@@ -283,9 +290,7 @@ class Sifting(SolverBase):
             for inner in self._roughly(thinned.oracle, C, tol, start=full.w):
                 yield state.iterate(C, 0.0, inner.planes, pending=True)
             del thinned
-            closer = settings.spread * (oracle.size / kept) ** 0.5  # a factor
-            smaller = max(min(settings.least_share, most), closer * state.share)
-            first, state.share = inner.w, smaller if closer <= settings.helps else most
+            first, state.share = inner.w, settings.next_share(state.share, oracle.size, most, kept)
         state.build(first, self, context, C)
         return state
 
@@ -313,11 +318,23 @@ class Sifting(SolverBase):
 
     def _draw(self, oracle: Oracle, rng: np.random.Generator) -> Oracle:
         """The risk of a sample, with some rows of each class if there is room for them."""
+        return oracle.draw(self.sample_size(oracle), self.least_of_each(oracle), rng)
+
+    def least_of_each(self, oracle: Oracle) -> int:
+        """Rows of each class in the sample at least, if there are as many."""
         least, room = self.settings.of_each, oracle.matrix.room
-        if room is not None:
-            labels = cast("GroupedLoss", oracle.loss).labels
-            least = min(least, 1 + int((1.0 - self.settings.sample_room) * room / labels))
-        return oracle.draw(self.sample_size(oracle), least, rng)
+        if room is None:
+            return least
+        labels = cast("GroupedLoss", oracle.loss).labels
+        return min(least, 1 + int((1.0 - self.settings.sample_room) * room / labels))
+
+    def shares(self, oracle: Oracle) -> Iterator[float]:
+        """The shares of the rows that are copied in one pass after the other, until the working set is built."""
+        share, (most, kept) = self.share(oracle), self._room(oracle)
+        while share > most:
+            yield most
+            share = self.settings.next_share(share, oracle.size, most, kept)
+        yield share
 
     def share(self, oracle: Oracle) -> float:
         """The share of the rows that are to be in the band."""
