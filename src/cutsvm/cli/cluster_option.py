@@ -162,7 +162,7 @@ def _collection(options: argparse.Namespace, inputs: list[str]) -> Any:
     from cutsvm.cluster.collections.parquet import parquet
 
     if STDIN in inputs:
-        raise CommandError("-: other machines cannot read the standard input of this one: leave {_stated(options)} out")
+        raise CommandError("-: other machines cannot read the standard input of this one: name a file")
     check_inputs(inputs)
     with as_command_error(inputs[0]):
         kinds = [options.data_format or format_of(path) for path in inputs]

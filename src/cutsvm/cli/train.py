@@ -165,7 +165,7 @@ def labels_of(options: argparse.Namespace, data: Dataset) -> tuple[Array | None,
 
 def _check_classes(options: argparse.Namespace, data: Dataset | ClusterData, classes: Array) -> None:
     task = options.task
-    if task.has_targets or not task.needs_labels:
+    if task.has_targets or not task.needs_labels or (isinstance(data, ClusterData) and not task.has_classes):
         return
     if len(classes) < 2:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two {task.label_noun} or more")
