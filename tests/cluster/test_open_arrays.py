@@ -14,7 +14,7 @@ from cutsvm.cluster.fetch import fetch, rows_with_label
 from cutsvm.cluster.grains import LayoutSettings
 from cutsvm.cluster.local import Local
 from cutsvm.cluster.open import OpenSettings, is_collection, open_parts, split_arrays
-from tests.support.collections import facts_bits
+from tests.support.collections import add, facts_bits, rows_of
 
 SMALL = OpenSettings(
     layout=LayoutSettings(fewest_rows=16, least=8), draw=DrawSettings(sample_size=lambda n, d: n // 3, measured=40)
@@ -199,18 +199,10 @@ def test_rows_that_change_between_readings():
     X, y, _ = rows_of(100)
     reread = OpenSettings(layout=SMALL.layout, hold=False)
     parts = open_parts(split_arrays(X, y, parts=3), executor=Local(1), settings=reread)
-    assert parts.fold(_count, _add) == 100
+    assert parts.fold(rows_of, add) == 100
     X[40, 0] += 1e-9
     with pytest.raises(ClusterError, match=r"part 1: rows .* are not the same as when they were first read"):
-        parts.fold(_count, _add)
-
-
-def _count(grain):
-    return grain.n
-
-
-def _add(*counts):
-    return sum(counts)
+        parts.fold(rows_of, add)
 
 
 def test_arrays_are_no_collection():

@@ -10,7 +10,7 @@ from cutsvm._utils.errors import ClusterError, DataError
 from cutsvm.cluster.grains import LayoutSettings
 from cutsvm.cluster.local import Local
 from cutsvm.cluster.open import OpenSettings, is_collection, open_parts
-from tests.support.collections import facts_bits
+from tests.support.collections import add, facts_bits, rows_of
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -90,14 +90,6 @@ def test_frames_are_computed_once_in_a_round(tmp_path):
     assert parts.fold(rows_of, add) == N
     assert len(parts.chunks) == 32
     assert 5 <= (tmp_path / "reads").read_text().count("read") <= 8  # the last ones of the round before are kept
-
-
-def rows_of(grain):
-    return grain.n
-
-
-def add(*counts):
-    return sum(counts)
 
 
 @pytest.mark.parametrize(

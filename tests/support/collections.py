@@ -31,3 +31,12 @@ def _drawn_bits(drawn: Drawn) -> list[Any]:
     X = block.X.toarray() if sparse.issparse(block.X) else np.ascontiguousarray(block.X)
     columns = [None if own is None else own.tolist() for own in (block.y, block.weights, block.qid)]
     return [drawn.numbers.tolist(), X.tobytes(), columns]
+
+
+def rows_of(grain: Any) -> int:
+    """A task: the number of rows of a grain."""
+    return int(grain.n)
+
+
+def add(*counts: int) -> int:
+    return sum(counts)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,7 @@ from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import DenseRows, SparseRows, as_rows
 
-__all__ = ["Chunk", "Grain", "Layout", "LayoutSettings", "Piece", "RowBlock", "over_grains", "same_rows"]
+__all__ = ["Chunk", "Counts", "Grain", "Layout", "LayoutSettings", "Piece", "RowBlock", "over_grains", "same_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +193,26 @@ class LayoutSettings:
     most_chunks: int = 1 << 14
 
 
+class Counts(NamedTuple):
+    """Of a layout: rows of a grain and grains of a chunk, which only the last ones may have fewer of; how many of both.
+
+    They are known for any number of rows, where edges would not fit in memory.
+    """
+
+    rows: int
+    grains: int
+    each: int
+    chunks: int
+
+    @classmethod
+    def of(cls, n: int, row_bytes: float, settings: LayoutSettings) -> Counts:
+        most = max(settings.fewest_rows, min(settings.bytes / max(row_bytes, 1.0), n / settings.least))
+        rows = 1 << (int(most).bit_length() - 1)
+        grains = -(-n // rows)
+        each = max(1, -(-grains // settings.most_chunks))
+        return cls(rows, grains, each, -(-grains // each))
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Edges of the grains in rows, and of the chunks in grains."""
@@ -204,9 +224,7 @@ class Layout:
     def of(cls, n: int, row_bytes: float, settings: LayoutSettings | None = None) -> Layout:
         """The layout of n rows of this mean size in memory; it depends on nothing else."""
         settings = settings or LayoutSettings()
-        most = max(settings.fewest_rows, min(settings.bytes / max(row_bytes, 1.0), n / settings.least))
-        rows = 1 << (int(most).bit_length() - 1)
-        edges = np.append(np.arange(0, n, rows, dtype=np.int64), n)
+        edges = np.append(np.arange(0, n, Counts.of(n, row_bytes, settings).rows, dtype=np.int64), n)
         return cls(edges, cls.cut(len(edges) - 1, settings))
 
     @staticmethod

@@ -124,6 +124,8 @@ def _holds(collection: Collection, heads: Heads, settings: OpenSettings) -> bool
         return settings.hold
     if isinstance(collection.executor, Local) or collection.here:
         return collection.here
+    if collection.executor.name == "spark":  # what does not fit the memory is on the disks of its executors
+        return True
     columns = 1 + heads.weighted + heads.queried
     need = heads.n * (heads.row_bytes + columns * np.dtype(np.float64).itemsize)
     return need <= settings.memory_share * collection.executor.resources.memory

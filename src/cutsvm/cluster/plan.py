@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,15 @@ def chunks_of(collection: Collection, layout: Layout, sizes: Sequence[int], form
     """A column with one element for each chunk. hold: rows are read once and kept by the workers."""
     plans = plan_chunks(layout, sizes, collection.names)
     column, executor = collection.column, collection.executor
-    shared = {"opener": collection.opener, "form": form}
+    shared: dict[str, Any] = {"opener": collection.opener, "form": form}
+    if collection.cut is not None:
+        cuts_of_parts: list[list[tuple[int, int, PieceOf]]] = [[] for _ in sizes]
+        for number, plan in enumerate(plans):
+            for place, (part, piece) in enumerate(zip(plan.parts, plan.pieces, strict=True)):
+                cuts_of_parts[part].append((number, place, piece))
+        lists = collection.cut(column, partial(piece_of_part, **shared), cuts_of_parts, len(plans))
+        chunks = lists.map(chunk_of_list, plans)
+        return executor.hold(chunks.map(HeldChunk.of)) if hold else chunks
     if not hold or isinstance(executor, Local):
         chunks = column.regroup([plan.parts for plan in plans]).map(chunk_of_parts, plans, **shared)
         return executor.hold(chunks.map(HeldChunk.of)) if hold else chunks
@@ -109,6 +118,10 @@ def piece_of_part(value: Any, plan: PieceOf, *, opener: Opener, form: RowForm) -
     block = RowBlock.joined(list(piece.read()))
     whole = plan[2] - plan[1] == plan[3]
     return BlockPiece(piece.name, block if whole else block.copy())
+
+
+def chunk_of_list(pieces: list[BlockPiece], plan: ChunkPlan) -> Chunk:
+    return Chunk(plan.first, plan.edges, tuple(pieces))
 
 
 def chunk_of_pieces(*given: Any) -> Chunk:

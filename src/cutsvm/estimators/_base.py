@@ -60,11 +60,13 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     cluster_: dict[str, Any]  # after a fit to rows in parts: what it has taken
 
     _resolve = staticmethod(solvers.resolve)
-    # For `ingest`: what y holds (levels are ordered within queries), how few rows a fit accepts, and whether it may
-    # read the rows of a store from disk.
+    # For `ingest`: what y holds (levels are ordered within queries), how few rows a fit accepts, whether it may read
+    # the rows of a store from disk, and whether it may be to a collection, of which it sees sums; if not, why.
     _targets: ClassVar[Literal["classes", "levels", "numbers", "none"]] = "classes"
     _min_rows: ClassVar[int] = 1
     _trains_from_disk: ClassVar[bool] = False
+    _trains_on_parts: ClassVar[bool] = False
+    _no_parts: ClassVar[str] = "it needs all rows in memory"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -127,6 +129,10 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         """How to train from a store; weights: those given in place of its own."""
         raise NotImplementedError
+
+    def _outputs(self, n_labels: int) -> int:
+        """Scores of a row in one problem, if y has this number of distinct values."""
+        return 1
 
     def _mark_fitted(self) -> None:
         """Keeps the parameters that predictions depend on, of a model whose weights were set and not fitted."""

@@ -20,6 +20,7 @@ from cutsvm.cluster.parts import Parts
 from cutsvm.cluster.protocol import Executor, Traffic
 from cutsvm.display.callbacks import Log, ensure_log_handler
 from cutsvm.driver.records import RoundObserver
+from cutsvm.estimators._missing_queries import warn_of_missing_queries
 from cutsvm.matrix import PlaneMemory
 from cutsvm.problem.parted import PartedRows
 
@@ -32,6 +33,12 @@ def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, 
     """The data of `estimator.fit(X, y, sample_weight)`; sets `n_features_in_` and `feature_names_in_`."""
     from cutsvm.estimators._ingest import TrainingData
 
+    if not estimator._trains_on_parts:
+        raise ValueError(
+            f"{type(estimator).__name__} does not fit collections of parts ({type(X).__name__}), since "
+            f"{estimator._no_parts}: give arrays in memory or a store; LinearSVC, LinearSVR, QuantileSVR and "
+            "RankingSVM take collections"
+        )
     with ExitStack() as resources:
         watch = partial(_watch, estimator, resources)
         parts = open_parts(X, y, sample_weight, qid=qid, targets=estimator._targets, watch=watch)
@@ -44,6 +51,9 @@ def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, 
             estimator.feature_names_in_ = np.asarray(facts.feature_names, dtype=object)
         classes = _classes(estimator, parts) if estimator._targets == "classes" else np.empty(0, dtype=np.int64)
         own, weights = _standing_for_all(parts, classes)
+        if estimator._targets == "levels" and qid is None and facts.sample.block.qid is None:
+            assert facts.sample.block.y is not None
+            warn_of_missing_queries(facts.sample.block.y)
         return TrainingData(
             rows,
             rows,

@@ -58,7 +58,7 @@ class LinearModel(Certified):
     verbose: int = 0
     random_state: int | np.random.RandomState | None = None
 
-    _trains_from_disk = True
+    _trains_from_disk = _trains_on_parts = True
     _n_problems = 1  # problems that a fit from disk solves at a time
 
     def fit(self: Own, X: Any, y: Any = None, sample_weight: Any = None) -> Own:
@@ -100,10 +100,6 @@ class LinearModel(Certified):
     def _oracle_kind(self, data: TrainingData) -> type[Oracle]:
         return Oracle
 
-    def _outputs(self, n_labels: int) -> int:
-        """Scores of a row in one problem, if y has this number of distinct values."""
-        return 1
-
     def _target_shift(self, data: TrainingData) -> float:
         """A number that the loss has taken from all targets: the intercept makes up for it."""
         return 0.0
@@ -129,8 +125,9 @@ class LinearModel(Certified):
         stop = Stop(self.tol, self.max_iter, self.max_time)
         found: list[list[Result]] = []
         oracle: Oracle | None = None
-        problems: Mapping[str, Callable[[], Loss] | LossMaker]
-        problems = self._problems(data) if data.parts is None else self._makers(data)
+        problems: Mapping[str, Callable[[], Loss] | LossMaker] = (
+            dict(self._problems(data)) if data.parts is None else dict(self._makers(data))
+        )
         with threads.one_blas_thread():
             for k, (name, make_loss) in enumerate(problems.items()):
                 oracle = self._oracle(data, make_loss, oracle)

@@ -179,6 +179,10 @@ class SparseRows(ArrayRows):
         self.by_row().gram_into(weights, out)
         return out
 
+    def square_sums(self, weights: Vector) -> Vector:
+        X = self.X
+        return np.asarray(X.multiply(X) @ weights, dtype=np.float64)
+
     def squared_sums(self, weights: Vector) -> Vector:
         squares = self.X.astype(np.float64)
         squares.sum_duplicates()
@@ -274,6 +278,13 @@ class DenseRows(ArrayRows):
             scaled[:, -1] = roots
             out = dsyrk(1.0, scaled.T, beta=1.0, c=out, overwrite_c=1)
         return out + np.triu(out, 1).T
+
+    def square_sums(self, weights: Vector, most: int = 1 << 17) -> Vector:
+        out, step = np.empty(self.n), max(1, most // self.d)
+        for begin in range(0, self.n, step):
+            part = self.X[begin : begin + step].astype(np.float64)
+            out[begin : begin + step] = (part * part) @ weights
+        return out
 
     def squared_sums(self, weights: Vector, most: int = 1 << 17) -> Vector:
         out, step = np.zeros(self.d), max(1, most // self.d)

@@ -250,10 +250,6 @@ class Oracle(Readings):
         with timed("scores"):
             return self.loss.value(point.scores)
 
-    def risk(self, w: Vector) -> float:
-        """R at w, with b as it is: one pass."""
-        return self.value(self.score(w))
-
     def value_error(self, size: float) -> float:
         """What adding up R may cost where no score is larger than `size`, if that is more than what `terms` says."""
         return 0.0
@@ -403,8 +399,3 @@ class Oracle(Readings):
                     scores[part], lost = exact_difference(scores[part], self.target_shift)
                     rest[part] += lost
             return scores, rest
-
-    def precise_risk(self, W: Vector, b: Vector, error: float) -> tuple[float, float]:
-        """R of a model from scores in twice the precision, and no less than R of any scores that differ by `error`."""
-        scores = self.compensated_scores(W, b)
-        return self.loss.precise(*scores), self.loss.precise(*scores, error)

@@ -29,9 +29,10 @@ from cutsvm.matrix.magnitudes import Magnitudes
 from cutsvm.matrix.protocol import COMPRESSION, Storage
 from cutsvm.problem.certificate import gamma
 from cutsvm.problem.loss_makers import LossMaker
-from cutsvm.problem.losses import GroupedLoss, Loss
+from cutsvm.problem.losses import GroupedLoss, Loss, PairLoss
 from cutsvm.problem.multiclass import CrammerSingerOracle, MultinomialOracle, _ClassMeans
 from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.pairs import PairOracle
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.point import Intercept, Supports, Tangent
 from cutsvm.problem.readings import add_arrays
@@ -92,9 +93,13 @@ class PartSpec:
     target_shift: float
 
     def oracle(self, grain: Grain) -> Oracle:
-        assert grain.block.y is not None
-        loss = self.maker.loss(grain.block.y, grain.weights)
-        return self.kind(grain.rows, loss, self.intercept, target_shift=self.target_shift, whole=False)
+        block, weights, used = grain.block, grain.weights, self.maker.used(grain.block)
+        if used is not None:
+            block, weights = block.take(used), weights[used]
+        assert block.y is not None
+        loss = self.maker.loss(block.y, weights, block.qid)
+        rows = grain.rows if used is None else as_rows(block.X)
+        return self.kind(rows, loss, self.intercept, target_shift=self.target_shift, whole=False)
 
 
 def on_grain(grain: Grain, *, spec: PartSpec, of_part: Callable[..., Any], **shared: Any) -> Any:
@@ -214,6 +219,14 @@ class PartedOracle(Oracle):
         self.count_rows()
         return self.matrix.parts.fold(on_grain, add, here=here, spec=self.spec, of_part=task, **shared)
 
+    @cached_property
+    def feature_moments(self) -> Vector | None:
+        """Of the rows that the first reading has drawn."""
+        rows = as_rows(self.matrix.parts.facts.sample.block.X)
+        moments = rows.squared_sums(np.full(rows.n, 1.0 / max(1, rows.n)))[: rows.d]
+        least = float(moments.mean()) / max(1, rows.n)  # for features that none of them has
+        return np.maximum(moments, least) if least > 0.0 else None
+
     def measured(self, many: int, rng: Generator) -> tuple[RowsInMemory, GroupedLoss]:
         """Rows that the first reading has drawn for this: no round."""
         return self._known(self.matrix.parts.facts.measured.block)
@@ -324,8 +337,21 @@ class PartedMultinomial(_PartedClasses, MultinomialOracle):
     """With the multinomial logistic loss."""
 
 
+@dataclass(frozen=True, eq=False)
+class PartedPairs(PartedOracle, PairOracle):
+    """Of the pairs of queries, each of which is in one grain."""
+
+    loss: PairLoss
+
+    def value_error(self, size: float) -> float:
+        """That of each query, and of adding up grains: a pair's difference of scores is at most 2 size."""
+        most = self.loss.change(0.0, 1.0 + 2.0 * size)
+        return self.loss.value_error(size) + gamma(self._n_grains + 8) * most
+
+
 KINDS: dict[type[Oracle], type[PartedOracle]] = {
     Oracle: PartedOracle,
+    PairOracle: PartedPairs,
     CrammerSingerOracle: PartedCrammerSinger,
     MultinomialOracle: PartedMultinomial,
 }

@@ -22,6 +22,7 @@ from cutsvm.cluster.protocol import Column
 from cutsvm.matrix import Rows, RowsInMemory, in_order
 from cutsvm.matrix.protocol import cut_blocks
 from cutsvm.problem.losses import GroupedLoss, Loss
+from cutsvm.problem.point import Point
 from cutsvm.problem.settings import OracleSettings
 
 __all__ = ["Readings"]
@@ -44,6 +45,27 @@ class Readings(ABC):
     @abstractmethod
     def count_rows(self, rows: int | None = None) -> None:
         """Counts rows that are read; a reading of all rows of the problem is a pass."""
+
+    @abstractmethod
+    def score(self, w: Vector) -> Point:
+        """The point w with b as it is: one pass over the data."""
+
+    @abstractmethod
+    def value(self, point: Point) -> float:
+        """R at the point."""
+
+    @abstractmethod
+    def compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
+        """The scores in twice the precision, as sums of two numbers."""
+
+    def risk(self, w: Vector) -> float:
+        """R at w, with b as it is: one pass."""
+        return self.value(self.score(w))
+
+    def precise_risk(self, W: Vector, b: Vector, error: float) -> tuple[float, float]:
+        """R of a model from scores in twice the precision, and no less than R of any scores that differ by `error`."""
+        scores = self.compensated_scores(W, b)
+        return self.loss.precise(*scores), self.loss.precise(*scores, error)
 
     @property
     def _grouped(self) -> GroupedLoss:
@@ -71,6 +93,11 @@ class Readings(ABC):
             rows = settings.copied_bytes * matrix.n // (8 * max(1, matrix.entries))
             most = min(most, max(rows, int(settings.copied_room * matrix.room)))
         return max(1, most)
+
+    @property
+    def feature_moments(self) -> Vector | None:
+        """The mean of x_j^2 for each feature, above 0, where a reading is so expensive that bands depend on it."""
+        return None
 
     def take_rows(self, numbers: Ints) -> tuple[RowsInMemory, GroupedLoss]:
         """Copies of the rows with these numbers, which rise, and their loss."""

@@ -138,10 +138,10 @@ class Auto(SolverBase):
     def _choose_parted(self, oracle: Oracle) -> tuple[Solver, str]:
         """Rows in parts, of which a client sees sums."""
         n, size, supports = oracle.matrix.n, oracle.size, oracle.supports
-        if supports.smooth:
-            return Batched(), f"batched: a smooth loss, {n:,} rows in parts"
         if supports.pairs:
             return Batched(), f"batched: pairs of {n:,} rows in parts"
+        if supports.smooth:
+            return Batched(), f"batched: a smooth loss, {n:,} rows in parts"
         if not self.sifting.pays(oracle):
             return Batched(), f"batched: {n:,} rows in parts are too few for sifting with {size:,} coordinates"
         share, room = self.sifting.share(oracle), self.sifting.room(oracle)

@@ -45,6 +45,7 @@ __all__ = ["Batched", "LineBatchSettings"]
 class LineBatchSettings:
     """places: k on the line from w_b (0) to w_t (1), the first line's and, with a second one, each line's.
 
+    longer: times the last step, which the second line is to reach; 1 at most.
     numbers: floating-point numbers of the planes of one shard that a round may return; with more features there are
         fewer places.
     sample_rows, sample_tol, sample_iterations: of the sample's problem.
@@ -55,6 +56,7 @@ class LineBatchSettings:
         *(0.2, 0.26, 0.34, 0.44, 0.56, 0.7, 0.85, 1.0),
     )
     few_places: tuple[float, ...] = (0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
+    longer: float = 10.0
     numbers: int = 1 << 22
     least_rows_per_feature: int = 20
     sample_tol: float = 3e-3
@@ -85,6 +87,34 @@ class PartedSample:
 def second_derivatives_of(first: int, part: Oracle, *, w: Vector) -> Array:
     """Of the rows of a part."""
     return second_derivatives(part, cast("SmoothLoss", part.loss).curvatures(part.score(w).scores))
+
+
+class NewtonLine:
+    """The second line: from w_b to `end`, which is a Newton step away, or less if whole ones were too long."""
+
+    def __init__(self, oracle: Oracle, C: float, sample: Oracle, settings: LineBatchSettings) -> None:
+        self._oracle, self._C, self._settings = oracle, C, settings
+        self._directions = Factorised(oracle, C, PartedSample(oracle, sample), settings.newton)
+        self._w: Vector = np.empty(0)
+        self._p: Vector = np.empty(0)
+        self._length = 1.0
+        self.end: Vector | None = None  # None: nothing is known at w_b yet
+
+    def advance(self, tangent: Tangent, step: float, *, moved: bool, followed: bool) -> None:
+        """After a round: w_b has moved to the tangent's point, on this line if it was followed, or it has not."""
+        if not moved and self.end is None:
+            return
+        if not moved:
+            self._length *= self._settings.few_places[0]
+        elif followed:
+            self._length = min(1.0, self._settings.longer * step * self._length)
+        if moved:
+            free = self._oracle.size - self._oracle.n_free
+            gradient = self._C * tangent.planes.slopes.sum(axis=0)
+            gradient[:free] += tangent.w[:free]
+            self._w = tangent.w
+            self._p = -self._directions.scaled(gradient, Point(tangent.w, np.empty(0)))
+        self.end = self._w + self._length * self._p
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,13 +157,8 @@ class Batched(SolverBase):
             bundle.add(planes)
         best = Iterate(np.zeros(oracle.size), 0.0, oracle.loss.total, bundle.proven(C), C, len(bundle))
         w_t, newton = yield from self._start(context, C, best)  # 0
-        tangent: Tangent | None = None  # at w_b, if that was evaluated
         while True:
-            lines = [w_t]
-            if newton is not None and tangent is not None:
-                gradient = C * tangent.planes.slopes.sum(axis=0)
-                gradient[: oracle.size - oracle.n_free] += best.w[: oracle.size - oracle.n_free]
-                lines.append(best.w - newton.scaled(gradient, Point(best.w, np.empty(0))))
+            lines = [w_t] if newton is None or newton.end is None else [w_t, newton.end]
             places = self._places(oracle, len(lines))
             points = [best.w + k * (end - best.w) for end in lines for k in places]
             found = oracle.tangents(points)  # 1
@@ -141,16 +166,18 @@ class Batched(SolverBase):
             lowest = int(np.argmin(heights))
             improved = heights[lowest] < best.primal
             chosen = [lowest]  # 2
+            step = places[lowest % len(places)] if improved else 0.0
             if improved:
-                tangent = found[lowest]
-                best = replace(best, w=tangent.w, penalty=oracle.penalty(tangent.w), risk=tangent.value, exact=True)
+                own = found[lowest]
+                best = replace(best, w=own.w, penalty=oracle.penalty(own.w), risk=own.value, exact=True)
                 if (lowest + 1) % len(places):
                     chosen.append(lowest + 1)
+            if newton is not None:
+                newton.advance(found[lowest], step, moved=improved, followed=lowest >= len(places))
             for number in chosen:
                 bundle.add(found[number].planes)
             reduced = bundle.minimise(C, settings.planes.qp_share * (best.primal - best.lower))  # 3
             bundle.drop_idle(settings.planes.patience_with(oracle.shards, oracle.size, oracle.outputs))
-            step = places[lowest % len(places)] if improved else 0.0
             best = replace(best, lower=max(best.lower, reduced.lower), planes=len(bundle), step=step)
             yield best
             w_t = reduced.w
@@ -167,7 +194,7 @@ class Batched(SolverBase):
 
     def _start(
         self, context: FitContext, C: float, zero: Iterate
-    ) -> Generator[Iterate, None, tuple[Vector, Factorised | None]]:
+    ) -> Generator[Iterate, None, tuple[Vector, NewtonLine | None]]:
         """Where the first line ends, and the second derivatives of the sample."""
         oracle, settings = context.oracle, self.settings
         yield zero if context.start is not None else replace(zero, pending=True)
@@ -185,7 +212,7 @@ class Batched(SolverBase):
         assert start is not None
         if not oracle.supports.smooth or not Newton().has_matrix(oracle):
             return start, None
-        return start, Factorised(oracle, C, PartedSample(oracle, sample), settings.newton)
+        return start, NewtonLine(oracle, C, sample, settings)
 
     def _steepest(self, oracle: Oracle, C: float) -> Vector:
         """The minimiser of the planes at 0."""

@@ -13,7 +13,7 @@ from cutsvm._utils.types import Array
 from cutsvm.cluster.protocol import Column, Executor
 from cutsvm.io.store.batches import Batch
 
-__all__ = ["ArrayPart", "Collection", "Opener", "Part", "arrays_of"]
+__all__ = ["ArrayPart", "Collection", "Cut", "Opener", "Part", "arrays_of"]
 
 
 class Part(Protocol):
@@ -36,6 +36,19 @@ class Part(Protocol):
 Opener = Callable[[Any, str], Part]
 
 
+class Cut(Protocol):
+    """Cuts the values of a column, and puts the pieces together again."""
+
+    def __call__(
+        self,
+        column: Column,
+        task: Callable[[Any, Any], Any],
+        cuts: Sequence[Sequence[tuple[int, int, Any]]],
+        count: int,
+    ) -> Column:
+        """A column of `count` lists of pieces, in order: task(value k, own) for each (list, place, own) of cuts[k]."""
+
+
 @dataclass(frozen=True, eq=False)
 class Collection:
     """The parts of one collection, in order.
@@ -44,6 +57,7 @@ class Collection:
     sparse; entries: their stored values. narrow: whether float32 holds the values. weighted, queried: whether there are
     sample weights and queries. None: not known without reading.
     here: the values are arrays in this process, not made again when they are read.
+    cut: how an engine cuts parts that do not fit `Column.regroup`.
     lengths: a column with the numbers of rows of the parts, where that is less work than reading them.
     """
 
@@ -60,6 +74,7 @@ class Collection:
     weighted: bool | None = None
     queried: bool | None = None
     here: bool = False
+    cut: Cut | None = None
     lengths: Column | None = None
 
 

@@ -83,6 +83,10 @@ def as_collection(
         from cutsvm.cluster.collections.ray_datasets import of_ray_dataset
 
         return of_ray_dataset(executor or connect(engine="ray"), X, y, sample_weight, qid, labels)
+    if kind == "spark":
+        from cutsvm.cluster.collections.spark_frames import of_spark_frame
+
+        return of_spark_frame(executor or connect(X.sparkSession, engine="spark"), X, y, sample_weight, qid, labels)
     if kind == "parquet":
         return of_parquet(executor or X.executor or current_executor("dask") or Local(), X, labels)
     if kind == "parts":

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array
 from cutsvm.cluster.collections.base import ArrayPart, arrays_of
+from cutsvm.cluster.collections.vectors import matrix_of, value_type_of
 from cutsvm.io.columns import ColumnNames, ColumnSpec
 from cutsvm.io.formats.arrow_values import arrow, is_narrow, kind_of, labels, numbers
 from cutsvm.io.store.batches import Batch, value_type
@@ -103,7 +105,7 @@ def check_arrow_schema(schema: Any, columns: Columns, place: str) -> tuple[int |
     types, narrow, vectors = arrow("a table").types, True, False
     for name in columns.features:
         dtype = schema.field(name).type
-        inner = _vector_of(dtype)
+        inner = value_type_of(dtype)
         vectors |= inner is not None
         dtype = dtype if inner is None else inner
         if types.is_dictionary(dtype) and kind_of(dtype) != "number":
@@ -115,33 +117,35 @@ def check_arrow_schema(schema: Any, columns: Columns, place: str) -> tuple[int |
     return (None if vectors else len(columns.features)), narrow
 
 
-def _vector_of(dtype: Any) -> Any:
-    """The type of the numbers in a column of vectors; None for another column."""
-    types = arrow("a table").types
-    if isinstance(dtype, arrow("a table").BaseExtensionType):  # a tensor, as Ray has them
-        dtype = dtype.storage_type
-    if types.is_fixed_size_list(dtype) or types.is_list(dtype) or types.is_large_list(dtype):
-        return dtype.value_type
-    return None
-
-
 def arrow_batch(table: Any, columns: Columns, name: str, first: int = 0, dtype: Any = None) -> Batch:
     """Rows of an Arrow table or batch. first: the number of the first one, for messages."""
     _, narrow = check_arrow_schema(table.schema, columns, name)
     dtype = dtype or (np.float32 if narrow else np.float64)
-    pieces = [_feature(_whole(table.column(own)), own, name, first) for own in columns.features]
-    if all(piece.ndim == 1 for piece in pieces):
-        X = np.empty((table.num_rows, len(pieces)), dtype=dtype)
-        for j, piece in enumerate(pieces):
-            X[:, j] = piece
-    else:
-        wide = [piece if piece.ndim == 2 else piece[:, None] for piece in pieces]
-        X = np.concatenate(wide, axis=1, dtype=dtype, casting="unsafe")
+    X = _features(table, columns.features, name, first, np.dtype(dtype))
     y, weights, qid = (
         None if own is None else _labels(_whole(table.column(own)), own, name, first)
         for own in (columns.label, columns.weight, columns.qid)
     )
     return Batch(X, y, weights, qid)
+
+
+def _features(table: Any, features: Sequence[str], name: str, first: int, dtype: np.dtype[Any]) -> Any:
+    """The columns side by side: an array, or a CSR matrix if there are sparse vectors."""
+    found: list[Any] = []
+    for own in features:
+        column = _whole(table.column(own))
+        vectors = value_type_of(column.type) is not None
+        found.append(matrix_of(column, own, name, first) if vectors else numbers(column)[:, None])
+    if any(map(sparse.issparse, found)):
+        X = found[0] if len(found) == 1 else sparse.hstack([sparse.csr_matrix(piece) for piece in found], format="csr")
+        return X.astype(dtype, copy=False)
+    if len(found) == 1:
+        return found[0].astype(dtype, copy=False)
+    X, begin = np.empty((table.num_rows, sum(piece.shape[1] for piece in found)), dtype=dtype), 0
+    for piece in found:
+        X[:, begin : begin + piece.shape[1]] = piece
+        begin += piece.shape[1]
+    return X
 
 
 def _whole(column: Any) -> Any:
@@ -150,28 +154,6 @@ def _whole(column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray):
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     return column
-
-
-def _feature(column: Any, own: str, name: str, first: int) -> Array:
-    """The numbers of a column, or a matrix of its vectors."""
-    if _vector_of(column.type) is None:
-        return numbers(column)
-    if isinstance(column.type, arrow("a table").BaseExtensionType):
-        column = column.storage
-    if column.null_count:
-        row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise DataError(f"{name}: row {row}, column {own!r}: expected a vector, found none")
-    rows, flat = len(column), numbers(column.flatten())
-    if not rows:
-        return np.empty((0, 0))
-    lengths = column.value_lengths().to_numpy(zero_copy_only=False)
-    other = np.flatnonzero(lengths != lengths[0])
-    if len(other):
-        found = lengths[other[0]]
-        raise DataError(
-            f"{name}: row {first + int(other[0])}, column {own!r}: a vector of {found} numbers, expected {lengths[0]}"
-        )
-    return flat.reshape(rows, -1)
 
 
 def _labels(column: Any, own: str, name: str, first: int) -> Array:

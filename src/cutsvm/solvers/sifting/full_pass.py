@@ -26,7 +26,7 @@ from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
 from cutsvm.solvers.cutting_planes import descend, objective
-from cutsvm.solvers.sifting.tasks import add_sift_results, add_violators, find_violators, sift_rows
+from cutsvm.solvers.sifting.tasks import add_sift_results, add_violators, find_violators, sift_rows, uncertainties
 from cutsvm.solvers.sifting.working_set import GroupSums, SomeRows, WorkingSet, take_rows
 
 __all__ = ["FullPass", "HeldPass", "StreamedPass", "full_pass"]
@@ -163,6 +163,7 @@ class StreamedPass(FullPass):
         self.places = np.array(self.settings.places)
         self._reference, self._band = self.w, 0.0
         self._joined: Ints = np.empty(0, dtype=np.int64)
+        self._moments = oracle.feature_moments
 
     @timed("sift")
     def build(
@@ -171,12 +172,16 @@ class StreamedPass(FullPass):
         w = self.w if w is None else w
         rows, loss = self.oracle.measured(self.settings.sample, rng)
         distances = loss.distances(self.oracle.scores_of(rows, w), np.arange(rows.n))
+        if self._moments is not None:
+            distances = distances / np.maximum(1.0, uncertainties(rows, self._moments))
         seed, room, band = int(rng.integers(1 << 32)), self.matrix.room, np.inf
         while True:
             narrower = float(np.quantile(distances, share))
             band = narrower if narrower < band else -1.0  # none: too many are at the same distance
             line = {"w": w, "best": self.w, "places": self.places}
-            found = self._sum(sift_rows, add_sift_results, **line, band=band, keep=keep, seed=seed, most=room)
+            found = self._sum(
+                sift_rows, add_sift_results, **line, band=band, moments=self._moments, keep=keep, seed=seed, most=room
+            )
             if found.near.fit:
                 break
             assert room is not None
@@ -190,7 +195,7 @@ class StreamedPass(FullPass):
     @timed("sift")
     def advance(self, working_set: WorkingSet, w: Vector, target: float, most: int | None = None) -> tuple[float, bool]:
         limits = [limit - working_set.n_rows for limit in (self.matrix.room, most) if limit is not None]
-        assumed = {"reference": self._reference, "band": self._band, "joined": self._joined}
+        assumed = {"reference": self._reference, "band": self._band, "moments": self._moments, "joined": self._joined}
         line = {"w": w, "best": self.w, "places": self.places}
         found = self._sum(find_violators, add_violators, **line, **assumed, most=min(limits, default=None))
         step, fit = self._move(w, found.on_line, target), found.rows.fit

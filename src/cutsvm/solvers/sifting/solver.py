@@ -231,10 +231,12 @@ class Sifting(SolverBase):
         """The inner solver on the working set, to a share of the gap; and whether it has stalled."""
         settings, progress, full, context = self.settings, Progress(), state.full, state.inner
         context.start = full.w if begin is None else begin
+        # Where each pass is a round of a cluster, the solution is to be worth it.
+        share = settings.left if full.oracle.supports.vectors else 0.0
         for inner in self.inner(context, C):
             lower = max(lower, inner.lower)
             yield state.iterate(C, lower, inner.planes, pending=True)
-            left = max(context.tol * full.primal, settings.left * (full.primal - inner.lower))
+            left = max(context.tol * full.primal, share * (full.primal - inner.lower))
             stalled = progress.stalled(inner.primal, inner.lower) >= settings.patience
             if inner.primal - inner.lower <= left or stalled:
                 break

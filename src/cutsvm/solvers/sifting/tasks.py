@@ -14,6 +14,7 @@ import numpy as np
 
 from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.matrix import RowsInMemory, in_order
 from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.sifting.working_set import GroupSums, SomeRows, SomeSums, take_rows
@@ -69,6 +70,7 @@ def sift_rows(
     w: Vector,
     best: Vector,
     band: float,
+    moments: Vector | None,
     places: Vector,
     keep: float,
     seed: int,
@@ -79,8 +81,8 @@ def sift_rows(
     keep: only this share of them is copied, drawn at random, with 1 / keep times their weight.
     """
     loss, here, on_line = _on_line(part, w, best, places)
-    group = np.empty(part.matrix.n, dtype=np.int32)
-    near, times = loss.sift(here, band, group), 1.0
+    group, near = group_rows(part, here, band, moments)
+    times = 1.0
     if keep < 1.0:
         drawn = np.random.default_rng([seed, first]).random(len(near)) < keep
         near, times = near[drawn], 1.0 / keep
@@ -103,6 +105,7 @@ def find_violators(
     best: Vector,
     reference: Vector,
     band: float,
+    moments: Vector | None,
     joined: Ints,
     places: Vector,
     most: int | None,
@@ -112,8 +115,7 @@ def find_violators(
     joined: numbers of rows, rising, that have joined the working set since then.
     """
     loss, here, on_line = _on_line(part, w, best, places)
-    group = np.empty(part.matrix.n, dtype=np.int32)
-    loss.sift(part.scores_of(part.matrix, reference), band, group)
+    group, _ = group_rows(part, part.scores_of(part.matrix, reference), band, moments)
     low, high = np.searchsorted(joined, [first, first + part.matrix.n])
     group[joined[low:high] - first] = core.KEPT
     rows = loss.violators(here, group)
@@ -123,6 +125,31 @@ def find_violators(
 def add_violators(violators: Violators, following: Violators) -> Violators:
     """Of the rows of both."""
     return Violators(violators.on_line + following.on_line, violators.rows.add(following.rows))
+
+
+def group_rows(part: Oracle, scores: Vector, band: float, moments: Vector | None) -> tuple[Array, Ints]:
+    """The group of each row, and the rows within `band` of a change of their slope, which are KEPT.
+
+    moments: the mean of x_j^2 for each feature, or None. The band of a row is wider by its uncertainty, where that is
+    above 1.
+    """
+    loss, group = cast("GroupedLoss", part.loss), np.empty(part.matrix.n, dtype=np.int32)
+    near = loss.sift(scores, band, group)
+    if moments is None or band <= 0.0:
+        return group, near
+    wide = uncertainties(cast("RowsInMemory", part.matrix), moments)
+    rows = np.flatnonzero((wide > 1.0) & (group != core.KEPT))
+    rows = rows[loss.distances(scores, rows) <= band * wide[rows]]
+    group[rows] = core.KEPT
+    return group, in_order(np.concatenate([near, rows]))
+
+
+def uncertainties(rows: RowsInMemory, moments: Vector) -> Vector:
+    """r_i = sqrt(sum_j x_ij^2 / moments_j / d), about 1 on average: how uncertain the score of a row is.
+
+    What a sample does not determine well is the weight of a feature that few rows have.
+    """
+    return np.asarray(np.sqrt(rows.square_sums(1.0 / moments) / rows.d))
 
 
 def _on_line(part: Oracle, w: Vector, best: Vector, places: Vector) -> tuple[GroupedLoss, Vector, Vector]:
