@@ -5,15 +5,16 @@ import sys
 
 import pytest
 
+from cutsvm import cluster
 from cutsvm._utils.errors import ClusterError
 from cutsvm.cluster import Local, connect, current_executor
 from tests.support.cluster import python_path
 
 
 def test_threads_of_this_process():
-    with connect(engine="local", n_jobs=3) as executor:
+    with connect(engine="local", n_jobs=1) as executor:
         assert isinstance(executor, Local)
-        assert executor.resources.threads == 3
+        assert executor.resources.threads == 1
     with pytest.raises(ValueError, match="engine='local' has no address, got 'tcp://there:1'"):
         connect("tcp://there:1", engine="local")
 
@@ -66,6 +67,12 @@ def test_a_client_of_its_own_is_closed(dask_client):
         assert executor.client is not dask_client
     assert executor.client.status == "closed"
     assert dask_client.status == "running"
+
+
+def test_the_function_has_the_name_of_its_module():
+    from cutsvm.cluster.connect import connect as same
+
+    assert cluster.connect is same is connect
 
 
 def test_engines_are_not_imported_before_they_are_asked_for():

@@ -37,7 +37,7 @@ def dask_cluster(n_workers: int = 2, threads: int = 1, **options: Any) -> Iterat
             threads_per_worker=threads,
             processes=True,
             host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
+            dashboard_address="127.0.0.1:0",  # any port that is free
             silence_logs=logging.CRITICAL,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,

@@ -204,6 +204,27 @@ def plan(
     return Plan(True, room, f"{text}, up to {room:,} rows held{each}", in_memory, plane_bytes, at_once)
 
 
+def plan_parts(
+    rows: int,
+    size: int,
+    memory_limit: str | int | None,
+    outputs: int = 1,
+    settings: MemorySettings | None = None,
+    *,
+    features: int = 1,
+    sparse: bool = False,
+) -> Plan:
+    """How many of the rows of a collection, `size` bytes in all, the client may hold; nothing is kept of the others."""
+    use = MemorySettings() if settings is None else settings
+    given = _machine(size, use) if memory_limit is None else allowance(memory_limit, use.step)
+    left, plane_bytes = _beside_planes(given.size - use.fixed, outputs, features, use)
+    row = (use.sparse_row_copies if sparse else use.row_copies) * size / max(1, rows) + use.row_overhead * outputs
+    room = min(rows, max(0, int(left / row)))
+    if room < min(rows, use.min_rows):
+        raise given.error(given.size + row * use.min_rows - left)
+    return Plan(True, room, f"up to {room:,} rows held by the client", False, plane_bytes)
+
+
 def _beside_planes(left: int, outputs: int, features: int, use: MemorySettings) -> tuple[int, int]:
     """What is left of some memory beside numbers for each feature, and what planes may take."""
     plane = outputs * (features + 1)

@@ -13,17 +13,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from cutsvm._utils.errors import ClusterError
+from cutsvm._utils.errors import ClusterError, DataError
 from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import DenseRows, SparseRows, as_rows
 
-__all__ = ["Chunk", "Grain", "Layout", "LayoutSettings", "Piece", "RowBlock", "over_grains"]
+__all__ = ["Chunk", "Counts", "Grain", "Layout", "LayoutSettings", "Piece", "RowBlock", "over_grains", "same_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,10 @@ class RowBlock:
     def take(self, rows: Ints) -> RowBlock:
         return self._each(lambda values: values[rows])
 
+    def copy(self) -> RowBlock:
+        """The same rows in memory of their own."""
+        return self._each(lambda values: values.copy())
+
     def _each(self, change: Callable[[Any], Any]) -> RowBlock:
         columns = (None if own is None else change(own) for own in (self.y, self.weights, self.qid))
         return RowBlock(change(self.X), *columns)
@@ -59,7 +63,10 @@ class RowBlock:
             return blocks[0]
         matrices = [block.X for block in blocks]
         X = sparse.vstack(matrices, format="csr") if sparse.issparse(matrices[0]) else np.concatenate(matrices)
-        columns = zip(*((block.y, block.weights, block.qid) for block in blocks), strict=True)
+        columns = list(zip(*((block.y, block.weights, block.qid) for block in blocks), strict=True))
+        for own, what in zip(columns, ("labels", "weights", "queries"), strict=True):
+            if own[0] is not None and len({values.dtype.kind in "biuf" for values in own}) > 1:
+                raise DataError(f"{what} are text in some parts and numbers in others")
         return RowBlock(X, *(None if own[0] is None else np.concatenate(own) for own in columns))
 
 
@@ -84,6 +91,9 @@ class Grain:
         """Sample weights, 1 by default; a copy, which a loss may keep."""
         given = self.block.weights
         return np.ones(self.n) if given is None else np.array(given, dtype=np.float64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "rows"}  # made again where they are read
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -125,6 +135,10 @@ class Chunk:
     edges: Ints
     pieces: tuple[Piece, ...]
 
+    @property
+    def name(self) -> str:
+        return ", ".join(piece.name for piece in self.pieces)
+
     def grains(self, expected: Sequence[bytes] = ()) -> Iterator[Grain]:
         """The grains in order. expected: their fingerprints, if they were read before."""
         sizes, pending, have, number = np.diff(self.edges).tolist(), [], 0, 0
@@ -139,18 +153,22 @@ class Chunk:
                         yield self._checked(number, RowBlock.joined(pending), expected, piece.name)
                         pending, have, number = [], 0, number + 1
         if number < len(self.edges) - 1:
-            names = ", ".join(piece.name for piece in self.pieces)
-            raise ClusterError(f"{names}: fewer rows than before: the data must not change during a fit")
+            raise ClusterError(f"{self.name}: fewer rows than before: the data must not change during a fit")
 
     def _checked(self, number: int, block: RowBlock, expected: Sequence[bytes], name: str) -> Grain:
         grain = Grain(self.first + number, int(self.edges[number]), block)
-        if expected and grain.fingerprint != expected[number]:
-            rows = f"rows {grain.first:,} to {grain.first + grain.n - 1:,}"
-            raise ClusterError(
-                f"{name}: {rows} are not the same as when they were first read: a file that was rewritten, or a "
-                "collection that draws at random without a seed; store the data, or persist the collection"
-            )
-        return grain
+        return same_rows(grain, expected[number], name) if expected else grain
+
+
+def same_rows(grain: Grain, expected: bytes, name: str) -> Grain:
+    """The grain; ClusterError unless it has this fingerprint. name: of the part, for the message."""
+    if grain.fingerprint != expected:
+        rows = f"rows {grain.first:,} to {grain.first + grain.n - 1:,}"
+        raise ClusterError(
+            f"{name}: {rows} are not the same as when they were first read: a file that was rewritten, or a "
+            "collection that draws at random without a seed; store the data, or persist the collection"
+        )
+    return grain
 
 
 def over_grains(
@@ -175,6 +193,26 @@ class LayoutSettings:
     most_chunks: int = 1 << 14
 
 
+class Counts(NamedTuple):
+    """Of a layout: rows of a grain and grains of a chunk, which only the last ones may have fewer of; how many of both.
+
+    They are known for any number of rows, where edges would not fit in memory.
+    """
+
+    rows: int
+    grains: int
+    each: int
+    chunks: int
+
+    @classmethod
+    def of(cls, n: int, row_bytes: float, settings: LayoutSettings) -> Counts:
+        most = max(settings.fewest_rows, min(settings.bytes / max(row_bytes, 1.0), n / settings.least))
+        rows = 1 << (int(most).bit_length() - 1)
+        grains = -(-n // rows)
+        each = max(1, -(-grains // settings.most_chunks))
+        return cls(rows, grains, each, -(-grains // each))
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Edges of the grains in rows, and of the chunks in grains."""
@@ -186,9 +224,7 @@ class Layout:
     def of(cls, n: int, row_bytes: float, settings: LayoutSettings | None = None) -> Layout:
         """The layout of n rows of this mean size in memory; it depends on nothing else."""
         settings = settings or LayoutSettings()
-        most = max(settings.fewest_rows, min(settings.bytes / max(row_bytes, 1.0), n / settings.least))
-        rows = 1 << (int(most).bit_length() - 1)
-        edges = np.append(np.arange(0, n, rows, dtype=np.int64), n)
+        edges = np.append(np.arange(0, n, Counts.of(n, row_bytes, settings).rows, dtype=np.int64), n)
         return cls(edges, cls.cut(len(edges) - 1, settings))
 
     @staticmethod

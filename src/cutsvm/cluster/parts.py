@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.cluster.grains import Layout, RowBlock, over_grains
-from cutsvm.cluster.protocol import Column, Executor, fold
+from cutsvm.cluster.protocol import Column, Executor, Traffic, fold
 from cutsvm.matrix.magnitudes import Magnitudes
 
 __all__ = ["Drawn", "Facts", "LabelFacts", "Parts"]
@@ -30,6 +31,10 @@ class LabelFacts:
     low: float = np.inf
     high: float = -np.inf
     sums: Vector = None  # type: ignore[assignment]
+
+    def count(self, label: Any) -> int:
+        """How many rows have this label."""
+        return int(self.counts[self.labels == label].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,21 +70,36 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Chunks of rows on an executor. room: number of rows that the client may copy; None: any number."""
+    """Chunks of rows on an executor. room: number of rows that the client may copy; None: any number.
+
+    given: number of parts of the collection. held: whether workers keep the rows between rounds. before: the executor's
+    traffic before the first round of these parts.
+    """
 
     executor: Executor
     chunks: Column
     layout: Layout
     facts: Facts
     room: int | None = None
+    given: int = 1
+    held: bool = False
+    before: Traffic = field(default_factory=Traffic)
 
     def each(self, task: Callable[..., Any], add: Callable[..., Any], /, **shared: Any) -> Iterator[Any]:
         """One round, one reading of all rows: task(grain, **shared), added up within each chunk; in order."""
-        return self.executor.collect(self._results(task, add, shared))
+        return self.executor.collect(self._results(task, add, shared), doing=_named(task, shared), reads=True)
 
     def fold(self, task: Callable[..., Any], add: Callable[..., Any], /, *, here: bool = True, **shared: Any) -> Any:
         """The same, added up over all chunks in a fixed tree."""
-        return fold(self.executor, self._results(task, add, shared), add, here=here)
+        column = self._results(task, add, shared)
+        return fold(self.executor, column, add, here=here, doing=_named(task, shared), reads=True)
 
     def _results(self, task: Callable[..., Any], add: Callable[..., Any], shared: dict[str, Any]) -> Column:
         return self.chunks.map(over_grains, self.facts.fingerprints, of_grain=task, add=add, **shared)
+
+
+def _named(task: Callable[..., Any], shared: Mapping[str, Any]) -> str:
+    """What a task does, by the name of its function: "sift rows"; of_part: the function that it calls."""
+    own = shared.get("of_part", task)
+    name = own.__name__ if isinstance(own, FunctionType) else type(own).__name__
+    return name.removesuffix("_of").strip("_").replace("_", " ").lower()

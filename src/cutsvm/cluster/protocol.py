@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -75,6 +76,12 @@ class Column:
         if self.steps or self.inputs is not None:
             raise ValueError("regroup: hold the column first")
         return replace(self, length=len(inputs), inputs=inputs)
+
+    def take(self, numbers: Sequence[int]) -> Column:
+        """Some of the elements."""
+        steps = (step if step.own is None else replace(step, own=[step.own[k] for k in numbers]) for step in self.steps)
+        inputs = [self.numbers(k) for k in numbers]
+        return replace(self, length=len(inputs), inputs=inputs, steps=tuple(steps))
 
     @property
     def tasks(self) -> tuple[Callable[..., Any], ...]:
@@ -168,11 +175,15 @@ class Resources:
 
 @dataclass
 class Traffic:
-    """What a fit has cost so far: rounds, bytes of results that came to the client, and parts that were computed."""
+    """What was done so far: rounds, those that read all rows, bytes of results that came to the client, and parts that
+    were computed. doing: what the last round is for.
+    """
 
     rounds: int = 0
     received: int = 0
     parts: int = 0
+    reads: int = 0
+    doing: str = ""
 
 
 @dataclass(eq=False)
@@ -213,31 +224,47 @@ class Executor(ABC):
     def hold(self, column: Column) -> Column:
         """Computes the elements, which stay with the workers until the column is no longer used."""
 
-    def collect(self, column: Column) -> Iterator[Any]:
-        """One round: the elements in their order, as they come in; those that were yielded are forgotten here."""
+    def collect(self, column: Column, *, doing: str = "", reads: bool = False) -> Iterator[Any]:
+        """One round: the elements in their order, as they come in; those that were yielded are forgotten here.
+
+        doing: what it is for, in a word or two. reads: all rows are read for it.
+        """
         self.traffic.rounds += 1
-        for done, element in enumerate(self._collect(column), 1):
+        self.traffic.reads += reads
+        self.traffic.doing, done = doing, 0
+        for element in self._collect(column):
+            done += 1
             self.traffic.received += size_of(element)
             self.traffic.parts += 1
             if self.progress is not None:
                 self.progress(done, len(column))
             yield element
+            del element  # it takes memory while the next one is made
 
     @abstractmethod
     def _collect(self, column: Column) -> Iterator[Any]:
         """The elements in their order; each is fetched when it is asked for, or a few ahead."""
 
 
-def fold(executor: Executor, column: Column, add: Callable[..., Any], width: int = 16, *, here: bool = True) -> Any:
+def fold(
+    executor: Executor,
+    column: Column,
+    add: Callable[..., Any],
+    width: int = 16,
+    *,
+    here: bool = True,
+    doing: str = "",
+    reads: bool = False,
+) -> Any:
     """The sum of all elements in a fixed tree over their order: add(*elements) of up to `width` neighbours at a time.
 
     here: sums are made by the client; otherwise, as long as there are more than `width`, by workers: the same bits,
-    more rounds, and fewer bytes. add(x) is x.
+    more rounds, and fewer bytes. add(x) is x. doing, reads: as in `Executor.collect`.
     """
     while len(column) > width and not here:
         groups = [range(first, min(first + width, len(column))) for first in range(0, len(column), width)]
         column = executor.hold(column).regroup(groups).map(add)
-    return _sum_up(executor.collect(column), add, width)
+    return _sum_up(executor.collect(column, doing=doing, reads=reads), add, width)
 
 
 def _sum_up(elements: Iterator[Any], add: Callable[..., Any], width: int) -> Any:
@@ -273,8 +300,6 @@ def size_of(value: Any) -> int:
         return sum(size_of(key) + size_of(item) for key, item in value.items())
     if isinstance(value, tuple | list):
         return sum(map(size_of, value))
-    if is_dataclass(value):
-        return sum(size_of(value.__dict__.get(own.name)) for own in fields(value))
-    if hasattr(value, "indptr"):
-        return sum(size_of(array) for array in (value.data, value.indices, value.indptr))
+    if hasattr(value, "__dict__") and not isinstance(value, Enum | type):  # matrices and losses, too
+        return sum(map(size_of, vars(value).values()))
     return 8

@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import math
 import sys
+import time
 from typing import Any, TextIO
 
-from rich.progress import Progress, ProgressColumn, TextColumn
+from rich.progress import Progress, ProgressColumn, TaskID, TextColumn
 
 from cutsvm._utils.text import printable
 from cutsvm.display.progress import Bar, name_and_bar
@@ -35,16 +36,28 @@ class _CurrentStderr(logging.StreamHandler[TextIO]):
 
 
 class Log:
-    """One line per iteration through the logger "cutsvm"; to standard error if logging is not configured."""
+    """One line per iteration through the logger "cutsvm"; to standard error if logging is not configured.
 
-    def __init__(self, level: int = logging.INFO) -> None:
-        self.level = level
+    every: seconds between lines about a round of a fit on a cluster.
+    """
+
+    def __init__(self, level: int = logging.INFO, every: float = 5.0) -> None:
+        self.level, self.every = level, every
+        self._next_line = time.monotonic() + every
 
     def __call__(self, record: Record) -> None:
         ensure_log_handler(self.level)
         if record.note and record.iteration == 0:
             _logger.log(self.level, "%s", f"{_problem(record)} by {record.note}")
         _logger.log(self.level, "%s", describe(record))
+        self._next_line = time.monotonic() + self.every
+
+    def observe_round(self, number: int, doing: str, done: int, parts: int) -> None:
+        """Of a fit on a cluster: how far a round is."""
+        if time.monotonic() >= self._next_line:
+            ensure_log_handler(self.level)
+            _logger.log(self.level, "%s", describe_round(number, doing, done, parts))
+            self._next_line = time.monotonic() + self.every
 
 
 def ensure_log_handler(level: int = logging.INFO) -> None:
@@ -62,6 +75,12 @@ def describe(record: Record) -> str:
         f"{label}iteration {record.iteration:4d}  objective {record.primal:.6e}  bound {record.lower:.6e}  "
         f"gap {record.gap:.2e}  {record.planes} planes  {record.passes:g} passes  {record.seconds:.2f} s"
     )
+
+
+def describe_round(number: int, doing: str, done: int, parts: int) -> str:
+    """How far a round of a fit on a cluster is."""
+    what = f" ({doing})" if doing else ""
+    return f"round {number}{what}: {done:,} of {parts:,} parts"
 
 
 def _problem(record: Record) -> str:
@@ -97,20 +116,35 @@ class ProgressBar(Bar):
         if record.gap <= record.tol and not self.managed:
             self.close()
 
+    def observe_round(self, number: int, doing: str, done: int, parts: int) -> None:
+        """Of a fit on a cluster: how far a round is, beside the bar, or as a plain line."""
+        words = describe_round(number, doing, done, parts)
+
+        def draw(display: Progress) -> None:
+            display.update(self._task(display), work=words)
+
+        self.show(words, draw)
+
     def columns(self) -> tuple[ProgressColumn, ...]:
         return (
             *name_and_bar(),
-            TextColumn("gap {task.fields[gap]:.1e} -> {task.fields[tol]:.0e}"),
+            TextColumn("{task.fields[gap]}"),
             TextColumn("{task.fields[seconds]:.1f} s", style="cyan"),
             TextColumn("{task.fields[work]}", style="dim"),
         )
 
     def _draw(self, display: Progress, record: Record, first: float) -> None:
-        if not display.task_ids:
-            display.add_task("", total=1.0, gap=math.nan, tol=record.tol, seconds=0.0, work="")
+        task = self._task(display)
         done, total = decades(first, record.gap, record.tol)
         # The bar of a problem solved at its first point is full.
         done, total = (done, total) if total > 0 else (1.0, 1.0)
-        fields: dict[str, Any] = {"gap": record.gap, "tol": record.tol, "seconds": record.seconds}
+        fields: dict[str, Any] = {"gap": f"gap {record.gap:.1e} -> {record.tol:.0e}", "seconds": record.seconds}
         fields["work"] = f"{record.passes:g} passes  {record.planes} planes"
-        display.update(display.task_ids[0], completed=done, total=total, description=_problem(record), **fields)
+        display.update(task, completed=done, total=total, description=_problem(record), **fields)
+
+    @staticmethod
+    def _task(display: Progress) -> TaskID:
+        """The one bar of the display."""
+        if not display.task_ids:
+            display.add_task("training", total=1.0, gap="", seconds=0.0, work="")
+        return display.task_ids[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from time import perf_counter
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,7 +16,20 @@ from cutsvm.problem.certificate import relative_gap
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.protocol import Iterate
 
-__all__ = ["Callback", "Observer", "Record", "Result", "Status", "Stop", "record_of", "relative_gap"]
+if TYPE_CHECKING:
+    from cutsvm.driver.cluster_plan import ClusterFigures
+
+__all__ = [
+    "Callback",
+    "Observer",
+    "Record",
+    "Result",
+    "RoundObserver",
+    "Status",
+    "Stop",
+    "record_of",
+    "relative_gap",
+]
 
 
 class Status(Enum):
@@ -103,6 +116,14 @@ class Observer(Protocol):
         """Whether to stop."""
 
 
+@runtime_checkable
+class RoundObserver(Protocol):
+    """A callback that is told of the rounds of a fit on a cluster, too."""
+
+    def observe_round(self, number: int, doing: str, done: int, parts: int) -> None:
+        """Of this round, which does what `doing` says, so many parts are done."""
+
+
 @dataclass(frozen=True)
 class Stop:
     """When to stop: at a relative gap, after a number of iterations, or a number of seconds from now.
@@ -135,6 +156,7 @@ class Result:
     n_iter: int
     history: list[dict[str, Any]] = field(repr=False)
     loss: float = np.nan  # R(w)
+    cluster: ClusterFigures | None = field(default=None, repr=False)  # of rows in parts: what the fit has taken
 
     @property
     def gap(self) -> float:

@@ -5,6 +5,7 @@ One C is a path of length one; what a path keeps from one C for the next is in `
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -14,6 +15,7 @@ import numpy as np
 
 from cutsvm._utils.timing import clock
 from cutsvm._utils.types import Vector
+from cutsvm.driver.cluster_plan import ClusterFigures, plan_cluster
 from cutsvm.driver.parallel_path import SplitSettings, fit_in_two_parts
 from cutsvm.driver.records import Callback, Observer, Record, Result, Status, Stop, record_of
 from cutsvm.matrix import CompressionSettings
@@ -79,6 +81,7 @@ def fit_path(
             return fit_in_two_parts(fit_part, oracle, Cs, fit.callbacks, split), oracle
     if fit.checkpoint is not None and len(Cs) > 1:
         raise ValueError("checkpoint: it is for a fit with one C")
+    figures = _said_plan(solver, oracle, Cs, fit)
     context = new_context(solver, oracle, Cs, fit.stop.tol)
     part = None
     if fit.checkpoint is not None:
@@ -105,7 +108,21 @@ def fit_path(
             context.know(result.w, result.loss)
     if fit.warm_start is not None and fit.checkpoint is None:
         fit.warm_start.keep(context)
+    if figures is not None:
+        figures = figures.ended(oracle)
+        results = {C: replace(result, cluster=figures) for C, result in results.items()}
     return [results[C] for C in Cs], context.oracle
+
+
+def _said_plan(solver: Solver, oracle: Oracle, Cs: Sequence[float], fit: Fit) -> ClusterFigures | None:
+    """Of rows in parts: what the fit will take, in the log."""
+    plan = plan_cluster(solver, oracle, Cs, fit.stop.tol)
+    if plan is None:
+        return None
+    figures = ClusterFigures.begun(plan, oracle)
+    named = f"class {fit.label} against the rest: " if fit.label else ""
+    logging.getLogger("cutsvm.cluster").info("%s%s", named, figures.describe(oracle))
+    return figures
 
 
 def run_at(

@@ -21,6 +21,7 @@ from cutsvm.display.callbacks import Log, ensure_log_handler
 from cutsvm.display.summary import describe_gap
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint, check_path
+from cutsvm.driver.cluster_plan import ClusterFigures
 from cutsvm.driver.fingerprint import Fingerprint, Scalar
 from cutsvm.driver.records import Callback, Record, Result, Status
 from cutsvm.driver.warm_start import KeptProblem, Slot
@@ -56,13 +57,16 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     feature_names_in_: Array
     preprocessing_: dict[str, Any]  # after a fit from a table: how its columns became X
+    cluster_: dict[str, Any]  # after a fit to rows in parts: what it has taken
 
     _resolve = staticmethod(solvers.resolve)
-    # For `ingest`: what y holds (levels are ordered within queries), how few rows a fit accepts, and whether it may
-    # read the rows of a store from disk.
+    # For `ingest`: what y holds (levels are ordered within queries), how few rows a fit accepts, whether it may read
+    # the rows of a store from disk, and whether it may be to a collection, of which it sees sums; if not, why.
     _targets: ClassVar[Literal["classes", "levels", "numbers", "none"]] = "classes"
     _min_rows: ClassVar[int] = 1
     _trains_from_disk: ClassVar[bool] = False
+    _trains_on_parts: ClassVar[bool] = False
+    _no_parts: ClassVar[str] = "it needs all rows in memory"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -126,6 +130,10 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         """How to train from a store; weights: those given in place of its own."""
         raise NotImplementedError
 
+    def _outputs(self, n_labels: int) -> int:
+        """Scores of a row in one problem, if y has this number of distinct values."""
+        return 1
+
     def _mark_fitted(self) -> None:
         """Keeps the parameters that predictions depend on, of a model whose weights were set and not fitted."""
 
@@ -169,6 +177,9 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         self.converged_ = not bad
         self.n_iter_ = max(result.n_iter for result in results)
         self.history_ = [record for result in results for record in result.history]
+        self.__dict__.pop("cluster_", None)
+        if figures := [result.cluster for result in results if result.cluster is not None]:
+            self.cluster_ = ClusterFigures.summary(figures)
         if checkpoint is not None:
             checkpoint.close(converged=self.converged_)
 

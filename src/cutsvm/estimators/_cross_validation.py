@@ -150,7 +150,8 @@ class Chooser(Certified):
     scoring: str | Callable[..., float] | None = None
     refit: bool = True
 
-    _trains_from_disk = False  # folds have their rows in memory
+    _trains_from_disk = _trains_on_parts = False  # folds have their rows in memory
+    _no_parts = "its folds have their rows in memory"
 
     @property
     def C(self) -> float:  # type: ignore[override]

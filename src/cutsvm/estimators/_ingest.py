@@ -19,6 +19,10 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.cluster.folds import DataScale
+from cutsvm.cluster.open import is_collection
+from cutsvm.cluster.parts import Parts
+from cutsvm.estimators._collections import ingest_collection
 from cutsvm.estimators._missing_queries import warn_of_missing_queries
 from cutsvm.estimators._predict import CheckedMatrix
 from cutsvm.io.columns import Labels
@@ -51,6 +55,8 @@ class TrainingData:
     query_codes: Ints = field(default_factory=_empty)
     weighted: bool = False  # whether there are sample weights; without, all weights are 1
     store: str | None = None  # the name of the store that the rows come from, the same for all its versions
+    parts: Parts | None = None  # of a collection: y and weights are then of few rows that stand for all
+    scale: DataScale | None = None  # of a collection, where it is needed
     resources: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __enter__(self) -> TrainingData:
@@ -82,6 +88,8 @@ class TrainingData:
 
 def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = None, *, qid: Any = None) -> TrainingData:
     """The data of `estimator.fit(X, y, sample_weight)`; sets `n_features_in_` and `feature_names_in_`."""
+    if is_collection(X):
+        return ingest_collection(estimator, X, y, sample_weight, qid)
     with ExitStack() as resources:
         source = _open(estimator, X, y, resources) if _has_own_labels(estimator, X, y) else None
         if source is not None:

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -26,12 +26,15 @@ from cutsvm.driver.run import Fit, fit_path
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.io.store.store import Store
+from cutsvm.problem.loss_makers import LossMaker
 from cutsvm.problem.losses import Loss
 from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.parted import PartedRows, parted_oracle
 from cutsvm.problem.point import Intercept
 from cutsvm.solvers.protocol import Solver
 
 Problems = Mapping[str, Callable[[], Loss]]
+Makers = Mapping[str, LossMaker]
 Own = TypeVar("Own", bound="LinearModel")
 
 
@@ -55,7 +58,7 @@ class LinearModel(Certified):
     verbose: int = 0
     random_state: int | np.random.RandomState | None = None
 
-    _trains_from_disk = True
+    _trains_from_disk = _trains_on_parts = True
     _n_problems = 1  # problems that a fit from disk solves at a time
 
     def fit(self: Own, X: Any, y: Any = None, sample_weight: Any = None) -> Own:
@@ -71,6 +74,10 @@ class LinearModel(Certified):
     @abstractmethod
     def _problems(self, data: TrainingData) -> Problems:
         """The problems of a fit by name, and the loss of each. With one problem it may overwrite `data.weights`."""
+
+    @abstractmethod
+    def _makers(self, data: TrainingData) -> Makers:
+        """The same for a collection: what makes the loss of any of its rows."""
 
     @abstractmethod
     def _settings(self, data: TrainingData) -> dict[str, Scalar]:
@@ -92,10 +99,6 @@ class LinearModel(Certified):
 
     def _oracle_kind(self, data: TrainingData) -> type[Oracle]:
         return Oracle
-
-    def _outputs(self, n_labels: int) -> int:
-        """Scores of a row in one problem, if y has this number of distinct values."""
-        return 1
 
     def _target_shift(self, data: TrainingData) -> float:
         """A number that the loss has taken from all targets: the intercept makes up for it."""
@@ -122,11 +125,12 @@ class LinearModel(Certified):
         stop = Stop(self.tol, self.max_iter, self.max_time)
         found: list[list[Result]] = []
         oracle: Oracle | None = None
-        problems = self._problems(data)
+        problems: Mapping[str, Callable[[], Loss] | LossMaker] = (
+            dict(self._problems(data)) if data.parts is None else dict(self._makers(data))
+        )
         with threads.one_blas_thread():
             for k, (name, make_loss) in enumerate(problems.items()):
-                # The last oracle's matrix may be in a form that is read faster: a solver has found it.
-                oracle = self._oracle(data, make_loss()) if oracle is None else replace(oracle, loss=make_loss())
+                oracle = self._oracle(data, make_loss, oracle)
                 if solver.requires:
                     self._check_requirements(solver, oracle.supports.names, *self._described(data))
                 start = self._start(oracle, k, len(problems))
@@ -161,9 +165,20 @@ class LinearModel(Certified):
         settings = {"intercept": self._intercept().value, **self._settings(data), **more}
         return self._open_checkpoint(solver, data.rows, hashes, store=data.store, **settings)
 
-    def _oracle(self, data: TrainingData, loss: Loss) -> Oracle:
-        """Rows and loss. A feature far from 0, as times are, is centred; a free intercept makes up for it."""
+    def _oracle(
+        self, data: TrainingData, make_loss: Callable[[], Loss] | LossMaker, last: Oracle | None = None
+    ) -> Oracle:
+        """Rows and loss. A feature far from 0, as times are, is centred; a free intercept makes up for it.
+
+        last: that of another problem with the same rows, which may be in a form that is read faster.
+        """
         rows, intercept = data.rows, self._intercept()
+        if isinstance(make_loss, LossMaker):
+            parted = cast("PartedRows", rows)
+            return parted_oracle(self._oracle_kind(data), parted, make_loss, intercept, self._target_shift(data))
+        loss = make_loss()
+        if last is not None:
+            return replace(last, loss=loss)
         centred, shift = rows.centred() if intercept is Intercept.FREE else (rows, None)
         n_threads = threads.count(self.n_jobs, rows.entries)
         kind, target_shift = self._oracle_kind(data), self._target_shift(data)

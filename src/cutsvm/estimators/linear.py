@@ -22,8 +22,9 @@ from cutsvm.driver.checkpoint import Checkpoint
 from cutsvm.driver.fingerprint import Scalar
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData
-from cutsvm.estimators._linear import LinearModel, Problems
+from cutsvm.estimators._linear import LinearModel, Makers, Problems
 from cutsvm.estimators._predict import by_block
+from cutsvm.problem.loss_makers import BinaryMaker, JointMaker
 from cutsvm.problem.losses import CrammerSinger, Hinge, Loss, Multinomial
 from cutsvm.problem.losses.smooth import Logistic, SquaredHinge
 from cutsvm.problem.multiclass import CrammerSingerOracle, MultinomialOracle
@@ -229,6 +230,19 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         for part in validation.parts(len(data.y)):
             labels[part] = np.minimum(np.searchsorted(data.classes, data.y[part]), many - 1)
         return joint.loss(labels, data.weights, many, self._threads(data))
+
+    def _makers(self, data: TrainingData) -> Makers:
+        """The same for a collection, whose y and weights are those of one row for each class."""
+        assert data.parts is not None
+        own, many = data.parts.facts.labels, len(data.classes)
+        factors = data.weights / own.weights[np.searchsorted(own.labels, data.classes)]
+        joint = self._joint(many)
+        if joint is not None:
+            return {"": JointMaker(data.classes, factors, joint.loss)}
+        make = LOSSES[self.loss].binary
+        if many == 2:
+            return {"": BinaryMaker(data.classes, factors, make, 1)}
+        return {str(name): BinaryMaker(data.classes, factors, make, k) for k, name in enumerate(data.class_names)}
 
     def _threads(self, data: TrainingData) -> int:
         return threads.count(self.n_jobs, data.rows.entries)

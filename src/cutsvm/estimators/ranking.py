@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import sklearn
@@ -29,12 +29,23 @@ from cutsvm.estimators._predict import all_scores, by_block, has_own_labels
 from cutsvm.estimators._thresholds import sums_are_exact
 from cutsvm.io.store.store import Store
 from cutsvm.matrix import WholeRows
+from cutsvm.problem.loss_makers import PairMaker, find_pairs
 from cutsvm.problem.losses import PairLoss, Pairwise, SquaredPairwise
+from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.pairs import PairOracle
+from cutsvm.problem.parted import PartedRows, parted_oracle
+from cutsvm.problem.point import Intercept
 from cutsvm.problem.ranking_measures import ranking_score
 from cutsvm.solvers.protocol import Solver
 
 LOSSES: dict[str, type[PairLoss]] = {"hinge": Pairwise, "squared_hinge": SquaredPairwise}
+
+
+def _no_pair(queries: int) -> str:
+    return (
+        f"there is no pair to learn from: y is the same for all rows of a query, in all {queries} queries (rows of "
+        "weight 0 left out)"
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -59,13 +70,14 @@ class PairwiseSVM(Certified):
     _min_rows = 2
     _trains_from_disk = True
     _has_thresholds: ClassVar[bool] = True  # between levels
+    _no_parts = "its pairs are over all rows"
 
     def _check_params(self) -> Solver:
         validation.one_of("loss", self.loss, tuple(LOSSES))
         solver = self._seeded(super()._check_params(), self.random_state)
         smooth = LOSSES[self.loss].supports.smooth
         remedy = "" if smooth else "; with loss=\"squared_hinge\" also 'newton'"
-        supported = {"pairs", "smooth"} if smooth else {"pairs"}
+        supported = {"pairs", "vectors", "smooth"} if smooth else {"pairs", "vectors"}
         self._check_requirements(solver, supported, "problems of pairs of rows", remedy)
         return solver
 
@@ -90,14 +102,17 @@ class PairwiseSVM(Certified):
         n_threads = threads.count(self.n_jobs, rows.entries)
         loss = LOSSES[self.loss](y, weights, starts, n_threads)
         if not loss.total > 0.0:
-            raise ValueError(
-                f"there is no pair to learn from: y is the same for all rows of a query, in all {len(loss.levels)} "
-                "queries (rows of weight 0 left out)"
-            )
+            raise ValueError(_no_pair(len(loss.levels)))
         centred, shift = rows.centred()
         oracle = PairOracle(centred, loss, threads=n_threads, given=rows, shift=shift)
-        checkpoint = self._checkpoint_of(solver, rows, y, starts, weights)
-        resumes = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, rows.d)
+        self._fit_oracle(models, solver, oracle, self._checkpoint_of(solver, rows, y, starts, weights))
+        return loss
+
+    def _fit_oracle(
+        self, models: Sequence[PairwiseSVM], solver: Solver, oracle: Oracle, checkpoint: Checkpoint | None
+    ) -> None:
+        loss = cast("PairLoss", oracle.loss)
+        resumes = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (1, oracle.matrix.d)
         stop = Stop(self.tol, self.max_iter, self.max_time)
         Cs = [model.C / loss.total for model in models]
         with threads.one_blas_thread():
@@ -108,7 +123,6 @@ class PairwiseSVM(Certified):
             model.coef_, model.intercept_ = result.w[None], np.zeros(1)
             model.n_pairs_ = loss.n_pairs
             model._certify([result], checkpoint)
-        return loss
 
     def _checkpoint_of(
         self, solver: Solver, rows: WholeRows, y: Array, starts: Ints, weights: Vector
@@ -173,6 +187,7 @@ class RankingSVM(PairwiseSVM):
 
     _targets = "levels"
     _has_thresholds = False
+    _trains_on_parts = True
 
     # Metadata routing hands `qid` over without being asked; scikit-learn finds these names despite the underscores.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True}
@@ -183,7 +198,8 @@ class RankingSVM(PairwiseSVM):
 
         qid: one id per row, of any kind, in any order; None is one query, with a warning if y looks like the relevance
         of rows of several. In place of X and y: a data set, or the name of a file with `qid:`. If the rows of a query
-        are not consecutive, they are sorted in a copy of X.
+        are not consecutive, they are sorted in a copy of X. The rows of a query of a collection (`cutsvm.cluster`)
+        have to be consecutive; they may be in several parts.
         """
         solver = self._check_params()
         self._check_routing(qid)
@@ -204,10 +220,13 @@ class RankingSVM(PairwiseSVM):
 
     def _loss_scale(self, data: TrainingData) -> float:
         """C is the weight of a mean."""
-        return 1.0 / float(data.weights.sum())
+        return 1.0 / (float(data.weights.sum()) if data.parts is None else data.parts.facts.weight)
 
     def _fit_path(self, models: Sequence[RankingSVM], solver: Solver, data: TrainingData) -> None:
         """Fits models that differ from this one in C only."""
+        if data.parts is not None:
+            self._fit_parts(models, solver, data)
+            return
         rows, y, weights, codes = data.rows, data.y, data.weights, data.query_codes
         kept = np.flatnonzero(weights > 0.0)
         order, starts = queries.query_by_query(codes)
@@ -228,6 +247,26 @@ class RankingSVM(PairwiseSVM):
         for model in models:
             model.n_queries_ = n_queries
             model.n_skipped_queries_ = skipped + int(np.count_nonzero(loss.levels < 2))
+
+    def _fit_parts(self, models: Sequence[RankingSVM], solver: Solver, data: TrainingData) -> None:
+        """The same to a collection, whose pairs are in its grains."""
+        parted = cast("PartedRows", data.rows)
+        maker = PairMaker(LOSSES[self.loss])
+        facts = find_pairs(parted.parts, maker)
+        if facts.scaled:
+            raise ValueError(
+                "sample_weight: products of two weights leave the range of floating-point numbers, and the rows of a "
+                "collection have no common unit: divide the weights by a number that makes the largest about 1, and "
+                "those below 1e-70 zero"
+            )
+        if not facts.weight > 0.0:
+            raise ValueError(_no_pair(facts.queries))
+        oracle = parted_oracle(PairOracle, parted, replace(maker, facts=facts), Intercept.NONE)
+        self._check_requirements(solver, oracle.supports.names, "problems of pairs of rows in parts")
+        checkpoint = None if self.checkpoint is None else self._open_checkpoint(solver, data.rows, {})
+        self._fit_oracle(models, solver, oracle, checkpoint)
+        for model in models:
+            model.n_queries_, model.n_skipped_queries_ = facts.queries, facts.skipped
 
     def _weights_at(self, oracle: Any, w: Vector, record: Record) -> dict[str, Array] | None:
         return {"coef_": np.array(w, ndmin=2), "intercept_": np.zeros(1)}

@@ -18,8 +18,9 @@ from cutsvm._utils.types import Array, Vector
 from cutsvm.driver.fingerprint import Scalar
 from cutsvm.estimators import _predict
 from cutsvm.estimators._ingest import TrainingData
-from cutsvm.estimators._linear import LinearModel, Problems
+from cutsvm.estimators._linear import LinearModel, Makers, Problems
 from cutsvm.estimators._predict import by_block, has_own_labels
+from cutsvm.problem.loss_makers import TargetMaker
 from cutsvm.problem.losses import Loss
 from cutsvm.problem.losses.smooth import Huber, SquaredTube
 from cutsvm.problem.losses.tube import Tube
@@ -40,17 +41,22 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
     _targets = "numbers"
 
     @abstractmethod
-    def _loss_of(self, targets: Vector, weights: Vector, n_threads: int) -> Loss:
-        """The loss of these targets and weights."""
+    def _loss_kind(self) -> tuple[Callable[..., Loss], dict[str, float]]:
+        """The loss, which is made of targets and weights, and its parameters."""
 
     def _problems(self, data: TrainingData) -> Problems:
         return {"": partial(self._loss, data)}
+
+    def _makers(self, data: TrainingData) -> Makers:
+        make, parameters = self._loss_kind()
+        return {"": TargetMaker(make, self._target_shift(data), parameters)}
 
     def _loss(self, data: TrainingData) -> Loss:
         targets, shift = data.rows.vector(data.rows.n), self._target_shift(data)
         for part in validation.parts(len(targets)):
             np.subtract(data.y[part], shift, out=targets[part])
-        return self._loss_of(targets, data.weights, threads.count(self.n_jobs, data.rows.entries))
+        make, parameters = self._loss_kind()
+        return make(targets, data.weights, **parameters, threads=threads.count(self.n_jobs, data.rows.entries))
 
     def _target_shift(self, data: TrainingData) -> float:
         """With a free intercept, the centre of targets that are far from 0: residuals would lose their digits.
@@ -71,7 +77,11 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
 
     def _loss_scale(self, data: TrainingData) -> float:
         """For a slope of 1: one over the mean distance of the targets from their mean."""
-        spread = _spread(data.y, data.weights)
+        if data.parts is None:
+            spread = _spread(data.y, data.weights)
+        else:
+            assert data.scale is not None
+            spread = data.scale.apart / data.parts.facts.weight
         return 1.0 / spread if spread > 0.0 else 1.0
 
     @by_block
@@ -147,9 +157,8 @@ class LinearSVR(LinearRegressor):
         validation.not_negative("epsilon", self.epsilon)
         return super()._check_params()
 
-    def _loss_of(self, targets: Vector, weights: Vector, n_threads: int) -> Loss:
-        make = Tube if self._is_absolute else LOSSES[self.loss]
-        return make(targets, weights, float(self.epsilon), threads=n_threads)
+    def _loss_kind(self) -> tuple[Callable[..., Loss], dict[str, float]]:
+        return Tube if self._is_absolute else LOSSES[self.loss], {"epsilon": float(self.epsilon)}
 
     @property
     def _is_absolute(self) -> bool:
@@ -228,9 +237,9 @@ class QuantileSVR(LinearRegressor):
         validation.inner_share("quantile", self.quantile)
         return super()._check_params()
 
-    def _loss_of(self, targets: Vector, weights: Vector, n_threads: int) -> Loss:
+    def _loss_kind(self) -> tuple[Callable[..., Loss], dict[str, float]]:
         q = float(self.quantile)
-        return Tube(targets, weights, 0.0, below=q, above=1.0 - q, threads=n_threads)
+        return Tube, {"epsilon": 0.0, "below": q, "above": 1.0 - q}
 
     def _settings(self, data: TrainingData) -> dict[str, Scalar]:
         return {"quantile": float(self.quantile)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -105,13 +106,21 @@ class SparseRows(ArrayRows):
         in_order = csr_is_sorted(X.data, columns, pointers, X.shape, threads)
         return cls((X.data, columns, pointers), int(X.shape[1]), threads, sorted=in_order)
 
+    def __reduce__(self) -> tuple[Callable[..., SparseRows], tuple[CSR, int, int]]:
+        """For pickles: these rows alone, if they are a part of others."""
+        return partial(SparseRows, sorted=self.sorted), (self._own_arrays, self.d, self.threads)
+
+    @property
+    def _own_arrays(self) -> CSR:
+        """Without the values of rows that these are a part of; what can be is shared."""
+        values, columns, pointers = self.arrays
+        first, last = int(pointers[0]), int(pointers[-1])  # a part begins further on
+        return values[first:last], columns[first:last], pointers - first if first else pointers
+
     @property
     def X(self) -> Any:
         """The matrix as SciPy's, which shares the values and columns."""
-        values, columns, pointers = self.arrays
-        first, last = int(pointers[0]), int(pointers[-1])  # a part begins further on
-        own = values[first:last], columns[first:last], pointers - first if first else pointers
-        X: Any = sparse.csr_matrix(own, shape=(self.n, self.d))
+        X: Any = sparse.csr_matrix(self._own_arrays, shape=(self.n, self.d))
         X.has_canonical_format = self.sorted
         return X
 
@@ -170,6 +179,10 @@ class SparseRows(ArrayRows):
         self.by_row().gram_into(weights, out)
         return out
 
+    def square_sums(self, weights: Vector) -> Vector:
+        X = self.X
+        return np.asarray(X.multiply(X) @ weights, dtype=np.float64)
+
     def squared_sums(self, weights: Vector) -> Vector:
         squares = self.X.astype(np.float64)
         squares.sum_duplicates()
@@ -193,6 +206,9 @@ class DenseRows(ArrayRows):
             X = np.ascontiguousarray(X)  # the one layout that cannot be read in place
         super().__init__(X, threads)
         self.X = X
+
+    def __reduce__(self) -> tuple[type[DenseRows], tuple[Array, int]]:
+        return DenseRows, (self.X, self.threads)
 
     @cached_property
     def magnitudes(self) -> Magnitudes:
@@ -262,6 +278,13 @@ class DenseRows(ArrayRows):
             scaled[:, -1] = roots
             out = dsyrk(1.0, scaled.T, beta=1.0, c=out, overwrite_c=1)
         return out + np.triu(out, 1).T
+
+    def square_sums(self, weights: Vector, most: int = 1 << 17) -> Vector:
+        out, step = np.empty(self.n), max(1, most // self.d)
+        for begin in range(0, self.n, step):
+            part = self.X[begin : begin + step].astype(np.float64)
+            out[begin : begin + step] = (part * part) @ weights
+        return out
 
     def squared_sums(self, weights: Vector, most: int = 1 << 17) -> Vector:
         out, step = np.zeros(self.d), max(1, most // self.d)

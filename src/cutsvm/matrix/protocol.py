@@ -197,6 +197,9 @@ class RowsInMemory(Rows, Protocol):
     def weighted_sums(self, weights: Array) -> Array:
         """sum_i weights[i, k] x_i for each column k of the weights: one row for each."""
 
+    def square_sums(self, weights: Vector) -> Vector:
+        """sum_j weights_j x_ij^2 for each row."""
+
     def gram(self, weights: Vector) -> Array:
         """sum_i weights_i (x_i, 1) (x_i, 1)', weights >= 0: a symmetric matrix of d + 1 rows."""
 

@@ -151,6 +151,9 @@ class StackedRows(RowsInParts):
     def weighted_sums(self, weights: Array) -> Array:
         return np.asarray(sum(part.weighted_sums(weights[mine]) for mine, part in self.by_part()))
 
+    def square_sums(self, weights: Vector) -> Vector:
+        return np.concatenate([part.square_sums(weights) for part in self.parts])
+
     def gram(self, weights: Vector) -> Array:
         return np.asarray(sum(part.gram(weights[mine]) for mine, part in self.by_part()))
 

@@ -148,7 +148,7 @@ def objective(
     rounding error is at most `precise` of F; None: as `OracleSettings` says.
     """
     if loss is None:
-        loss = oracle.value(oracle.score(w))
+        loss = oracle.risk(w)
     primal = oracle.penalty(w) + C * loss
     W, b = oracle.model(w)
     rows = oracle.model_matrix.magnitudes
@@ -160,10 +160,8 @@ def objective(
     error = C * (oracle.loss.change(loss, shift) + oracle.value_error(size))
     if error <= (oracle.settings.precise if precise is None else precise) * primal:
         return Objective(primal, loss, error)
-    scores = oracle.compensated_scores(W, b)
-    loss, penalty = oracle.loss.precise(*scores), oracle.penalty(w)
     rounded = gamma(2 * rows.terms + 16) ** 2 * size if np.any(W) else 0.0  # at w = 0 all scores are b
-    highest = oracle.loss.precise(*scores, rounded)
+    (loss, highest), penalty = oracle.precise_risk(W, b, rounded), oracle.penalty(w)
     error = C * max(0.0, highest - loss) + gamma(len(w)) * penalty
     last_digits = C * oracle.loss.change(loss, oracle.steepness * gamma(rows.terms + 4) * size)
     return Objective(penalty + C * loss, loss, error, last_digits)

@@ -32,6 +32,15 @@ class _ClassMeans(NamedTuple):
     lengths: Vector
     total: float
 
+    @classmethod
+    def of_sums(cls, sums: Vector, total: float) -> _ClassMeans:
+        """sums: of s_i (x_i, 1) over the rows of each class."""
+        sums = sums[sums[:, -1] > 0.0]
+        with np.errstate(over="ignore"):
+            means = sums[:, :-1] / sums[:, -1:]
+            lengths = np.sqrt((means * means).sum(axis=1))
+        return cls(sums[:, -1], lengths, total)
+
     def largest(self, C: float, lengths: Vector) -> float:
         """The largest S / S_y - 1 + 2 sqrt(C S) length_y over the classes y, with room for rounding."""
         with np.errstate(over="ignore"):  # an infinite bound is one
@@ -73,11 +82,7 @@ class MulticlassOracle(Oracle):
             return self.origin._class_means  # type: ignore[attr-defined, no-any-return]
         sums = np.zeros((self.outputs, self.matrix.d + 1))
         self.count_rows(self.matrix.group_sums(self.loss.weights, self.loss.y, sums))
-        sums = sums[sums[:, -1] > 0.0]
-        with np.errstate(over="ignore"):
-            means = sums[:, :-1] / sums[:, -1:]
-            lengths = np.sqrt((means * means).sum(axis=1))
-        return _ClassMeans(sums[:, -1], lengths, self.loss.total)
+        return _ClassMeans.of_sums(sums, self.loss.total)
 
     def intercept_box(self, C: float) -> float:
         """No difference of two free intercepts is larger at a minimiser.
@@ -158,8 +163,11 @@ class CrammerSingerOracle(MulticlassOracle):
         for p, (begin, end) in enumerate(pairwise(self.bounds)):
             np.add(self.loss.y[begin:end], np.int32(p * K), out=group[begin:end])
         self.count_rows(self.matrix.group_sums(self.loss.weights, group, sums))
-        of_class = sums.reshape(shards, K, d + 1)
-        planes = []
+        return self._planes_of_classes(sums.reshape(shards, K, d + 1))
+
+    def _planes_of_classes(self, of_class: Vector) -> list[Planes]:
+        """For each class k the planes of all rows choosing k; of_class: sums of s_i (x_i, 1) by shard and class."""
+        K, planes = self.outputs, []
         for k in range(K):
             slopes = -of_class
             slopes[:, k] = of_class.sum(axis=1) - of_class[:, k]

@@ -29,16 +29,16 @@ from cutsvm.problem.certificate import Magnitudes, RowScale, exact_difference, s
 from cutsvm.problem.losses import DualLoss, Line, Loss, MarginLoss, RowLoss
 from cutsvm.problem.planes import Bundle, Heights, Planes, RowSums
 from cutsvm.problem.point import Intercept, Point, Supports, Tangent
+from cutsvm.problem.readings import Readings
 from cutsvm.problem.settings import OracleSettings
 
 __all__ = ["Oracle", "OracleSettings"]
-
 
 Own = TypeVar("Own", bound="Oracle")
 
 
 @dataclass(frozen=True, eq=False)
-class Oracle:
+class Oracle(Readings):
     """R(w) = loss(X w + b), a sum over shards: the ranges of rows between `bounds`.
 
     given, shift: X is `given` less the row `shift`, m; the intercept of the model is then b - w.m.
@@ -106,6 +106,7 @@ class Oracle:
             working_set=loss.groups and rows.copies,
             streaming=rows.disk,
             scores=self.matrix.held,
+            vectors=True,
             pairs=loss.pairs,
             smooth=loss.smooth,
             sparse=rows.sparse,

@@ -69,6 +69,7 @@ class Supports:
     working_set: rows can be grouped by the linear piece of their loss, and a group replaced by its mean
     streaming:   the rows are on disk and are read block by block
     scores:      there is memory for the scores of all rows
+    vectors:     numbers of all rows, as their scores at a point, can be kept at all: in memory or in files
     pairs:       the loss is a sum over pairs of rows: an evaluation takes a sort
     smooth:      the loss has a continuous slope, and second derivatives (Newton's method)
     sparse:      the rows are stored as CSR
@@ -80,6 +81,7 @@ class Supports:
     working_set: bool
     streaming: bool
     scores: bool
+    vectors: bool
     pairs: bool
     smooth: bool
     sparse: bool

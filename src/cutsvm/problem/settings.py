@@ -17,6 +17,11 @@ class OracleSettings:
         last_digits.
     far_intercept: a free b beyond this multiple of the loss's `score_bound` is no starting point: planes that leave b
         open give any, and the scores would lose their digits.
+    seed: of the rows of rare classes that are drawn from parts.
+    sums_here: bytes of sums over parts up to which a client adds them up; more are added up by the workers.
+    scores: numbers in memory for each of the points whose scores a task computes (`cutsvm.problem.readings`).
+    copied_bytes, copied_room: a task gets no more rows than about these bytes of them, or this share of the rows that
+        memory holds, if that is more.
     """
 
     stale: float = 50.0
@@ -26,3 +31,8 @@ class OracleSettings:
     imprecise: float = 1e-6
     last_digits: tuple[int, ...] = (50, 46, 42, 36, 30)
     far_intercept: float = 1e6
+    sums_here: int = 1 << 25
+    seed: int = 0
+    scores: int = 1 << 18
+    copied_bytes: int = 1 << 22
+    copied_room: float = 1 / 8

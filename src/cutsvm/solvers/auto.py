@@ -19,6 +19,9 @@ already. With few rows that point is a breakpoint, where round-off would choose 
 Losses with second derivatives: newton where these are a matrix of few features; else coordinate descent for text and
 where C is small, and newton with conjugate gradients. That one for pairs, which have no dual variables by row.
 
+Rows in parts, on other machines: sifting where few rows can represent all and the client has room for those near the
+margin, since it takes four readings of the data; else batched cutting planes.
+
 Rows on disk, of two classes or more: sifting wherever few rows can represent all (`Sifting.pays`), since a pass reads
 the disk; else ocas.
 
@@ -37,6 +40,7 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
+from cutsvm.solvers.line_batches import Batched
 from cutsvm.solvers.newton import Newton
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver, SolverBase
@@ -78,6 +82,10 @@ class Auto(SolverBase):
     sifting: Sifting = field(default=Sifting(), repr=False)
     seed: int | None = None
 
+    @property
+    def requires(self) -> frozenset[str]:
+        return frozenset()
+
     def seeded(self, seed: int) -> Auto:
         return replace(self, seed=seed)
 
@@ -105,6 +113,8 @@ class Auto(SolverBase):
 
     def _choose(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         n, d, supports, rules = oracle.matrix.n, oracle.matrix.d, oracle.supports, self.settings
+        if not supports.vectors:
+            return self._choose_parted(oracle)
         if supports.smooth:
             return self._choose_smooth(oracle, C)
         if not supports.working_set and not supports.pairs:
@@ -124,6 +134,22 @@ class Auto(SolverBase):
         if n >= max(rules.sifting_rows, rules.sifting_ratio * d):
             return self.sifting, f"sifting: {n:,} rows of only {d:,} features, so few rows decide"
         return self._choose_by_hardness(oracle, C)
+
+    def _choose_parted(self, oracle: Oracle) -> tuple[Solver, str]:
+        """Rows in parts, of which a client sees sums."""
+        n, size, supports = oracle.matrix.n, oracle.size, oracle.supports
+        if supports.pairs:
+            return Batched(), f"batched: pairs of {n:,} rows in parts"
+        if supports.smooth:
+            return Batched(), f"batched: a smooth loss, {n:,} rows in parts"
+        if not self.sifting.pays(oracle):
+            return Batched(), f"batched: {n:,} rows in parts are too few for sifting with {size:,} coordinates"
+        share, room = self.sifting.share(oracle), self.sifting.room(oracle)
+        if share <= room:
+            many = round(share * n)
+            return self.sifting, f"sifting: {n:,} rows in parts, of which about {many:,} come to the client"
+        most = round(room * n)
+        return Batched(), f"batched: {round(share * n):,} rows near the margin, and the client has room for {most:,}"
 
     def _choose_smooth(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         """Losses with second derivatives."""
@@ -166,7 +192,16 @@ class Auto(SolverBase):
         return OCAS(), f"ocas: {n:,} rows are too few for sifting with {size:,} coordinates of {classes} classes"
 
 
-REGISTRY = {"auto": Auto, "ocas": OCAS, "cpa": CPA, "dcd": DCD, "sifting": Sifting, "accpm": ACCPM, "newton": Newton}
+REGISTRY = {
+    "auto": Auto,
+    "ocas": OCAS,
+    "batched": Batched,
+    "cpa": CPA,
+    "dcd": DCD,
+    "sifting": Sifting,
+    "accpm": ACCPM,
+    "newton": Newton,
+}
 
 
 def resolve(solver: str | Solver) -> Solver:

@@ -93,7 +93,7 @@ class DCD(SolverBase):
     asynchronous: bool = False
     seed: int = 0
     settings: DCDSettings = field(default=DCDSettings(), repr=False)
-    requires = frozenset({"dual"})
+    requires = frozenset({"dual", "vectors"})
 
     def __post_init__(self) -> None:
         validation.flags(self)

@@ -92,7 +92,7 @@ class Newton(SolverBase):
 
     seed: int = 0
     settings: NewtonSettings = field(default=NewtonSettings(), repr=False)
-    requires = frozenset({"smooth"})
+    requires = frozenset({"smooth", "vectors"})
 
     def seeded(self, seed: int) -> Newton:
         return replace(self, seed=seed)
@@ -173,6 +173,18 @@ def _gradient(oracle: Oracle, point: Point, C: float, slope: Vector) -> Vector:
     return gradient
 
 
+class RowSample(Protocol):
+    """Rows that second derivatives are made of; `grow` may make them more."""
+
+    @property
+    def size(self) -> int: ...
+
+    def grow(self) -> None: ...
+
+    def second_derivatives(self, point: Point) -> Array:
+        """sum_i l_i'' (x_i, 1) (x_i, 1)' at the point, in the coordinates of w."""
+
+
 class Sample:
     """Random rows of a risk, with weights that make them stand for all; `size` of them."""
 
@@ -200,12 +212,45 @@ class Sample:
         times = loss.weight / drawn.weight if drawn.weight > 0.0 else 1.0
         return full.restrict(full.matrix.take(which), loss.take(which, np.full(len(which), times)))
 
+    def second_derivatives(self, point: Point) -> Array:
+        some, full = self.oracle, self._full
+        curvatures = cast("SmoothLoss", some.loss).curvatures(
+            point.scores if some is full else some.score(point.w).scores
+        )
+        if some is full:
+            by_output = curvatures.diagonal.reshape(some.matrix.n, -1)
+            full.count_rows(int(np.count_nonzero(by_output.any(axis=1))))
+        return second_derivatives(some, curvatures)
+
     def grow(self) -> None:
         """More rows, new ones."""
         larger = self._allowed(self._settings.more * self.size)
         if larger > self.size:
             self.size = larger
             self.oracle = self._draw()
+
+
+def second_derivatives(oracle: Oracle, curvatures: Curvatures) -> Array:
+    """sum_i l_i'' (x_i, 1) (x_i, 1)' in the coordinates of w: a block for every two outputs."""
+    by_output, blocks = curvatures.diagonal.reshape(oracle.matrix.n, -1), oracle.blocks
+    if len(blocks) == 1:
+        return _gram(oracle, by_output[:, 0])[: oracle.size, : oracle.size]
+    H = np.empty((oracle.size, oracle.size))
+    for k, mine in enumerate(blocks):
+        for m, other in enumerate(blocks[: k + 1]):
+            block = _gram(oracle, by_output[:, k]) if m == k else -_gram(oracle, curvatures.mixed(k, m))
+            block = block[: len(mine), : len(other)]
+            H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
+    return H
+
+
+def _gram(oracle: Oracle, weights: Vector) -> Array:
+    """sum_i weights_i (x_i, 1) (x_i, 1)'"""
+    matrix, weights = oracle.matrix, np.ascontiguousarray(weights)
+    gram = np.zeros((matrix.d + 1, matrix.d + 1))
+    for mine, rows in matrix.blocks():
+        gram += rows.gram(weights[mine])
+    return gram
 
 
 class Direction(Protocol):
@@ -221,7 +266,7 @@ class Direction(Protocol):
 class Factorised:
     """H as a matrix, factorised."""
 
-    def __init__(self, oracle: Oracle, C: float, sample: Sample, settings: NewtonSettings) -> None:
+    def __init__(self, oracle: Oracle, C: float, sample: RowSample, settings: NewtonSettings) -> None:
         self.oracle, self.C, self.sample, self.settings = oracle, C, sample, settings
         self._factor: tuple[Array, bool] | None = None
         self._forget()
@@ -232,13 +277,7 @@ class Factorised:
 
     @timed("hessian")
     def renew(self, point: Point) -> None:
-        some, full = self.sample.oracle, self.oracle
-        scores = point.scores if some is full else some.score(point.w).scores
-        curvatures = cast("SmoothLoss", some.loss).curvatures(scores)
-        by_output = curvatures.diagonal.reshape(some.matrix.n, -1)
-        if some is full:
-            full.count_rows(int(np.count_nonzero(by_output.any(axis=1))))
-        H = self._second_derivatives(by_output, curvatures)
+        full, H = self.oracle, self.C * self.sample.second_derivatives(point)
         diagonal = np.diagonal(H).copy()
         # Rounding may leave the matrix indefinite, and a free b may have no curvature at all.
         diagonal *= 1.0 + self.settings.lift
@@ -251,45 +290,30 @@ class Factorised:
             self._factor = np.diag(np.sqrt(diagonal)), True
         self._forget()
 
-    def _second_derivatives(self, by_output: Vector, curvatures: Curvatures) -> Array:
-        """C sum_i l_i'' x_i x_i', a block for every two outputs."""
-        blocks = self.oracle.blocks
-        if len(blocks) == 1:
-            size = self.oracle.size
-            return self.C * self._gram(by_output[:, 0])[:size, :size]
-        H = np.empty((self.oracle.size, self.oracle.size))
-        for k, mine in enumerate(blocks):
-            for m, other in enumerate(blocks[: k + 1]):
-                block = self._gram(by_output[:, k]) if m == k else -self._gram(curvatures.mixed(k, m))
-                block = self.C * block[: len(mine), : len(other)]
-                H[np.ix_(mine, other)], H[np.ix_(other, mine)] = block, block.T
-        return H
-
-    def _gram(self, weights: Vector) -> Array:
-        """sum_i weights_i (x_i, 1) (x_i, 1)' over the sample."""
-        matrix, weights = self.sample.oracle.matrix, np.ascontiguousarray(weights)
-        gram = np.zeros((matrix.d + 1, matrix.d + 1))
-        for mine, rows in matrix.blocks():
-            gram += rows.gram(weights[mine])
-        return gram
-
-    def __call__(self, gradient: Vector, point: Point) -> Vector:
+    def scaled(self, gradient: Vector, point: Point) -> Vector:
+        """(1/H) g; H is made again where g'(1/H) g has hardly fallen."""
         if self._factor is None or self.sample.size >= self.oracle.matrix.n:  # 2
             self.renew(point)
         scaled = self._solve(gradient)
         square = float(gradient @ scaled)
-        if len(self._last) and square > self.settings.slow * self._last_square:  # 6
+        if square > self.settings.slow * self._last_square:  # 6
             self.sample.grow()
             self.renew(point)
             scaled = self._solve(gradient)
             square = float(gradient @ scaled)
+        self._last_square = square
+        return scaled
+
+    def __call__(self, gradient: Vector, point: Point) -> Vector:
+        last_square = self._last_square
+        scaled = self.scaled(gradient, point)
         p = -scaled
         if len(self._last):
-            beta = float((gradient - self._last_gradient) @ scaled) / self._last_square
+            beta = float((gradient - self._last_gradient) @ scaled) / last_square
             p += max(0.0, beta) * self._last
             if float(p @ gradient) >= 0.0:
                 p = -scaled
-        self._last, self._last_gradient, self._last_square = p, gradient, square
+        self._last, self._last_gradient = p, gradient
         return p
 
     def _solve(self, gradient: Vector) -> Vector:

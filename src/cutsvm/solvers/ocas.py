@@ -116,7 +116,7 @@ class OCAS(SolverBase):
 
     @property
     def requires(self) -> frozenset[str]:
-        return frozenset({"margin"}) if self.buckets > 1 else frozenset()
+        return super().requires | ({"margin"} if self.buckets > 1 else set())
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
         """From the smallest C up, with shards for the largest."""

@@ -40,9 +40,9 @@ def iterates_at(solver: Solver, context: FitContext, C: float, *, qp_share: floa
         w_t, _ = context.bound(C, qp_share * context.tol * context.best(C).objective(C))
         yield context.known(C)
     if w_t is not None and context.starts is None:  # 3
-        trial = context.evaluate(w_t)
+        planes = context.evaluate(w_t)
         if context.known_gap(C, qp_share) > context.tol:
-            context.bundle.add(context.oracle.planes(trial))
+            context.bundle.add(planes())
             context.known_gap(C, qp_share)
         yield replace(context.known(C), step=1.0, note="at the minimum of the planes of other C")
     known = context.known(C)
@@ -62,4 +62,4 @@ def iterates_on_path(
             if iterate.gap <= tol or number >= max_iter:
                 break
         exact = iterate.exact
-        context.know(iterate.w, iterate.risk if exact else oracle.value(oracle.score(iterate.w)))
+        context.know(iterate.w, iterate.risk if exact else oracle.risk(iterate.w))

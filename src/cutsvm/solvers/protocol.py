@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -11,7 +11,7 @@ import numpy as np
 from cutsvm._utils.types import Vector
 from cutsvm.problem.certificate import relative_gap
 from cutsvm.problem.oracle import Oracle
-from cutsvm.problem.planes import Bundle
+from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.problem.point import Point
 
 __all__ = [
@@ -161,11 +161,15 @@ class FitContext:
         self.points.append(KnownPoint(w.copy(), self.oracle.penalty(w), risk))
         return self.points[-1]
 
-    def evaluate(self, w: Vector) -> Point:
-        """One pass at w: the point is known from now on."""
-        self.trial = self.oracle.at(w)
-        self.know(self.trial.w, self.oracle.value(self.trial))
-        return self.trial
+    def evaluate(self, w: Vector) -> Callable[[], Planes]:
+        """One pass at w: the point is known from now on. Returns what makes its planes."""
+        if not self.oracle.supports.vectors:
+            tangent = self.oracle.tangents([w])[0]
+            self.know(tangent.w, tangent.value)
+            return lambda: tangent.planes
+        trial = self.trial = self.oracle.at(w)
+        self.know(trial.w, self.oracle.value(trial))
+        return lambda: self.oracle.planes(trial)
 
     @property
     def first(self) -> Vector:
@@ -222,11 +226,12 @@ class Solver(Protocol):
 
 
 class SolverBase:
-    """Defaults: any problem, no random numbers, from the largest C down, one shard, nothing for all C together."""
+    """Defaults: any loss, vectors over all rows, no random numbers, from the largest C down, one shard, nothing for all
+    C together."""
 
     @property
     def requires(self) -> frozenset[str]:
-        return frozenset()
+        return frozenset({"vectors"})
 
     def seeded(self: Own, seed: int) -> Own:
         return self

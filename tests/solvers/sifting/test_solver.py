@@ -13,7 +13,6 @@ from cutsvm.driver.run import Fit, fit_path, run
 from cutsvm.solvers import OCAS, Sifting
 from cutsvm.solvers.sifting.full_pass import HeldPass
 from cutsvm.solvers.sifting.solver import SiftingSettings
-from cutsvm.solvers.sifting.working_set import draw_sample
 from tests.support.problems import iterates, long_data, oracle_of
 from tests.support.strategies import rng_of, seeds
 
@@ -115,7 +114,7 @@ def test_same_objective_as_the_inner_solver(kind, intercept, layout):
 def test_sample_contains_rare_classes():
     X, a = long_data(positives=0.002)
     oracle = oracle_of(X, a)
-    sample = draw_sample(oracle, 500, SiftingSettings().of_each, np.random.default_rng(0))
+    sample = oracle.draw(500, SiftingSettings().of_each, np.random.default_rng(0))
     signed = sample.loss.signed
     assert np.count_nonzero(signed > 0) == 60  # all there are
     for side in (1.0, -1.0):  # and they weigh what they weigh in all

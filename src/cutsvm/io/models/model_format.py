@@ -16,6 +16,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, BinaryIO, Literal
 
@@ -84,6 +85,7 @@ def _first_line(kind: Kind, header: int, after: int, digest: str) -> bytes:
         total = len(line) + after
 
 
+@cache
 def package_version() -> str:
     """The installed version of cutsvm, "unknown" when run from a source tree."""
     try:

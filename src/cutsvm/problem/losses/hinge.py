@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 from scipy.linalg.blas import dasum
@@ -17,19 +17,17 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.problem.certificate import widened
 from cutsvm.problem.line_search.breakpoints import SETTINGS, LineSearchSettings, LossLine, lowest
 from cutsvm.problem.line_search.intercept import COUNTING, InterceptSettings, counted_intercept
+from cutsvm.problem.losses.of_rows import SumOfRowLosses
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
 
-class PiecewiseLinear(ABC):
+class PiecewiseLinear(SumOfRowLosses):
     """A sum over rows and over their hinges b of max(0, a_ib (t_ib - f_i)); `rows` are these.
 
     flattest: the smallest |a_ib| above 0 of a row, as a multiple of its weight.
     """
 
-    n: int
-    threads: int
-    rows: core.RowLoss
     steepness: float
     flattest: float
 
@@ -106,9 +104,11 @@ class Hinge(PiecewiseLinear):
     def __init__(self, signed: Vector, threads: int = 1) -> None:
         self.signed, self.threads = signed, threads
         self.n = len(signed)
-        self.rows = core.RowLoss("hinge", signed)
         # The sum of s_i, without another n numbers.
         self.weight = self.total = self.steepness = float(dasum(signed)) if self.n else 0.0
+
+    def _row_loss(self) -> core.RowLoss:
+        return core.RowLoss("hinge", self.signed)
 
     def precise(self, scores: Vector, rest: Vector, error: float = 0.0) -> float:
         total = 0.0

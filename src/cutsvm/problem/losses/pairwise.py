@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -56,6 +56,7 @@ class Evaluation(NamedTuple):
 
 
 Found = TypeVar("Found")
+Own = TypeVar("Own", bound="PairLoss")
 
 
 class Recent(Generic[Found]):
@@ -114,7 +115,8 @@ class PairLoss(ABC):
 
     Only the order of the values y within a query counts; rows of one query with the same y make no pair. Where products
     of two weights could overflow or underflow, `weights` are those given divided by `unit`, a power of 2 that makes the
-    heaviest pair weigh about 1; `total` is the weight of all pairs in these units.
+    heaviest pair weigh about 1; `total` is the weight of all pairs in these units. `longest` is the number of rows of
+    the longest query.
     """
 
     supports: LossSupports
@@ -124,12 +126,27 @@ class PairLoss(ABC):
     def __init__(self, y: Array, weights: Vector, starts: Ints, threads: int = 1) -> None:
         self.n, self.threads = len(y), threads
         self.starts: Ints = np.ascontiguousarray(starts, dtype=np.int64)
+        self.longest = int(np.diff(self.starts).max())
         self.ranks, self.levels = _levels(y, self.starts)
         self._memory = core.PairMemory()
         self.unit = _unit(self.ranks, weights, self.starts, self.levels, self.settings.heavy)
         self.weights = weights if self.unit == 1.0 else weights / self.unit
         # At equal scores every pair counts. Sums are of each query alone: one that makes no pair adds nothing.
         self.weight = self.total = float(self.count(np.zeros(self.n), 1.0).weights.sum())
+
+    @classmethod
+    def standing_for(cls: type[Own], weight: float, longest: int) -> Own:
+        """The loss of two rows that stands for that of many: of their total weight, and longest query."""
+        loss = cls(np.arange(2), np.ones(2), np.array([0, 2]))
+        loss.weights, loss.weight, loss.total, loss.longest = np.array([1.0, weight]), weight, weight, longest
+        return loss
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles and copies: memory to sort in is made again."""
+        return {name: value for name, value in vars(self).items() if name != "_memory"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _memory=core.PairMemory())
 
     @property
     def n_pairs(self) -> float:
@@ -176,7 +193,7 @@ class PairLoss(ABC):
     @cached_property
     def _sum_error(self) -> float:
         """The relative error of a sum over rows of one query."""
-        return gamma(int(np.diff(self.starts).max()) + self.settings.sums)
+        return gamma(self.longest + self.settings.sums)
 
     def _shortfalls(self, scores: Vector, rest: Vector, error: float, first: int, last: int) -> Array:
         """max(0, 1 - (f_i - f_j)) for the pairs of one query, and 0 for other i, j."""

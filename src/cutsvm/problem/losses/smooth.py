@@ -9,7 +9,7 @@ Targets t, r = f - t:       squared epsilon-insensitive  s max(0, |r| - epsilon)
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.problem.certificate import widened
 from cutsvm.problem.line_search.curvature import CurvatureLine, root
+from cutsvm.problem.losses.of_rows import SumOfRowLosses
 from cutsvm.problem.planes import Heights
 from cutsvm.problem.point import LossSupports
 
@@ -48,13 +49,10 @@ class RowCurvatures(NamedTuple):
         return np.multiply(self.diagonal, change, out=change)
 
 
-class RowwiseLoss(ABC):
+class RowwiseLoss(SumOfRowLosses):
     """What these losses share: sums over rows of a function of one score; `rows` is that function."""
 
     supports = LossSupports(dual=True, smooth=True)
-    n: int
-    threads: int
-    rows: core.RowLoss
     weight: float
     offset_unit = 1.0
 
@@ -118,8 +116,10 @@ class LabelLoss(RowwiseLoss):
 
     def __init__(self, signed: Vector, threads: int = 1) -> None:
         self.signed, self.threads, self.n = signed, threads, len(signed)
-        self.rows = core.RowLoss(self.name, signed)
         self.weight = float(dasum(signed)) if self.n else 0.0
+
+    def _row_loss(self) -> core.RowLoss:
+        return core.RowLoss(self.name, self.signed)
 
     @property
     def row_weights(self) -> Vector:
@@ -177,8 +177,10 @@ class TargetLoss(RowwiseLoss):
     def __init__(self, targets: Vector, weights: Vector, epsilon: float, threads: int = 1) -> None:
         self.targets, self.weights, self.epsilon, self.threads = targets, weights, epsilon, threads
         self.n = len(targets)
-        self.rows = core.RowLoss(self.name, targets, weights, epsilon, 1.0, 1.0)
         self.weight = float(dasum(weights)) if self.n else 0.0
+
+    def _row_loss(self) -> core.RowLoss:
+        return core.RowLoss(self.name, self.targets, self.weights, self.epsilon, 1.0, 1.0)
 
     @property
     def row_weights(self) -> Vector:

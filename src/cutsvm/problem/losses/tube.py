@@ -41,11 +41,13 @@ class Tube(PiecewiseLinear):
         self.targets, self.weights, self.threads = targets, weights, threads
         self.epsilon, self.below, self.above = epsilon, below, above
         self.n = len(targets)
-        self.rows = core.RowLoss("tube", targets, weights, epsilon, below, above)
         self.weight = float(dasum(weights)) if self.n else 0.0
         self.steepest = max(below, above)
         self.flattest = min((slope for slope in (below, above) if slope > 0.0), default=np.inf)
         self.steepness = self.steepest * self.weight
+
+    def _row_loss(self) -> core.RowLoss:
+        return core.RowLoss("tube", self.targets, self.weights, self.epsilon, self.below, self.above)
 
     @cached_property
     def total(self) -> float:

@@ -83,7 +83,7 @@ class ACCPM(SolverBase):
     one_radius: bool = False
     epsilon: float | None = None
     settings: ACCPMSettings = field(default=ACCPMSettings(), repr=False)
-    requires = frozenset({"margin"})
+    requires = frozenset({"margin", "vectors"})
 
     __repr__ = fields_repr
 

@@ -1,18 +1,19 @@
 """Full passes over all rows for `cutsvm.solvers.sifting.solver`: F at a point, and the working set around it.
 
 `HeldPass` keeps the scores of the best point, of one more, and the group of each row: each pass is made once, and the
-line search is exact. `StreamedPass` keeps nothing per row, for more rows than memory can hold numbers of. In each pass
-it computes the scores of three points from the same values: of the point in question, of the best one so far, for F at
-some places on the line between, and of the reference point of the working set, which give the group of each row. Rows
-that join the working set are copied in the same pass. So one reading of the data does all.
+line search is exact. `StreamedPass` keeps nothing per row, for more rows than memory can hold numbers of: it adds up
+what tasks find in some rows each (`cutsvm.solvers.sifting.tasks`), of a store or of a cluster. They compute the scores
+of three points from the same values: of the point in question, of the best one so far, for F at some places on the line
+between, and of the reference point of the working set, which give the group of each row. Rows that join the working set
+are copied in the same pass. So one reading of the data does all.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -21,26 +22,26 @@ from cutsvm._native import core
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import concatenate, in_order
-from cutsvm.matrix.protocol import RowsInMemory, cut_blocks
 from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point
 from cutsvm.solvers.cutting_planes import descend, objective
+from cutsvm.solvers.sifting.tasks import add_sift_results, add_violators, find_violators, sift_rows, uncertainties
 from cutsvm.solvers.sifting.working_set import GroupSums, SomeRows, WorkingSet, take_rows
 
 __all__ = ["FullPass", "HeldPass", "StreamedPass", "full_pass"]
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, eq=False)
 class PassSettings:
-    """scores: numbers in memory for each of the points whose scores a pass computes.
+    """sample: rows that a band is measured on.
 
-    sample: rows that a band is measured on.
     places: on the line from the best point (0) to the one in question (1), where `StreamedPass` evaluates F.
     narrower: of the room, which is asked for when a band has turned out to hold too many rows.
     """
 
-    scores: int = 1 << 18
     sample: int = 10_000
     places: tuple[float, ...] = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.3)
     narrower: float = 0.7
@@ -162,70 +163,68 @@ class StreamedPass(FullPass):
         self.places = np.array(self.settings.places)
         self._reference, self._band = self.w, 0.0
         self._joined: Ints = np.empty(0, dtype=np.int64)
+        self._moments = oracle.feature_moments
 
     @timed("sift")
     def build(
         self, w: Vector | None, share: float, rng: Generator, *, keep: float = 1.0, towards: Vector | None = None
     ) -> WorkingSet:
-        w, thin = (self.w if w is None else w), _thinned(keep, rng)
-        some = np.unique(rng.integers(0, self.matrix.n, self.settings.sample))
-        of_some = self.oracle.scores_of(self.matrix.take(some), w)
-        distances = self.loss.take(some).distances(of_some, np.arange(len(some)))
-        band = np.inf
+        w = self.w if w is None else w
+        rows, loss = self.oracle.measured(self.settings.sample, rng)
+        distances = loss.distances(self.oracle.scores_of(rows, w), np.arange(rows.n))
+        if self._moments is not None:
+            distances = distances / np.maximum(1.0, uncertainties(rows, self._moments))
+        seed, room, band = int(rng.integers(1 << 32)), self.matrix.room, np.inf
         while True:
             narrower = float(np.quantile(distances, share))
             band = narrower if narrower < band else -1.0  # none: too many are at the same distance
-            totals = GroupSums(self.loss, self.matrix.d)
-            on_line, near, many = np.zeros(len(self.places)), [], 0
-            for _, rows, loss, here in self._all_rows(w, on_line):
-                group = np.empty(rows.n, dtype=np.int32)
-                which, times = loss.sift(here, band, group), 1.0
-                if thin is not None:
-                    which, times = thin(which)
-                many += len(which)
-                if self.fits(many):
-                    near.append(take_rows(rows, loss, which, loss.marks(here, which), times))
-                totals.add(rows, loss, group)
-            if self.fits(many):
+            line = {"w": w, "best": self.w, "places": self.places}
+            found = self._sum(
+                sift_rows, add_sift_results, **line, band=band, moments=self._moments, keep=keep, seed=seed, most=room
+            )
+            if found.near.fit:
                 break
-            assert self.matrix.room is not None
-            share *= self.settings.narrower * self.matrix.room / many
+            assert room is not None
+            share *= self.settings.narrower * room / found.near.many
         self._reference, self._band, self._joined = w.copy(), band, np.empty(0, dtype=np.int64)
-        self._move(w, on_line, target=0.0)
-        return WorkingSet(self.oracle, _stacked(near), totals)
+        self._move(w, found.on_line, target=0.0)
+        totals, near = GroupSums.of(self.loss, found.sums), list(found.near.copies)
+        del found
+        return WorkingSet(self.oracle, self._stacked(near), totals)
 
     @timed("sift")
     def advance(self, working_set: WorkingSet, w: Vector, target: float, most: int | None = None) -> tuple[float, bool]:
-        on_line, violators, numbers, many = np.zeros(len(self.places)), [], [], working_set.n_rows
-        for mine, rows, loss, here in self._all_rows(w, on_line):
-            group = np.empty(rows.n, dtype=np.int32)
-            loss.sift(self.oracle.scores_of(rows, self._reference), self._band, group)
-            low, high = np.searchsorted(self._joined, [mine.start, mine.stop])
-            group[self._joined[low:high] - mine.start] = core.KEPT
-            which = loss.violators(here, group)
-            many += len(which)
-            if self.fits(many, most):
-                violators.append(take_rows(rows, loss, which, group[which]))
-                numbers.append(which + mine.start)
-        fits = self.fits(many, most)
-        if fits:
-            working_set.join(_stacked(violators))
-            self._joined = np.sort(np.concatenate([self._joined, *numbers]))
-        return self._move(w, on_line, target), fits
+        limits = [limit - working_set.n_rows for limit in (self.matrix.room, most) if limit is not None]
+        assumed = {"reference": self._reference, "band": self._band, "moments": self._moments, "joined": self._joined}
+        line = {"w": w, "best": self.w, "places": self.places}
+        found = self._sum(find_violators, add_violators, **line, **assumed, most=min(limits, default=None))
+        step, fit = self._move(w, found.on_line, target), found.rows.fit
+        if fit:
+            self._joined = np.sort(np.concatenate([self._joined, *found.rows.numbers]))
+            violators = list(found.rows.copies)
+            del found
+            working_set.join(self._stacked(violators))
+        return step, fit
 
-    def _all_rows(self, w: Vector, on_line: Vector) -> Iterator[tuple[slice, RowsInMemory, GroupedLoss, Vector]]:
-        """One pass: where rows stand, themselves, their loss and their scores at w.
+    def _sum(self, task: Callable[..., T], add: Callable[[T, T], T], **shared: Any) -> T:
+        """One pass: what the task finds in all rows."""
+        total: T | None = None
+        for found in self.oracle.each_part(task, add, **shared):
+            total = found if total is None else add(total, found)
+            del found  # rows that there is no room for
+        assert total is not None
+        return total
 
-        on_line gets the loss of all rows at `places` between the best point and w.
-        """
-        self.oracle.count_rows()
-        somewhere = bool(self.w.any())
-        most = max(1, self.settings.scores // self.oracle.outputs)
-        for mine, rows in cut_blocks(self.matrix.blocks(), most):
-            loss, here = self.loss.part(mine), self.oracle.scores_of(rows, w)
-            best = self.oracle.scores_of(rows, self.w) if somewhere else np.zeros_like(here)
-            on_line += loss.line(best, here).evaluate(self.places).values
-            yield mine, rows, loss, here
+    def _stacked(self, parts: list[SomeRows]) -> list[SomeRows]:
+        """All in one, which is read faster than many. The list is empty then: its rows take memory."""
+        if not parts:
+            return []
+        loss = self.loss.joined([part.loss for part in parts])
+        mark = np.concatenate([part.mark for part in parts])
+        rows = [part.matrix for part in parts]
+        parts.clear()
+        matrix = rows[0] if len(rows) == 1 else concatenate(rows)
+        return [SomeRows(matrix.with_threads(self.oracle.threads), loss, mark)]
 
     def _move(self, w: Vector, on_line: Vector, target: float) -> float:
         """The best of the places is the best point from now on."""
@@ -244,14 +243,3 @@ Thin = Callable[[Ints], tuple[Ints, float]]
 def _thinned(keep: float, rng: Generator) -> Thin | None:
     """Draws this share of some rows; the second is what to multiply their weight by."""
     return None if keep >= 1.0 else lambda rows: (rows[rng.random(len(rows)) < keep], 1.0 / keep)
-
-
-def _stacked(parts: list[SomeRows]) -> list[SomeRows]:
-    """All in one, which is read faster than many. The list is empty then: its rows take memory."""
-    if len(parts) < 2:
-        return parts
-    loss = parts[0].loss.joined([part.loss for part in parts])
-    mark = np.concatenate([part.mark for part in parts])
-    rows = [part.matrix for part in parts]
-    parts.clear()
-    return [SomeRows(concatenate(rows), loss, mark)]

@@ -15,7 +15,7 @@ Rows on disk may leave room for a limited number of rows in memory: the sample i
 fit, w is improved: a random part of U, with larger weights, and the means of the groups make a problem whose solution
 is off by only sqrt(d / m) times U's share of the rows, and so U can be that much smaller around it. Each time takes one
 pass. If U outgrows the room later, step 2 is repeated at the better w; if that happens several times, the inner solver
-gets all rows.
+gets all rows; batched cutting planes, where nothing is kept of each row.
 
 On a path over several C (`cutsvm.solvers.path`) step 1 is a path on the sample, and from its minimisers cutting planes
 of all rows go on for all C at once (`cutsvm.solvers.batched`): unless C is very large that is all. Step 2 is done once
@@ -38,11 +38,12 @@ from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.solvers.batched import BatchSettings, presolve_batched
 from cutsvm.solvers.cutting_planes import choose_shards, target_objective
+from cutsvm.solvers.line_batches import Batched
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.path import iterates_on_path
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Progress, Solver, SolverBase, new_context
 from cutsvm.solvers.sifting.full_pass import FullPass, full_pass
-from cutsvm.solvers.sifting.working_set import WorkingSet, draw_sample
+from cutsvm.solvers.sifting.working_set import WorkingSet
 
 __all__ = ["Sifting", "SiftingSettings"]
 
@@ -88,6 +89,11 @@ class SiftingSettings:
     stride: int = 3  # number of C that U is built for together
     batch: BatchSettings = field(default_factory=BatchSettings)
     path_patience: int = 2  # planes without weight in this number of reduced problems are dropped at the next C
+
+    def next_share(self, share: float, size: int, most: float, kept: float) -> float:
+        """The share of the rows in the band around the solution of a thinned one; kept: rows, `most` of all rows."""
+        closer = self.spread * (size / kept) ** 0.5  # a factor
+        return max(min(self.least_share, most), closer * share) if closer <= self.helps else most
 
 
 class SiftingState:
@@ -148,7 +154,7 @@ class Sifting(SolverBase):
 
     @property
     def requires(self) -> frozenset[str]:
-        return self.inner.requires
+        return self.inner.requires - {"vectors"}  # the inner solver's rows are copies
 
     def seeded(self, seed: int) -> Sifting:
         return replace(self, inner=self.inner.seeded(seed), seed=seed)
@@ -179,7 +185,8 @@ class Sifting(SolverBase):
             found[C] = inner.w.copy()
             yield
         del sample  # its rows take memory
-        together = len(found) >= self.settings.least_path and oracle.supports.scores
+        shares = oracle.supports.scores or not oracle.supports.vectors
+        together = len(found) >= self.settings.least_path and shares
         if together:
             yield from presolve_batched(context, found, self.settings.batch)
         context.starts = {C: context.best(C).w if together else found[C] for C in context.Cs}
@@ -194,7 +201,7 @@ class Sifting(SolverBase):
 
     def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:
         if not self.pays(context.oracle):
-            yield from self.inner(context, C)
+            yield from self._of_all_rows(context.oracle)(context, C)
             return
         settings, n_rebuilt, lower = self.settings, 0, 0.0
         state, begin = yield from self._prepared(context, C)  # 1, 2
@@ -210,9 +217,13 @@ class Sifting(SolverBase):
                 self._rebuild(state, context, C, last=n_rebuilt > settings.rebuilds)
         context.drop(SiftingState)
         context.working_bundle, context.start = None, state.full.w
-        for iterate in self.inner(context, C):
+        for iterate in self._of_all_rows(context.oracle)(context, C):
             lower = max(lower, iterate.lower)
             yield replace(iterate, lower=lower)
+
+    def _of_all_rows(self, oracle: Oracle) -> Solver:
+        """The inner solver, or batched cutting planes where there are no vectors over all rows."""
+        return self.inner if oracle.supports.vectors else Batched(seed=self.seed)
 
     def _solve_inner(
         self, state: SiftingState, C: float, begin: Vector | None, lower: float
@@ -220,10 +231,12 @@ class Sifting(SolverBase):
         """The inner solver on the working set, to a share of the gap; and whether it has stalled."""
         settings, progress, full, context = self.settings, Progress(), state.full, state.inner
         context.start = full.w if begin is None else begin
+        # Where each pass is a round of a cluster, the solution is to be worth it.
+        share = settings.left if full.oracle.supports.vectors else 0.0
         for inner in self.inner(context, C):
             lower = max(lower, inner.lower)
             yield state.iterate(C, lower, inner.planes, pending=True)
-            left = max(context.tol * full.primal, settings.left * (full.primal - inner.lower))
+            left = max(context.tol * full.primal, share * (full.primal - inner.lower))
             stalled = progress.stalled(inner.primal, inner.lower) >= settings.patience
             if inner.primal - inner.lower <= left or stalled:
                 break
@@ -257,7 +270,7 @@ class Sifting(SolverBase):
         oracle, settings = context.oracle, self.settings
         full, starts = full_pass(oracle, C), context.starts
         full.known, context.trial = context.trial, None
-        state = SiftingState(full, self._share(oracle), starts or {}, self.seed)
+        state = SiftingState(full, self.share(oracle), starts or {}, self.seed)
         if starts is None:
             start = context.start
             if start is None:
@@ -277,9 +290,7 @@ class Sifting(SolverBase):
             for inner in self._roughly(thinned.oracle, C, tol, start=full.w):
                 yield state.iterate(C, 0.0, inner.planes, pending=True)
             del thinned
-            closer = settings.spread * (oracle.size / kept) ** 0.5  # a factor
-            smaller = max(min(settings.least_share, most), closer * state.share)
-            first, state.share = inner.w, smaller if closer <= settings.helps else most
+            first, state.share = inner.w, settings.next_share(state.share, oracle.size, most, kept)
         state.build(first, self, context, C)
         return state
 
@@ -307,18 +318,34 @@ class Sifting(SolverBase):
 
     def _draw(self, oracle: Oracle, rng: np.random.Generator) -> Oracle:
         """The risk of a sample, with some rows of each class if there is room for them."""
-        least, room = self.settings.of_each, oracle.matrix.room
-        if room is not None:
-            labels = cast("GroupedLoss", oracle.loss).labels
-            least = min(least, 1 + int((1.0 - self.settings.sample_room) * room / labels))
-        return draw_sample(oracle, self.sample_size(oracle), least, rng)
+        return oracle.draw(self.sample_size(oracle), self.least_of_each(oracle), rng)
 
-    def _share(self, oracle: Oracle) -> float:
+    def least_of_each(self, oracle: Oracle) -> int:
+        """Rows of each class in the sample at least, if there are as many."""
+        least, room = self.settings.of_each, oracle.matrix.room
+        if room is None:
+            return least
+        labels = cast("GroupedLoss", oracle.loss).labels
+        return min(least, 1 + int((1.0 - self.settings.sample_room) * room / labels))
+
+    def shares(self, oracle: Oracle) -> Iterator[float]:
+        """The shares of the rows that are copied in one pass after the other, until the working set is built."""
+        share, (most, kept) = self.share(oracle), self._room(oracle)
+        while share > most:
+            yield most
+            share = self.settings.next_share(share, oracle.size, most, kept)
+        yield share
+
+    def share(self, oracle: Oracle) -> float:
         """The share of the rows that are to be in the band."""
         if self.band != "auto":
             return self.band
         spread = self.settings.spread * float(np.sqrt(oracle.size / self.sample_size(oracle)))
         return min(self.settings.widest, spread)
+
+    def room(self, oracle: Oracle) -> float:
+        """The share of the rows that U may have at first."""
+        return self._room(oracle)[0]
 
     def _room(self, oracle: Oracle) -> tuple[float, float]:
         """The share of the rows that U may have at first, and how many rows that is."""

@@ -17,22 +17,21 @@ and all rows that join later are one more shard, the last: so planes that were m
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 import numpy as np
 
-from cutsvm._utils import validation
-from cutsvm._utils.timing import count, timed
+from cutsvm._utils.timing import count
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.matrix import Rows, RowsInMemory, as_rows, in_order, stacked
+from cutsvm.matrix import Rows, RowsInMemory, as_rows, stacked
 from cutsvm.problem.certificate import sum_error
 from cutsvm.problem.losses import GroupedLoss
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle
 from cutsvm.solvers.protocol import FitContext, Solver, new_context
 
-__all__ = ["GroupSums", "SomeRows", "WorkingSet", "draw_sample", "take_rows"]
+__all__ = ["GroupSums", "SomeRows", "SomeSums", "WorkingSet", "take_rows"]
 
 
 class SomeRows(NamedTuple):
@@ -50,12 +49,44 @@ def take_rows(matrix: Rows, loss: GroupedLoss, which: Ints, mark: Array, times: 
     return SomeRows(matrix.take(which), loss.take(which, factors), mark)
 
 
+@dataclass(frozen=True, eq=False)
+class SomeSums:
+    """The sums of some groups, in rising order: among some rows not all groups occur, which are K^2 of K classes."""
+
+    groups: Ints
+    rows: Vector
+    targets: Vector
+
+    def add(self, other: SomeSums) -> SomeSums:
+        """Of the rows of both."""
+        groups = np.union1d(self.groups, other.groups)
+        rows, targets = np.zeros((len(groups), self.rows.shape[1])), np.zeros(len(groups))
+        for some in (self, other):
+            own = np.searchsorted(groups, some.groups)
+            rows[own] += some.rows
+            targets[own] += some.targets
+        return SomeSums(groups, rows, targets)
+
+
 class GroupSums:
     """Over each group of rows: the sums of s_i (x_i, 1), in `rows`, and of s_i t_i, in `targets`."""
 
     def __init__(self, loss: GroupedLoss, d: int) -> None:
         self.rows: Vector = np.zeros((loss.groups, d + 1))
         self.targets: Vector = np.zeros(loss.groups)
+
+    @classmethod
+    def of(cls, loss: GroupedLoss, sums: SomeSums) -> GroupSums:
+        """With 0 for the other groups."""
+        found = cls(loss, sums.rows.shape[1] - 1)
+        found.rows[sums.groups], found.targets[sums.groups] = sums.rows, sums.targets
+        return found
+
+    @property
+    def occurring(self) -> SomeSums:
+        """Of the groups that have weight."""
+        some = np.flatnonzero(self.weights > 0.0)
+        return SomeSums(some, self.rows[some], self.targets[some])
 
     def add(self, matrix: Rows, loss: GroupedLoss, group: Array) -> int:
         """Adds rows to their groups; returns how many were read."""
@@ -162,37 +193,3 @@ class WorkingSet:
 def _in_fast_form(parts: list[SomeRows]) -> list[SomeRows]:
     """Those that have rows, in the form that is read fastest."""
     return [part._replace(matrix=part.matrix.fast()) for part in parts if part.matrix.n]
-
-
-@timed("sift")
-def draw_sample(oracle: Oracle, size: int, least: int, rng: np.random.Generator) -> Oracle:
-    """The risk of a random sample; each class has its weight in all rows, and `least` rows if it has as many."""
-    matrix, loss = oracle.matrix, cast("GroupedLoss", oracle.loss)
-    chosen = in_order(rng.integers(0, matrix.n, size))
-    drawn = loss.take(chosen)
-    more = [chosen]
-    for label in range(loss.labels):
-        if np.count_nonzero(drawn.label_mask(label)) < least:
-            more.append(_some_of(loss, label, least, rng))
-    if len(more) > 1:
-        chosen = in_order(np.concatenate(more))
-        drawn = loss.take(chosen)
-    factors = np.ones(len(chosen))
-    for label, total in enumerate(loss.label_totals()):
-        mine = drawn.label_mask(label)
-        if total > 0.0:
-            factors[mine] = total / np.abs(drawn.row_weights[mine]).sum()
-    return oracle.restrict(matrix.take(chosen).fast(), loss.take(chosen, factors))
-
-
-def _some_of(loss: GroupedLoss, label: int, least: int, rng: np.random.Generator) -> Ints:
-    """Rows of one class, all of them or `least` at random; in two sweeps, so that not even their numbers are kept."""
-    total = sum(int(np.count_nonzero(loss.part(part).label_mask(label))) for part in validation.parts(loss.n))
-    places = np.arange(total) if total <= least else np.sort(rng.integers(0, total, least))
-    found, before = [np.empty(0, dtype=np.int64)], 0
-    for part in validation.parts(loss.n):
-        mine = np.flatnonzero(loss.part(part).label_mask(label))
-        low, high = np.searchsorted(places, [before, before + len(mine)])
-        found.append(mine[places[low:high] - before] + part.start)
-        before += len(mine)
-    return np.concatenate(found)

@@ -1,0 +1,90 @@
+"""Dask DataFrames: a partition is a part; y, weights and queries are columns of it, or Series with its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cutsvm._utils.errors import DataError
+from cutsvm.cluster.collections.base import ArrayPart, Collection
+from cutsvm.cluster.collections.dask_parts import column_of, dask, results_of
+from cutsvm.cluster.collections.tables import Columns, check_pandas_types, frame_part
+from cutsvm.cluster.protocol import Executor
+from cutsvm.io.columns import ColumnSpec, Labels
+
+__all__ = ["columns_among", "of_dask_frame"]
+
+
+@dataclass(frozen=True)
+class FrameOpener:
+    """Opens (frame, y, weights, qid); the last three are None where the frame has them."""
+
+    columns: Columns
+
+    def __call__(self, value: Any, name: str) -> ArrayPart:
+        frame, *extra = value
+        return frame_part(frame, self.columns, name, extra)
+
+
+def of_dask_frame(
+    executor: Executor, X: Any, y: Any, sample_weight: Any, qid: Any, labels: Labels = "required"
+) -> Collection:
+    """X is a Dask DataFrame; y, sample_weight, qid are names of columns, Series, or None."""
+    columns = columns_among([str(name) for name in X.columns], y, sample_weight, qid, labels, "the DataFrame")
+    narrow = check_pandas_types(X.dtypes, columns.features, "the DataFrame")
+    frame = X[columns.read] if len(columns.read) < len(X.columns) else X
+    given = {
+        name: None if isinstance(own, str) else own
+        for name, own in (("y", y if labels != "none" else None), ("sample_weight", sample_weight), ("qid", qid))
+    }
+    extra = [_partitions(X, own, name) for name, own in given.items()]
+    values = list(zip(frame.to_delayed(), *extra, strict=True))
+    column, opener = column_of(executor, values, FrameOpener(columns))
+    # Of files a column is less work than all of them.
+    lengths = [dask().delayed(len)(part) for part in X[[columns.features[0]]].to_delayed()]
+    return Collection(
+        executor,
+        column,
+        opener,
+        [f"partition {k}" for k in range(len(values))],
+        d=len(columns.features),
+        sparse=False,
+        narrow=narrow,
+        feature_names=columns.features,
+        weighted=columns.weight is not None or given["sample_weight"] is not None,
+        queried=columns.qid is not None or given["qid"] is not None,
+        lengths=results_of(executor, lengths),
+    )
+
+
+def columns_among(names: Sequence[str], y: Any, weight: Any, qid: Any, labels: Labels, place: str) -> Columns:
+    """The columns of a frame: all that are not named as something else are features."""
+    if y is None or isinstance(y, str):
+        label, own_weight, own_qid = (own if isinstance(own, str) else None for own in (y, weight, qid))
+        columns = Columns.of(ColumnSpec(label, own_weight, own_qid, labels=labels).resolve(place, names))
+    else:
+        taken = [own for own in (weight, qid) if isinstance(own, str)]
+        absent = [name for name in taken if name not in names]
+        if absent:
+            raise DataError(f"{place}: there is no column {absent[0]!r}")
+        features = tuple(name for name in names if name not in taken)
+        columns = Columns(features, None, *(own if isinstance(own, str) else None for own in (weight, qid)))
+    if not columns.features:
+        raise DataError(f"{place}: there is no column of features")
+    return columns
+
+
+def _partitions(X: Any, values: Any, name: str) -> list[Any]:
+    """The partitions of a Series, which has as many as X; rows are compared when they are read."""
+    if values is None:
+        return [None] * int(X.npartitions)
+    if not hasattr(values, "npartitions"):
+        raise DataError(f"{name}: expected the name of a column or a Dask Series, got {type(values).__name__}")
+    if values.npartitions != X.npartitions:
+        raise DataError(
+            f"{name} has {values.npartitions} partitions and X has {X.npartitions}: they are to be cut at the same rows"
+        )
+    if values.known_divisions and X.known_divisions and values.divisions != X.divisions:
+        raise DataError(f"{name} and X have different divisions: {name}.repartition(divisions=X.divisions) cuts alike")
+    return list(values.to_delayed())

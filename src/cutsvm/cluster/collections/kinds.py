@@ -1,0 +1,106 @@
+"""Which kind of collection something is, and the collection that it becomes. Imports no library that is not in use."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Literal
+
+from cutsvm._utils.errors import DataError
+from cutsvm.cluster.collections.arrays import of_arrays, split_arrays
+from cutsvm.cluster.collections.base import Collection
+from cutsvm.cluster.collections.parquet import ParquetFiles, of_parquet, parquet
+from cutsvm.cluster.collections.stores import of_store
+from cutsvm.cluster.connect import connect, current_executor
+from cutsvm.cluster.local import Local
+from cutsvm.cluster.protocol import Executor
+from cutsvm.cluster.rows import Targets
+from cutsvm.io.columns import ColumnSpec, Labels
+from cutsvm.io.dataset import StoredDataset
+from cutsvm.io.paths import format_of
+from cutsvm.io.store.store import Store
+
+__all__ = ["Kind", "as_collection", "kind_of_collection"]
+
+Kind = Literal["dask array", "dask frame", "delayed", "parts", "parquet", "ray", "spark"]
+
+
+def kind_of_collection(X: Any) -> Kind | None:
+    """The kind of a collection; None: it is none."""
+    if isinstance(X, list | tuple):
+        tuples = all(isinstance(part, tuple) and len(part) > 1 for part in X)
+        if tuples and any(hasattr(part[0], "shape") for part in X):  # others are the numbers of a row
+            return "parts"
+        return "delayed" if X and all(map(_is_delayed, X)) else None
+    if isinstance(X, ParquetFiles):
+        return "parquet"
+    if _is_instance(X, "dask.array", "Array"):
+        return "dask array"
+    if _is_instance(X, "dask.dataframe", "DataFrame"):
+        return "dask frame"
+    if _is_instance(X, "ray.data", "Dataset"):
+        return "ray"
+    if _is_instance(X, "pyspark.sql", "DataFrame"):
+        return "spark"
+    return None
+
+
+def _is_instance(X: Any, module: str, name: str) -> bool:
+    """Whether X is of this class, if its module was imported at all."""
+    known = sys.modules.get(module)
+    return known is not None and isinstance(X, vars(known)[name])
+
+
+def _is_delayed(part: Any) -> bool:
+    return _is_instance(part, "dask.delayed", "Delayed") or _is_instance(part, "distributed", "Future")
+
+
+def as_collection(
+    X: Any, y: Any, sample_weight: Any, qid: Any, executor: Executor | None, targets: Targets
+) -> Collection:
+    """X with what belongs to its rows as a collection, on this executor or the one of the cluster that is in use."""
+    kind = kind_of_collection(X)
+    if kind is None and isinstance(X, str | os.PathLike | StoredDataset):
+        return _of_path(X, executor, targets)
+    labels: Labels = "none" if targets == "none" else "required"
+    if kind in ("dask array", "dask frame", "delayed"):
+        executor = executor or current_executor("dask") or Local()
+        if kind == "dask array":
+            from cutsvm.cluster.collections.dask_arrays import of_dask_array
+
+            return of_dask_array(executor, X, None if labels == "none" else y, sample_weight, qid)
+        if kind == "dask frame":
+            from cutsvm.cluster.collections.dask_frames import of_dask_frame
+
+            return of_dask_frame(executor, X, y, sample_weight, qid, labels)
+        from cutsvm.cluster.collections.delayed import of_delayed
+
+        for name, own in (("y", y), ("sample_weight", sample_weight), ("qid", qid)):
+            if own is not None and not isinstance(own, str):
+                raise ValueError(f"{name}: delayed parts have their own, or it is the name of a column")
+        return of_delayed(executor, X, ColumnSpec(y, sample_weight, qid, labels=labels))
+    if kind == "ray":
+        from cutsvm.cluster.collections.ray_datasets import of_ray_dataset
+
+        return of_ray_dataset(executor or connect(engine="ray"), X, y, sample_weight, qid, labels)
+    if kind == "spark":
+        from cutsvm.cluster.collections.spark_frames import of_spark_frame
+
+        return of_spark_frame(executor or connect(X.sparkSession, engine="spark"), X, y, sample_weight, qid, labels)
+    if kind == "parquet":
+        return of_parquet(executor or X.executor or current_executor("dask") or Local(), X, labels)
+    if kind == "parts":
+        return of_arrays(executor or Local(), X)
+    return of_arrays(executor or Local(), split_arrays(X, y, sample_weight, qid=qid))
+
+
+def _of_path(path: str | os.PathLike[str] | StoredDataset, executor: Executor | None, targets: Targets) -> Collection:
+    """A store, or Parquet files."""
+    if isinstance(path, StoredDataset):
+        return of_store(executor or Local(), path.store, labels=targets != "none")
+    kind = format_of(path)
+    if kind == "store":
+        return of_store(executor or Local(), Store(path), labels=targets != "none")
+    if kind != "parquet":
+        raise DataError(f"{os.fspath(path)}: expected Parquet files or a store, found {kind}; cutsvm.convert makes one")
+    return as_collection(parquet(path), None, None, None, executor, targets)

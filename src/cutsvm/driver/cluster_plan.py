@@ -1,0 +1,194 @@
+"""What a fit on a cluster will take, said before it starts, and what it has taken.
+
+Of the rows the first reading has found how many there are, how large they are and what the client has room for. From
+that follow the method, its rounds, and what they bring to the client. Rows near the margin and cutting planes are
+estimates; so is the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from cutsvm._utils.memory import MemorySettings, bytes_of_planes, format_bytes
+from cutsvm.cluster.costs import RoundCost, band_rounds, iterations_of_planes, plane_rounds, sums_received
+from cutsvm.cluster.parts import Parts
+from cutsvm.cluster.protocol import Traffic
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.parted import PartedOracle
+from cutsvm.solvers.auto import Auto
+from cutsvm.solvers.cutting_planes import ShardCosts, choose_shards
+from cutsvm.solvers.line_batches import Batched
+from cutsvm.solvers.protocol import Solver
+from cutsvm.solvers.sifting.solver import Sifting
+
+__all__ = ["ClusterFigures", "ClusterPlan", "plan_cluster"]
+
+
+@dataclass(frozen=True)
+class ClusterPlan:
+    """Of one problem: the method and why, its rounds, and bytes of memory that the client takes for it.
+
+    rounds: those to come, without those before the solver starts; None: not known before.
+    """
+
+    method: str
+    reason: str
+    rounds: tuple[RoundCost, ...] | None = None
+    memory: float = 0.0
+
+    @property
+    def why(self) -> str:
+        """The method, and the reason if one was chosen."""
+        return self.reason or f"{self.method}, as asked for"
+
+
+def plan_cluster(solver: Solver, oracle: Oracle, Cs: Sequence[float], tol: float) -> ClusterPlan | None:
+    """The plan of a fit to rows in parts; None for others."""
+    if not isinstance(oracle, PartedOracle):
+        return None
+    reason = ""
+    if isinstance(solver, Auto):
+        solver, reason = solver.choose(oracle, max(Cs))
+    method = type(solver).__name__.lower()
+    if len(Cs) > 1:  # rounds serve several C, as far as these go on
+        return ClusterPlan(method, reason)
+    if isinstance(solver, Sifting) and solver.pays(oracle):
+        return _sifting(solver, oracle, reason)
+    if isinstance(solver, Batched | Sifting):
+        own = solver if isinstance(solver, Batched) else Batched()
+        return _batched(own, oracle, Cs[0], tol, reason)
+    return ClusterPlan(method, reason)
+
+
+def _sifting(solver: Sifting, oracle: PartedOracle, reason: str) -> ClusterPlan:
+    parts, size = oracle.matrix.parts, oracle.size
+    near = [float(share * oracle.matrix.n) for share in solver.shares(oracle)]
+    groups = 8.0 * max(2, oracle.outputs**2) * (oracle.matrix.d + 1)
+    sums = groups * len(parts.chunks)  # the client adds them up
+    rare = [RoundCost("rare classes", 0.0) for _ in oracle.rare_labels(solver.least_of_each(oracle))]
+    rounds = (*rare, *band_rounds(near, _row_bytes(parts), sums))
+    rows = max(float(parts.facts.sample.block.n), *(own.rows for own in rounds)) + rounds[-1].rows
+    memory = rows * _row_memory(parts, oracle.outputs) + bytes_of_planes(ShardCosts().most, size)
+    return ClusterPlan("sifting", reason, rounds, memory)
+
+
+def _batched(solver: Batched, oracle: PartedOracle, C: float, tol: float, reason: str) -> ClusterPlan:
+    parts, size, smooth = oracle.matrix.parts, oracle.size, oracle.supports.smooth
+    number = iterations_of_planes(C * oracle.loss.weight, tol, smooth=smooth)
+    shards = choose_shards(oracle, C, solver.shards)
+    result = 8.0 * solver.most_points(oracle) * (size + 5)
+    sums = sums_received(len(parts.chunks), result, oracle.settings.sums_here, shards)
+    sample = parts.facts.sample.block.n * _row_memory(parts, oracle.outputs)
+    planes = bytes_of_planes(min(2 * number, 12) * shards, size)
+    return ClusterPlan("batched", reason, plane_rounds(number, sums), max(sample, 2.0 * sums) + planes)
+
+
+def _row_bytes(parts: Parts) -> float:
+    """Of the values of a row as they travel."""
+    facts = parts.facts
+    value = facts.sample.block.X.dtype.itemsize + (4 if facts.sparse else 0)
+    return float(value * facts.entries / facts.n)
+
+
+def _row_memory(parts: Parts, outputs: int) -> float:
+    """Of a row that the client works with."""
+    use, sparse = MemorySettings(), parts.facts.sparse
+    return (use.sparse_row_copies if sparse else use.row_copies) * _row_bytes(parts) + use.row_overhead * outputs
+
+
+@dataclass(frozen=True)
+class ClusterFigures:
+    """What a fit to rows in parts has taken, with the plans of its problems. It can be pickled.
+
+    before: the executor's traffic when the collection was opened; planned_at: when the solver of a problem started;
+    after: when it ended.
+    """
+
+    facts: dict[str, Any]
+    plan: ClusterPlan
+    before: Traffic
+    planned_at: Traffic
+    after: Traffic
+
+    @classmethod
+    def begun(cls, plan: ClusterPlan, oracle: Oracle) -> ClusterFigures:
+        """At the start of a solver."""
+        assert isinstance(oracle, PartedOracle)
+        parts = oracle.matrix.parts
+        resources, now = parts.executor.resources, replace(parts.executor.traffic)
+        facts = {
+            "engine": parts.executor.name,
+            "workers": resources.workers,
+            "threads": resources.threads,
+            "chunks": len(parts.chunks),
+            "grains": len(parts.layout.edges) - 1,
+            "parts": parts.given,
+            "held": parts.held,
+        }
+        return cls(facts, plan, parts.before, now, now)
+
+    def ended(self, oracle: Oracle) -> ClusterFigures:
+        """The same when the solver has ended."""
+        assert isinstance(oracle, PartedOracle)
+        return replace(self, after=replace(oracle.matrix.parts.executor.traffic))
+
+    def describe(self, oracle: Oracle) -> str:
+        """The plan in one line."""
+        own = self.facts
+        workers = "" if own["engine"] == "local" else f"{_many(own['workers'], 'worker')}, "
+        where = "held by the workers" if own["held"] else "read again in each round"
+        size = f"{oracle.matrix.n:,} rows of {_many(oracle.matrix.d, 'feature')}"
+        rows = f"{size} in {_many(own['parts'], 'part')}, {where}"
+        engine = f"{own['engine']}, {workers}{_many(own['threads'], 'thread')}"
+        return f"plan: {engine}; {rows}; {self.plan.why}; {self._to_come}"
+
+    @property
+    def _to_come(self) -> str:
+        planned, done = self.summary([self])["planned"], _difference(self.planned_at, self.before)
+        if planned["reads"] is None:
+            return f"{_many(done['reads'], 'reading')} of all rows so far, and how many follow is not known before"
+        return (
+            f"about {_many(planned['reads'], 'reading')} of all rows in {_many(planned['rounds'], 'round')}, "
+            f"{done['reads']} done; {format_bytes(planned['received'])} to the client, "
+            f"{format_bytes(planned['client_memory'] or 0)} of its memory"
+        )
+
+    @staticmethod
+    def summary(problems: Sequence[ClusterFigures]) -> dict[str, Any]:
+        """`cluster_` of an estimator whose fit has solved these problems, one after the other."""
+        first, last = problems[0], problems[-1]
+        spent = _difference(last.after, first.before)
+        opened = _difference(first.planned_at, first.before)
+        plans = [own.plan for own in problems]
+        planned: dict[str, Any] = {"reads": None, "rounds": None, "received": None}
+        if all(plan.rounds is not None for plan in plans):
+            rounds = list(_rounds(plans))
+            planned = {
+                "reads": opened["reads"] + sum(own.reads for own in rounds),
+                "rounds": opened["rounds"] + len(rounds),
+                "received": opened["received"] + round(sum(own.received for own in rounds)),
+            }
+        planned["client_memory"] = round(max(plan.memory for plan in plans)) or None
+        return {
+            **first.facts,
+            "method": first.plan.method,
+            "reason": first.plan.reason,
+            **{name: spent[name] for name in ("reads", "rounds", "received")},
+            "planned": planned,
+        }
+
+
+def _rounds(plans: Sequence[ClusterPlan]) -> Iterator[RoundCost]:
+    for plan in plans:
+        yield from plan.rounds or ()
+
+
+def _difference(after: Traffic, before: Traffic) -> dict[str, int]:
+    now, then = asdict(after), asdict(before)
+    return {name: now[name] - then[name] for name in ("reads", "rounds", "received")}
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
