@@ -11,7 +11,7 @@ from cutsvm.cluster.collections.arrays import of_arrays, split_arrays
 from cutsvm.cluster.collections.base import Collection
 from cutsvm.cluster.collections.parquet import ParquetFiles, of_parquet, parquet
 from cutsvm.cluster.collections.stores import of_store
-from cutsvm.cluster.connect import connect, current_executor
+from cutsvm.cluster.engines import connect, current_executor
 from cutsvm.cluster.local import Local
 from cutsvm.cluster.protocol import Executor
 from cutsvm.cluster.rows import Targets
