@@ -121,13 +121,13 @@ def test_nothing_stays_on_the_workers(executor, client):
         return sum(len(keys) for keys in client.has_what().values())
 
     assert wait_until(lambda: kept() == 0)
-    held = executor.hold(executor.put(list(range(3))).map(tasks.zeros, size=size))
+    held = executor.hold(executor.put(list(range(3))).map(tasks.filled, size=size))
     assert list(executor.collect(held.map(tasks.length))) == [size] * 3
     assert wait_until(lambda: kept() == 3)
     assert isinstance(held, Column)
     del held
     assert wait_until(lambda: kept() == 0)
-    elements = executor.collect(executor.put(list(range(8))).map(tasks.zeros, size=size))
+    elements = executor.collect(executor.put(list(range(8))).map(tasks.filled, size=size))
     next(elements)
     elements.close()
     assert wait_until(lambda: kept() == 0)
