@@ -1,5 +1,7 @@
 """Workers that die, come back, are slow, or run another version: real processes and SIGKILL."""
 
+import os
+import signal
 import threading
 import time
 
@@ -112,6 +114,17 @@ def test_tasks_that_someone_cancelled(executor, client):
     threading.Timer(0.3, lambda: client.cancel(held.values, force=True)).start()
     with pytest.raises(ClusterError, match="dropped the tasks"):
         list(executor.collect(held))
+
+
+def test_ctrl_c_cancels_the_tasks_that_did_not_run(executor, client, tmp_path):
+    column = executor.put(list(range(200))).map(tasks.counted, folder=str(tmp_path), seconds=0.05)
+    interrupter = when(lambda: any(tmp_path.iterdir()), lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        list(executor.collect(column))
+    interrupter.join()
+    assert wait_until(lambda: not client.cluster.scheduler.tasks)
+    assert len(list(tmp_path.iterdir())) < 100
+    assert list(executor.collect(executor.put([1, 2]))) == [1, 2]
 
 
 def test_nothing_stays_on_the_workers(executor, client):
