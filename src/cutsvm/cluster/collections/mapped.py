@@ -79,7 +79,7 @@ def map_rows(X: Any, task: RowTask) -> Any:
     if kind == "spark":
         return _of_spark(X, task)
     if isinstance(X, Parts):
-        return np.concatenate([task.example[:0], *X.each(_of_grain, _side_by_side, task=task)])
+        return np.concatenate([task.example[:0], *X.each(_of_grain, _stacked, task=task)])
     return _in_a_round(X, task)
 
 
@@ -195,7 +195,7 @@ def _of_grain(grain: Grain, *, task: RowTask) -> Array:
     return task(grain.block.X)
 
 
-def _side_by_side(*found: Array) -> Array:
+def _stacked(*found: Array) -> Array:
     return np.concatenate(found)
 
 
