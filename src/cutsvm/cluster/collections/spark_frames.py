@@ -81,6 +81,8 @@ def apply_to_columns(X: Any, columns: Columns, task: Callable[[Any], Any], kind:
     def of_series(*series: Any) -> Any:  # before Spark 4.1
         return of_arrays(*map(arrow("Spark").Array.from_pandas, series)).to_pandas()
 
+    for function in (of_arrays, of_series):
+        function.__annotations__.clear()  # Spark would read them: those of a function on columns are its default
     apply = functions.arrow_udf(of_arrays, kind) if by_arrow else functions.pandas_udf(of_series, kind)
     chosen = [_plain(X, name, for_arrow=by_arrow) for name in columns.features]
     return apply(*chosen)
