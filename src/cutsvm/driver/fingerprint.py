@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from cutsvm._utils.types import Array
 from cutsvm._utils.validation import parts
 from cutsvm.matrix import DenseRows, SparseRows, StoreRows, WholeRows
+from cutsvm.problem.parted import PartedRows
 
 _WORDS = {
     "X": "X has other values",
@@ -63,8 +65,13 @@ class Fingerprint:
         return {**settings, "rows": 0} == {**self.settings, "rows": 0}
 
 
-def of_rows(rows: WholeRows) -> str:
-    """A hash of X: one pass over the rows, unless they are in a store that has their hashes."""
+def of_rows(rows: WholeRows | PartedRows) -> str:
+    """A hash of X: one pass over the rows, unless they are in a store that has their hashes.
+
+    Of a collection it is one of labels and weights, too: those of its grains, which the first reading has found.
+    """
+    if isinstance(rows, PartedRows):
+        return hashlib.sha256(b"".join(chain.from_iterable(rows.parts.facts.fingerprints))).hexdigest()
     if isinstance(rows, StoreRows) and (hashes := rows.store.hashes) is not None:
         return _digest(hashes[part] for part in parts(rows.n))
     return _digest(row_hashes(part) for _, part in rows.blocks())

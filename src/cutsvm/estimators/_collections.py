@@ -17,7 +17,7 @@ from cutsvm._utils import memory
 from cutsvm._utils.types import Array, Vector
 from cutsvm.cluster.open import open_parts
 from cutsvm.cluster.parts import Parts
-from cutsvm.cluster.protocol import Executor
+from cutsvm.cluster.protocol import Executor, Traffic
 from cutsvm.display.callbacks import Log, ensure_log_handler
 from cutsvm.driver.records import RoundObserver
 from cutsvm.estimators._missing_queries import warn_of_missing_queries
@@ -67,7 +67,7 @@ def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, 
         )
 
 
-def _watch(estimator: Certified, resources: ExitStack, executor: Executor) -> None:
+def _watch(estimator: Certified, resources: ExitStack, executor: Executor, before: Traffic) -> None:
     """Callbacks are told how far each round is, until the resources are closed; not if someone else is told already."""
     callbacks = [*(estimator.callbacks or ()), *([Log()] if estimator.verbose else ())]
     if estimator.verbose:
@@ -75,11 +75,10 @@ def _watch(estimator: Certified, resources: ExitStack, executor: Executor) -> No
     told = [own for own in callbacks if isinstance(own, RoundObserver)]
     if executor.progress is not None or not told:
         return
-    before = executor.traffic.rounds
 
     def progress(done: int, parts: int) -> None:
         for own in told:
-            own.observe_round(executor.traffic.rounds - before, executor.traffic.doing, done, parts)
+            own.observe_round(executor.traffic.rounds - before.rounds, executor.traffic.doing, done, parts)
 
     executor.progress = progress
     resources.callback(setattr, executor, "progress", None)

@@ -18,7 +18,7 @@ from cutsvm.io.columns import ColumnSpec, Labels
 from cutsvm.io.files import SourceFile
 from cutsvm.io.formats.arrow_values import arrow
 from cutsvm.io.formats.table_files import aligned, arrow_errors, key_types
-from cutsvm.io.paths import Input, find, with_keys
+from cutsvm.io.paths import Input, find, is_address, with_keys
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch
 
@@ -62,7 +62,12 @@ def parquet(
     if not paths:
         raise ValueError("path: expected a path, got an empty list")
     spec = ColumnSpec(label, weight, qid, None if columns is None else tuple(columns), tuple(exclude)).checked()
-    return ParquetFiles(tuple(os.fspath(own) for own in paths), spec, executor)
+    return ParquetFiles(tuple(map(_everywhere, map(os.fspath, paths))), spec, executor)
+
+
+def _everywhere(path: str) -> str:
+    """A path that does not depend on the folder of a process."""
+    return path if is_address(path) else os.path.abspath(path)
 
 
 @dataclass(frozen=True, eq=False)
