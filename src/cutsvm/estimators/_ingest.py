@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.cluster.folds import DataScale
 from cutsvm.cluster.open import is_collection
 from cutsvm.cluster.parts import Parts
 from cutsvm.estimators._collections import ingest_collection
@@ -55,6 +56,7 @@ class TrainingData:
     weighted: bool = False  # whether there are sample weights; without, all weights are 1
     store: str | None = None  # the name of the store that the rows come from, the same for all its versions
     parts: Parts | None = None  # of a collection: y and weights are then of few rows that stand for all
+    scale: DataScale | None = None  # of a collection, where it is needed
     resources: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __enter__(self) -> TrainingData:
