@@ -18,7 +18,7 @@ from cutsvm.cluster.parts import Drawn, LabelFacts, Parts
 from cutsvm.cluster.protocol import Column, Executor
 from cutsvm.cluster.rows import Targets
 
-__all__ = ["FoldFacts", "FoldParts", "RowFolds", "DataScale", "find_folds", "find_scale"]
+__all__ = ["DataScale", "FoldFacts", "FoldParts", "RowFolds", "find_folds", "find_scale"]
 
 
 @dataclass(frozen=True)
