@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cutsvm.cluster.connect import ConnectSettings
 from tests.support.cli import Run
 from tests.support.cluster import dask_cluster
 
@@ -138,10 +139,8 @@ def test_data_that_a_cluster_does_not_read(run: Run, binary: Path, tmp_path: Pat
 
 
 def test_no_cluster_at_the_address(run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cutsvm.cluster import connect
-
-    quick = connect.ConnectSettings(timeout=0.5)
-    monkeypatch.setattr(connect, "ConnectSettings", lambda: quick)
+    quick = ConnectSettings(timeout=0.5)
+    monkeypatch.setattr(sys.modules["cutsvm.cluster.connect"], "ConnectSettings", lambda: quick)
     found = run(*words(folder, tmp_path / "m.model", "--cluster", "tcp://127.0.0.1:9"))
     assert (found.code, len(found.err.splitlines())) == (1, 1)
     assert "tcp://127.0.0.1:9: no Dask scheduler answers there" in found.err

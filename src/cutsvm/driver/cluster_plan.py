@@ -139,7 +139,8 @@ class ClusterFigures:
     def describe(self, oracle: Oracle) -> str:
         """The plan in one line."""
         own = self.facts
-        workers = "" if own["engine"] == "local" else f"{_many(own['workers'], 'worker')}, "
+        known = own["workers"] > 0 and own["engine"] != "local"
+        workers = f"{_many(own['workers'], 'worker')}, " if known else ""
         where = "held by the workers" if own["held"] else "read again in each round"
         size = f"{oracle.matrix.n:,} rows of {_many(oracle.matrix.d, 'feature')}"
         rows = f"{size} in {_many(own['parts'], 'part')}, {where}"
