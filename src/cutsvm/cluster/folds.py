@@ -6,7 +6,7 @@ The problem of a fold is that of all rows, with weight 0 for those that it holds
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -147,7 +147,8 @@ class FoldParts(Parts):
                 measured.numbers, replace(block, weights=weights * (folds.of(measured.numbers) != held_out))
             ),
         )
-        return cls(executor, parts.chunks, parts.layout, own, parts.room, folds, held_out)
+        known = {part.name: getattr(parts, part.name) for part in fields(Parts)}
+        return cls(**{**known, "executor": executor, "facts": own}, folds=folds, held_out=held_out)
 
     def _results(self, task: Callable[..., Any], add: Callable[..., Any], shared: dict[str, Any]) -> Column:
         return super()._results(_OnFold(self.folds, self.held_out, task), add, shared)
