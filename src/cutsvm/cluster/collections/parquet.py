@@ -62,7 +62,7 @@ def parquet(
     if not paths:
         raise ValueError("path: expected a path, got an empty list")
     spec = ColumnSpec(label, weight, qid, None if columns is None else tuple(columns), tuple(exclude)).checked()
-    return ParquetFiles(tuple(map(_everywhere, map(os.fspath, paths))), spec, executor)
+    return ParquetFiles(tuple(_everywhere(os.fspath(own)) for own in paths), spec, executor)
 
 
 def _everywhere(path: str) -> str:
