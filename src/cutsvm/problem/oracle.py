@@ -111,6 +111,7 @@ class Oracle(Readings):
             smooth=loss.smooth,
             sparse=rows.sparse,
             batch=loss.batch,
+            row_dual=loss.dual,
         )
 
     # Other oracles

@@ -41,6 +41,7 @@ from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.line_batches import Batched
+from cutsvm.solvers.local_dual import LocalDual
 from cutsvm.solvers.newton import Newton
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver, SolverBase
@@ -196,6 +197,7 @@ REGISTRY = {
     "auto": Auto,
     "ocas": OCAS,
     "batched": Batched,
+    "local_dual": LocalDual,
     "cpa": CPA,
     "dcd": DCD,
     "sifting": Sifting,
