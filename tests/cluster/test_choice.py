@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold
 
 from cutsvm import LinearSVC, LinearSVCCV, LinearSVR, LinearSVRCV, linear_path
 from cutsvm.cluster.collections.arrays import of_arrays, split_arrays
-from cutsvm.cluster.folds import RowFolds
+from cutsvm.cluster.folds import FoldParts, RowFolds, find_folds
+from cutsvm.cluster.grains import LayoutSettings
 from cutsvm.cluster.local import Local
+from cutsvm.cluster.open import OpenSettings, open_parts
+from cutsvm.driver.records import Stop
+from cutsvm.driver.run import run
+from cutsvm.problem.loss_makers import BinaryMaker
+from cutsvm.problem.losses import Hinge
+from cutsvm.problem.losses.smooth import Logistic
+from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.parted import PartedRows, parted_oracle
+from cutsvm.problem.point import Intercept
+from cutsvm.solvers.line_batches import Batched
+
+SMALL = OpenSettings(layout=LayoutSettings(fewest_rows=16, least=8))
 
 
 def rows(n=9000, d=4, seed=0):
@@ -49,6 +64,26 @@ def test_scores_are_those_of_the_folds(classes, weighted, options):
     assert model.C_ in model.Cs_ and model.coef_ is not None
     np.testing.assert_array_equal(model.classes_, here.classes_)
     assert not hasattr(model, "held_out_scores_")
+
+
+@settings(max_examples=8)
+@given(
+    many=st.integers(2, 5), power=st.integers(-3, 2), seed=st.integers(0, 1000), make=st.sampled_from([Hinge, Logistic])
+)
+def test_bounds_of_folds_hold(many, power, seed, make):
+    """Against fits of the rows that a fold is trained on, in memory."""
+    X, f, weights = rows(300, 3, seed)
+    y, C, fold = (f > 0.0).astype(int), 10.0**power, seed % many
+    parts = open_parts(split_arrays(X, y, weights, parts=3), settings=SMALL)
+    folds = RowFolds(many, 300, shuffled=True)
+    own = FoldParts.of(parts, parts.executor, folds, fold, find_folds(parts, folds, "classes").trained(fold))
+    maker = BinaryMaker(np.array([0, 1]), np.ones(2), make, 1)
+    found = run(Batched(), parted_oracle(Oracle, PartedRows(own), maker, Intercept.FREE), C, Stop(1e-4, 300, None))
+    train = folds.of(np.arange(300)) != fold
+    loss = "hinge" if make is Hinge else "logistic"
+    best = LinearSVC(C=C, loss=loss, tol=1e-8).fit(X[train], y[train], weights[train])
+    assert found.status.converged
+    assert found.lower <= best.objective_ * (1 + 1e-12) and best.lower_bound_ <= found.primal * (1 + 1e-12)
 
 
 def test_the_same_bits_for_any_parts_and_as_a_path_alone():
