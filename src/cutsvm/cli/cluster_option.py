@@ -17,10 +17,10 @@ from cutsvm._utils.types import Array
 from cutsvm.cli.data import as_labels
 from cutsvm.cli.inputs import check_inputs
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, flag
-from cutsvm.cluster.connect import connect
+from cutsvm.cluster.engines import connect
 from cutsvm.cluster.open import open_parts
 from cutsvm.cluster.parts import Parts
-from cutsvm.cluster.protocol import Executor
+from cutsvm.cluster.protocol import Executor, Resources
 from cutsvm.display.progress import RoundBar
 from cutsvm.io.models.tasks import TASKS, Task
 from cutsvm.io.paths import STDIN, format_of, is_address
@@ -117,11 +117,8 @@ def on_cluster(options: argparse.Namespace, inputs: list[str], messages: Message
     """The rows of DATA as parts on the cluster, which is left when the training has ended."""
     source = _collection(options, inputs)
     with _quiet_logs(), _connected(options) as executor:
-        resources = executor.resources
-        if resources.workers < 1:
-            raise CommandError(f"{options.cluster}: the cluster has no workers", 1)
         if options.engine != "local":
-            messages.note(f"{options.engine}: {resources.workers:,} workers, {resources.threads:,} threads")
+            messages.note(f"{options.engine}: {_size(executor.resources)}")
         with as_command_error(inputs[0]), RoundBar() as bar:
             if not messages.quiet:
                 executor.progress = partial(_show, bar, executor)
@@ -129,6 +126,14 @@ def on_cluster(options: argparse.Namespace, inputs: list[str], messages: Message
             parts = open_parts(source, targets=targets, executor=executor)
             executor.progress = None
         yield ClusterData(inputs[0] if len(inputs) == 1 else f"{len(inputs)} inputs", parts)
+
+
+def _size(resources: Resources) -> str:
+    """Workers, which some engines do not tell, and threads. A cluster that grows on demand may have none yet."""
+    if not resources.threads:
+        return "no workers yet: the training starts when there are some"
+    workers = f"{resources.workers:,} workers, " if resources.workers else ""
+    return f"{workers}{resources.threads:,} threads"
 
 
 def _show(bar: RoundBar, executor: Executor, done: int, parts: int) -> None:

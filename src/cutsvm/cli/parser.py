@@ -146,6 +146,7 @@ def _add_path(parser: _Parser) -> None:
     group.add_argument("--max-time", metavar="S", type=values.positive, help=limit)
     _add_memory(group.add_argument)
     group.add_argument("-v", dest="folds", metavar="FOLDS", type=values.folds, help="score every C by cross-validation")
+    add_cluster(parser)
     _add_verbosity(group)
 
 

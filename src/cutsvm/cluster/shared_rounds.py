@@ -19,7 +19,7 @@ from threading import Condition, Semaphore
 from typing import Any, NamedTuple
 
 from cutsvm._utils.threads import ThreadPool
-from cutsvm.cluster.grains import over_grains
+from cutsvm.cluster.grains import sum_of_grains
 from cutsvm.cluster.protocol import Column, Executor, Resources, Step
 from cutsvm.matrix.shared_reads import Reads
 
@@ -89,7 +89,7 @@ class SharedRounds:
         """Whether this is one step on all chunks."""
         own, steps = self.chunks, column.steps
         same = column.values is own.values and column.inputs is own.inputs and len(steps) == len(own.steps) + 1
-        return same and steps[:-1] == own.steps and steps[-1].task is over_grains
+        return same and steps[:-1] == own.steps and steps[-1].task is sum_of_grains
 
     def begin(self, problem: Problem, step: Step, *, hold: bool, doing: str = "") -> _Round:
         """Waits until a round begins."""
@@ -265,7 +265,7 @@ class Problem(Executor):
 
 
 def for_all(chunk: Any, expected: Sequence[bytes], *, tasks: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
-    """What `over_grains` finds with the arguments of each problem, from one reading of the chunk."""
+    """What `sum_of_grains` finds with the arguments of each problem, from one reading of the chunk."""
     totals: list[Any] = []
     for grain in chunk.grains(expected):
         found = [_of_grain(grain, **task) for task in tasks]
