@@ -70,7 +70,7 @@ def test_a_client_of_its_own_is_closed(dask_client):
 
 
 def test_the_function_has_the_name_of_its_module():
-    from cutsvm.cluster.connect import connect as same
+    from cutsvm.cluster.engines import connect as same
 
     assert cluster.connect is same is connect
 

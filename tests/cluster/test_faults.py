@@ -1,5 +1,7 @@
 """Workers that die, come back, are slow, or run another version: real processes and SIGKILL."""
 
+import os
+import signal
 import threading
 import time
 
@@ -114,6 +116,17 @@ def test_tasks_that_someone_cancelled(executor, client):
         list(executor.collect(held))
 
 
+def test_ctrl_c_cancels_the_tasks_that_did_not_run(executor, client, tmp_path):
+    column = executor.put(list(range(200))).map(tasks.counted, folder=str(tmp_path), seconds=0.05)
+    interrupter = when(lambda: any(tmp_path.iterdir()), lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        list(executor.collect(column))
+    interrupter.join()
+    assert wait_until(lambda: not client.cluster.scheduler.tasks)
+    assert len(list(tmp_path.iterdir())) < 100
+    assert list(executor.collect(executor.put([1, 2]))) == [1, 2]
+
+
 def test_nothing_stays_on_the_workers(executor, client):
     size = 1 << 22
 
@@ -121,13 +134,13 @@ def test_nothing_stays_on_the_workers(executor, client):
         return sum(len(keys) for keys in client.has_what().values())
 
     assert wait_until(lambda: kept() == 0)
-    held = executor.hold(executor.put(list(range(3))).map(tasks.zeros, size=size))
+    held = executor.hold(executor.put(list(range(3))).map(tasks.filled, size=size))
     assert list(executor.collect(held.map(tasks.length))) == [size] * 3
     assert wait_until(lambda: kept() == 3)
     assert isinstance(held, Column)
     del held
     assert wait_until(lambda: kept() == 0)
-    elements = executor.collect(executor.put(list(range(8))).map(tasks.zeros, size=size))
+    elements = executor.collect(executor.put(list(range(8))).map(tasks.filled, size=size))
     next(elements)
     elements.close()
     assert wait_until(lambda: kept() == 0)

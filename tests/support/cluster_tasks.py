@@ -47,8 +47,8 @@ def runs(folder: Path, value: int) -> int:
     return len(list(folder.glob(f"{value}-*")))
 
 
-def zeros(_: int, *, size: int) -> bytes:
-    return bytes(size)
+def filled(_: int, *, size: int) -> bytes:
+    return b"\1" * size  # zeros would take no memory before they are written
 
 
 def length(values: Sequence[Any]) -> int:

@@ -17,7 +17,7 @@ from cutsvm._utils.types import Array
 from cutsvm.cli.data import as_labels
 from cutsvm.cli.inputs import check_inputs
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, flag
-from cutsvm.cluster.connect import connect
+from cutsvm.cluster.engines import connect
 from cutsvm.cluster.open import open_parts
 from cutsvm.cluster.parts import Parts
 from cutsvm.cluster.protocol import Executor, Resources

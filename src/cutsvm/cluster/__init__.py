@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # Not later, as the others: the function has the name of its module, which would take its place here.
-from cutsvm.cluster.connect import connect, current_executor
+from cutsvm.cluster.engines import connect, current_executor
 
 if TYPE_CHECKING:
     from cutsvm.cluster.collections.parquet import parquet

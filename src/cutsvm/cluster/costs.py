@@ -82,9 +82,9 @@ def band_rounds(
     """
     settings = settings or CostSettings()
     own, many = row_bytes + settings.row_extra, list(rows)
-    sifted = [RoundCost("sift", near * own + sums, near) for near in many]
+    near_rounds = [RoundCost("sift", near * own + sums, near) for near in many]
     more = settings.violators * many[-1]
-    return (*sifted, RoundCost("advance", more * own, more))
+    return (*near_rounds, RoundCost("advance", more * own, more))
 
 
 def iterations_of_planes(Cn: float, tol: float, *, smooth: bool = False, settings: CostSettings | None = None) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.cluster.grains import Grain, Layout, RowBlock, over_grains
+from cutsvm.cluster.grains import Grain, Layout, RowBlock, sum_of_grains
 from cutsvm.cluster.parts import Drawn, Facts, LabelFacts
 from cutsvm.cluster.protocol import Column, Executor, fold
 from cutsvm.cluster.rows import RowForm, SparseRowsError, Targets
@@ -168,7 +168,7 @@ def facts_of_chunk(chunk: Any, *, shares: Sequence[float], targets: Targets, see
     """The facts of the grains of a chunk; None if it has sparse rows, which was not known."""
     options = {"shares": shares, "targets": targets, "seed": seed, "most_labels": most_labels}
     try:
-        return over_grains(chunk, (), of_grain=_ChunkTask(options), add=_Add(most_labels))
+        return sum_of_grains(chunk, (), of_grain=_ChunkTask(options), add=_Add(most_labels))
     except SparseRowsError:
         return None
 

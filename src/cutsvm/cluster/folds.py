@@ -6,7 +6,7 @@ The problem of a fold is that of all rows, with weight 0 for those that it holds
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,14 +60,14 @@ class DataScale:
     """How large rows and targets are: the sums of s_i |x_i|^2 and, where y is a number, of s_i |y_i - mean of y|."""
 
     squares: float
-    apart: float
+    deviation: float
 
     @staticmethod
     def of_grain(grain: Grain, mean: float | None) -> DataScale:
         weights, squares = grain.weights, np.empty(grain.n)
         grain.rows.squares(squares)
-        apart = 0.0 if mean is None or grain.block.y is None else float(weights @ np.abs(grain.block.y - mean))
-        return DataScale(float(weights @ squares), apart)
+        deviation = 0.0 if mean is None or grain.block.y is None else float(weights @ np.abs(grain.block.y - mean))
+        return DataScale(float(weights @ squares), deviation)
 
 
 def find_scale(parts: Parts) -> DataScale:
@@ -81,7 +81,7 @@ def _scale_of_grain(grain: Grain, *, mean: float | None) -> DataScale:
 
 
 def _add_scales(*several: DataScale) -> DataScale:
-    return DataScale(sum(one.squares for one in several), sum(one.apart for one in several))
+    return DataScale(sum(one.squares for one in several), sum(one.deviation for one in several))
 
 
 def _mean(parts: Parts) -> float | None:
@@ -147,8 +147,8 @@ class FoldParts(Parts):
                 measured.numbers, replace(block, weights=weights * (folds.of(measured.numbers) != held_out))
             ),
         )
-        known = {part.name: getattr(parts, part.name) for part in fields(Parts)}
-        return cls(**{**known, "executor": executor, "facts": own}, folds=folds, held_out=held_out)
+        known = (parts.chunks, parts.layout, own, parts.room, parts.given, parts.held)
+        return cls(executor, *known, folds=folds, held_out=held_out)
 
     def _results(self, task: Callable[..., Any], add: Callable[..., Any], shared: dict[str, Any]) -> Column:
         return super()._results(_OnFold(self.folds, self.held_out, task), add, shared)

@@ -23,7 +23,7 @@ from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import DenseRows, SparseRows, as_rows
 
-__all__ = ["Chunk", "Counts", "Grain", "Layout", "LayoutSettings", "Piece", "RowBlock", "over_grains", "same_rows"]
+__all__ = ["Chunk", "Counts", "Grain", "Layout", "LayoutSettings", "Piece", "RowBlock", "same_rows", "sum_of_grains"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ def same_rows(grain: Grain, expected: bytes, name: str) -> Grain:
     return grain
 
 
-def over_grains(
+def sum_of_grains(
     chunk: Chunk, expected: Sequence[bytes], *, of_grain: Callable[..., Any], add: Callable[..., Any], **shared: Any
 ) -> Any:
     """of_grain(grain) + of_grain(next grain) + ... from left to right, by `add`: what a task does to a chunk."""

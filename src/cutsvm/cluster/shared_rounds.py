@@ -19,7 +19,7 @@ from threading import Condition, Semaphore
 from typing import Any, NamedTuple
 
 from cutsvm._utils.threads import ThreadPool
-from cutsvm.cluster.grains import over_grains
+from cutsvm.cluster.grains import sum_of_grains
 from cutsvm.cluster.protocol import Column, Executor, Resources, Step
 from cutsvm.matrix.shared_reads import Reads
 
@@ -27,10 +27,11 @@ __all__ = ["Problem", "SharedRounds", "for_all"]
 
 
 class _Wish(NamedTuple):
-    """What a problem waits for: a step on all chunks. hold: the results stay with the workers."""
+    """What a problem waits for: a step on all chunks. hold: results stay with the workers. doing: what it is for."""
 
     step: Step
     hold: bool
+    doing: str
 
 
 @dataclass(eq=False)
@@ -88,12 +89,12 @@ class SharedRounds:
         """Whether this is one step on all chunks."""
         own, steps = self.chunks, column.steps
         same = column.values is own.values and column.inputs is own.inputs and len(steps) == len(own.steps) + 1
-        return same and steps[:-1] == own.steps and steps[-1].task is over_grains
+        return same and steps[:-1] == own.steps and steps[-1].task is sum_of_grains
 
-    def begin(self, problem: Problem, step: Step, *, hold: bool) -> _Round:
+    def begin(self, problem: Problem, step: Step, *, hold: bool, doing: str = "") -> _Round:
         """Waits until a round begins."""
         with self._changed:
-            self._waiting[problem] = _Wish(step, hold)
+            self._waiting[problem] = _Wish(step, hold, doing)
             self._begin_if_all_wait()
         self._wait_for(lambda: problem not in self._waiting)
         assert problem.current is not None
@@ -174,16 +175,18 @@ class SharedRounds:
         """For each chunk the results of all problems that do not hold theirs."""
         steps = [wish.step for wish in wishes.values()]
         column = self.chunks.map(for_all, steps[0].own, tasks=tuple(step.shared for step in steps))
+        doing = ", ".join(sorted({wish.doing for wish in wishes.values() if wish.doing}))
         if not any(wish.hold for wish in wishes.values()):
-            yield from self.executor.collect(column)
+            yield from self.executor.collect(column, doing=doing, reads=True)
             return
         column = self.executor.hold(column)
+        self.executor.traffic.reads += 1
         for number, (problem, wish) in enumerate(wishes.items()):
             if wish.hold:
                 mine.held[problem] = self.executor.hold(column.map(_pick_one, number=number))
         others = [number for number, wish in enumerate(wishes.values()) if not wish.hold]
         if others:
-            yield from self.executor.collect(column.map(_pick, numbers=others))
+            yield from self.executor.collect(column.map(_pick, numbers=others), doing=doing)
 
     def _wait_for(self, ready: Callable[[], bool]) -> None:
         """Waits, while another problem has the turn."""
@@ -200,12 +203,19 @@ class SharedRounds:
 
 @dataclass(eq=False)
 class Problem(Executor):
-    """The executor of one problem. A context manager for its thread: it has a turn within, and is closed at the end."""
+    """The executor of one problem; its traffic is what the problem would have had alone.
+
+    A context manager for its thread: it has a turn within, and is closed at the end.
+    """
 
     shared: SharedRounds
     current: _Round | None = None  # the round that it takes part in
+    _doing: str = ""
 
     name = "shared"
+
+    def __post_init__(self) -> None:
+        vars(self)["name"] = self.shared.executor.name  # what runs the tasks
 
     def __enter__(self) -> Problem:
         self.shared.turns.acquire()
@@ -232,11 +242,15 @@ class Problem(Executor):
         finally:
             self.shared.leave(self, mine)
 
+    def collect(self, column: Column, *, doing: str = "", reads: bool = False) -> Iterator[Any]:
+        self._doing = doing
+        return super().collect(column, doing=doing, reads=reads)
+
     def _collect(self, column: Column) -> Iterator[Any]:
         if not self._is_shared(column):
-            yield from self.shared.executor.collect(column)
+            yield from self.shared.executor.collect(column, doing=self._doing)
             return
-        mine = self.shared.begin(self, column.steps[-1], hold=False)
+        mine = self.shared.begin(self, column.steps[-1], hold=False, doing=self._doing)
         try:
             yield from self.shared.take(self, mine)
         finally:
@@ -251,7 +265,7 @@ class Problem(Executor):
 
 
 def for_all(chunk: Any, expected: Sequence[bytes], *, tasks: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
-    """What `over_grains` finds with the arguments of each problem, from one reading of the chunk."""
+    """What `sum_of_grains` finds with the arguments of each problem, from one reading of the chunk."""
     totals: list[Any] = []
     for grain in chunk.grains(expected):
         found = [_of_grain(grain, **task) for task in tasks]

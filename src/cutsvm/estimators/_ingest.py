@@ -88,7 +88,7 @@ class TrainingData:
 
 def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = None, *, qid: Any = None) -> TrainingData:
     """The data of `estimator.fit(X, y, sample_weight)`; sets `n_features_in_` and `feature_names_in_`."""
-    if is_collection(X):
+    if not isinstance(X, np.ndarray) and is_collection(X):
         return ingest_collection(estimator, X, y, sample_weight, qid)
     with ExitStack() as resources:
         source = _open(estimator, X, y, resources) if _has_own_labels(estimator, X, y) else None

@@ -81,7 +81,7 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
             spread = _spread(data.y, data.weights)
         else:
             assert data.scale is not None
-            spread = data.scale.apart / data.parts.facts.weight
+            spread = data.scale.deviation / data.parts.facts.weight
         return 1.0 / spread if spread > 0.0 else 1.0
 
     @by_block

@@ -195,12 +195,12 @@ class Auto(SolverBase):
 REGISTRY = {
     "auto": Auto,
     "ocas": OCAS,
-    "batched": Batched,
     "cpa": CPA,
     "dcd": DCD,
     "sifting": Sifting,
     "accpm": ACCPM,
     "newton": Newton,
+    "batched": Batched,
 }
 
 

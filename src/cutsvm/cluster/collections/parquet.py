@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from cutsvm._utils.errors import ClusterError
+from cutsvm._utils.errors import ClusterError, DataError
 from cutsvm._utils.threads import ThreadPool
 from cutsvm.cluster.collections.base import Collection
 from cutsvm.cluster.collections.tables import Columns, arrow_batch, check_arrow_schema
@@ -146,7 +146,9 @@ def _footer(file: Input) -> tuple[tuple[int, ...], Any]:
         return row_groups(reader), reader.schema_arrow
 
 
-def of_parquet(executor: Executor, files: ParquetFiles, labels: Labels, threads: int = 16) -> Collection:
+def of_parquet(
+    executor: Executor, files: ParquetFiles, labels: Labels, features: Sequence[str] | None = None, threads: int = 16
+) -> Collection:
     """The files as a collection; their footers are read here, so many at a time, and have the numbers of rows."""
     found = [file for path in files.paths for file in find(path)]
     inputs = with_keys(found) if len(files.paths) > 1 else found
@@ -160,6 +162,11 @@ def of_parquet(executor: Executor, files: ParquetFiles, labels: Labels, threads:
         files.spec.label, files.spec.weight, files.spec.qid, files.spec.columns, files.spec.exclude, labels=labels
     )
     columns = Columns.of(spec.resolve(first, schema.names))
+    if features is not None:
+        absent = [name for name in features if name not in schema.names]
+        if absent:
+            raise DataError(f"{first}: there is no column {absent[0]!r}, which the model was trained with")
+        columns = replace(columns, features=tuple(features))
     d, narrow = check_arrow_schema(schema, columns, first)
     for file, (_, own) in zip(inputs, footers, strict=True):
         there = [name for name in columns.features if name in own.names]
