@@ -82,7 +82,9 @@ class Data:
 
     @property
     def counts(self) -> Counts:
-        return Counts.of(self.n, self.row_bytes, LayoutSettings())
+        settings = LayoutSettings()
+        wide = settings.is_wide(self.d, sparse=self.nnz is not None)
+        return Counts.of(self.n, self.row_bytes, settings, wide=wide)
 
     @property
     def name(self) -> str:

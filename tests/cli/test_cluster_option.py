@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cutsvm.cluster.connect import ConnectSettings
+from cutsvm.cluster.engines import ConnectSettings
 from tests.support.cli import Run
 from tests.support.cluster import dask_cluster
 
@@ -19,7 +19,7 @@ pandas = pytest.importorskip("pandas")
 FEATURES = ["a", "b", "c", "d"]
 
 
-def frame(rows: int = 24_000) -> "pandas.DataFrame":
+def frame(rows: int = 24_000) -> pandas.DataFrame:
     random = np.random.default_rng(0)
     X = random.standard_normal((rows, 4)).round(3)
     score = X @ [1.0, -2.0, 0.5, 0.0] + random.standard_normal(rows)
@@ -27,7 +27,7 @@ def frame(rows: int = 24_000) -> "pandas.DataFrame":
     return found.assign(label=np.where(score > 0, "yes", "no"), amount=score, qid=np.arange(rows) // 20)
 
 
-def write(folder: Path, data: "pandas.DataFrame", parts: int = 3) -> Path:
+def write(folder: Path, data: pandas.DataFrame, parts: int = 3) -> Path:
     folder.mkdir()
     for k, rows in enumerate(np.array_split(np.arange(len(data)), parts)):
         data.iloc[rows].to_parquet(folder / f"p{k}.parquet", index=False)

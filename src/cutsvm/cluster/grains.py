@@ -23,7 +23,18 @@ from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import DenseRows, SparseRows, as_rows
 
-__all__ = ["Chunk", "Counts", "Grain", "Layout", "LayoutSettings", "Piece", "RowBlock", "same_rows", "sum_of_grains"]
+__all__ = [
+    "Chunk",
+    "Counts",
+    "Grain",
+    "Layout",
+    "LayoutSettings",
+    "Piece",
+    "RowBlock",
+    "on_chunk",
+    "same_rows",
+    "sum_of_grains",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,14 +194,35 @@ def sum_of_grains(
     return total
 
 
+def on_chunk(chunk: Chunk, given: tuple[Sequence[bytes], Any], *, of_chunk: Callable[..., Any], **shared: Any) -> Any:
+    """of_chunk(all grains as one, what is given for this chunk): what a task does that needs all rows at once.
+
+    given: the expected fingerprints of the grains, and something that is for this chunk alone.
+    """
+    expected, own = given
+    grains = list(chunk.grains(expected))
+    whole = Grain(grains[0].number, grains[0].first, RowBlock.joined([grain.block for grain in grains]))
+    return of_chunk(whole, own, **shared)
+
+
 @dataclass(frozen=True)
 class LayoutSettings:
-    """How rows are cut. Grains have 2^k rows: of about `bytes`, or fewer if there would not be `least` of them."""
+    """How rows are cut. Grains have 2^k rows: of about `bytes`, or fewer if there would not be `least` of them.
+
+    wide, wide_chunks, chunk_bytes: sparse rows of this number of features are in no more than so many chunks, as long
+    as these are not larger: what a chunk returns is as long as there are features.
+    """
 
     bytes: int = 1 << 25
     least: int = 64
     fewest_rows: int = 1 << 12
     most_chunks: int = 1 << 14
+    wide: int = 1 << 13
+    wide_chunks: int = 32
+    chunk_bytes: int = 1 << 29
+
+    def is_wide(self, d: int, *, sparse: bool) -> bool:
+        return sparse and d >= self.wide
 
 
 class Counts(NamedTuple):
@@ -205,11 +237,14 @@ class Counts(NamedTuple):
     chunks: int
 
     @classmethod
-    def of(cls, n: int, row_bytes: float, settings: LayoutSettings) -> Counts:
+    def of(cls, n: int, row_bytes: float, settings: LayoutSettings, *, wide: bool = False) -> Counts:
         most = max(settings.fewest_rows, min(settings.bytes / max(row_bytes, 1.0), n / settings.least))
         rows = 1 << (int(most).bit_length() - 1)
         grains = -(-n // rows)
         each = max(1, -(-grains // settings.most_chunks))
+        if wide:
+            within = int(settings.chunk_bytes / max(1.0, rows * row_bytes))
+            each = max(each, min(-(-grains // settings.wide_chunks), within))
         return cls(rows, grains, each, -(-grains // each))
 
 
@@ -221,11 +256,11 @@ class Layout:
     chunks: Ints
 
     @classmethod
-    def of(cls, n: int, row_bytes: float, settings: LayoutSettings | None = None) -> Layout:
-        """The layout of n rows of this mean size in memory; it depends on nothing else."""
-        settings = settings or LayoutSettings()
-        edges = np.append(np.arange(0, n, Counts.of(n, row_bytes, settings).rows, dtype=np.int64), n)
-        return cls(edges, cls.cut(len(edges) - 1, settings))
+    def of(cls, n: int, row_bytes: float, settings: LayoutSettings | None = None, *, wide: bool = False) -> Layout:
+        """The layout of n rows of this mean size in memory; it depends on nothing else. wide: see `LayoutSettings`."""
+        counts = Counts.of(n, row_bytes, settings or LayoutSettings(), wide=wide)
+        edges = np.append(np.arange(0, n, counts.rows, dtype=np.int64), n)
+        return cls(edges, np.append(np.arange(0, counts.grains, counts.each, dtype=np.int64), counts.grains))
 
     @staticmethod
     def cut(grains: int, settings: LayoutSettings) -> Ints:

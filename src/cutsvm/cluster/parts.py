@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.cluster.grains import Layout, RowBlock, sum_of_grains
+from cutsvm.cluster.grains import Layout, RowBlock, on_chunk, sum_of_grains
 from cutsvm.cluster.protocol import Column, Executor, Traffic, fold
 from cutsvm.matrix.magnitudes import Magnitudes
 
@@ -92,6 +92,14 @@ class Parts:
     def fold(self, task: Callable[..., Any], add: Callable[..., Any], /, *, here: bool = True, **shared: Any) -> Any:
         """The same, added up over all chunks in a fixed tree."""
         column = self._results(task, add, shared)
+        return fold(self.executor, column, add, here=here, doing=_named(task, shared), reads=True)
+
+    def fold_chunks(
+        self, task: Callable[..., Any], add: Callable[..., Any], own: Sequence[Any], /, *, here: bool, **shared: Any
+    ) -> Any:
+        """task(all grains of a chunk as one, own[k], **shared) of each chunk k, added up: one round."""
+        given = list(zip(self.facts.fingerprints, own, strict=True))
+        column = self.chunks.map(on_chunk, given, of_chunk=task, **shared)
         return fold(self.executor, column, add, here=here, doing=_named(task, shared), reads=True)
 
     def _results(self, task: Callable[..., Any], add: Callable[..., Any], shared: dict[str, Any]) -> Column:

@@ -123,7 +123,8 @@ class Heads:
 
     def layout(self, targets: Targets, settings: LayoutSettings, most_query_bytes: int) -> Layout:
         """The layout of the rows; for levels with grains of whole queries."""
-        layout = Layout.of(self.n, self.row_bytes, settings)
+        wide = settings.is_wide(self.d, sparse=self.sparse)
+        layout = Layout.of(self.n, self.row_bytes, settings, wide=wide)
         if targets != "levels":
             return layout
         edges = edges_between_queries(layout.edges, self.runs)

@@ -110,6 +110,7 @@ class Oracle(Readings):
             smooth=loss.smooth,
             sparse=rows.sparse,
             batch=loss.batch,
+            row_dual=loss.dual,
         )
 
     # Other oracles

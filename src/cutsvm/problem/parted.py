@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -36,6 +36,7 @@ from cutsvm.problem.pairs import PairOracle
 from cutsvm.problem.planes import Planes
 from cutsvm.problem.point import Intercept, Supports, Tangent
 from cutsvm.problem.readings import add_arrays
+from cutsvm.problem.sums import Sums, add_sums, shard_of
 
 __all__ = ["PartedOracle", "PartedRows", "parted_oracle"]
 
@@ -107,47 +108,18 @@ def on_grain(grain: Grain, *, spec: PartSpec, of_part: Callable[..., Any], **sha
     return of_part(grain.first, spec.oracle(grain), **shared)
 
 
-class Sums(NamedTuple):
-    """Values and planes at K points, of the neighbouring shards from `first` on.
-
-    slopes: shard, point, coordinate. heights: shard, point, and then the offset, its absolute value as added up, and
-    the three errors of `Planes`. values: of all rows, by point. grains: how many were added up.
-    """
-
-    first: int
-    slopes: Vector
-    heights: Vector
-    values: Vector
-    grains: int
+def on_shard(
+    grain: Grain, own: Any, *, spec: PartSpec, of_part: Callable[..., Any], bounds: Ints, **shared: Any
+) -> Any:
+    """of_part(number of the shard, oracle of some of its rows, what is for them alone)."""
+    return of_part(shard_of(grain.first, bounds), spec.oracle(grain), own, **shared)
 
 
 def tangents_of(first: int, part: Oracle, *, ws: Vector, bounds: Ints) -> Sums:
     """Of the rows of one grain, which are in one shard."""
     found = part.tangents(list(ws))
-    slopes = np.stack([tangent.planes.slopes.sum(axis=0) for tangent in found])
-    heights = [
-        np.append(
-            [tangent.planes.offsets.sum(), np.abs(tangent.planes.offsets).sum()], tangent.planes.errors.sum(axis=0)
-        )
-        for tangent in found
-    ]
-    shard = int(np.searchsorted(bounds, first, side="right")) - 1
-    values = np.array([tangent.value for tangent in found])
-    return Sums(shard, slopes[None], np.stack(heights)[None], values, 1)
-
-
-def add_sums(*sums: Sums) -> Sums:
-    """Of neighbours, in order: the last shard of one may be the first of the next."""
-    first, last = sums[0].first, sums[-1].first + len(sums[-1].slopes)
-    slopes = np.zeros((last - first, *sums[0].slopes.shape[1:]))
-    heights = np.zeros((last - first, *sums[0].heights.shape[1:]))
-    values = np.zeros_like(sums[0].values)
-    for own in sums:
-        mine = slice(own.first - first, own.first - first + len(own.slopes))
-        slopes[mine] += own.slopes
-        heights[mine] += own.heights
-        values += own.values
-    return Sums(first, slopes, heights, values, sum(own.grains for own in sums))
+    planes = [tangent.planes for tangent in found]
+    return Sums.of(shard_of(first, bounds), planes, [tangent.value for tangent in found])
 
 
 def precise_risk_of(first: int, part: Oracle, *, W: Vector, b: Vector, error: float) -> Vector:
@@ -158,7 +130,7 @@ def class_sums_of(first: int, part: Any, *, bounds: Ints) -> tuple[int, Vector]:
     """The shard of the grain, and for each class the sum of s_i (x_i, 1)."""
     sums = np.zeros((1, part.outputs, part.matrix.d + 1))
     part.matrix.group_sums(part.loss.weights, part.loss.y, sums[0])
-    return int(np.searchsorted(bounds, first, side="right")) - 1, sums
+    return shard_of(first, bounds), sums
 
 
 def add_class_sums(*sums: tuple[int, Vector]) -> tuple[int, Vector]:
@@ -200,6 +172,7 @@ class PartedOracle(Oracle):
             smooth=own.smooth,
             sparse=self.matrix.parts.facts.sparse,
             batch=core.POINTS,
+            row_dual=own.dual,
         )
 
     @cached_property
@@ -254,11 +227,25 @@ class PartedOracle(Oracle):
         return [y for y in labels if np.count_nonzero(known == y) < facts.labels.count(y)]
 
     def shard_bounds(self, shards: int) -> Ints:
-        """Shards are runs of grains, as equal in number as possible."""
-        edges = self.matrix.parts.layout.edges
-        grains = len(edges) - 1
-        cuts = np.linspace(0, grains, min(max(1, shards), grains) + 1).astype(np.int64)
-        return edges[cuts]
+        """Shards are runs of chunks, as equal in number as possible."""
+        layout = self.matrix.parts.layout
+        edges = layout.edges[layout.chunks]
+        chunks = len(edges) - 1
+        return edges[np.linspace(0, chunks, min(max(1, shards), chunks) + 1).astype(np.int64)]
+
+    def sum_shards(
+        self, task: Callable[..., Any], add: Callable[..., Any], own: Sequence[Vector], /, **shared: Any
+    ) -> Any:
+        """One round; each chunk of a shard gets its share of the shard's vector."""
+        self.count_rows()
+        layout = self.matrix.parts.layout
+        edges = layout.edges[layout.chunks]
+        shard = np.searchsorted(self.bounds, edges[:-1], side="right") - 1
+        shares = np.diff(edges) / np.diff(self.bounds)[shard]
+        mine = [own[p] if share == 1.0 else share * own[p] for p, share in zip(shard, shares, strict=True)]
+        here = 8 * self.size * len(mine) <= self.settings.sums_here
+        options = {"spec": self.spec, "of_part": task, "bounds": self.bounds, **shared}
+        return self.matrix.parts.fold_chunks(on_shard, add, mine, here=here, **options)
 
     def restrict(self: Own, matrix: Rows, loss: Loss, *, n_last: int = 0, mean_error: float | None = None) -> Any:
         """An oracle of rows that are here."""
@@ -297,17 +284,7 @@ class PartedOracle(Oracle):
         here = result * len(self.matrix.parts.chunks) <= self.settings.sums_here
         with timed("planes"):
             found = self.sum_parts(tangents_of, add_sums, here=here, ws=np.stack(ws), bounds=self.bounds)
-        lost = gamma(self._n_grains + 8)
-        tangents = []
-        for k, w in enumerate(ws):
-            offsets, sizes, errors = found.heights[:, k, 0], found.heights[:, k, 1], found.heights[:, k, 2:].copy()
-            errors[:, :2] += 2.0 * lost * (errors[:, 2:] + errors[:, :2])  # of adding up grains
-            tangents.append(
-                Tangent(
-                    w, float(found.values[k]), Planes(found.slopes[:, k].copy(), offsets - 2.0 * lost * sizes, errors)
-                )
-            )
-        return tangents
+        return [Tangent(w, float(found.values[k]), found.planes(k)) for k, w in enumerate(ws)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,6 +74,7 @@ class Supports:
     smooth:      the loss has a continuous slope, and second derivatives (Newton's method)
     sparse:      the rows are stored as CSR
     batch:       number of points that `tangents` evaluates in one pass
+    row_dual:    the loss has one dual variable per row, wherever the rows are
     """
 
     dual: bool
@@ -86,6 +87,7 @@ class Supports:
     smooth: bool
     sparse: bool
     batch: int
+    row_dual: bool = False
 
     @property
     def names(self) -> frozenset[str]:

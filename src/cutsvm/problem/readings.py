@@ -7,8 +7,10 @@ over a store and a pass over a cluster are the same lines, and each kind of orac
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -23,7 +25,7 @@ from cutsvm.matrix import Rows, RowsInMemory, in_order
 from cutsvm.matrix.protocol import cut_blocks
 from cutsvm.problem.certificate import exact_difference
 from cutsvm.problem.losses import GroupedLoss, Loss
-from cutsvm.problem.point import Point
+from cutsvm.problem.point import Intercept, Point
 from cutsvm.problem.settings import OracleSettings
 
 __all__ = ["Readings"]
@@ -39,6 +41,8 @@ class Readings(ABC):
     settings: OracleSettings
     outputs: int
     target_shift: float
+    intercept: Intercept
+    bounds: Ints
 
     @abstractmethod
     def restrict(self: Own, matrix: Rows, loss: Loss, *, n_last: int = 0, mean_error: float | None = None) -> Own:
@@ -91,6 +95,22 @@ class Readings(ABC):
     def sum_parts(self, task: Callable[..., Any], add: Callable[..., Any], /, **shared: Any) -> Any:
         """The same, added up."""
         return reduce(add, self.each_part(task, add, **shared))
+
+    def sum_shards(
+        self, task: Callable[..., Any], add: Callable[..., Any], own: Sequence[Vector], /, **shared: Any
+    ) -> Any:
+        """One reading: task(p, oracle of the rows of shard p, own[p], **shared), added up.
+
+        A free b is a coordinate of the shards' oracles. Where a shard is read in several pieces, each gets its share
+        of own[p].
+        """
+        self.count_rows()
+        found = []
+        for p, (begin, end) in enumerate(pairwise(self.bounds.tolist())):
+            part = self.restrict(*self.take_rows(np.arange(begin, end)))
+            intercept = Intercept.REGULARIZED if part.intercept is Intercept.FREE else part.intercept
+            found.append(task(p, replace(part, intercept=intercept), own[p], **shared))  # type: ignore[type-var]
+        return add(*found)
 
     def _rows_at_a_time(self) -> int:
         """There is memory for their scores; and if a task copies all of them, they take little of the room."""

@@ -20,7 +20,9 @@ Losses with second derivatives: newton where these are a matrix of few features;
 where C is small, and newton with conjugate gradients. That one for pairs, which have no dual variables by row.
 
 Rows in parts, on other machines: sifting where few rows can represent all and the client has room for those near the
-margin, since it takes four readings of the data; else batched cutting planes.
+margin, since it takes four readings of the data; else batched cutting planes. But sparse rows of very many features,
+unless each has hundreds of rows: local dual descent, where a round returns two planes of a shard and not one for each
+of many points.
 
 Rows on disk, of two classes or more: sifting wherever few rows can represent all (`Sifting.pays`), since a pass reads
 the disk; else ocas.
@@ -41,6 +43,7 @@ from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
 from cutsvm.solvers.line_batches import Batched
+from cutsvm.solvers.local_dual import LocalDual
 from cutsvm.solvers.newton import Newton
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, Solver, SolverBase
@@ -55,6 +58,7 @@ class AutoSettings:
 
     few_rows: up to which the choice does not matter.
     text_features, text_density: features from which rows may be text, and the largest share of non-zeros of text.
+    wide_features: the same where rows are in parts, and there may be more of them than features.
     sifting_rows, sifting_ratio: sifting pays from this number of rows on, if each feature has this number of them;
     medium_rows, medium_ratio, hard_ratio: the same where coordinate descent would be slow, up to `hard` and beyond it.
     easy_smooth: the same as `easy` for losses with second derivatives, whose dual variables have no corners to go to.
@@ -64,6 +68,7 @@ class AutoSettings:
     few_rows: int = 4_000
     text_features: int = 1_000
     text_density: float = 0.05
+    wide_features: int = 1 << 13
     sifting_rows: int = 100_000
     sifting_ratio: int = 300
     medium_rows: int = 40_000
@@ -140,6 +145,8 @@ class Auto(SolverBase):
         n, size, supports = oracle.matrix.n, oracle.size, oracle.supports
         if supports.pairs:
             return Batched(), f"batched: pairs of {n:,} rows in parts"
+        if supports.row_dual and self.is_wide(oracle):
+            return LocalDual(), f"local_dual: {n:,} sparse rows of {oracle.matrix.d:,} features in parts"
         if supports.smooth:
             return Batched(), f"batched: a smooth loss, {n:,} rows in parts"
         if not self.sifting.pays(oracle):
@@ -180,9 +187,18 @@ class Auto(SolverBase):
 
     def is_text(self, oracle: Oracle) -> bool:
         """Whether there are more features than rows, and few in each row."""
+        matrix = oracle.matrix
+        return matrix.d >= max(self.settings.text_features, matrix.n) and self._has_few_entries(oracle)
+
+    def is_wide(self, oracle: Oracle) -> bool:
+        """Whether sparse rows have too many features for planes at many points, and too few rows for sifting."""
         matrix, rules = oracle.matrix, self.settings
-        few = matrix.entries <= rules.text_density * matrix.n * matrix.d
-        return bool(matrix.d >= max(rules.text_features, matrix.n) and few)
+        wide = matrix.d >= rules.wide_features and matrix.n < rules.sifting_ratio * matrix.d
+        return wide and oracle.supports.sparse and self._has_few_entries(oracle)
+
+    def _has_few_entries(self, oracle: Oracle) -> bool:
+        matrix = oracle.matrix
+        return bool(matrix.entries <= self.settings.text_density * matrix.n * matrix.d)
 
     def _choose_multiclass(self, oracle: Oracle) -> tuple[Solver, str]:
         """The same for several classes in one problem, which coordinate descent does not do."""
@@ -201,6 +217,7 @@ REGISTRY = {
     "accpm": ACCPM,
     "newton": Newton,
     "batched": Batched,
+    "local_dual": LocalDual,
 }
 
 

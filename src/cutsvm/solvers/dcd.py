@@ -229,6 +229,27 @@ class Dual:
             if not active or left <= settings.sure * tol * (self.value() + left) or gap < settings.stall * left:
                 return
 
+    def begin_at(self, w: Vector) -> None:
+        """alpha = 0 belongs to this w, not to 0: part of w is decided elsewhere."""
+        self.wb[: len(w)] = w
+
+    @timed("descent")
+    def repeat(self, epochs: int, enough: float) -> None:
+        """So many epochs, or fewer once the gap of all rows is small enough."""
+        for _ in range(epochs):
+            whole = len(self.order) == self.matrix.n
+            gap, active = self._epoch()
+            if whole and gap <= enough:
+                return
+            if not active or gap <= enough:  # of the active rows: are the others still at rest?
+                self.order = np.flatnonzero(self.y).astype(np.int32)
+                self.above, self.below = np.inf, -np.inf
+
+    def within_limits(self) -> Vector:
+        """-alpha_i y_i / C with alpha in its range."""
+        self.loss.rows.clip(self.alpha, self.C, self.oracle.threads)
+        return self._slopes()
+
     def _epoch(self) -> tuple[float, int]:
         """One epoch over the active rows: the gap of the rows visited, and how many stay active."""
         dual = Descent(self.loss.rows, self.q, self.C, self.unit, self.above, self.below, self.alpha)

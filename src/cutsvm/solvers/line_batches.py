@@ -142,7 +142,7 @@ class Batched(SolverBase):
         """For several C: the sample's path, and rounds that serve all C, from there."""
         if len(context.Cs) < self.settings.least_path or context.oracle.supports.pairs:
             return
-        sample, inner = self._sample(context.oracle), self._inner(context.oracle)
+        sample, inner = draw_sample(context.oracle, self.seed), self._inner(context.oracle)
         order = inner.order_path(sample, context.Cs)
         found: dict[float, Vector] = {}
         many = self.settings.sample_iterations
@@ -200,16 +200,9 @@ class Batched(SolverBase):
         yield zero if context.start is not None else replace(zero, pending=True)
         if oracle.supports.pairs:
             return context.first if context.start is not None else self._steepest(oracle, C), None
-        sample, start = self._sample(oracle), context.start
+        sample, start = draw_sample(oracle, self.seed), context.start
         if start is None:
-            inner = self._inner(oracle)
-            few = new_context(inner, sample, [C], settings.sample_tol)
-            for iterate in islice(inner(few, C), settings.sample_iterations):
-                yield replace(zero, pending=True)
-                start = iterate.w
-                if iterate.gap <= settings.sample_tol:
-                    break
-        assert start is not None
+            start = yield from minimum_of(sample, C, self._inner(oracle), zero, settings.sample_tol)
         if not oracle.supports.smooth or not Newton().has_matrix(oracle):
             return start, None
         return start, NewtonLine(oracle, C, sample, settings)
@@ -221,10 +214,25 @@ class Batched(SolverBase):
         bundle.add(tangent.planes)
         return bundle.minimise(C, 0.0).w
 
-    def _sample(self, oracle: Oracle) -> Oracle:
-        n, d = oracle.matrix.n, oracle.size
-        return oracle.draw(round((n * d**0.5) ** (2 / 3)), 0, np.random.default_rng(self.seed))
-
     @staticmethod
     def _inner(oracle: Oracle) -> Solver:
         return Newton() if oracle.supports.smooth else OCAS()
+
+
+def draw_sample(oracle: Oracle, seed: int) -> Oracle:
+    """Rows to begin with."""
+    n, d = oracle.matrix.n, oracle.size
+    return oracle.draw(round((n * d**0.5) ** (2 / 3)), 0, np.random.default_rng(seed))
+
+
+def minimum_of(
+    sample: Oracle, C: float, inner: Solver, zero: Iterate, tol: float, iterations: int = 200
+) -> Generator[Iterate, None, Vector]:
+    """The minimum for a sample, up to a relative gap `tol`; yields that work is going on."""
+    w = zero.w
+    for iterate in islice(inner(new_context(inner, sample, [C], tol), C), iterations):
+        yield replace(zero, pending=True)
+        w = iterate.w
+        if iterate.gap <= tol:
+            break
+    return w
