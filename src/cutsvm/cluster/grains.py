@@ -23,7 +23,18 @@ from cutsvm._utils.threads import cached_property
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.matrix import DenseRows, SparseRows, as_rows
 
-__all__ = ["Chunk", "Counts", "Grain", "Layout", "LayoutSettings", "Piece", "RowBlock", "on_chunk", "over_grains", "same_rows"]
+__all__ = [
+    "Chunk",
+    "Counts",
+    "Grain",
+    "Layout",
+    "LayoutSettings",
+    "Piece",
+    "RowBlock",
+    "on_chunk",
+    "over_grains",
+    "same_rows",
+]
 
 
 @dataclass(frozen=True, eq=False)

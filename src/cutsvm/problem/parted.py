@@ -108,7 +108,9 @@ def on_grain(grain: Grain, *, spec: PartSpec, of_part: Callable[..., Any], **sha
     return of_part(grain.first, spec.oracle(grain), **shared)
 
 
-def on_shard(grain: Grain, own: Any, *, spec: PartSpec, of_part: Callable[..., Any], bounds: Ints, **shared: Any) -> Any:
+def on_shard(
+    grain: Grain, own: Any, *, spec: PartSpec, of_part: Callable[..., Any], bounds: Ints, **shared: Any
+) -> Any:
     """of_part(number of the shard, oracle of some of its rows, what is for them alone)."""
     return of_part(shard_of(grain.first, bounds), spec.oracle(grain), own, **shared)
 
@@ -241,7 +243,7 @@ class PartedOracle(Oracle):
         shard = np.searchsorted(self.bounds, edges[:-1], side="right") - 1
         shares = np.diff(edges) / np.diff(self.bounds)[shard]
         mine = [own[p] if share == 1.0 else share * own[p] for p, share in zip(shard, shares, strict=True)]
-        here = 8 * self.size * len(mine) <= self.settings.sums_here
+        here = 16 * self.size * len(mine) <= self.settings.sums_here  # two planes of each
         options = {"spec": self.spec, "of_part": task, "bounds": self.bounds, **shared}
         return self.matrix.parts.fold_chunks(on_shard, add, mine, here=here, **options)
 

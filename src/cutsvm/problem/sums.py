@@ -31,9 +31,7 @@ class Sums(NamedTuple):
     def of(cls, shard: int, planes: Sequence[Planes], values: Sequence[float]) -> Sums:
         """Of some rows of one shard: each of the planes may be in several pieces."""
         slopes = np.stack([own.slopes.sum(axis=0) for own in planes])
-        heights = [
-            np.append([own.offsets.sum(), np.abs(own.offsets).sum()], own.errors.sum(axis=0)) for own in planes
-        ]
+        heights = [np.append([own.offsets.sum(), np.abs(own.offsets).sum()], own.errors.sum(axis=0)) for own in planes]
         return cls(shard, slopes[None], np.stack(heights)[None], np.array(values), 1)
 
     def planes(self, k: int) -> Planes:
