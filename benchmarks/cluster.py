@@ -317,7 +317,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], bool]] = {
     "long": long, "bits": bits, "kills": kills, "bounds": bounds, "namespaces": namespaces, "files": files,
     "report": report,
 }  # fmt: skip
-CASES = ["memory:memory", "local:files", "dask:held", "dask:files", "LinearSVC:files", "LinearSVC:held"]
+CASES = ["memory:memory", "local:files", "dask:held", "dask:files", "LinearSVC:files"]
 USUAL = {  # by command: repeat, workers, memory of a worker that reads files again
     "long": (20, 2, "1GB"), "kills": (4, 3, "1GB"), "namespaces": (4, 2, "1GB"), "files": (1, 2, "1GB"),
 }  # fmt: skip
@@ -342,7 +342,7 @@ def main() -> None:
     add("--memory", help="memory_limit of the client's estimator")
     add("--Cn", type=lambda text: [float(word) for word in words_of(text)], default=[1e2, 1e4, 1e6])
     add("--cases", type=words_of, default=CASES, help=f"of long, ENGINE:SOURCE; default {','.join(CASES)}; "
-        "also ray:files, spark:files")  # fmt: skip
+        "also LinearSVC:held, ray:files, spark:files")  # fmt: skip
     add("--engines", type=words_of, default=["ray", "spark"], help="of bits, besides local and dask")
     add("--all-workers", type=lambda text: list(map(int, words_of(text))), default=[1, 2, 3, 4, 8], help="of bits")
     add("--parts", type=lambda text: list(map(int, words_of(text))), default=[1, 3, 8, 64], help="of bits")

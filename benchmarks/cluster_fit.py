@@ -112,7 +112,9 @@ def answer(model: Any, seconds: float, load: float = 0.0) -> dict[str, Any]:
     """What is known of a model of ours; `cluster_` says what the fit has cost."""
     cost = dict(model.cluster_) if hasattr(model, "cluster_") else {}
     method = cost.get("method") or ""
-    plan = {name: cost.get(name, "") for name in ("planned_rounds", "planned_bytes", "reason")}
+    planned = cost.get("planned", {})
+    plan = {"planned_rounds": planned.get("rounds", ""), "planned_bytes": planned.get("received", "")}
+    plan["reason"] = cost.get("reason", "")
     return {
         "seconds": round(seconds, 3), "load_seconds": round(load, 3), "objective": float(model.objective_),
         "lower": float(model.lower_bound_), "gap": float(model.gap_), "iterations": int(model.n_iter_),

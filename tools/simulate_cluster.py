@@ -247,6 +247,8 @@ def draw_check(path: Path, cluster: Cluster, constants: Constants, image: Path) 
     from cutsvm.display.plotting.style import INK, SERIES, style_axes
 
     rows = list(compared(path, cluster, constants))
+    if not rows:
+        raise SystemExit(f"{path}: no run of an engine and a method that the model has")
     figure, panels = plt.subplots(1, 3, figsize=(9.0, 3.3), dpi=150, layout="constrained")
     for axes, name in zip(panels, ("rounds", "bytes", "seconds"), strict=True):
         for engine, colour in zip(ENGINES, SERIES, strict=False):
@@ -256,7 +258,8 @@ def draw_check(path: Path, cluster: Cluster, constants: Constants, image: Path) 
                 axes.plot(modelled, measured, "o", color=colour, markersize=5, label=engine, zorder=3)
         ends = [value for row in rows for value in row["pairs"][name]]
         axes.plot([min(ends), max(ends)], [min(ends), max(ends)], color=INK, linewidth=1, linestyle=(0, (2, 3)))
-        axes.set(xscale="log", yscale="log", xlabel="model", ylabel="measured", title=name)
+        scale = "linear" if name == "rounds" else "log"
+        axes.set(xscale=scale, yscale=scale, xlabel="model", ylabel="measured", title=name)
         style_axes(axes)
     panels[0].legend(frameon=False, fontsize=8.5)
     figure.savefig(image)

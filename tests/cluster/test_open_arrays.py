@@ -21,7 +21,7 @@ SMALL = OpenSettings(
 )
 
 
-def rows_of(n, *, is_sparse=False, seed=0):
+def made_rows(n, *, is_sparse=False, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5))
     if is_sparse:
@@ -40,7 +40,7 @@ def opened(parts, **options):
     data=st.data(),
 )
 def test_facts_are_the_same_bits_for_any_parts(n, is_sparse, targets, data):
-    X, y, weights = rows_of(n, is_sparse=is_sparse)
+    X, y, weights = made_rows(n, is_sparse=is_sparse)
     whole = opened([(X, y, weights)], targets=targets)
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=12)))
     again = opened(split_arrays(X, y, weights, parts=cuts), targets=targets)
@@ -49,7 +49,7 @@ def test_facts_are_the_same_bits_for_any_parts(n, is_sparse, targets, data):
 
 
 def test_facts():
-    X, y, weights = rows_of(500)
+    X, y, weights = made_rows(500)
     facts = opened(split_arrays(X, y, weights, parts=3)).facts
     assert (facts.n, facts.d, facts.entries, facts.sparse, facts.weighted) == (500, 5, 2500, False, True)
     used = weights > 0
@@ -70,7 +70,7 @@ def test_facts():
 
 
 def test_facts_of_numbers():
-    X, y, weights = rows_of(300)
+    X, y, weights = made_rows(300)
     y = np.where(weights > 0, y - 0.5, 1e9)
     facts = opened(split_arrays(X, y, weights, parts=4), targets="numbers").facts
     assert (facts.labels.low, facts.labels.high, len(facts.labels.labels)) == (-0.5, 1.5, 0)
@@ -79,14 +79,14 @@ def test_facts_of_numbers():
 
 
 def test_all_rows_are_drawn_where_there_are_few():
-    X, y, _ = rows_of(30)
+    X, y, _ = made_rows(30)
     facts = open_parts(X, y).facts
     np.testing.assert_array_equal(facts.measured.block.X, X)
     assert not facts.weighted and facts.weight == 30.0
 
 
 def test_labels_of_rows_without_weight_do_not_count():
-    X, y, _ = rows_of(100)
+    X, y, _ = made_rows(100)
     weights = (y != 1).astype(float)
     np.testing.assert_array_equal(opened(split_arrays(X, y, weights, parts=3)).facts.labels.labels, [0, 2])
     with pytest.raises(ValueError, match="sample_weight is zero for every row"):
@@ -94,14 +94,14 @@ def test_labels_of_rows_without_weight_do_not_count():
 
 
 def test_labels_may_be_text():
-    X, y, _ = rows_of(100)
+    X, y, _ = made_rows(100)
     names = np.array(["no", "maybe", "yes"], dtype=object)[y]
     facts = opened([(X[:3], names[:3]), (X[3:], names[3:].astype(str))]).facts
     assert facts.labels.labels.tolist() == ["maybe", "no", "yes"]
 
 
 def test_parts_of_any_size_and_type():
-    X, y, _ = rows_of(100)
+    X, y, _ = made_rows(100)
     X = X.astype(np.float32).astype(np.float64)
     whole = opened([(X, y)])
     parts = [
@@ -115,7 +115,7 @@ def test_parts_of_any_size_and_type():
 
 
 def test_dense_and_sparse_parts_together():
-    X, y, _ = rows_of(100, is_sparse=True)
+    X, y, _ = made_rows(100, is_sparse=True)
     whole = opened([(X, y)])
     assert whole.facts.sparse
     facts = opened([(X[:50].tocsc(), y[:50]), (X[50:].toarray(), y[50:])]).facts
@@ -128,7 +128,7 @@ def changed(values, place, value):
     return values
 
 
-X, Y, WEIGHTS = rows_of(60)
+X, Y, WEIGHTS = made_rows(60)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_errors_about_targets():
 
 
 def test_fetch():
-    X, y, weights = rows_of(300)
+    X, y, weights = made_rows(300)
     parts = opened(split_arrays(X, y, weights, parts=7))
     before = parts.executor.traffic.rounds
     numbers = np.array([0, 5, 6, 77, 290, 299])
@@ -179,7 +179,7 @@ def test_fetch():
 
 
 def test_rows_with_label():
-    X, y, weights = rows_of(300)
+    X, y, weights = made_rows(300)
     y[:] = 0
     y[[3, 50, 51, 200, 299]] = 1
     weights[:] = 1
@@ -196,7 +196,7 @@ def test_rows_with_label():
 
 
 def test_rows_that_change_between_readings():
-    X, y, _ = rows_of(100)
+    X, y, _ = made_rows(100)
     reread = OpenSettings(layout=SMALL.layout, hold=False)
     parts = open_parts(split_arrays(X, y, parts=3), executor=Local(1), settings=reread)
     assert parts.fold(rows_of, add) == 100

@@ -158,7 +158,7 @@ def test_blocks_that_read_differently_the_second_time():
 @pytest.mark.slow
 @pytest.mark.parametrize("hold", [True, False])
 def test_on_worker_processes(dask_client, expected, hold):
-    from cutsvm.cluster.connect import connect
+    from cutsvm.cluster.engines import connect
 
     executor = connect(dask_client)
     settings = OpenSettings(layout=SMALL.layout, hold=hold)

@@ -393,7 +393,7 @@ def test_advice_for_scales_whose_ratio_overflows(dtype):
 @pytest.mark.parametrize("solver", ["dcd", "accpm", Sifting(inner=DCD())])
 def test_solvers_of_two_classes_refuse_three(solver):
     X, y = np.eye(6), np.arange(6) % 3
-    with pytest.raises(ValueError, match=r"'sifting', or multi_class=.ovr."):
+    with pytest.raises(ValueError, match=r"'sifting', 'batched', or multi_class=.ovr."):
         LinearSVC(solver=solver).fit(X, y)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import cutsvm
+from cutsvm.io.models import model_format
 from tests.support import ROOT
 
 
@@ -35,7 +37,7 @@ def dask_cluster(n_workers: int = 2, threads: int = 1, **options: Any) -> Iterat
             threads_per_worker=threads,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=":0",  # any port that is free
+            dashboard_address="127.0.0.1:0",  # any port that is free
             silence_logs=logging.CRITICAL,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
@@ -46,6 +48,24 @@ def dask_cluster(n_workers: int = 2, threads: int = 1, **options: Any) -> Iterat
 def python_path() -> str:
     """PYTHONPATH for workers that import cutsvm and the tests from where this process has them."""
     return os.pathsep.join(map(str, [ROOT, Path(cutsvm.__file__).parents[1]]))
+
+
+def other_version() -> None:
+    """Makes the process that runs this believe that it has another version of cutsvm."""
+    model_format.version = lambda name: "0.0.7"
+
+
+def no_cutsvm() -> None:
+    """Hides cutsvm from the process that runs this."""
+
+    class Hidden:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name.partition(".")[0] == "cutsvm":
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    sys.meta_path.insert(0, Hidden())
+    for name in [name for name in sys.modules if name.partition(".")[0] == "cutsvm"]:
+        del sys.modules[name]
 
 
 def pids_of_workers(client: Any) -> list[int]:

@@ -47,8 +47,8 @@ def runs(folder: Path, value: int) -> int:
     return len(list(folder.glob(f"{value}-*")))
 
 
-def zeros(_: int, *, size: int) -> bytes:
-    return bytes(size)
+def filled(_: int, *, size: int) -> bytes:
+    return b"\1" * size  # zeros would take no memory before they are written
 
 
 def length(values: Sequence[Any]) -> int:
@@ -64,3 +64,29 @@ def dies_once(value: int, *, bad: int, folder: str) -> int:
             return value
         os.kill(os.getpid(), signal.SIGKILL)
     return value
+
+
+def dies(value: int, *, bad: int) -> int:
+    """Every process that gets the value `bad` dies."""
+    if value == bad:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return value
+
+
+def waits(value: int, seconds: float, *, folder: str | None = None) -> int:
+    """Leaves a file in the folder at its end."""
+    time.sleep(seconds)
+    if folder is not None:
+        Path(folder, str(value)).touch()
+    return value
+
+
+def logged(value: int, *, folder: str, word: str) -> int:
+    """Leaves a file whose name begins with the time."""
+    time.sleep(0.01)
+    Path(folder, f"{time.monotonic_ns():020}-{word}-{value}").touch()
+    return value
+
+
+def size_of_shared(_: int, *, shared: bytes) -> int:
+    return len(shared)

@@ -212,16 +212,20 @@ def plan_parts(
     settings: MemorySettings | None = None,
     *,
     features: int = 1,
+    problems: int = 1,
     sparse: bool = False,
 ) -> Plan:
-    """How many of the rows of a collection, `size` bytes in all, the client may hold; nothing is kept of the others."""
+    """How many of the rows of a collection, `size` bytes in all, the client may hold; nothing is kept of the others.
+
+    problems: that are solved at a time, each of which may hold as many.
+    """
     use = MemorySettings() if settings is None else settings
     given = _machine(size, use) if memory_limit is None else allowance(memory_limit, use.step)
-    left, plane_bytes = _beside_planes(given.size - use.fixed, outputs, features, use)
+    left, plane_bytes = _beside_planes((given.size - use.fixed) // problems, outputs, features, use)
     row = (use.sparse_row_copies if sparse else use.row_copies) * size / max(1, rows) + use.row_overhead * outputs
     room = min(rows, max(0, int(left / row)))
     if room < min(rows, use.min_rows):
-        raise given.error(given.size + row * use.min_rows - left)
+        raise given.error(given.size + problems * (row * use.min_rows - left))
     return Plan(True, room, f"up to {room:,} rows held by the client", False, plane_bytes)
 
 

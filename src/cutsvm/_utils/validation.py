@@ -100,6 +100,11 @@ def parts(n: int) -> Iterator[slice]:
     return (slice(start, start + _CHUNK) for start in range(0, n, _CHUNK))
 
 
+def absolute_sum(values: Vector) -> float:
+    """sum |values_i|. That of BLAS depends in its last bits on where in memory the values are."""
+    return sum((float(np.abs(values[part]).sum()) for part in parts(len(values))), start=0.0)
+
+
 def negate(weights: Vector, y: Array, positive: Any) -> None:
     """weights_i = -weights_i where y_i is not `positive`, in blocks that fit the cache."""
     for start in range(0, len(y), 1 << 16):

@@ -12,11 +12,12 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cutsvm._utils.errors import ClusterError
 from cutsvm._utils.text import printable
 from cutsvm.display.summary import describe_gap
 
 _SHOWN = 8
-_LOGGERS = ("cutsvm.checkpoint", "cutsvm.kernel", "cutsvm.tables", "cutsvm.warm_start")
+_LOGGERS = ("cutsvm.checkpoint", "cutsvm.cluster", "cutsvm.kernel", "cutsvm.tables", "cutsvm.warm_start")
 
 
 class CommandError(Exception):
@@ -137,6 +138,8 @@ def as_command_error(name: str = "") -> Iterator[None]:
         if is_out_of_memory(error):
             raise MemoryError from error
         raise CommandError(str(error)) from error
+    except ClusterError as error:
+        raise CommandError(str(error), 1) from error
     except OSError as error:
         if error.errno == errno.ENOMEM:
             raise MemoryError from error

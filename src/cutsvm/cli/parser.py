@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from cutsvm._utils.text import printable
 from cutsvm.cli import examples, values
+from cutsvm.cli.cluster_names import add_cluster
 from cutsvm.cli.inputs import add_column_options, add_formats, add_inputs, split_formats, split_inputs
 from cutsvm.cli.liblinear_types import apply_type, solver_type
 from cutsvm.cli.papers import PAPERS
@@ -107,6 +108,7 @@ def _add_train(parser: _Parser) -> None:
     add("--checkpoint", metavar="FILE", help="written while training; the same command resumes from it")
     keep = "it stays when training is done: after an append or a delete the same command goes on from it"
     add("--keep-checkpoint", action="store_true", help=keep)
+    add_cluster(parser)
     group = parser.add_argument_group("output")
     add = group.add_argument
     add("-v", dest="folds", metavar="FOLDS", type=values.folds, help="cross-validate and write no model")
@@ -144,6 +146,7 @@ def _add_path(parser: _Parser) -> None:
     group.add_argument("--max-time", metavar="S", type=values.positive, help=limit)
     _add_memory(group.add_argument)
     group.add_argument("-v", dest="folds", metavar="FOLDS", type=values.folds, help="score every C by cross-validation")
+    add_cluster(parser)
     _add_verbosity(group)
 
 

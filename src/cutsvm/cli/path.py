@@ -12,6 +12,7 @@ import numpy as np
 
 from cutsvm._utils.types import Array
 from cutsvm.cli.chart import bar_chart
+from cutsvm.cli.cluster_option import ClusterData, check_cluster, describe_traffic, on_cluster, uses_cluster
 from cutsvm.cli.data import as_labels, as_targets, check_picture, write_figure
 from cutsvm.cli.liblinear_types import describe_type
 from cutsvm.cli.messages import CommandError, Messages, as_command_error, print_json, print_result
@@ -36,6 +37,7 @@ from cutsvm.io.models.tasks import load
 def path(options: argparse.Namespace) -> int:
     """Read the data, fit a path over C, show the table and the curve."""
     messages = Messages(quiet=options.quiet)
+    check_cluster(options)
     if options.task.path is None:  # only -s can state such a task
         raise CommandError(f"-s {options.type} is --task {options.task}, which has no path over C")
     validate_options(options)
@@ -64,14 +66,21 @@ def path(options: argparse.Namespace) -> int:
 
 def _path(options: argparse.Namespace, inputs: list[str], messages: Messages, stack: ExitStack) -> int:
     task = options.task
-    with messages.forwarded_logs():
-        data = read_data(options, inputs, stack)
-    y, classes = _labels(options, data)
-    if not task.has_targets and len(classes) < 2:
+    data: Dataset | ClusterData
+    if uses_cluster(options):
+        stack.enter_context(messages.forwarded_logs())
+        data = stack.enter_context(on_cluster(options, inputs, messages))
+        y, classes = None, data.classes
+    else:
+        with messages.forwarded_logs():
+            data = read_data(options, inputs, stack)
+        y, classes = _labels(options, data)
+    if not task.has_targets and len(classes) < 2 and (task.has_classes or isinstance(data, Dataset)):
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two or more of them")
     check_format(options, data, classes)
     check_discrete(task, data, classes)
-    messages.note(f"{data.source}: {describe_data(options.task, data, classes)}")
+    about = data.describe(task) if isinstance(data, ClusterData) else describe_data(task, data, classes)
+    messages.note(f"{data.source}: {about}")
     with as_command_error(options.data), messages.collecting_warnings():
         models, chooser, seconds = _fit(options, data, y, classes)
         if y is None and task.has_classes:
@@ -84,6 +93,8 @@ def _path(options: argparse.Namespace, inputs: list[str], messages: Messages, st
         print_json(_json_fields(options, data, models, chooser, seconds))
     elif not options.quiet:
         _show(options, models, chooser, seconds)
+        if isinstance(data, ClusterData):
+            print_result(describe_traffic(models[0].cluster_))
     if options.find_cost and chooser is not None and not options.json:
         print_result(_best(options, models, chooser))
     if options.plot is not None:
@@ -100,19 +111,14 @@ def _labels(options: argparse.Namespace, data: Dataset) -> tuple[Array | None, A
 
 
 def _fit(
-    options: argparse.Namespace, data: Dataset, y: Array | None, classes: Array
+    options: argparse.Namespace, data: Dataset | ClusterData, y: Array | None, classes: Array
 ) -> tuple[list[Any], Chooser | None, float]:
     """The models, with -v the cross-validation that chose one of them, and the seconds it took."""
     estimator = build_estimator(options, class_weight(options, classes))
     params = estimator.get_params(deep=False)
     for name in ("C", "checkpoint"):
         del params[name]
-    # Rows that may stay on disk are given as the data set, with its weights and queries.
-    limited = options.memory is not None
-    given_rows: tuple[Any, ...] = (data if y is None else data.with_labels(y),) if limited else (data.X, y)
-    extra: dict[str, Any] = {"qid": data.qid} if options.task.has_queries and not limited else {}
-    if data.weights is not None and not limited:
-        extra["sample_weight"] = data.weights
+    given_rows, extra = _given(options, data, y)
     began = time.perf_counter()
     if options.folds is None:
         given = {"estimator": estimator} if options.task.path_takes_estimator else params
@@ -125,6 +131,20 @@ def _fit(
     chooser = load(options.task.cv_estimator)(options.Cs, cv=cv, scoring=options.scoring, **params)
     chooser.fit(*given_rows, **extra)
     return chooser.path_, chooser, time.perf_counter() - began
+
+
+def _given(
+    options: argparse.Namespace, data: Dataset | ClusterData, y: Array | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Rows and labels for a fit, and weights and queries. Rows that stay on disk or in parts have all of these."""
+    if isinstance(data, ClusterData):
+        return (data.parts,), {}
+    if options.memory is not None:
+        return (data if y is None else data.with_labels(y),), {}
+    extra: dict[str, Any] = {"qid": data.qid} if options.task.has_queries else {}
+    if data.weights is not None:
+        extra["sample_weight"] = data.weights
+    return (data.X, y), extra
 
 
 def _norm(model: Any) -> float:
@@ -184,18 +204,27 @@ def _chart(models: list[Any], chooser: Chooser | None) -> list[str]:
 
 
 def _json_fields(
-    options: argparse.Namespace, data: Dataset, models: list[Any], chooser: Chooser | None, seconds: float
+    options: argparse.Namespace,
+    data: Dataset | ClusterData,
+    models: list[Any],
+    chooser: Chooser | None,
+    seconds: float,
 ) -> dict[str, Any]:
     """The fields of `--json`."""
     facts = {"task": options.task.name, "data": [options.data, *options.also], "rows": data.shape[0]}
     numbers = {name: [getattr(model, f"{name}_") for model in models] for name in ("objective", "lower_bound", "gap")}
-    more = {"norm": [_norm(model) for model in models], "converged": [bool(model.converged_) for model in models]}
+    more: dict[str, Any] = {
+        "norm": [_norm(model) for model in models],
+        "converged": [bool(model.converged_) for model in models],
+    }
     chosen: dict[str, Any] = {}
     if chooser is not None:
         chosen = {"C": chooser.C_, "scoring": options.scoring, "scores": chooser.scores_, "fold_gaps": chooser.gaps_}
         chosen["mean_scores"] = np.nanmean(chooser.scores_, axis=0)
         if hasattr(chooser, "reads_"):
             chosen |= {"passes": chooser.reads_.passes, "passes_requested": chooser.reads_.requested_passes}
+    if isinstance(data, ClusterData):
+        more["cluster"] = models[0].cluster_
     return {**facts, "Cs": [model.C for model in models], **chosen, **numbers, **more, "seconds": seconds}
 
 

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cutsvm._utils.memory import parse_limit
 from cutsvm._utils.text import printable
 from cutsvm._utils.types import Array
+from cutsvm.cli.cluster_option import ClusterData, check_cluster, describe_traffic, on_cluster, uses_cluster
 from cutsvm.cli.data import as_labels, as_targets, check_output, read_rows
 from cutsvm.cli.find_cost import find_cost
 from cutsvm.cli.info import machine_facts
@@ -50,6 +51,7 @@ _SETTINGS = ("C", "loss", "epsilon", "quantile", "nu")  # fields of --json
 
 def train(options: argparse.Namespace) -> int:
     """Read the data, train, write the model, and print its certificate; with -C find the best C."""
+    check_cluster(options)
     if options.find_cost:
         return find_cost(options)
     messages = Messages(quiet=options.quiet)
@@ -77,33 +79,42 @@ def train(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace, inputs: list[str], target: str, messages: Messages, stack: ExitStack) -> int:
     task = options.task
     began = time.perf_counter()
+    data: Dataset | ClusterData
+    y: Array | None = None
     with messages.forwarded_logs():
-        data = read_data(options, inputs, stack)
+        if uses_cluster(options):
+            data = stack.enter_context(on_cluster(options, inputs, messages))
+            classes = data.classes
+        else:
+            data = read_data(options, inputs, stack)
+            y, classes = labels_of(options, data)
     reading = time.perf_counter() - began
-    y, classes = labels_of(options, data)
     _check_classes(options, data, classes)
     if options.folds is None:
         check_format(options, data, classes)
     check_discrete(task, data, classes)
-    messages.note(f"{data.source}: {describe_data(task, data, classes)}, read in {reading:.2f} s")
+    about = data.describe(task) if isinstance(data, ClusterData) else describe_data(task, data, classes)
+    messages.note(f"{data.source}: {about}, read in {reading:.2f} s")
     estimator = build_estimator(options, class_weight(options, classes), data.shape[0])
     if (paper := paper_of(options)) is not None:
         paper.check_classes(options, len(classes))
         messages.note(f"as in {paper.citation}: {one_line(repr(estimator))}")
     if options.folds is not None and isinstance(data, StoredDataset) and options.memory is not None:
         return cross_validate_on_disk(options, estimator, data, y)
-    if options.folds is not None and y is not None:
+    if options.folds is not None and y is not None and isinstance(data, Dataset):
         return cross_validate(options, estimator, data, y)
     if isinstance(data, StoredDataset) and estimator._trains_from_disk:
         with as_command_error(data.source):
             messages.note(f"training {estimator._memory_plan(data.store).description}")
-    seconds = fit_with_progress(estimator, messages, data if y is None else data.with_labels(y))
+    seconds = fit_with_progress(estimator, messages, _rows(data, y))
     if task.has_classes:
         estimator.classes_ = as_labels(estimator.classes_)  # a store holds numbers as float64
     written = write_model(estimator, target, data, options)
     _print_certificate(options, estimator, data, messages, written, seconds)
     measured = None if options.valid is None else evaluate_valid(options, estimator)
-    reported = options.report is None or write_report(options, estimator, data, written, seconds)
+    reported = options.report is None or isinstance(data, ClusterData)
+    if options.report is not None and isinstance(data, Dataset):
+        reported = write_report(options, estimator, data, written, seconds)
     if options.report is not None and reported:
         messages.note(f"report: {options.report}")
     if options.json:
@@ -116,9 +127,17 @@ def _train(options: argparse.Namespace, inputs: list[str], target: str, messages
         fields |= {"queries": estimator.n_queries_} if task.has_queries else {}
         fields |= {"classes": classes} if task.has_classes else {}
         fields |= {} if options.valid is None else valid_fields(options, measured)
+        fields |= {"cluster": estimator.cluster_} if isinstance(data, ClusterData) else {}
         print_json({**fields, **_fit_fields(estimator), "seconds": seconds, "seconds_reading": reading})
     complete = reported and (options.valid is None or measured is not None)
     return 0 if written == target and complete else 1
+
+
+def _rows(data: Dataset | ClusterData, y: Array | None) -> Any:
+    """What is fitted."""
+    if isinstance(data, ClusterData):
+        return data.parts
+    return data if y is None else data.with_labels(y)
 
 
 def read_data(options: argparse.Namespace, inputs: list[str], stack: ExitStack) -> Dataset:
@@ -144,9 +163,9 @@ def labels_of(options: argparse.Namespace, data: Dataset) -> tuple[Array | None,
     return y, np.unique(y) if options.task.needs_labels else np.empty(0)
 
 
-def _check_classes(options: argparse.Namespace, data: Dataset, classes: Array) -> None:
+def _check_classes(options: argparse.Namespace, data: Dataset | ClusterData, classes: Array) -> None:
     task = options.task
-    if task.has_targets or not task.needs_labels:
+    if task.has_targets or not task.needs_labels or (isinstance(data, ClusterData) and not task.has_classes):
         return
     if len(classes) < 2:
         raise CommandError(f"{data.source}: all labels are {classes[0]}, expected two {task.label_noun} or more")
@@ -160,7 +179,7 @@ def _check_classes(options: argparse.Namespace, data: Dataset, classes: Array) -
         )
 
 
-def check_discrete(task: Task, data: Dataset, classes: Array) -> None:
+def check_discrete(task: Task, data: Dataset | ClusterData, classes: Array) -> None:
     """Refuse measurements where classes are expected: scikit-learn takes whole numbers and texts as classes."""
     if task.has_classes and classes.dtype.kind == "f":
         broken = next(label for label in classes.tolist() if label != round(label))
@@ -188,7 +207,7 @@ def _check_checkpoint(options: argparse.Namespace, target: str) -> None:
         check_path(options.checkpoint)
 
 
-def check_format(options: argparse.Namespace, data: Dataset, classes: Array) -> None:
+def check_format(options: argparse.Namespace, data: Dataset | ClusterData, classes: Array) -> None:
     """Refuse, before the training, a model that its format cannot hold."""
     if options.format == "liblinear":
         with as_command_error():
@@ -221,7 +240,7 @@ def fit_with_progress(estimator: Certified, messages: Messages, X: Any, y: Array
     return time.perf_counter() - began
 
 
-def write_model(estimator: Certified, target: str, data: Dataset, options: argparse.Namespace) -> str:
+def write_model(estimator: Certified, target: str, data: Dataset | ClusterData, options: argparse.Namespace) -> str:
     """Write the model and return its path: `target`, or if that fails a private folder among the temporary files."""
     where: dict[str, Any] = {"zero_based": data.zero_based, "feature_ids": data.feature_ids}
     try:
@@ -258,7 +277,12 @@ def _fit_fields(estimator: Certified) -> dict[str, Any]:
 
 
 def _print_certificate(
-    options: argparse.Namespace, estimator: Certified, data: Dataset, messages: Messages, written: str, seconds: float
+    options: argparse.Namespace,
+    estimator: Certified,
+    data: Dataset | ClusterData,
+    messages: Messages,
+    written: str,
+    seconds: float,
 ) -> None:
     """The certificate and where the model is; if it did not converge, what to do."""
     gap = float(np.max(estimator.gap_))
@@ -283,6 +307,8 @@ def _print_certificate(
         print_result(f"epochs done: {words}")
     else:
         print_result(f"not converged: gap {gap:.1e}" + ("" if tol is None else f", tol {tol:.0e}"))
+    if isinstance(data, ClusterData):
+        print_result(describe_traffic(estimator.cluster_))
     print_result(f"model: {printable(written)}")
 
 
@@ -296,7 +322,7 @@ def _work(estimator: Certified) -> str:
     return f"{support}, {estimator.n_iter_:,} {iteration_unit(estimator)}"
 
 
-def _advice(options: argparse.Namespace, data: Dataset, tol: float | None) -> str:
+def _advice(options: argparse.Namespace, data: Dataset | ClusterData, tol: float | None) -> str:
     """What to do about a gap that is too large, as options of the command line."""
     longer = "a larger --max-time" if options.max_time is not None else "more time"
     spread = data.spread

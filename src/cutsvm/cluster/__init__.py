@@ -5,9 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# Not later, as the others: the function has the name of its module, which would take its place here.
+from cutsvm.cluster.engines import connect, current_executor
+
 if TYPE_CHECKING:
     from cutsvm.cluster.collections.parquet import parquet
-    from cutsvm.cluster.connect import connect, current_executor
     from cutsvm.cluster.local import Local
     from cutsvm.cluster.protocol import Executor
 
@@ -17,8 +19,6 @@ __all__ = ["Executor", "Local", "connect", "current_executor", "parquet"]
 _HOMES = {
     "Executor": "cutsvm.cluster.protocol",
     "Local": "cutsvm.cluster.local",
-    "connect": "cutsvm.cluster.connect",
-    "current_executor": "cutsvm.cluster.connect",
     "parquet": "cutsvm.cluster.collections.parquet",
 }
 

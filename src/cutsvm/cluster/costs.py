@@ -7,10 +7,18 @@ by one, each with its label, weight and the like.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["CostSettings", "RoundCost", "band_rounds", "iterations_of_planes", "plane_rounds", "sums_received"]
+__all__ = [
+    "CostSettings",
+    "RoundCost",
+    "band_rounds",
+    "draw_rounds",
+    "iterations_of_planes",
+    "plane_rounds",
+    "sums_received",
+]
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,12 @@ def sums_received(
     return max(chunks, shards) * each
 
 
+def draw_rounds(rows: Sequence[float], row_bytes: float, settings: CostSettings | None = None) -> tuple[RoundCost, ...]:
+    """One round that draws rows of some classes, so many of each; none if there are no such classes."""
+    settings, many = settings or CostSettings(), float(sum(rows))
+    return (RoundCost("draw rows", many * (row_bytes + settings.row_extra), many),) if rows else ()
+
+
 def band_rounds(
     rows: Iterable[float], row_bytes: float, sums: float, settings: CostSettings | None = None
 ) -> tuple[RoundCost, ...]:
@@ -68,9 +82,9 @@ def band_rounds(
     """
     settings = settings or CostSettings()
     own, many = row_bytes + settings.row_extra, list(rows)
-    sifted = [RoundCost("sift", near * own + sums, near) for near in many]
+    near_rounds = [RoundCost("sift", near * own + sums, near) for near in many]
     more = settings.violators * many[-1]
-    return (*sifted, RoundCost("advance", more * own, more))
+    return (*near_rounds, RoundCost("advance", more * own, more))
 
 
 def iterations_of_planes(Cn: float, tol: float, *, smooth: bool = False, settings: CostSettings | None = None) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import uuid
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import Any
@@ -102,20 +101,17 @@ class Dask(Executor):
 
 def _check(future: Any) -> None:
     """Waits for a task, and raises what it has raised."""
-    try:
-        error = future.exception()
-    except CancelledError as cancelled:
-        raise ClusterError(
-            f"Dask has dropped the tasks ({cancelled}): the scheduler was restarted, or someone else cancelled them"
-        ) from None
+    error = future.exception()
+    if future.cancelled():
+        raise ClusterError("Dask has dropped the tasks: its scheduler was restarted, or someone else cancelled them")
     if isinstance(error, KilledWorker):
         part = error.task[1] if isinstance(error.task, tuple) else error.task
         raise ClusterError(
-            f"part {part}: {error.allowed_failures + 1} workers died while they computed it, the last one at "
-            f"{error.last_worker.address}; most often they ran out of memory: use smaller parts, workers with more "
-            "memory or fewer threads; if workers are lost for other reasons, set Dask's "
+            f"part {part}, or another one that the same workers had: {error.allowed_failures + 1} workers died, the "
+            f"last one at {error.last_worker.address}. Most often they ran out of memory: use smaller parts, workers "
+            "with more memory, or fewer threads. If workers are lost for other reasons, such as preemption, set Dask's "
             "distributed.scheduler.allowed-failures higher"
-        ) from None
+        )
     if error is not None:
         raise worker_error(error)
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.cluster.grains import Grain, Layout, RowBlock, over_grains
+from cutsvm.cluster.grains import Grain, Layout, RowBlock, sum_of_grains
 from cutsvm.cluster.parts import Drawn, Facts, LabelFacts
 from cutsvm.cluster.protocol import Column, Executor, fold
 from cutsvm.cluster.rows import RowForm, SparseRowsError, Targets
 from cutsvm.matrix.magnitudes import Magnitudes
 
-__all__ = ["DrawSettings", "drawn", "find_facts", "joined"]
+__all__ = ["DrawSettings", "add_labels", "drawn", "find_facts", "joined", "labels_of"]
 
 
 def usual_sample(n: int, d: int) -> int:
@@ -67,7 +67,7 @@ def facts_of_grain(
         int(grain.rows.entries),
         float(weights.sum()),
         float(squares.sum()),
-        _labels(grain.block.y, weights, targets, most_labels),
+        labels_of(grain.block.y, weights, targets, most_labels),
         grain.rows.magnitudes,
         (grain.fingerprint,),
         tuple((_draw(grain, share, [seed, grain.number, which]),) for which, share in enumerate(shares)),
@@ -91,7 +91,10 @@ def _no_labels() -> LabelFacts:
     return LabelFacts(none, np.empty(0, dtype=np.int64), none, sums=none)
 
 
-def _labels(y: Array | None, weights: Vector, targets: Targets, most_labels: int) -> LabelFacts:
+def labels_of(
+    y: Array | None, weights: Vector, targets: Targets, most_labels: int = DrawSettings.most_labels
+) -> LabelFacts:
+    """What is known of the y of some rows."""
     if y is None or targets == "none":
         return _no_labels()
     used = weights > 0.0
@@ -124,7 +127,7 @@ def add_facts(*several: GrainFacts, most_labels: int) -> GrainFacts:
         sum(one.entries for one in several),
         reduce(lambda total, one: total + one.weight, several[1:], first.weight),
         reduce(lambda total, one: total + one.squares, several[1:], first.squares),
-        _add_labels([one.labels for one in several], most_labels),
+        add_labels([one.labels for one in several], most_labels),
         reduce(lambda total, one: total.union(one.magnitudes), several[1:], first.magnitudes),
         tuple(own for one in several for own in one.fingerprints),
         tuple(
@@ -134,7 +137,8 @@ def add_facts(*several: GrainFacts, most_labels: int) -> GrainFacts:
     )
 
 
-def _add_labels(several: Sequence[LabelFacts], most_labels: int) -> LabelFacts:
+def add_labels(several: Sequence[LabelFacts], most_labels: int = DrawSettings.most_labels) -> LabelFacts:
+    """The same of several sets of rows together."""
     some = [one for one in several if len(one.labels)]
     if not some:
         sums = reduce(lambda total, one: total + one.sums, several[1:], several[0].sums)
@@ -164,7 +168,7 @@ def facts_of_chunk(chunk: Any, *, shares: Sequence[float], targets: Targets, see
     """The facts of the grains of a chunk; None if it has sparse rows, which was not known."""
     options = {"shares": shares, "targets": targets, "seed": seed, "most_labels": most_labels}
     try:
-        return over_grains(chunk, (), of_grain=_ChunkTask(options), add=_Add(most_labels))
+        return sum_of_grains(chunk, (), of_grain=_ChunkTask(options), add=_Add(most_labels))
     except SparseRowsError:
         return None
 

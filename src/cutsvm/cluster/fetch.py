@@ -13,7 +13,7 @@ from cutsvm.cluster.facts import drawn
 from cutsvm.cluster.grains import Grain, RowBlock
 from cutsvm.cluster.parts import Drawn, Parts
 
-__all__ = ["fetch", "rows_with_label"]
+__all__ = ["fetch", "rows_with_label", "rows_with_labels"]
 
 
 def fetch(parts: Parts, numbers: Ints) -> RowBlock:
@@ -42,9 +42,15 @@ def _rows(chunk: Any, own: tuple[Sequence[bytes], Ints]) -> list[RowBlock]:
 
 def rows_with_label(parts: Parts, label: Any, many: int, seed: int) -> Drawn:
     """Up to `many` rows with this label and with weight, drawn at random; one round that reads all rows."""
-    found: _Ranked = parts.fold(_ranked, _Lowest(many), label=label, many=many, seed=seed)
-    order = np.argsort(found.rows.numbers, kind="stable")
-    return Drawn(found.rows.numbers[order], found.rows.block.take(order))
+    return rows_with_labels(parts, [label], many, seed)[0]
+
+
+def rows_with_labels(parts: Parts, labels: Sequence[Any], many: int, seed: int) -> list[Drawn]:
+    """Up to `many` rows with each of these labels, all in one round; none if there are no labels."""
+    if not len(labels):
+        return []
+    found = parts.fold(draw_rows, _LowestOfEach(many), labels=tuple(labels), many=many, seed=seed)
+    return [own.in_order() for own in found]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +60,20 @@ class _Ranked:
     ranks: Vector
     rows: Drawn
 
+    def in_order(self) -> Drawn:
+        order = np.argsort(self.rows.numbers, kind="stable")
+        return Drawn(self.rows.numbers[order], self.rows.block.take(order))
+
     def lowest(self, many: int) -> _Ranked:
         if len(self.ranks) <= many:
             return self
         keep = np.sort(np.argsort(self.ranks, kind="stable")[:many])
         return _Ranked(self.ranks[keep], Drawn(self.rows.numbers[keep], self.rows.block.take(keep)))
+
+
+def draw_rows(grain: Grain, *, labels: Sequence[Any], many: int, seed: int) -> tuple[_Ranked, ...]:
+    """The rows of a grain with each label, as far as they may be among the lowest."""
+    return tuple(_ranked(grain, label=label, many=many, seed=seed) for label in labels)
 
 
 def _ranked(grain: Grain, *, label: Any, many: int, seed: int) -> _Ranked:
@@ -79,3 +94,12 @@ class _Lowest:
         numbers = np.concatenate([one.rows.numbers for one in some])
         rows = Drawn(numbers, RowBlock.joined([one.rows.block for one in some]))
         return _Ranked(np.concatenate([one.ranks for one in some]), rows).lowest(self.many)
+
+
+@dataclass(frozen=True)
+class _LowestOfEach:
+    many: int
+
+    def __call__(self, *several: tuple[_Ranked, ...]) -> tuple[_Ranked, ...]:
+        add = _Lowest(self.many)
+        return tuple(add(*own) for own in zip(*several, strict=True))

@@ -32,8 +32,8 @@ __all__ = [
     "Piece",
     "RowBlock",
     "on_chunk",
-    "over_grains",
     "same_rows",
+    "sum_of_grains",
 ]
 
 
@@ -182,7 +182,7 @@ def same_rows(grain: Grain, expected: bytes, name: str) -> Grain:
     return grain
 
 
-def over_grains(
+def sum_of_grains(
     chunk: Chunk, expected: Sequence[bytes], *, of_grain: Callable[..., Any], add: Callable[..., Any], **shared: Any
 ) -> Any:
     """of_grain(grain) + of_grain(next grain) + ... from left to right, by `add`: what a task does to a chunk."""

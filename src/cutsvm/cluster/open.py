@@ -21,7 +21,7 @@ from cutsvm.cluster.grains import LayoutSettings
 from cutsvm.cluster.local import Local
 from cutsvm.cluster.parts import Parts
 from cutsvm.cluster.plan import chunks_of
-from cutsvm.cluster.protocol import Executor
+from cutsvm.cluster.protocol import Executor, Traffic
 from cutsvm.cluster.rows import RowForm, Targets
 from cutsvm.cluster.sizes import Heads, head_of_part
 
@@ -58,19 +58,19 @@ def open_parts(
     executor: Executor | None = None,
     targets: Targets = "classes",
     settings: OpenSettings | None = None,
-    watch: Callable[[Executor], None] | None = None,
+    watch: Callable[[Executor, Traffic], None] | None = None,
 ) -> Parts:
     """The rows of a collection or of arrays as parts on an executor, with their facts; parts are what they are.
 
-    watch: is given the executor before the first round.
+    watch: is given the executor, and its traffic before the first round of these parts.
     """
     if isinstance(X, Parts):
         if watch is not None:
-            watch(X.executor)
+            watch(X.executor, X.before)
         return X
     own = X if isinstance(X, Collection) else as_collection(X, y, sample_weight, qid, executor, targets)
     if watch is not None:
-        watch(own.executor)
+        watch(own.executor, replace(own.executor.traffic))
     return open_collection(own, targets, settings or OpenSettings())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.cluster.grains import Layout, RowBlock, on_chunk, over_grains
+from cutsvm.cluster.grains import Layout, RowBlock, on_chunk, sum_of_grains
 from cutsvm.cluster.protocol import Column, Executor, Traffic, fold
 from cutsvm.matrix.magnitudes import Magnitudes
 
@@ -103,7 +103,7 @@ class Parts:
         return fold(self.executor, column, add, here=here, doing=_named(task, shared), reads=True)
 
     def _results(self, task: Callable[..., Any], add: Callable[..., Any], shared: dict[str, Any]) -> Column:
-        return self.chunks.map(over_grains, self.facts.fingerprints, of_grain=task, add=add, **shared)
+        return self.chunks.map(sum_of_grains, self.facts.fingerprints, of_grain=task, add=add, **shared)
 
 
 def _named(task: Callable[..., Any], shared: Mapping[str, Any]) -> str:

@@ -67,15 +67,13 @@ class Ray(Executor):
     def _collect(self, column: Column) -> Iterator[Any]:
         started = self._started(column)
         waiting = deque(islice(started, self.settings.ahead * max(1, self.resources.threads)))
-        try:
-            while waiting:
-                result = _result(waiting[0])
-                waiting.popleft()
-                waiting.extend(islice(started, 1))
-                yield result
-        finally:
-            for task in waiting:
-                ray.cancel(task)
+        # After an error those that wait run to their end: ray.cancel of a task that just ends ends this process as well
+        # (Ray 2.60: "Tried to complete task that was not pending").
+        while waiting:
+            result = _result(waiting[0])
+            waiting.popleft()
+            waiting.extend(islice(started, 1))
+            yield result
 
 
 def _result(task: Any) -> Any:

@@ -13,9 +13,9 @@ from cutsvm._utils.errors import ClusterError, DataError
 from cutsvm._utils.types import Array
 from cutsvm.cluster.collections.base import Opener, Part
 from cutsvm.cluster.grains import RowBlock
-from cutsvm.io.store.batches import Batch, Source, checked
+from cutsvm.io.store.batches import Batch, Source, checked, value_type
 
-__all__ = ["PartPiece", "RowForm", "SparseRowsError", "Targets", "plain"]
+__all__ = ["PartPiece", "RowForm", "SparseRowsError", "Targets", "checked_blocks", "plain"]
 
 Targets = Literal["classes", "numbers", "levels", "none"]
 
@@ -62,7 +62,7 @@ class RowForm:
         """The rows of a batch; DataError if something is wrong. first: the number of its first row in the part."""
         X = batch.X
         if len(X.shape) == 2 and X.shape[1] != self.d:
-            raise DataError(f"{name}: {X.shape[1]} columns, expected {self.d}, as in the first part that has rows")
+            raise DataError(f"{name}: {X.shape[1]} columns, expected {self.d}, as other rows have")
         if sparse.issparse(X) and not self.sparse:
             raise SparseRowsError(f"{name}: it has sparse rows, and parts before have not")
         if self.sparse and not sparse.issparse(X):
@@ -85,6 +85,20 @@ class RowForm:
         else:
             fine_X = fine.X
         return RowBlock(fine_X, fine.y, fine.weights, fine.qid)
+
+
+def checked_blocks(
+    part: Part, name: str, targets: Targets, d: int, feature_names: Sequence[str] | None
+) -> Iterator[RowBlock]:
+    """The rows of a part, checked: dense or sparse, float32 or float64 as they are, with weights and queries if any."""
+    names, first = None if feature_names is None else tuple(feature_names), 0
+    for batch in part.read():
+        if batch.X.shape[0]:
+            narrow, is_sparse = value_type(None, batch.X.dtype) == np.float32, bool(sparse.issparse(batch.X))
+            own = batch if targets != "none" else Batch(batch.X, None)
+            block = RowForm(d, narrow, is_sparse, targets, False, False, names).block(own, name, first)
+            first += block.n
+            yield block
 
 
 def plain(values: Array) -> Array:

@@ -7,6 +7,7 @@ the client as a value: it would come out the same every time, and Spark would tu
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -53,7 +54,8 @@ class Spark(Executor):
     session: Any
     owned: bool = False
     window: Window = field(default_factory=lambda: Window(most=1 << 12))
-    _grouped: tuple[Any, Any, Any] = field(default=(None, None, None), init=False)
+    # The same RDDs in every round, for a few columns: Spark keeps on disk what its executors have sent each other.
+    _grouped: deque[tuple[Any, Any, Any]] = field(default_factory=lambda: deque(maxlen=4), init=False, repr=False)
 
     name = "spark"
 
@@ -101,15 +103,16 @@ class Spark(Executor):
             return self.session.sparkContext.parallelize(groups, max(1, len(groups)))
         if column.inputs is None:
             return values.mapValues(_alone)
-        if self._grouped[0] is not values or self._grouped[1] is not column.inputs:
-            # The same RDD in every round: Spark keeps what it has sent between executors for it.
-            targets: dict[int, list[tuple[int, int]]] = {}
-            for k, numbers in enumerate(column.inputs):
-                for place, number in enumerate(numbers):
-                    targets.setdefault(number, []).append((k, place))
-            sent = values.flatMap(partial(_sent, targets)).groupByKey(len(column), int).mapValues(_ordered)
-            self._grouped = (values, column.inputs, sent)
-        return self._grouped[2]
+        for known, inputs, grouped in self._grouped:
+            if known is values and inputs is column.inputs:
+                return grouped
+        targets: dict[int, list[tuple[int, int]]] = {}
+        for k, numbers in enumerate(column.inputs):
+            for place, number in enumerate(numbers):
+                targets.setdefault(number, []).append((k, place))
+        grouped = values.flatMap(partial(_sent, targets)).groupByKey(len(column), int).mapValues(_ordered)
+        self._grouped.append((values, column.inputs, grouped))
+        return grouped
 
     def _run(self, elements: Any, task: Any, numbers: Sequence[int]) -> list[Any]:
         try:

@@ -30,13 +30,22 @@ class RegressionSums:
         residuals = y - predicted
         scaled = [*own, residuals] if weights is None else [weights * part for part in (*own, residuals)]
         products = np.array([[float(scaled[i] @ own[j]) for j in range(2)] for i in range(2)])
-        share = total / (self.weight + total)
-        change = means - self._means
-        self._products += products + (self.weight * share) * np.outer(change, change)
-        self._means = means if self.weight == 0.0 else self._means + share * change
-        self.squared += float(scaled[2] @ residuals)
-        self.absolute += float(np.abs(scaled[2]).sum())
-        self.weight += total
+        block = RegressionSums()
+        block.weight, block._means, block._products = total, means, products
+        block.squared, block.absolute = float(scaled[2] @ residuals), float(np.abs(scaled[2]).sum())
+        self.join(block)
+
+    def join(self, other: RegressionSums) -> None:
+        """Add the sums of other rows."""
+        if other.weight <= 0.0:
+            return
+        share = other.weight / (self.weight + other.weight)
+        change = other._means - self._means
+        self._products += other._products + (self.weight * share) * np.outer(change, change)
+        self._means = other._means if self.weight == 0.0 else self._means + share * change
+        self.squared += other.squared
+        self.absolute += other.absolute
+        self.weight += other.weight
 
     @property
     def r2(self) -> float | None:

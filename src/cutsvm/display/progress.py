@@ -120,6 +120,21 @@ class CountBar(_ShareBar):
         self.show_share(done / of, words, words)
 
 
+class RoundBar(_ShareBar):
+    """For the rounds before a fit on a cluster: the parts that are done. Without a terminal nothing is left to say."""
+
+    def __init__(self) -> None:
+        super().__init__("reading")
+
+    def __call__(self, number: int, doing: str, done: int, parts: int) -> None:
+        words = f"round {number} ({doing}): {done:,} of {parts:,} parts"
+        self.show_share(done / parts, words, words)
+
+    def close(self) -> None:
+        self._line = None
+        super().close()
+
+
 def name_and_bar() -> tuple[ProgressColumn, ...]:
     """The first columns of all bars."""
     name = TextColumn("{task.description}", style="bold", markup=False)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cutsvm._utils.memory import MemorySettings, bytes_of_planes, format_bytes
-from cutsvm.cluster.costs import RoundCost, band_rounds, iterations_of_planes, plane_rounds, sums_received
+from cutsvm.cluster.costs import RoundCost, band_rounds, draw_rounds, iterations_of_planes, plane_rounds, sums_received
 from cutsvm.cluster.parts import Parts
 from cutsvm.cluster.protocol import Traffic
 from cutsvm.problem.oracle import Oracle
@@ -70,8 +70,10 @@ def _sifting(solver: Sifting, oracle: PartedOracle, reason: str) -> ClusterPlan:
     near = [float(share * oracle.matrix.n) for share in solver.shares(oracle)]
     groups = 8.0 * max(2, oracle.outputs**2) * (oracle.matrix.d + 1)
     sums = groups * len(parts.chunks)  # the client adds them up
-    rare = [RoundCost("rare classes", 0.0) for _ in oracle.rare_labels(solver.least_of_each(oracle))]
-    rounds = (*rare, *band_rounds(near, _row_bytes(parts), sums))
+    least = solver.least_of_each(oracle)
+    rare = [float(min(least, parts.facts.labels.count(y))) for y in oracle.rare_labels(least)]
+    own = _row_bytes(parts)
+    rounds = (*draw_rounds(rare, own), *band_rounds(near, own, sums))
     rows = max(float(parts.facts.sample.block.n), *(own.rows for own in rounds)) + rounds[-1].rows
     memory = rows * _row_memory(parts, oracle.outputs) + bytes_of_planes(ShardCosts().most, size)
     return ClusterPlan("sifting", reason, rounds, memory)
@@ -151,7 +153,8 @@ class ClusterFigures:
     def describe(self, oracle: Oracle) -> str:
         """The plan in one line."""
         own = self.facts
-        workers = "" if own["engine"] == "local" else f"{_many(own['workers'], 'worker')}, "
+        known = own["workers"] > 0 and own["engine"] != "local"
+        workers = f"{_many(own['workers'], 'worker')}, " if known else ""
         where = "held by the workers" if own["held"] else "read again in each round"
         size = f"{oracle.matrix.n:,} rows of {_many(oracle.matrix.d, 'feature')}"
         rows = f"{size} in {_many(own['parts'], 'part')}, {where}"

@@ -116,7 +116,7 @@ def fit_path(
 
 def _said_plan(solver: Solver, oracle: Oracle, Cs: Sequence[float], fit: Fit) -> ClusterFigures | None:
     """Of rows in parts: what the fit will take, in the log."""
-    plan = plan_cluster(solver, oracle, Cs, fit.stop.tol)
+    plan = None if oracle.supports.vectors else plan_cluster(solver, oracle, Cs, fit.stop.tol)
     if plan is None:
         return None
     figures = ClusterFigures.begun(plan, oracle)

@@ -67,6 +67,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     _trains_from_disk: ClassVar[bool] = False
     _trains_on_parts: ClassVar[bool] = False
     _no_parts: ClassVar[str] = "it needs all rows in memory"
+    _n_problems = 1  # problems that a fit from disk, or to a collection, solves at a time
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

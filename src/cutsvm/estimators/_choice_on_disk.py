@@ -13,23 +13,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
-from threading import Event
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.driver.records import Status
-from cutsvm.estimators import path
-from cutsvm.estimators._cross_validation import Limits
 from cutsvm.estimators._folds import Folds, folds_of, held_out_rows, split_weights
 from cutsvm.estimators._ingest import TrainingData
+from cutsvm.estimators._side_by_side import SideBySide
 from cutsvm.matrix import RowsInMemory, StoreRows
 from cutsvm.matrix.protocol import cut_blocks
 from cutsvm.matrix.shared_reads import SharedReader, SharedReads, SharedRows
@@ -79,30 +73,14 @@ def choose_on_disk(
     n_threads = threads.count(chooser.n_jobs, rows.entries)
     at_once = min(many, chooser.__dict__.pop("_at_once", many))
     own_threads = max(1, n_threads // at_once)
-    began, stop = perf_counter(), Event()
 
-    def fit(place: int, reader: SharedReader) -> list[Any]:
-        with reader:
-            left, rounds = chooser.max_time, -(-(many - place // at_once * at_once) // at_once)
-            seconds = None if left is None else max((left - (perf_counter() - began)) / rounds, 1e-9)
-            limits = Limits(own_threads, seconds, lambda record: stop.is_set())
-            template: Any = chooser._template(chooser._kind, limits)
-            models = path.copies(template, Cs)
-            shared = SharedRows(rows, reader, own_threads)
-            try:
-                own = _of_fold(data, folds, place, shared) if place < folds.many else _of_all(data, shared)
-                template._fit_path(models, solver, own)
-            except ValueError as error:
-                raise ValueError(f"fold {place + 1}: {error}" if place < folds.many else str(error)) from None
-            if any(model.status_ in (Status.INTERRUPTED, Status.CALLBACK) for model in models):
-                stop.set()
-            return models
+    def data_of(place: int, reader: SharedReader) -> TrainingData:
+        shared = SharedRows(rows, reader, own_threads)
+        return _of_fold(data, folds, place, shared) if place < folds.many else _of_all(data, shared)
 
+    fits = SideBySide(chooser, solver, Cs, folds.many, at_once, own_threads)
     with SharedReads(rows.store, n_threads) as shared, threads.one_blas_thread():
-        paths: list[list[Any]] = []
-        for first in range(0, many, at_once):
-            some = range(first, min(many, first + at_once))
-            paths += _run_all([partial(fit, place) for place in some], shared, stop)
+        paths = fits.run(shared.reader, data_of)
         if chooser.refit:
             chooser.path_ = paths.pop()
         scores = measure.scores(paths, shared)
@@ -110,27 +88,6 @@ def choose_on_disk(
         chosen = [models[chooser._best] for models in paths]
         chooser.held_out_scores_ = _held_out_scores(chosen, data, folds, shared)
         chooser._set_reads(shared.reads)
-
-
-def _run_all(fits: Sequence[Callable[[SharedReader], list[Any]]], shared: SharedReads, stop: Event) -> list[list[Any]]:
-    """The models of all fits, each in a thread; after Ctrl-C, or an error of one, all end where they are."""
-    readers = [shared.reader() for _ in fits]
-    running: list[Future[list[Any]]] = []
-    with threads.ThreadPool(len(fits)) as pool:
-        try:
-            for fit, reader in zip(fits, readers, strict=True):
-                running.append(pool.submit(fit, reader))
-            wait(running, return_when=FIRST_EXCEPTION)
-            if any(one.done() and one.exception() is not None for one in running):
-                stop.set()
-            wait(running)
-        except BaseException as error:  # Ctrl-C comes to the main thread only: the event stops the others
-            stop.set()
-            for reader in readers[len(running) :]:  # of threads that did not start: nobody may wait for them
-                reader.close()
-            if not isinstance(error, KeyboardInterrupt) or len(running) < len(fits):
-                raise
-        return [one.result() for one in running]
 
 
 def _of_all(data: TrainingData, rows: SharedRows) -> TrainingData:

@@ -17,7 +17,7 @@ from cutsvm._utils import memory
 from cutsvm._utils.types import Array, Vector
 from cutsvm.cluster.open import open_parts
 from cutsvm.cluster.parts import Parts
-from cutsvm.cluster.protocol import Executor
+from cutsvm.cluster.protocol import Executor, Traffic
 from cutsvm.display.callbacks import Log, ensure_log_handler
 from cutsvm.driver.records import RoundObserver
 from cutsvm.estimators._missing_queries import warn_of_missing_queries
@@ -36,8 +36,8 @@ def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, 
     if not estimator._trains_on_parts:
         raise ValueError(
             f"{type(estimator).__name__} does not fit collections of parts ({type(X).__name__}), since "
-            f"{estimator._no_parts}: give arrays in memory or a store; LinearSVC, LinearSVR, QuantileSVR and "
-            "RankingSVM take collections"
+            f"{estimator._no_parts}: give arrays in memory or a store; LinearSVC, LinearSVR, QuantileSVR, "
+            "RankingSVM, LinearSVCCV and LinearSVRCV take collections"
         )
     with ExitStack() as resources:
         watch = partial(_watch, estimator, resources)
@@ -50,7 +50,7 @@ def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, 
         if facts.feature_names is not None:
             estimator.feature_names_in_ = np.asarray(facts.feature_names, dtype=object)
         classes = _classes(estimator, parts) if estimator._targets == "classes" else np.empty(0, dtype=np.int64)
-        own, weights = _standing_for_all(parts, classes)
+        own, weights = standing_for_all(parts, classes)
         if estimator._targets == "levels" and qid is None and facts.sample.block.qid is None:
             assert facts.sample.block.y is not None
             warn_of_missing_queries(facts.sample.block.y)
@@ -67,7 +67,7 @@ def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, 
         )
 
 
-def _watch(estimator: Certified, resources: ExitStack, executor: Executor) -> None:
+def _watch(estimator: Certified, resources: ExitStack, executor: Executor, before: Traffic) -> None:
     """Callbacks are told how far each round is, until the resources are closed; not if someone else is told already."""
     callbacks = [*(estimator.callbacks or ()), *([Log()] if estimator.verbose else ())]
     if estimator.verbose:
@@ -75,11 +75,10 @@ def _watch(estimator: Certified, resources: ExitStack, executor: Executor) -> No
     told = [own for own in callbacks if isinstance(own, RoundObserver)]
     if executor.progress is not None or not told:
         return
-    before = executor.traffic.rounds
 
     def progress(done: int, parts: int) -> None:
         for own in told:
-            own.observe_round(executor.traffic.rounds - before, executor.traffic.doing, done, parts)
+            own.observe_round(executor.traffic.rounds - before.rounds, executor.traffic.doing, done, parts)
 
     executor.progress = progress
     resources.callback(setattr, executor, "progress", None)
@@ -91,7 +90,8 @@ def _rows(estimator: Certified, parts: Parts) -> PartedRows:
     size = (12 if facts.sparse else 8) * facts.entries
     outputs = estimator._outputs(len(facts.labels.labels))
     limit = estimator.memory_limit
-    plan = memory.plan_parts(facts.n, size, limit, outputs, features=facts.d, sparse=facts.sparse)
+    shape: dict[str, Any] = {"features": facts.d, "sparse": facts.sparse}
+    plan = memory.plan_parts(facts.n, size, limit, outputs, problems=estimator._n_problems, **shape)
     planes = None if plan.plane_bytes is None else PlaneMemory(plan.plane_bytes, np.zeros)
     return PartedRows(parts, plan.room, planes)
 
@@ -108,7 +108,8 @@ def _classes(estimator: Certified, parts: Parts) -> Array:
     return classes
 
 
-def _standing_for_all(parts: Parts, classes: Array) -> tuple[Array, Vector]:
+def standing_for_all(parts: Parts, classes: Array) -> tuple[Array, Vector]:
+    """y and weights of few rows: one for each class with its weight, or the smallest and the largest target."""
     labels = parts.facts.labels
     if len(classes):
         return classes, labels.weights[labels.weights > 0.0].copy()

@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from cutsvm._utils import queries, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.cluster.folds import DataScale
 from cutsvm.cluster.open import is_collection
 from cutsvm.cluster.parts import Parts
 from cutsvm.estimators._collections import ingest_collection
@@ -55,6 +56,7 @@ class TrainingData:
     weighted: bool = False  # whether there are sample weights; without, all weights are 1
     store: str | None = None  # the name of the store that the rows come from, the same for all its versions
     parts: Parts | None = None  # of a collection: y and weights are then of few rows that stand for all
+    scale: DataScale | None = None  # of a collection, where it is needed
     resources: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __enter__(self) -> TrainingData:
@@ -86,7 +88,7 @@ class TrainingData:
 
 def ingest(estimator: Certified, X: Any, y: Any = None, sample_weight: Any = None, *, qid: Any = None) -> TrainingData:
     """The data of `estimator.fit(X, y, sample_weight)`; sets `n_features_in_` and `feature_names_in_`."""
-    if is_collection(X):
+    if not isinstance(X, np.ndarray) and is_collection(X):
         return ingest_collection(estimator, X, y, sample_weight, qid)
     with ExitStack() as resources:
         source = _open(estimator, X, y, resources) if _has_own_labels(estimator, X, y) else None

@@ -59,7 +59,6 @@ class LinearModel(Certified):
     random_state: int | np.random.RandomState | None = None
 
     _trains_from_disk = _trains_on_parts = True
-    _n_problems = 1  # problems that a fit from disk solves at a time
 
     def fit(self: Own, X: Any, y: Any = None, sample_weight: Any = None) -> Own:
         """Fits the model to rows X with labels or targets y, or to a data set: `fit("train.svm")`, `fit("a.store")`."""

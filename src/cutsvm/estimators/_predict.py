@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from cutsvm._utils.errors import DataError
 from cutsvm._utils.threads import ThreadPool
 from cutsvm._utils.types import Array, Vector
+from cutsvm.cluster.open import is_collection
 from cutsvm.display.errors import RegressionSums
+from cutsvm.estimators import _predict_collections
 from cutsvm.io.columns import Labels
 from cutsvm.io.formats.frames import is_frame
 from cutsvm.io.model_columns import ModelColumns, ModelSource
@@ -53,10 +55,12 @@ class CheckedMatrix:
 
 
 def by_block(method: Method) -> Method:
-    """The method, which has one result for each row, for any source as well."""
+    """The method, which has one result for each row, for any source and any collection as well."""
 
     @wraps(method)
     def of_any(self: Certified, X: Any) -> Array:
+        if is_collection(X):
+            return cast("Array", _predict_collections.map_collection(self, X, method.__name__))
         if not reads_blocks(self, X):
             return method(self, X)
         return _stacked(method(self, block.X) for block in blocks(self, open_rows(self, X, labels="none")))
@@ -70,8 +74,8 @@ def reads_blocks(estimator: Certified, X: Any) -> bool:
 
 
 def has_own_labels(estimator: Certified, X: Any, y: Any) -> bool:
-    """Whether `score` takes the labels from X: a source, or such a frame without y."""
-    return is_source(X) or (y is None and reads_blocks(estimator, X))
+    """Whether `score` takes the labels from X, or with it: a source, a collection, or such a frame without y."""
+    return is_collection(X) or is_source(X) or (y is None and reads_blocks(estimator, X))
 
 
 def columns_of(estimator: Certified) -> ModelColumns:
@@ -160,6 +164,8 @@ def labelled_blocks(estimator: Certified, X: Any, y: Any, sample_weight: Any) ->
 
 def accuracy(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
     """The share of the rows of a source, by weight, whose predicted label is theirs."""
+    if is_collection(X):
+        return _predict_collections.accuracy(estimator, X, y, sample_weight)
     correct = total = 0.0
     for block in labelled_blocks(estimator, X, y, sample_weight):
         right = are_equal(estimator.predict(block.X), block.y)
@@ -171,10 +177,13 @@ def accuracy(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -
 
 def r2(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
     """R^2 of the predictions for the rows of a source; as scikit-learn's, 1 or 0 where the labels are all the same."""
-    sums = RegressionSums()
-    for block in labelled_blocks(estimator, X, y, sample_weight):
-        assert block.y is not None
-        sums.add(_numbers(block.y), estimator.predict(block.X), block.weights)
+    if is_collection(X):
+        sums = _predict_collections.r2(estimator, X, y, sample_weight)
+    else:
+        sums = RegressionSums()
+        for block in labelled_blocks(estimator, X, y, sample_weight):
+            assert block.y is not None
+            sums.add(_numbers(block.y), estimator.predict(block.X), block.weights)
     found = sums.r2
     return float(sums.squared == 0.0) if found is None else found
 
@@ -183,6 +192,8 @@ def all_scores(
     estimator: Any, X: Any, score: Callable[[Any], Vector], y: Any = None, qid: Any = None, sample_weight: Any = None
 ) -> tuple[Vector, Array, Array | None, Array | None]:
     """Scores, labels, queries and weights of the rows of a source, in temporary files if they are many."""
+    if is_collection(X):
+        return _predict_collections.all_scores(estimator, X, score.__name__, y, qid, sample_weight)
     columns = {name: CollectedColumn() for name in ("scores", "y", "qid", "weights")}
     columns["qid"] = CollectedColumn(np.int64)
     for block in labelled_blocks(estimator, X, y, sample_weight):

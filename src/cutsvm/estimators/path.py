@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
 from cutsvm._utils.warn import is_in_loop, warn
+from cutsvm.cluster.folds import find_scale
 from cutsvm.driver.records import Status
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, ingest
@@ -104,7 +106,7 @@ def _fit_path(
     check(Cs)
     solver = template._check_params()
     with ingest(template, *given, qid=qid) as data:
-        models = copies(template, grid(Cs, data.rows, data.weights, template._loss_scale(data)))
+        models = copies(template, grid_of(Cs, template, data))
         template._fit_path(models, solver, data)
         warn_of(models, data)
     return models
@@ -127,6 +129,17 @@ def check(Cs: Any) -> None:
             raise ValueError(f"Cs[{k}]={value!r}: {what}; expected each C once, in rising order")
 
 
+def grid_of(Cs: Any, template: LinearModel | RankingSVM, data: TrainingData) -> list[float]:
+    """The values of C for an estimator; of a collection whose scale is not known that may take a round."""
+    if not isinstance(Cs, (int, np.integer)):
+        return [float(value) for value in Cs]
+    if data.parts is None:
+        return grid(Cs, data.rows, data.weights, template._loss_scale(data))
+    own = data if data.scale is not None else replace(data, scale=find_scale(data.parts))
+    assert own.scale is not None
+    return _in_equal_ratios(int(Cs), template._loss_scale(own) * own.scale.squares, 1.0, 1e6)
+
+
 def grid(
     Cs: Any, rows: WholeRows, weights: Vector, scale: float = 1.0, lowest: float = 1.0, highest: float = 1e6
 ) -> list[float]:
@@ -137,10 +150,14 @@ def grid(
     """
     if not isinstance(Cs, (int, np.integer)):
         return [float(value) for value in Cs]
-    # To 6 digits, so that weights and repeated rows give the same C.
     squares = [weights[part] @ rows.squares_of(part.start, min(part.stop, rows.n)) for part in validation.parts(rows.n)]
-    unit = float(f"{scale * sum(map(float, squares)):.6g}") or 1.0
-    return [float(f"{C:.6g}") for C in np.geomspace(lowest / unit, highest / unit, int(Cs))]
+    return _in_equal_ratios(int(Cs), scale * sum(map(float, squares)), lowest, highest)
+
+
+def _in_equal_ratios(many: int, unit: float, lowest: float, highest: float) -> list[float]:
+    """To 6 digits, so that weights and repeated rows give the same C."""
+    unit = float(f"{unit:.6g}") or 1.0
+    return [float(f"{C:.6g}") for C in np.geomspace(lowest / unit, highest / unit, many)]
 
 
 def copies(template: Model, Cs: Sequence[float]) -> list[Model]:

@@ -15,8 +15,10 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 
 from cutsvm._utils import memory, threads
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.cluster.open import is_collection
 from cutsvm.estimators import path
 from cutsvm.estimators._choice_on_disk import ScoringSettings, choose_on_disk
+from cutsvm.estimators._choice_on_parts import check_choice, choose_on_parts, figures_of_choice
 from cutsvm.estimators._cross_validation import Chooser, accepted
 from cutsvm.estimators._ingest import TrainingData, ingest
 from cutsvm.estimators._linear import LinearModel
@@ -27,6 +29,7 @@ from cutsvm.estimators.regression import LinearSVR
 from cutsvm.io.store.batches import is_sparse
 from cutsvm.io.store.store import Store
 from cutsvm.problem.ranking_measures import Metric
+from cutsvm.solvers.protocol import Solver
 
 __all__ = ["Chooser", "LinearSVCCV", "LinearSVRCV", "RankingSVMCV"]
 
@@ -40,7 +43,7 @@ class LinearChooser(Chooser, LinearModel):
     C: float = field(init=False)  # not a parameter: a property of Chooser
 
     _kind: ClassVar[type[LinearModel]]
-    _trains_from_disk = True
+    _trains_from_disk = _trains_on_parts = True
     _scoring_settings: ClassVar[ScoringSettings] = ScoringSettings()
 
     def fit(self: Own, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Own:
@@ -50,6 +53,8 @@ class LinearChooser(Chooser, LinearModel):
         """
         solver, splitter = self._check_params(), self._splitter()
         scorer = check_scoring(self, scoring=self.scoring)
+        if is_collection(X):
+            return self._fit_collection(solver, groups, X, y, sample_weight)
         self._split_by = splitter, groups
         try:
             data = ingest(self, X, y, sample_weight)
@@ -69,6 +74,21 @@ class LinearChooser(Chooser, LinearModel):
                 return self._score_of(scorer, model, held_out, data.y[test], weights)
 
             self._choose(self._kind, solver, data, splitter.split(data.X, data.y, groups), Cs, score)
+        return self
+
+    def _fit_collection(self: Own, solver: Solver, groups: Any, *given: Any) -> Own:
+        check_choice(self, groups)
+        self._n_problems = (5 if self.cv is None else int(self.cv)) + int(self.refit)
+        try:
+            data = ingest(self, *given)
+        finally:
+            del self._n_problems
+        with data:
+            assert data.parts is not None
+            choose_on_parts(self, solver, data)
+            self._finish(data)
+            if self.refit:
+                self.cluster_ = figures_of_choice(self.cluster_, data.parts)
         return self
 
     def _splitter(self) -> Any:

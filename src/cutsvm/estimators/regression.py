@@ -77,7 +77,11 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
 
     def _loss_scale(self, data: TrainingData) -> float:
         """For a slope of 1: one over the mean distance of the targets from their mean."""
-        spread = _spread(data.y, data.weights)
+        if data.parts is None:
+            spread = _spread(data.y, data.weights)
+        else:
+            assert data.scale is not None
+            spread = data.scale.deviation / data.parts.facts.weight
         return 1.0 / spread if spread > 0.0 else 1.0
 
     @by_block

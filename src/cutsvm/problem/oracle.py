@@ -23,9 +23,8 @@ from cutsvm._native import core
 from cutsvm._utils.threads import cached_property
 from cutsvm._utils.timing import count, timed
 from cutsvm._utils.types import Ints, Vector
-from cutsvm._utils.validation import parts
 from cutsvm.matrix import COMPRESSION, CompressionSettings, PlaneMemory, Rows, RowsInMemory
-from cutsvm.problem.certificate import Magnitudes, RowScale, exact_difference, sum_error
+from cutsvm.problem.certificate import Magnitudes, RowScale, sum_error
 from cutsvm.problem.losses import DualLoss, Line, Loss, MarginLoss, RowLoss
 from cutsvm.problem.planes import Bundle, Heights, Planes, RowSums
 from cutsvm.problem.point import Intercept, Point, Supports, Tangent
@@ -251,6 +250,10 @@ class Oracle(Readings):
         with timed("scores"):
             return self.loss.value(point.scores)
 
+    def risk(self, w: Vector) -> float:
+        """R at w, with b as it is: one pass."""
+        return self.value(self.score(w))
+
     def value_error(self, size: float) -> float:
         """What adding up R may cost where no score is larger than `size`, if that is more than what `terms` says."""
         return 0.0
@@ -353,8 +356,10 @@ class Oracle(Readings):
         """R with each w's own b, and its planes, at up to `supports.batch` points in one pass."""
         ws = [self._with_near_intercept(w) for w in ws]
         if self.supports.batch == 1:
-            points = [self.score(w) for w in ws]
-            return [Tangent(point.w, self.value(point), self.planes(point)) for point in points]
+            free = self.intercept is Intercept.FREE and self.outputs == 1
+            own = replace(self, intercept=Intercept.REGULARIZED) if free else self  # b is not the best one
+            points = [own.score(w) for w in ws]
+            return [Tangent(point.w, own.value(point), own.planes(point)) for point in points]
         return self._tangents(ws)
 
     def _tangents(self, ws: Sequence[Vector]) -> list[Tangent]:
@@ -388,15 +393,3 @@ class Oracle(Readings):
     def model_matrix(self) -> Rows:
         """The rows that the model is applied to."""
         return self.given
-
-    def compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
-        """The scores in twice the precision, as sums of two numbers."""
-        with timed("scores"):
-            self.count_rows()
-            scores, rest = self._workspace(None), self._workspace(None)
-            self.model_matrix.compensated_scores(W, float(b), scores, rest)
-            if self.target_shift:
-                for part in parts(len(scores)):
-                    scores[part], lost = exact_difference(scores[part], self.target_shift)
-                    rest[part] += lost
-            return scores, rest

@@ -21,7 +21,7 @@ from cutsvm._utils.threads import cached_property
 from cutsvm._utils.timing import timed
 from cutsvm._utils.types import Ints, Vector
 from cutsvm._utils.validation import spread_of_sizes
-from cutsvm.cluster.fetch import rows_with_label
+from cutsvm.cluster.fetch import rows_with_labels
 from cutsvm.cluster.grains import Grain, RowBlock
 from cutsvm.cluster.parts import Drawn, Parts
 from cutsvm.matrix import CompressionSettings, PlaneMemory, Rows, RowsInMemory, as_rows
@@ -207,7 +207,7 @@ class PartedOracle(Oracle):
     def drawn_rows(self, size: int, least: int, rng: Generator) -> tuple[RowsInMemory, GroupedLoss]:
         """Rows that the first reading has drawn; one more round for classes of which there are too few."""
         parts = self.matrix.parts
-        more = [rows_with_label(parts, y, least, self.settings.seed) for y in self.rare_labels(least)]
+        more = rows_with_labels(parts, self.rare_labels(least), least, self.settings.seed)
         return self._known(_with_more(parts.facts.sample, more))
 
     def _known(self, block: RowBlock) -> tuple[RowsInMemory, GroupedLoss]:
@@ -217,7 +217,7 @@ class PartedOracle(Oracle):
         return as_rows(block.X), cast("GroupedLoss", self.maker.loss(block.y, weights))
 
     def rare_labels(self, least: int) -> list[Any]:
-        """The labels that have fewer rows in the sample than `least`, and than in all: a round draws more of each."""
+        """The labels that have fewer rows in the sample than `least`, and than in all: a round draws more of them."""
         if not self.loss.supports.groups:
             return []
         facts, mine = self.matrix.parts.facts, self._known(self.matrix.parts.facts.sample.block)[1]

@@ -23,6 +23,7 @@ from cutsvm.cluster.local import Local
 from cutsvm.cluster.protocol import Column
 from cutsvm.matrix import Rows, RowsInMemory, in_order
 from cutsvm.matrix.protocol import cut_blocks
+from cutsvm.problem.certificate import exact_difference
 from cutsvm.problem.losses import GroupedLoss, Loss
 from cutsvm.problem.point import Intercept, Point
 from cutsvm.problem.settings import OracleSettings
@@ -39,6 +40,7 @@ class Readings(ABC):
     loss: Loss
     settings: OracleSettings
     outputs: int
+    target_shift: float
     intercept: Intercept
     bounds: Ints
 
@@ -51,20 +53,25 @@ class Readings(ABC):
         """Counts rows that are read; a reading of all rows of the problem is a pass."""
 
     @abstractmethod
-    def score(self, w: Vector) -> Point:
-        """The point w with b as it is: one pass over the data."""
+    def _workspace(self, out: Point | None) -> Vector:
+        """Memory for scores."""
 
+    @property
     @abstractmethod
-    def value(self, point: Point) -> float:
-        """R at the point."""
+    def model_matrix(self) -> Rows:
+        """The rows that the model is applied to."""
 
-    @abstractmethod
     def compensated_scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
         """The scores in twice the precision, as sums of two numbers."""
-
-    def risk(self, w: Vector) -> float:
-        """R at w, with b as it is: one pass."""
-        return self.value(self.score(w))
+        with timed("scores"):
+            self.count_rows()
+            scores, rest = self._workspace(None), self._workspace(None)
+            self.model_matrix.compensated_scores(W, float(b), scores, rest)
+            if self.target_shift:
+                for part in validation.parts(len(scores)):
+                    scores[part], lost = exact_difference(scores[part], self.target_shift)
+                    rest[part] += lost
+            return scores, rest
 
     def precise_risk(self, W: Vector, b: Vector, error: float) -> tuple[float, float]:
         """R of a model from scores in twice the precision, and no less than R of any scores that differ by `error`."""

@@ -34,5 +34,5 @@ class OracleSettings:
     sums_here: int = 1 << 25
     seed: int = 0
     scores: int = 1 << 18
-    copied_bytes: int = 1 << 23
+    copied_bytes: int = 1 << 22
     copied_room: float = 1 / 8

@@ -211,13 +211,13 @@ class Auto(SolverBase):
 REGISTRY = {
     "auto": Auto,
     "ocas": OCAS,
-    "batched": Batched,
-    "local_dual": LocalDual,
     "cpa": CPA,
     "dcd": DCD,
     "sifting": Sifting,
     "accpm": ACCPM,
     "newton": Newton,
+    "batched": Batched,
+    "local_dual": LocalDual,
 }
 
 

@@ -63,6 +63,19 @@ def table() -> Names:
     return names
 
 
+def parquet_files() -> Names:
+    """data/part0.parquet to data/part2.parquet, with labels in the column `click`."""
+    from pyarrow import parquet, table
+
+    random = np.random.default_rng(0)
+    Path("data").mkdir(exist_ok=True)
+    for k in range(3):
+        X = random.normal(size=(2000, 3))
+        click = np.where(X @ [2.0, -1.0, 0.5] + random.normal(size=2000) > 0.3, "yes", "no")
+        parquet.write_table(table({**dict(zip("abc", X.T, strict=True)), "click": click}), f"data/part{k}.parquet")
+    return {}
+
+
 def mixed_table() -> Names:
     """train.parquet, test.parquet, and score.parquet without labels: numbers, texts, dates and missing values."""
     from pyarrow import array, parquet, table
@@ -108,5 +121,6 @@ def parts(X: np.ndarray, y: np.ndarray, n: int, qid: np.ndarray | None = None) -
 
 
 SETUPS: dict[str, Callable[[], Names]] = {
-    setup.__name__: setup for setup in (two_classes, numbers, queries, digits, store, table, mixed_table, shop)
+    setup.__name__: setup
+    for setup in (two_classes, numbers, queries, digits, store, table, parquet_files, mixed_table, shop)
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cutsvm._utils.errors import DataError
@@ -28,10 +28,17 @@ class FrameOpener:
 
 
 def of_dask_frame(
-    executor: Executor, X: Any, y: Any, sample_weight: Any, qid: Any, labels: Labels = "required"
+    executor: Executor,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    qid: Any,
+    labels: Labels = "required",
+    features: Sequence[str] | None = None,
 ) -> Collection:
     """X is a Dask DataFrame; y, sample_weight, qid are names of columns, Series, or None."""
-    columns = columns_among([str(name) for name in X.columns], y, sample_weight, qid, labels, "the DataFrame")
+    names = [str(name) for name in X.columns]
+    columns = columns_among(names, y, sample_weight, qid, labels, "the DataFrame", features)
     narrow = check_pandas_types(X.dtypes, columns.features, "the DataFrame")
     frame = X[columns.read] if len(columns.read) < len(X.columns) else X
     given = {
@@ -58,8 +65,16 @@ def of_dask_frame(
     )
 
 
-def columns_among(names: Sequence[str], y: Any, weight: Any, qid: Any, labels: Labels, place: str) -> Columns:
-    """The columns of a frame: all that are not named as something else are features."""
+def columns_among(
+    names: Sequence[str],
+    y: Any,
+    weight: Any,
+    qid: Any,
+    labels: Labels,
+    place: str,
+    features: Sequence[str] | None = None,
+) -> Columns:
+    """The columns of a frame: the features, or None for all that are not named as something else."""
     if y is None or isinstance(y, str):
         label, own_weight, own_qid = (own if isinstance(own, str) else None for own in (y, weight, qid))
         columns = Columns.of(ColumnSpec(label, own_weight, own_qid, labels=labels).resolve(place, names))
@@ -68,8 +83,13 @@ def columns_among(names: Sequence[str], y: Any, weight: Any, qid: Any, labels: L
         absent = [name for name in taken if name not in names]
         if absent:
             raise DataError(f"{place}: there is no column {absent[0]!r}")
-        features = tuple(name for name in names if name not in taken)
-        columns = Columns(features, None, *(own if isinstance(own, str) else None for own in (weight, qid)))
+        left = tuple(name for name in names if name not in taken)
+        columns = Columns(left, None, *(own if isinstance(own, str) else None for own in (weight, qid)))
+    if features is not None:
+        absent = [name for name in features if name not in names]
+        if absent:
+            raise DataError(f"{place}: there is no column {absent[0]!r}, which the model was trained with")
+        return replace(columns, features=tuple(features))
     if not columns.features:
         raise DataError(f"{place}: there is no column of features")
     return columns

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from cutsvm._utils.errors import DataError
 from cutsvm.cluster.collections.arrays import of_arrays, split_arrays
 from cutsvm.cluster.collections.base import Collection
+from cutsvm.cluster.collections.dask_arrays import of_dask_array
+from cutsvm.cluster.collections.dask_frames import of_dask_frame
+from cutsvm.cluster.collections.delayed import of_delayed
 from cutsvm.cluster.collections.parquet import ParquetFiles, of_parquet, parquet
+from cutsvm.cluster.collections.ray_datasets import of_ray_dataset
+from cutsvm.cluster.collections.spark_frames import of_spark_frame
 from cutsvm.cluster.collections.stores import of_store
-from cutsvm.cluster.connect import connect, current_executor
+from cutsvm.cluster.engines import connect, current_executor
 from cutsvm.cluster.local import Local
 from cutsvm.cluster.protocol import Executor
 from cutsvm.cluster.rows import Targets
@@ -56,42 +62,49 @@ def _is_delayed(part: Any) -> bool:
 
 
 def as_collection(
-    X: Any, y: Any, sample_weight: Any, qid: Any, executor: Executor | None, targets: Targets
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    qid: Any,
+    executor: Executor | None,
+    targets: Targets,
+    features: Sequence[str] | None = None,
 ) -> Collection:
-    """X with what belongs to its rows as a collection, on this executor or the one of the cluster that is in use."""
+    """X with what belongs to its rows as a collection, on this executor or the one of the cluster that is in use.
+
+    features: the columns of a table that a model was trained with; None: all others.
+    """
     kind = kind_of_collection(X)
     if kind is None and isinstance(X, str | os.PathLike | StoredDataset):
         return _of_path(X, executor, targets)
     labels: Labels = "none" if targets == "none" else "required"
+    own: tuple[Any, Any, Any] = (None if targets == "none" else y, sample_weight, qid)
     if kind in ("dask array", "dask frame", "delayed"):
         executor = executor or current_executor("dask") or Local()
-        if kind == "dask array":
-            from cutsvm.cluster.collections.dask_arrays import of_dask_array
-
-            return of_dask_array(executor, X, None if labels == "none" else y, sample_weight, qid)
-        if kind == "dask frame":
-            from cutsvm.cluster.collections.dask_frames import of_dask_frame
-
-            return of_dask_frame(executor, X, y, sample_weight, qid, labels)
-        from cutsvm.cluster.collections.delayed import of_delayed
-
-        for name, own in (("y", y), ("sample_weight", sample_weight), ("qid", qid)):
-            if own is not None and not isinstance(own, str):
-                raise ValueError(f"{name}: delayed parts have their own, or it is the name of a column")
-        return of_delayed(executor, X, ColumnSpec(y, sample_weight, qid, labels=labels))
+    if kind == "dask array":
+        return of_dask_array(executor or Local(), X, *own)
+    if kind == "dask frame":
+        return of_dask_frame(executor or Local(), X, *own, labels, features)
     if kind == "ray":
-        from cutsvm.cluster.collections.ray_datasets import of_ray_dataset
-
-        return of_ray_dataset(executor or connect(engine="ray"), X, y, sample_weight, qid, labels)
+        return of_ray_dataset(executor or connect(engine="ray"), X, *own, labels, features)
     if kind == "spark":
-        from cutsvm.cluster.collections.spark_frames import of_spark_frame
-
-        return of_spark_frame(executor or connect(X.sparkSession, engine="spark"), X, y, sample_weight, qid, labels)
+        return of_spark_frame(executor or connect(X.sparkSession, engine="spark"), X, *own, labels, features)
+    if kind is not None:
+        _refuse_arrays(*own)
+    if kind == "delayed":
+        return of_delayed(executor or Local(), X, ColumnSpec(*own, columns=features, labels=labels))
     if kind == "parquet":
-        return of_parquet(executor or X.executor or current_executor("dask") or Local(), X, labels)
+        return of_parquet(executor or X.executor or current_executor("dask") or Local(), X, labels, features)
     if kind == "parts":
         return of_arrays(executor or Local(), X)
     return of_arrays(executor or Local(), split_arrays(X, y, sample_weight, qid=qid))
+
+
+def _refuse_arrays(y: Any, sample_weight: Any, qid: Any) -> None:
+    """Parts of these kinds have all that belongs to their rows."""
+    for name, own in (("y", y), ("sample_weight", sample_weight), ("qid", qid)):
+        if own is not None and not isinstance(own, str):
+            raise ValueError(f"{name}: the parts have their own, or it is the name of a column")
 
 
 def _of_path(path: str | os.PathLike[str] | StoredDataset, executor: Executor | None, targets: Targets) -> Collection:

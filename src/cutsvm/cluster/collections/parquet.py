@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from cutsvm._utils.errors import ClusterError
+from cutsvm._utils.errors import ClusterError, DataError
 from cutsvm._utils.threads import ThreadPool
 from cutsvm.cluster.collections.base import Collection
 from cutsvm.cluster.collections.tables import Columns, arrow_batch, check_arrow_schema
@@ -18,7 +18,7 @@ from cutsvm.io.columns import ColumnSpec, Labels
 from cutsvm.io.files import SourceFile
 from cutsvm.io.formats.arrow_values import arrow
 from cutsvm.io.formats.table_files import aligned, arrow_errors, key_types
-from cutsvm.io.paths import Input, find, with_keys
+from cutsvm.io.paths import Input, find, is_address, with_keys
 from cutsvm.io.settings import read_settings
 from cutsvm.io.store.batches import Batch
 
@@ -62,7 +62,12 @@ def parquet(
     if not paths:
         raise ValueError("path: expected a path, got an empty list")
     spec = ColumnSpec(label, weight, qid, None if columns is None else tuple(columns), tuple(exclude)).checked()
-    return ParquetFiles(tuple(os.fspath(own) for own in paths), spec, executor)
+    return ParquetFiles(tuple(_everywhere(os.fspath(own)) for own in paths), spec, executor)
+
+
+def _everywhere(path: str) -> str:
+    """A path that does not depend on the folder of a process."""
+    return path if is_address(path) else os.path.abspath(path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +146,9 @@ def _footer(file: Input) -> tuple[tuple[int, ...], Any]:
         return row_groups(reader), reader.schema_arrow
 
 
-def of_parquet(executor: Executor, files: ParquetFiles, labels: Labels, threads: int = 16) -> Collection:
+def of_parquet(
+    executor: Executor, files: ParquetFiles, labels: Labels, features: Sequence[str] | None = None, threads: int = 16
+) -> Collection:
     """The files as a collection; their footers are read here, so many at a time, and have the numbers of rows."""
     found = [file for path in files.paths for file in find(path)]
     inputs = with_keys(found) if len(files.paths) > 1 else found
@@ -155,6 +162,11 @@ def of_parquet(executor: Executor, files: ParquetFiles, labels: Labels, threads:
         files.spec.label, files.spec.weight, files.spec.qid, files.spec.columns, files.spec.exclude, labels=labels
     )
     columns = Columns.of(spec.resolve(first, schema.names))
+    if features is not None:
+        absent = [name for name in features if name not in schema.names]
+        if absent:
+            raise DataError(f"{first}: there is no column {absent[0]!r}, which the model was trained with")
+        columns = replace(columns, features=tuple(features))
     d, narrow = check_arrow_schema(schema, columns, first)
     for file, (_, own) in zip(inputs, footers, strict=True):
         there = [name for name in columns.features if name in own.names]

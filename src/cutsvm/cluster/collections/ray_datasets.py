@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,13 @@ class ArrowOpener:
 
 
 def of_ray_dataset(
-    executor: Executor, X: Any, y: Any, sample_weight: Any, qid: Any, labels: Labels = "required"
+    executor: Executor,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    qid: Any,
+    labels: Labels = "required",
+    features: Sequence[str] | None = None,
 ) -> Collection:
     """X is a Ray Dataset; y, sample_weight, qid are names of its columns, or None."""
     if executor.name != "ray":
@@ -41,7 +47,7 @@ def of_ray_dataset(
         schema = X.schema()
         if schema is None:
             raise DataError("the Dataset has no rows")
-        columns = columns_among(list(schema.names), y, sample_weight, qid, labels, "the Dataset")
+        columns = columns_among(list(schema.names), y, sample_weight, qid, labels, "the Dataset", features)
         if isinstance(schema.base_schema, arrow("a Dataset").Schema):
             d, narrow = check_arrow_schema(schema.base_schema, columns, "the Dataset")
         else:  # blocks are pandas frames

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from operator import itemgetter
@@ -24,7 +24,13 @@ FEATURES = "features"  # the column of vectors of Spark's own estimators
 
 
 def of_spark_frame(
-    executor: Executor, X: Any, y: Any, sample_weight: Any, qid: Any, labels: Labels = "required"
+    executor: Executor,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    qid: Any,
+    labels: Labels = "required",
+    features: Sequence[str] | None = None,
 ) -> Collection:
     """X is a DataFrame of Spark; y, sample_weight, qid are names of its columns, or None.
 
@@ -35,9 +41,8 @@ def of_spark_frame(
     for name, own in (("y", y), ("sample_weight", sample_weight), ("qid", qid)):
         if own is not None and not isinstance(own, str):
             raise DataError(f"{name}: expected the name of a column of the DataFrame, got {type(own).__name__}")
-    columns = columns_among(X.columns, y, sample_weight, qid, labels, "the DataFrame")
-    if FEATURES in columns.features and _is_vector(X, FEATURES):
-        columns = Columns((FEATURES,), columns.label, columns.weight, columns.qid)
+    columns = columns_among(X.columns, y, sample_weight, qid, labels, "the DataFrame", features)
+    columns = replace(columns, features=feature_columns(X, columns.features))
     plain = plain_columns(X, columns.read)
     schema = import_module("pyspark.sql.pandas.types").to_arrow_schema(plain.schema)
     d, narrow = check_arrow_schema(schema, columns, "the DataFrame")
@@ -60,6 +65,38 @@ def of_spark_frame(
     )
 
 
+def feature_columns(X: Any, names: Sequence[str]) -> tuple[str, ...]:
+    """The column of vectors, if it is one of these; otherwise all of them."""
+    return (FEATURES,) if FEATURES in names and _is_vector(X, FEATURES) else tuple(names)
+
+
+def apply_to_columns(X: Any, columns: Columns, task: Callable[[Any], Any], kind: str) -> Any:
+    """A column of Spark with what `task` gives for a table of these columns, row by row. kind: its type."""
+    functions = import_module("pyspark.sql.functions")
+    by_arrow = hasattr(functions, "arrow_udf")
+
+    def of_arrays(*arrays: Any) -> Any:
+        return task(arrow("Spark").Table.from_arrays(list(arrays), names=list(columns.features)))
+
+    def of_series(*series: Any) -> Any:  # before Spark 4.1
+        return of_arrays(*map(arrow("Spark").Array.from_pandas, series)).to_pandas()
+
+    for function in (of_arrays, of_series):
+        function.__annotations__.clear()  # Spark would read them: those of a function on columns are its default
+    apply = functions.arrow_udf(of_arrays, kind) if by_arrow else functions.pandas_udf(of_series, kind)
+    chosen = [_plain(X, name, for_arrow=by_arrow) for name in columns.features]
+    return apply(*chosen)
+
+
+def _plain(X: Any, name: str, *, for_arrow: bool = True) -> Any:
+    """A column; vectors as Spark stores them, or dense."""
+    functions = import_module("pyspark.sql.functions")
+    column = functions.col(f"`{name}`")
+    if not _is_vector(X, name):
+        return column
+    return functions.unwrap_udt(column) if for_arrow else import_module("pyspark.ml.functions").vector_to_array(column)
+
+
 def _is_vector(X: Any, name: str) -> bool:
     linalg = import_module("pyspark.ml.linalg")
     return isinstance(X.schema[name].dataType, linalg.VectorUDT)
@@ -67,14 +104,7 @@ def _is_vector(X: Any, name: str) -> bool:
 
 def plain_columns(X: Any, names: Sequence[str]) -> Any:
     """These columns, vectors as Spark stores them, which is what Arrow can hold."""
-    functions = import_module("pyspark.sql.functions")
-    chosen = [functions.col(f"`{name}`") for name in names]
-    return X.select(
-        *(
-            functions.unwrap_udt(column).alias(name) if _is_vector(X, name) else column
-            for name, column in zip(names, chosen, strict=True)
-        )
-    )
+    return X.select(*(_plain(X, name).alias(name) for name in names))
 
 
 def _packed(batches: Iterable[Any]) -> Iterator[Any]:

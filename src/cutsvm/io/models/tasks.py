@@ -38,6 +38,7 @@ class Task:
     weights_per_class: bool = False  # with more than two classes a row of weights for each
     # Training
     memory_limits_rows: bool = True  # with `--memory` the rows stay on disk
+    on_cluster: bool = False  # the fit may be to rows in parts, on other machines
     iteration_unit: str = "iteration"
     path: str | None = None
     path_takes_estimator: bool = False  # otherwise its parameters
@@ -102,6 +103,7 @@ _CLASSIFY = Task(
     "cutsvm.estimators.linear:LinearSVC",
     "cutsvm.cli.measures:Accuracy",
     "a linear support vector machine",
+    on_cluster=True,
     weights_per_class=True,
     path="cutsvm.estimators.path:linear_path",
     path_takes_estimator=True,
@@ -123,6 +125,7 @@ _REGRESS = Task(
     "cutsvm.estimators.regression:LinearSVR",
     "cutsvm.cli.measures:RegressionErrors",
     "linear support vector regression",
+    on_cluster=True,
     label_noun="targets",
     has_classes=False,
     has_targets=True,
@@ -146,6 +149,7 @@ _QUANTILE = Task(
     "cutsvm.estimators.regression:QuantileSVR",
     "cutsvm.cli.measures:PinballLoss",
     "linear quantile regression",
+    on_cluster=True,
     label_noun="targets",
     has_classes=False,
     has_targets=True,
@@ -172,6 +176,7 @@ _RANK = Task(
     "cutsvm.estimators.ranking:RankingSVM",
     "cutsvm.cli.measures:PairsInOrder",
     "a ranking support vector machine: it orders the rows of each query",
+    on_cluster=True,
     label_noun="levels",
     has_classes=False,
     has_queries=True,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from scipy.linalg.blas import dasum
 
 from cutsvm._native import core
 from cutsvm._utils import validation
@@ -105,7 +104,7 @@ class Hinge(PiecewiseLinear):
         self.signed, self.threads = signed, threads
         self.n = len(signed)
         # The sum of s_i, without another n numbers.
-        self.weight = self.total = self.steepness = float(dasum(signed)) if self.n else 0.0
+        self.weight = self.total = self.steepness = validation.absolute_sum(signed)
 
     def _row_loss(self) -> core.RowLoss:
         return core.RowLoss("hinge", self.signed)

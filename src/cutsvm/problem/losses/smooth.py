@@ -13,7 +13,6 @@ from abc import abstractmethod
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import dasum
 
 from cutsvm._native import core
 from cutsvm._utils import validation
@@ -116,7 +115,7 @@ class LabelLoss(RowwiseLoss):
 
     def __init__(self, signed: Vector, threads: int = 1) -> None:
         self.signed, self.threads, self.n = signed, threads, len(signed)
-        self.weight = float(dasum(signed)) if self.n else 0.0
+        self.weight = validation.absolute_sum(signed)
 
     def _row_loss(self) -> core.RowLoss:
         return core.RowLoss(self.name, self.signed)
@@ -177,7 +176,7 @@ class TargetLoss(RowwiseLoss):
     def __init__(self, targets: Vector, weights: Vector, epsilon: float, threads: int = 1) -> None:
         self.targets, self.weights, self.epsilon, self.threads = targets, weights, epsilon, threads
         self.n = len(targets)
-        self.weight = float(dasum(weights)) if self.n else 0.0
+        self.weight = validation.absolute_sum(weights)
 
     def _row_loss(self) -> core.RowLoss:
         return core.RowLoss(self.name, self.targets, self.weights, self.epsilon, 1.0, 1.0)

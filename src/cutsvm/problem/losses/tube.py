@@ -9,7 +9,6 @@ below = q and above = 1 - q it is the pinball loss: its minimum over a constant 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.blas import dasum
 
 from cutsvm._native import core
 from cutsvm._utils import validation
@@ -41,7 +40,7 @@ class Tube(PiecewiseLinear):
         self.targets, self.weights, self.threads = targets, weights, threads
         self.epsilon, self.below, self.above = epsilon, below, above
         self.n = len(targets)
-        self.weight = float(dasum(weights)) if self.n else 0.0
+        self.weight = validation.absolute_sum(weights)
         self.steepest = max(below, above)
         self.flattest = min((slope for slope in (below, above) if slope > 0.0), default=np.inf)
         self.steepness = self.steepest * self.weight
