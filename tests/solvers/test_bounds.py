@@ -15,6 +15,7 @@ from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Intercept
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Auto, Sifting
+from cutsvm.solvers.line_batches import Batched
 from tests.support.layouts import LAYOUTS
 from tests.support.problems import SIFT_ANYTHING, from_disk, iterates, some_problem
 from tests.support.reference import svm
@@ -41,6 +42,7 @@ SOLVERS = {
         Sifting(inner=OCAS(shards=shards), settings=SIFT_ANYTHING), 4 + shards % 16
     ),
     "sifting, dcd": lambda shards: Sifting(inner=DCD(seed=shards), **SIFTING),
+    "batched": lambda shards: Batched(shards=shards),
     "auto": lambda shards: Auto(),
     # Every mix of its settings: it takes many steps, and one run for each would take minutes.
     "accpm": lambda shards: ACCPM(
@@ -96,7 +98,7 @@ def test_bounds_hold_at_every_iterate(name, intercept, seed, n, d, shards, C, la
     round_off = 1e-9 * high + 1e-14 * C * np.abs(a).sum()
     previous = np.inf
     long = "accpm" in name or (name.startswith("sifting") and "dcd" not in name)
-    steps = 300 if long else 60  # centres move slowly; a sample takes steps too
+    steps = 300 if long or name == "batched" else 60  # centres move slowly; a sample takes steps too
     for iterate in islice(iterates(SOLVERS[name](shards), oracle_of(X, a, intercept, layout), C), steps):
         assert iterate.lower <= high + round_off
         assert iterate.primal >= low - round_off
