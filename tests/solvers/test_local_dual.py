@@ -129,7 +129,9 @@ def test_same_bits_for_any_parts(estimator):
 def test_auto_takes_it_for_wide_sparse_rows_in_parts():
     X, y = text(9_000, 9_000, np.random.default_rng(0))
     model = LinearSVC(0.01).fit(of_arrays(Local(1), split_arrays(X, y, parts=2)))
-    assert "local_dual" in model.history_[0]["note"] if "note" in model.history_[0] else model.converged_
+    assert model.history_[0]["note"].startswith("local_dual: 9,000 sparse rows") and model.converged_
+    model.fit(of_arrays(Local(1), split_arrays(X[:, :8_000].toarray()[:500], y[:500], parts=2)))
+    assert model.history_[0]["note"].startswith("batched")
     assert Auto().settings.wide_features == LayoutSettings().wide
 
 

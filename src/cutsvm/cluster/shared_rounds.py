@@ -7,7 +7,7 @@ memory. A problem gets the same bits as alone: the others decide only when it go
 
 A problem that leaves a round, ends or raises leaves the others to themselves. Some chunks only, or a round within a
 round, are read for one problem alone. As many problems compute at a time as there are `turns`
-(`cutsvm._utils.together`). `cutsvm.matrix.shared_reads` does the same for the passes over a store.
+(`cutsvm._utils.rendezvous`). `cutsvm.matrix.shared_reads` does the same for the passes over a store.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from cutsvm._utils.rendezvous import Rendezvous
 from cutsvm._utils.threads import ThreadPool
-from cutsvm._utils.together import Together
 from cutsvm.cluster.grains import sum_of_grains
 from cutsvm.cluster.protocol import Column, Executor, Resources, Step
 from cutsvm.matrix.shared_reads import Reads
@@ -44,7 +44,7 @@ class _Round:
     done: bool = False
 
 
-class SharedRounds(Together["Problem", _Wish]):
+class SharedRounds(Rendezvous["Problem", _Wish]):
     """The rounds of several problems on an executor; as a context manager it ends the thread that runs them.
 
     chunks: the column that they read. turns: problems that compute at a time. ahead: results that may wait for one.
@@ -216,6 +216,9 @@ class Problem(Executor):
     def collect(self, column: Column, *, doing: str = "", reads: bool = False) -> Iterator[Any]:
         self._doing = doing
         return super().collect(column, doing=doing, reads=reads)
+
+    def _elements(self, column: Column) -> Iterator[Any]:
+        return self._collect(column)  # groups are for the executor that runs the tasks
 
     def _collect(self, column: Column) -> Iterator[Any]:
         if not self._is_shared(column):

@@ -20,6 +20,7 @@ from cutsvm.problem.parted import PartedOracle
 from cutsvm.solvers.auto import Auto
 from cutsvm.solvers.cutting_planes import ShardCosts, choose_shards
 from cutsvm.solvers.line_batches import Batched
+from cutsvm.solvers.local_dual import LocalDual
 from cutsvm.solvers.protocol import Solver
 from cutsvm.solvers.sifting.solver import Sifting
 
@@ -59,6 +60,8 @@ def plan_cluster(solver: Solver, oracle: Oracle, Cs: Sequence[float], tol: float
     if isinstance(solver, Batched | Sifting):
         own = solver if isinstance(solver, Batched) else Batched()
         return _batched(own, oracle, Cs[0], tol, reason)
+    if isinstance(solver, LocalDual):
+        return _local_dual(solver, oracle, Cs[0], tol, reason)
     return ClusterPlan(method, reason)
 
 
@@ -85,6 +88,17 @@ def _batched(solver: Batched, oracle: PartedOracle, C: float, tol: float, reason
     sample = parts.facts.sample.block.n * _row_memory(parts, oracle.outputs)
     planes = bytes_of_planes(min(2 * number, 12) * shards, size)
     return ClusterPlan("batched", reason, plane_rounds(number, sums), max(sample, 2.0 * sums) + planes)
+
+
+def _local_dual(solver: LocalDual, oracle: PartedOracle, C: float, tol: float, reason: str) -> ClusterPlan:
+    """Two planes of each shard a round; about as many rounds as batched cutting planes take where these are few."""
+    parts, size = oracle.matrix.parts, oracle.size
+    number = iterations_of_planes(C * oracle.loss.weight, tol)
+    shards = min(solver.order_path(oracle, [C]).shards, len(parts.chunks))
+    sums = sums_received(len(parts.chunks), 16.0 * (size + 5), oracle.settings.sums_here, shards)
+    sample = parts.facts.sample.block.n * _row_memory(parts, oracle.outputs)
+    planes = bytes_of_planes(min(2 * number, 12) * shards, size)
+    return ClusterPlan("local_dual", reason, plane_rounds(number, sums), max(sample, 2.0 * sums) + planes)
 
 
 def _row_bytes(parts: Parts) -> float:

@@ -109,7 +109,7 @@ class LinearSVC(CertifiedClassifier, LinearModel):
         "ocas" is optimised cutting planes, "sifting" the same on a working set of rows, "dcd" dual coordinate descent,
         "cpa" plain cutting planes, "accpm" those at analytic centres; "auto" chooses one of the first three and says
         why. `cutsvm.solvers` has them all with their settings. "dcd" and "accpm" do not solve every problem; the error
-        says which do.
+        says which do. Rows in parts have "batched" and "local_dual", too.
     multi_class : {"auto", "crammer_singer", "multinomial", "ovr"}, default="auto"
         More than two classes: all in one problem ("crammer_singer" with the hinge, "multinomial" with the logistic
         loss), or each against the rest ("ovr", with any loss). "auto" is the former where there is one.

@@ -8,7 +8,7 @@ they decide only when it goes on.
 A problem that leaves a pass, ends or raises leaves the others to themselves. Some blocks only, or a pass within a pass,
 are read for one problem alone.
 
-As many problems compute at a time as there are `turns` (`cutsvm._utils.together`).
+As many problems compute at a time as there are `turns` (`cutsvm._utils.rendezvous`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from cutsvm._utils.rendezvous import Rendezvous
 from cutsvm._utils.threads import ThreadPool
-from cutsvm._utils.together import Together
 from cutsvm._utils.types import Array
 from cutsvm.io.store.store import Store
 from cutsvm.matrix.arrays import DenseRows, SparseRows
@@ -56,7 +56,7 @@ class _Pass:
     window: dict[int, Future[Arrays]] = field(default_factory=dict)
 
 
-class SharedReads(Together["SharedReader", None]):
+class SharedReads(Rendezvous["SharedReader", None]):
     """The reads of one store for several problems; as a context manager it ends the thread that reads.
 
     turns: number of problems that compute at a time. ahead: blocks that the fastest may be ahead of the slowest.

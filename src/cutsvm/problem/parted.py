@@ -243,7 +243,7 @@ class PartedOracle(Oracle):
         shard = np.searchsorted(self.bounds, edges[:-1], side="right") - 1
         shares = np.diff(edges) / np.diff(self.bounds)[shard]
         mine = [own[p] if share == 1.0 else share * own[p] for p, share in zip(shard, shares, strict=True)]
-        here = 8 * self.size * len(mine) <= self.settings.sums_here
+        here = 16 * self.size * len(mine) <= self.settings.sums_here  # two planes of each
         options = {"spec": self.spec, "of_part": task, "bounds": self.bounds, **shared}
         return self.matrix.parts.fold_chunks(on_shard, add, mine, here=here, **options)
 

@@ -12,7 +12,7 @@ are. With v = sum_i alpha_i y_i x_i over its rows,
 
 which is the dual of C R_p(w) + |w - (w_t - sigma u_p)|^2 / (2 sigma): alpha times sigma, with C times sigma, is an
 ordinary dual vector for coordinate descent that begins at w_t - sigma u_p in place of 0. CoCoA adds up or averages the
-v of the shards, and needs a sigma as large as their number to be safe. Here the bundle does that, and no sigma is unsafe:
+v of the shards, and needs a sigma as large as their number to be safe. Here the bundle does that, and any is safe:
 
     0. w_b = 0, w_t = the minimum for a random sample of the rows; u_p = w_t times the share of the rows that p has
     repeat
@@ -52,7 +52,8 @@ class LocalDualSettings:
 
     sigma: see above. epochs: on each shard in a round, at most.
     enough: the share of the gap that shards together may leave to each other: epochs end there.
-    shards: that many, if there are as many chunks of rows.
+    shards, plane_bytes, rounds: that many, if there are as many chunks of rows, and if the planes of so many rounds
+        take no more bytes.
     """
 
     places: tuple[float, ...] = (0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0, 1.2)
@@ -60,6 +61,8 @@ class LocalDualSettings:
     epochs: int = 10
     enough: float = 0.02
     shards: int = 32
+    plane_bytes: int = 1 << 32
+    rounds: int = 12
     sample_tol: float = 3e-3
     planes: PlaneSettings = field(default_factory=PlaneSettings)
 
@@ -80,7 +83,9 @@ class LocalDual(SolverBase):
         return replace(self, seed=seed)
 
     def order_path(self, oracle: Oracle, Cs: Sequence[float]) -> PathOrder:
-        many = self.settings.shards if self.shards == "auto" else int(self.shards)
+        settings = self.settings
+        within = max(1, settings.plane_bytes // (16 * settings.rounds * oracle.size))
+        many = min(settings.shards, within) if self.shards == "auto" else int(self.shards)
         return PathOrder(sorted(Cs, reverse=True), int(min(many, ShardCosts().within(oracle))))
 
     def __call__(self, context: FitContext, C: float) -> Iterator[Iterate]:

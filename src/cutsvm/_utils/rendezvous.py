@@ -1,4 +1,4 @@
-"""Together: several problems in threads of their own, for all of which something is done when all of them wait for it.
+"""Rendezvous: problems in threads of their own, for all of which something is done when all of them wait for it.
 
 As many of them compute at a time as there are `turns`: one that waits hands its turn on.
 """
@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from threading import Condition, Semaphore
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Together"]
+__all__ = ["Rendezvous"]
 
 M = TypeVar("M")
 Wish = TypeVar("Wish")
 
 
-class Together(ABC, Generic[M, Wish]):
+class Rendezvous(ABC, Generic[M, Wish]):
     """Members, and what those that wait wish for. `changed` guards all that their threads share."""
 
     def __init__(self, turns: int) -> None:
