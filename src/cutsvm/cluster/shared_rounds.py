@@ -6,8 +6,8 @@ then gets its results, in their order and at its own pace, but the fastest waits
 memory. A problem gets the same bits as alone: the others decide only when it goes on.
 
 A problem that leaves a round, ends or raises leaves the others to themselves. Some chunks only, or a round within a
-round, are read for one problem alone. As many problems compute at a time as there are `turns`: one that waits hands its
-turn on. (`cutsvm.matrix.shared_reads` does the same for the passes over a store.)
+round, are read for one problem alone. As many problems compute at a time as there are `turns`
+(`cutsvm._utils.rendezvous`). `cutsvm.matrix.shared_reads` does the same for the passes over a store.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Condition, Semaphore
 from typing import Any, NamedTuple
 
+from cutsvm._utils.rendezvous import Rendezvous
 from cutsvm._utils.threads import ThreadPool
 from cutsvm.cluster.grains import sum_of_grains
 from cutsvm.cluster.protocol import Column, Executor, Resources, Step
@@ -44,18 +44,15 @@ class _Round:
     done: bool = False
 
 
-class SharedRounds:
+class SharedRounds(Rendezvous["Problem", _Wish]):
     """The rounds of several problems on an executor; as a context manager it ends the thread that runs them.
 
     chunks: the column that they read. turns: problems that compute at a time. ahead: results that may wait for one.
     """
 
     def __init__(self, executor: Executor, chunks: Column, turns: int = 1, *, ahead: int = 4) -> None:
+        super().__init__(turns)
         self.executor, self.chunks, self.ahead = executor, chunks, ahead
-        self.turns = Semaphore(turns)
-        self._changed = Condition()
-        self._problems: list[Problem] = []  # that have not ended
-        self._waiting: dict[Problem, _Wish] = {}
         self._read = self._requested = 0
         self._thread = ThreadPool(1)
 
@@ -72,14 +69,11 @@ class SharedRounds:
 
     def problem(self) -> Problem:
         """A problem more; rounds wait for it until it is closed. All of them are made before any is used."""
-        problem = Problem(self)
-        with self._changed:
-            self._problems.append(problem)
-        return problem
+        return self.add(Problem(self))
 
     def count_alone(self, chunks: int) -> None:
         """Counts chunks that are read for one problem alone."""
-        with self._changed:
+        with self.changed:
             self._read += chunks
             self._requested += chunks
 
@@ -93,10 +87,7 @@ class SharedRounds:
 
     def begin(self, problem: Problem, step: Step, *, hold: bool, doing: str = "") -> _Round:
         """Waits until a round begins."""
-        with self._changed:
-            self._waiting[problem] = _Wish(step, hold, doing)
-            self._begin_if_all_wait()
-        self._wait_for(lambda: problem not in self._waiting)
+        self.wait_for_others(problem, _Wish(step, hold, doing))
         assert problem.current is not None
         return problem.current
 
@@ -104,12 +95,12 @@ class SharedRounds:
         """The results of a problem."""
         own = mine.results[problem]
         while True:
-            self._wait_for(lambda: bool(own) or mine.done)
-            with self._changed:
+            self.wait_for(lambda: bool(own) or mine.done)
+            with self.changed:
                 if not own:
                     break
                 found = own.popleft()
-                self._changed.notify_all()
+                self.changed.notify_all()
             yield found
             del found
         if mine.error is not None:
@@ -117,59 +108,51 @@ class SharedRounds:
 
     def take_held(self, problem: Problem, mine: _Round) -> Column:
         """The same, as a column of results that the workers have."""
-        self._wait_for(lambda: mine.done)
+        self.wait_for(lambda: mine.done)
         if mine.error is not None:
             raise mine.error
         return mine.held[problem]
 
     def leave(self, problem: Problem, mine: _Round) -> None:
         """The problem has had enough of the round."""
-        with self._changed:
+        with self.changed:
             problem.current = None
             mine.results.pop(problem, None)
-            self._changed.notify_all()
+            self.changed.notify_all()
 
-    def end(self, problem: Problem) -> None:
+    def end(self, member: Problem) -> None:
         """The problem asks for nothing any more."""
-        if problem.current is not None:
-            self.leave(problem, problem.current)
-        with self._changed:
-            if problem in self._problems:
-                self._problems.remove(problem)
-            self._waiting.pop(problem, None)
-            self._begin_if_all_wait()
+        if member.current is not None:
+            self.leave(member, member.current)
+        super().end(member)
 
-    def _begin_if_all_wait(self) -> None:
-        if self._waiting and len(self._waiting) == len(self._problems):
-            wishes = {problem: self._waiting[problem] for problem in self._problems}
-            self._waiting.clear()
-            begun = _Round({problem: deque() for problem, wish in wishes.items() if not wish.hold})
-            for problem in wishes:
-                problem.current = begun
-            self._read += len(self.chunks)
-            self._requested += len(wishes) * len(self.chunks)
-            self._thread.submit(self._run, begun, wishes)
-            self._changed.notify_all()
+    def _begin(self, wishes: Mapping[Problem, _Wish]) -> None:
+        begun = _Round({problem: deque() for problem, wish in wishes.items() if not wish.hold})
+        for problem in wishes:
+            problem.current = begun
+        self._read += len(self.chunks)
+        self._requested += len(wishes) * len(self.chunks)
+        self._thread.submit(self._run, begun, wishes)
 
     def _run(self, mine: _Round, wishes: Mapping[Problem, _Wish]) -> None:
         """One round; this runs in the thread for rounds."""
         try:
             receivers = [problem for problem, wish in wishes.items() if not wish.hold]
             for results in self._results(mine, wishes):
-                with self._changed:
-                    self._changed.wait_for(lambda: all(len(own) < self.ahead for own in mine.results.values()))
+                with self.changed:
+                    self.changed.wait_for(lambda: all(len(own) < self.ahead for own in mine.results.values()))
                     for problem, found in zip(receivers, results, strict=True):
                         if problem in mine.results:
                             mine.results[problem].append(found)
-                    self._changed.notify_all()
+                    self.changed.notify_all()
                     if not mine.results:
                         break
         except BaseException as error:  # each problem raises it in its own thread
             mine.error = error
         finally:
-            with self._changed:
+            with self.changed:
                 mine.done = True
-                self._changed.notify_all()
+                self.changed.notify_all()
 
     def _results(self, mine: _Round, wishes: Mapping[Problem, _Wish]) -> Iterator[Sequence[Any]]:
         """For each chunk the results of all problems that do not hold theirs."""
@@ -187,18 +170,6 @@ class SharedRounds:
         others = [number for number, wish in enumerate(wishes.values()) if not wish.hold]
         if others:
             yield from self.executor.collect(column.map(_pick, numbers=others), doing=doing)
-
-    def _wait_for(self, ready: Callable[[], bool]) -> None:
-        """Waits, while another problem has the turn."""
-        with self._changed:
-            if ready():
-                return
-        self.turns.release()
-        try:
-            with self._changed:
-                self._changed.wait_for(ready)
-        finally:
-            self.turns.acquire()
 
 
 @dataclass(eq=False)

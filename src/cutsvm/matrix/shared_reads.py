@@ -8,17 +8,17 @@ they decide only when it goes on.
 A problem that leaves a pass, ends or raises leaves the others to themselves. Some blocks only, or a pass within a pass,
 are read for one problem alone.
 
-As many problems compute at a time as there are `turns`: one that waits hands its turn on.
+As many problems compute at a time as there are `turns` (`cutsvm._utils.rendezvous`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from threading import Condition, Semaphore
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from cutsvm._utils.rendezvous import Rendezvous
 from cutsvm._utils.threads import ThreadPool
 from cutsvm._utils.types import Array
 from cutsvm.io.store.store import Store
@@ -56,19 +56,16 @@ class _Pass:
     window: dict[int, Future[Arrays]] = field(default_factory=dict)
 
 
-class SharedReads:
+class SharedReads(Rendezvous["SharedReader", None]):
     """The reads of one store for several problems; as a context manager it ends the thread that reads.
 
     turns: number of problems that compute at a time. ahead: blocks that the fastest may be ahead of the slowest.
     """
 
     def __init__(self, store: Store, turns: int = 1, *, ahead: int = 1) -> None:
+        super().__init__(turns)
         self.store, self.ahead = store, ahead
         self.n_blocks = len(store.edges) - 1
-        self.turns = Semaphore(turns)
-        self._changed = Condition()
-        self._readers: set[SharedReader] = set()  # that have not ended
-        self._waiting: set[SharedReader] = set()
         self._read = self._requested = 0
         self._thread = ThreadPool(1)
 
@@ -85,14 +82,11 @@ class SharedReads:
 
     def reader(self) -> SharedReader:
         """A reader more; passes wait for it until it is closed. All of them are made before any is used."""
-        reader = SharedReader(self)
-        with self._changed:
-            self._readers.add(reader)
-        return reader
+        return self.add(SharedReader(self))
 
     def count_alone(self, blocks: int) -> None:
         """Counts blocks that one problem reads for itself."""
-        with self._changed:
+        with self.changed:
             self._read += blocks
             self._requested += blocks
 
@@ -100,21 +94,17 @@ class SharedReads:
 
     def begin(self, reader: SharedReader) -> _Pass:
         """Waits until a pass begins."""
-        with self._changed:
-            self._readers.add(reader)  # again, if it was closed too early
-            self._waiting.add(reader)
-            self._begin_if_all_wait()
-        self._wait_for(lambda: reader not in self._waiting)
+        self.wait_for_others(reader, None)
         assert reader.current is not None
         return reader.current
 
     def take(self, reader: SharedReader, mine: _Pass, block: int) -> Arrays:
         """A block of the pass; the reader does not use those before any more."""
-        with self._changed:
+        with self.changed:
             mine.positions[reader] = block
             self._forget(mine)
-        self._wait_for(lambda: block <= min(mine.positions.values()) + self.ahead)
-        with self._changed:
+        self.wait_for(lambda: block <= min(mine.positions.values()) + self.ahead)
+        with self.changed:
             for wanted in range(block, min(block + 2, self.n_blocks)):  # the next one is read while this one is used
                 if wanted not in mine.window:
                     mine.window[wanted] = self._thread.submit(self.store.read, wanted)
@@ -122,59 +112,34 @@ class SharedReads:
             self._requested += 1
             found = mine.window[block]
         if not found.done():
-            self._hand_on(found.exception)
+            self.hand_on(found.exception)
         return found.result()
 
     def leave(self, reader: SharedReader, mine: _Pass) -> None:
         """The reader has had enough of the pass."""
-        with self._changed:
+        with self.changed:
             if reader.current is mine:
                 reader.current = None
             if mine.positions.pop(reader, None) is not None:
                 self._forget(mine)
 
-    def end(self, reader: SharedReader) -> None:
+    def end(self, member: SharedReader) -> None:
         """The reader asks for nothing any more."""
-        if reader.current is not None:
-            self.leave(reader, reader.current)
-        with self._changed:
-            self._readers.discard(reader)
-            self._waiting.discard(reader)
-            self._begin_if_all_wait()
-            self._changed.notify_all()
+        if member.current is not None:
+            self.leave(member, member.current)
+        super().end(member)
 
-    def _begin_if_all_wait(self) -> None:
-        if self._waiting and self._waiting == self._readers:
-            begun = _Pass(dict.fromkeys(self._waiting, 0))
-            for reader in self._waiting:
-                reader.current = begun
-            self._waiting.clear()
-            self._changed.notify_all()
+    def _begin(self, wishes: Mapping[SharedReader, None]) -> None:
+        begun = _Pass(dict.fromkeys(wishes, 0))
+        for reader in wishes:
+            reader.current = begun
 
     def _forget(self, mine: _Pass) -> None:
         """Unmaps the blocks that all readers of the pass are done with."""
         slowest = min(mine.positions.values(), default=self.n_blocks)
         for block in [block for block in mine.window if block < slowest]:
             mine.window.pop(block).cancel()
-        self._changed.notify_all()
-
-    def _wait_for(self, ready: Callable[[], bool]) -> None:
-        def wait() -> None:
-            with self._changed:
-                self._changed.wait_for(ready)
-
-        with self._changed:
-            if ready():
-                return
-        self._hand_on(wait)
-
-    def _hand_on(self, wait: Callable[[], Any]) -> None:
-        """Waits, while another problem has the turn."""
-        self.turns.release()
-        try:
-            wait()
-        finally:
-            self.turns.acquire()
+        self.changed.notify_all()
 
 
 class SharedReader:

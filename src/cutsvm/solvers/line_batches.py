@@ -8,7 +8,8 @@ points of the line that may be wanted. It minimises F(w) = |w|^2/2 + C R(w):
     0. w_b = 0, w_t = the minimum for a random sample of the rows
     repeat
         1. one round: R and its planes at w_b + k (w_t - w_b), k in `places`
-        2. w_b = the best of these points, or w_b itself; the planes at it and at the next place join the bundle
+        2. w_b = the best of these points, or w_b itself; the planes at it and at the next place join the bundle, and
+           with a free b those at the best point where R has a slope in b of the other sign
         3. w_t = argmin |w|^2/2 + C R_B(w), whose minimum is a lower bound of F
 
 A loss with second derivatives H has a second line in the same round, from w_b to w_b - (1/H) grad F(w_b), with H of
@@ -174,13 +175,27 @@ class Batched(SolverBase):
                     chosen.append(lowest + 1)
             if newton is not None:
                 newton.advance(found[lowest], step, moved=improved, followed=lowest >= len(places))
-            for number in chosen:
+            for number in self._balanced(oracle, chosen, found, heights):
                 bundle.add(found[number].planes)
             reduced = bundle.minimise(C, settings.planes.qp_share * (best.primal - best.lower))  # 3
             bundle.drop_idle(settings.planes.patience_with(oracle.shards, oracle.size, oracle.outputs))
             best = replace(best, lower=max(best.lower, reduced.lower), planes=len(bundle), step=step)
             yield best
             w_t = reduced.w
+
+    @staticmethod
+    def _balanced(oracle: Oracle, chosen: list[int], found: Sequence[Tangent], heights: Sequence[float]) -> list[int]:
+        """With a free b, also the lowest point at which R has a slope in b of the other sign, if these have one sign.
+
+        Where all planes of a bundle rise in b, or all fall, their minimum is no bound.
+        """
+        if oracle.n_free != 1:
+            return chosen
+        rises = [float(own.planes.slopes[:, -1].sum()) > 0.0 for own in found]
+        if len({rises[number] for number in chosen}) > 1:
+            return chosen
+        others = [number for number in range(len(found)) if rises[number] != rises[chosen[0]]]
+        return [*chosen, min(others, key=heights.__getitem__)] if others else chosen
 
     def most_points(self, oracle: Oracle) -> int:
         """Points of a round at most."""
