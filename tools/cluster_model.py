@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from cutsvm.cluster.costs import CostSettings, iterations_of_planes
 from cutsvm.cluster.grains import Counts, LayoutSettings
 from cutsvm.solvers.sifting.solver import SiftingSettings
 
@@ -101,13 +102,13 @@ class Constants:
     facts: float = 256.0  # bytes of a chunk besides lowest and highest values
     fingerprint: float = 16.0  # bytes of a grain
     tree_from: float = 64e6  # bytes of sums to the client from which workers add them up first
-    tree_width: int = 16
+    tree_width: int = CostSettings().width
     groups: int = 2
     base: float = 0.25e9  # bytes of a process with its libraries
     room: float = 0.9  # of the client's memory
     most_reads: int = 4
     advances: int = 1
-    violators: float = 0.05  # of the near rows: those that follow in an advance
+    violators: float = CostSettings().violators  # of the near rows: those that follow in an advance
     sample_passes: float = 30.0  # over the sample and the near rows, by the client
     near_passes: float = 60.0
     sift_kernels: float = 3.0  # kernels over all values in a round: scores, sums of groups, rows that are taken
@@ -220,7 +221,7 @@ def sifting(data: Data, cluster: Cluster, constants: Constants) -> Plan:
 
 def iterations(Cn: float) -> int:
     """Of cutting planes with 32 shards to a gap of 1e-3: 8, 14 and 20 at C n = 1e2, 1e4 and 1e6."""
-    return max(1, round(2.0 + 3.0 * math.log10(max(Cn, 1.0))))
+    return iterations_of_planes(Cn, CostSettings().tol)
 
 
 def batched(data: Data, cluster: Cluster, constants: Constants) -> Plan:

@@ -118,7 +118,8 @@ def test_a_store_on_threads(run: Run, folder: Path, tmp_path: Path) -> None:
         (["--engine", "local", "--cluster", "tcp://a:1"], "has no address: leave --cluster tcp://a:1 out"),
         (["--cluster", "tcp://a:1", "--task", "roc"], "--task roc does not train on a cluster"),
         (["--cluster", "tcp://a:1", "--task", "kernel"], "--task kernel does not train on a cluster"),
-        (["--cluster", "tcp://a:1", "-v", "5"], "-v needs the rows on this machine: leave it or --cluster out"),
+        (["--cluster", "tcp://a:1", "-v", "5"], "-v needs the rows on this machine; `cutsvm path -v` takes --cluster"),
+        (["--cluster", "tcp://a:1", "--solver", "ocas"], "--solver ocas needs the rows on this machine: expected auto"),
         (["--engine", "local", "-C"], "-C needs the rows on this machine: leave it or --engine local out"),
         (["--engine", "local", "--scale", "standard"], "--scale needs the rows on this machine"),
         (["--engine", "local", "--report", "a.html"], "--report needs the rows on this machine"),
@@ -140,7 +141,7 @@ def test_data_that_a_cluster_does_not_read(run: Run, binary: Path, tmp_path: Pat
 
 def test_no_cluster_at_the_address(run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = ConnectSettings(timeout=0.5)
-    monkeypatch.setattr(sys.modules["cutsvm.cluster.engines"], "ConnectSettings", lambda: quick)
+    monkeypatch.setattr("cutsvm.cluster.engines.ConnectSettings", lambda: quick)
     found = run(*words(folder, tmp_path / "m.model", "--cluster", "tcp://127.0.0.1:9"))
     assert (found.code, len(found.err.splitlines())) == (1, 1)
     assert "tcp://127.0.0.1:9: no Dask scheduler answers there" in found.err
@@ -154,3 +155,16 @@ def test_an_engine_that_is_not_installed(
     found = run(*words(folder, tmp_path / "m.model", "--cluster", "ray://127.0.0.1:9"))
     assert (found.code, len(found.err.splitlines())) == (2, 1)
     assert "pip install 'cutsvm[ray]'" in found.err
+
+
+def test_a_path_on_threads_with_and_without_folds(run: Run, folder: Path) -> None:
+    words = ["path", "--engine", "local", "--columns", ",".join(FEATURES), "--Cs", "0.001,0.1", "--json", folder]
+    found = run(*words)
+    assert found.code == 0
+    alone = json.loads(found.out)
+    assert alone["converged"] == [True, True]
+    assert alone["cluster"]["planned"]["rounds"] is None
+    found = run(*words, "-v", "3")
+    assert found.code == 0
+    assert np.shape(json.loads(found.out)["scores"]) == (3, 2)
+    assert json.loads(found.out)["cluster"]["reads"] >= alone["cluster"]["reads"]

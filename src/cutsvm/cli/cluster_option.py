@@ -29,7 +29,6 @@ from cutsvm.io.paths import STDIN, format_of, is_address
 _SCHEMES = {"ray://": "ray", "spark://": "spark"}
 # Options that need the rows here, by their values if they are not stated.
 _ROWS_HERE = {
-    "folds": None,
     "find_cost": False,
     "paper": None,
     "report": None,
@@ -38,15 +37,19 @@ _ROWS_HERE = {
     "scale": "none",
     "zero_based": "auto",
 }
-_WORDS = {"folds": "-v", "find_cost": "-C"}
+_WORDS = {"find_cost": "-C"}
+_SOLVERS = ("auto", "sifting", "batched", "local_dual")
 
 
 def uses_cluster(options: argparse.Namespace) -> bool:
     return options.cluster is not None or options.engine is not None
 
 
-def check_cluster(options: argparse.Namespace) -> None:
-    """Refuse, before anything is connected, what does not go together; `engine` is stated afterwards."""
+def check_cluster(options: argparse.Namespace, *, folds: bool = False) -> None:
+    """Refuse, before anything is connected, what does not go together; `engine` is stated afterwards.
+
+    folds: the command cross-validates on the cluster.
+    """
     if not uses_cluster(options):
         return
     address, task = options.cluster, options.task
@@ -59,6 +62,10 @@ def check_cluster(options: argparse.Namespace) -> None:
     if not task.on_cluster:
         able = ", ".join(other.name for other in TASKS.values() if other.on_cluster)
         raise CommandError(f"--task {task} does not train on a cluster, it needs all rows on one machine; {able} do")
+    if not folds and getattr(options, "folds", None) is not None:
+        raise CommandError(f"-v needs the rows on this machine; `cutsvm path -v` takes {_stated(options)}")
+    if options.solver not in _SOLVERS:
+        raise CommandError(f"--solver {options.solver} needs the rows on this machine: expected {', '.join(_SOLVERS)}")
     for name, unset in _ROWS_HERE.items():
         if getattr(options, name, unset) != unset:
             given = _WORDS.get(name, flag(name))

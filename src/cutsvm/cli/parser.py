@@ -272,7 +272,10 @@ def _add_reading(group: argparse._ActionsContainer) -> None:
 def _add_solver(parser: _Parser) -> None:
     add = parser.add_argument_group("solver").add_argument
     solvers = list(dict.fromkeys(name for task in TASKS.values() for name in task.solvers))
-    solver = "auto, ocas, sifting, dcd, newton, cpa or accpm; of --task kernel sgd, isda or min_norm (default: auto)"
+    solver = (
+        "auto, ocas, sifting, dcd, newton, cpa, accpm, batched or (with --cluster) local_dual; of --task kernel sgd, "
+    )
+    solver += "isda or min_norm (default: auto)"
     add("--solver", metavar="S", choices=solvers, default="auto", help=solver)
     add("--line-search", choices=("exact", "gca", "gca2", "tca"), help="of ocas and sifting (default: exact)")
     add("--shards", metavar="P", type=values.shards, help="planes per pass: auto or a number")

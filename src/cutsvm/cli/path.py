@@ -37,7 +37,7 @@ from cutsvm.io.models.tasks import load
 def path(options: argparse.Namespace) -> int:
     """Read the data, fit a path over C, show the table and the curve."""
     messages = Messages(quiet=options.quiet)
-    check_cluster(options)
+    check_cluster(options, folds=True)
     if options.task.path is None:  # only -s can state such a task
         raise CommandError(f"-s {options.type} is --task {options.task}, which has no path over C")
     validate_options(options)
@@ -94,7 +94,7 @@ def _path(options: argparse.Namespace, inputs: list[str], messages: Messages, st
     elif not options.quiet:
         _show(options, models, chooser, seconds)
         if isinstance(data, ClusterData):
-            print_result(describe_traffic(models[0].cluster_))
+            print_result(describe_traffic((chooser or models[0]).cluster_))
     if options.find_cost and chooser is not None and not options.json:
         print_result(_best(options, models, chooser))
     if options.plot is not None:
@@ -126,7 +126,7 @@ def _fit(
         return list(models), None, time.perf_counter() - began
     # The folds of `train -v`: shuffled with a fixed seed; queries stay whole.
     cv: Any = options.folds
-    if not options.task.has_queries:
+    if not options.task.has_queries and not isinstance(data, ClusterData):
         cv = splitter(options)
     chooser = load(options.task.cv_estimator)(options.Cs, cv=cv, scoring=options.scoring, **params)
     chooser.fit(*given_rows, **extra)
@@ -224,7 +224,7 @@ def _json_fields(
         if hasattr(chooser, "reads_"):
             chosen |= {"passes": chooser.reads_.passes, "passes_requested": chooser.reads_.requested_passes}
     if isinstance(data, ClusterData):
-        more["cluster"] = models[0].cluster_
+        more["cluster"] = (chooser or models[0]).cluster_
     return {**facts, "Cs": [model.C for model in models], **chosen, **numbers, **more, "seconds": seconds}
 
 

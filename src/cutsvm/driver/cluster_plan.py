@@ -17,7 +17,7 @@ from cutsvm.cluster.parts import Parts
 from cutsvm.cluster.protocol import Traffic
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.parted import PartedOracle
-from cutsvm.solvers.auto import Auto
+from cutsvm.solvers.auto import REGISTRY, Auto
 from cutsvm.solvers.cutting_planes import ShardCosts, choose_shards
 from cutsvm.solvers.line_batches import Batched
 from cutsvm.solvers.local_dual import LocalDual
@@ -52,7 +52,7 @@ def plan_cluster(solver: Solver, oracle: Oracle, Cs: Sequence[float], tol: float
     reason = ""
     if isinstance(solver, Auto):
         solver, reason = solver.choose(oracle, max(Cs))
-    method = type(solver).__name__.lower()
+    method = next((name for name, kind in REGISTRY.items() if kind is type(solver)), type(solver).__name__)
     if len(Cs) > 1:  # rounds serve several C, as far as these go on
         return ClusterPlan(method, reason)
     if isinstance(solver, Sifting) and solver.pays(oracle):

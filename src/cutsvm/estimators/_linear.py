@@ -147,7 +147,8 @@ class LinearModel(Certified):
     def _described(self, data: TrainingData) -> tuple[str, str]:
         """The kind of problem, for errors, and a remedy besides another solver, if there is one."""
         chosen = ", ".join(f"{name}={value!r}" for name, value in self._settings(data).items())
-        return f"problems with {chosen}" + ", rows on disk" * data.on_disk, ""
+        where = ", rows in parts" if data.parts is not None else ", rows on disk" * data.on_disk
+        return f"problems with {chosen}{where}", ""
 
     def _memory_plan(self, store: Store, weights: Any = None) -> memory.Plan:
         rows, features = store.shape

@@ -91,9 +91,9 @@ def load(reference: str) -> Any:
 _LINEAR_OPTIONS = frozenset(
     "cost line_search shards cut_at guard exact epsilon buckets formulation checkpoint memory".split()
 )
-_LINEAR_SOLVERS = ("auto", "ocas", "sifting", "dcd", "newton", "cpa", "accpm")
+_LINEAR_SOLVERS = ("auto", "ocas", "sifting", "dcd", "newton", "cpa", "accpm", "batched", "local_dual")
 _PAIR_LOSSES = ("hinge", "squared_hinge")
-_PAIR_SOLVERS = ("auto", "ocas", "newton", "cpa")
+_PAIR_SOLVERS = ("auto", "ocas", "newton", "cpa", "batched")
 _HINGE_TYPE = "L2R_L1LOSS_SVC_DUAL"
 _TUBE_TYPE = "L2R_L1LOSS_SVR_DUAL"
 _KERNEL_OPTIONS = frozenset({"cost", "kernel", "gamma", "degree", "coef0", "epochs", "average", "seed"})
