@@ -12,6 +12,8 @@ from cutsvm import LinearSVC, LinearSVR
 from cutsvm.cluster.collections.arrays import of_arrays, split_arrays
 from cutsvm.cluster.grains import Counts, Layout, LayoutSettings
 from cutsvm.cluster.local import Local
+from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import run
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Oracle
@@ -59,6 +61,17 @@ def test_bounds_hold_at_every_iterate(intercept, seed, n, d, shards, C):
         assert iterate.primal == pytest.approx(exact, rel=1e-9, abs=round_off)
 
 
+@pytest.mark.parametrize("intercept", [own.value for own in Intercept])
+@settings(max_examples=6)
+@given(seed=seeds, n=st.integers(2, 60), d=st.integers(1, 8), shards=st.sampled_from([1, 3, 8]))
+def test_reaches_the_optimum(intercept, seed, n, d, shards):
+    X, a = some_problem(rng_of(seed), n, d)
+    oracle = Oracle(as_rows(X), Hinge(a), Intercept(intercept))
+    result = run(LocalDual(shards=shards), oracle, 1.0, Stop(tol=1e-4, max_iter=3000))
+    assert result.status is Status.CONVERGED
+    assert result.primal <= svm.optimum(X, a, 1.0, intercept)[1] * (1.0 + 1e-4) + 1e-9
+
+
 @settings(max_examples=20)
 @given(seed=seeds, sigma=st.sampled_from([0.01, 0.5, 1.0, 8.0]), epochs=st.integers(0, 5))
 def test_planes_of_shards_are_below_their_risks_everywhere(seed, sigma, epochs):
@@ -67,7 +80,7 @@ def test_planes_of_shards_are_below_their_risks_everywhere(seed, sigma, epochs):
     oracle = Oracle(as_rows(X), Hinge(a), Intercept.REGULARIZED).with_shards(3)
     C, w, u = 2.0, rng.normal(size=5), rng.normal(size=(3, 5))
     problem = LocalProblem(C, sigma, epochs, 0.0, 1)
-    found = oracle.sum_shards(local_planes_of, add_sums, list(u), points=w[None], at=w, w=w, problem=problem)
+    found = oracle.sum_shards(local_planes_of, add_sums, list(u), points=w[None], w=w, problem=problem)
     assert found.values[0] == pytest.approx(oracle.risk(w), rel=1e-12)
     for k, point in enumerate([w, *rng.normal(size=(20, 5))]):
         losses = np.abs(a) * np.maximum(0.0, 1.0 - np.sign(a) * (X @ point[:-1] + point[-1]))
@@ -82,9 +95,7 @@ def test_the_plane_of_one_row_by_hand():
     """x = 2, y = 1, w = u = 0, C = 3, sigma = 0.5: the best alpha is 1 / (sigma |x|^2) = 0.5, below C."""
     oracle = Oracle(as_rows(np.array([[2.0]])), Hinge(np.array([1.0])))
     zero = np.zeros(1)
-    sums = local_planes_of(
-        0, oracle, zero, points=zero[None], at=zero, w=zero, problem=LocalProblem(3.0, 0.5, 1, 0.0, 0)
-    )
+    sums = local_planes_of(0, oracle, zero, points=zero[None], w=zero, problem=LocalProblem(3.0, 0.5, 1, 0.0, 0))
     plane = sums.planes(1)
     assert sums.values.tolist() == [1.0]
     assert plane.slopes[0, 0] == pytest.approx(-0.5 * 2.0 / 3.0, rel=1e-15)

@@ -55,6 +55,7 @@ class LocalDualSettings:
     enough: the share of the gap that shards together may leave to each other: epochs end there.
     shards, plane_bytes, rounds: that many, if there are as many chunks of rows, and if the planes of so many rounds
         take no more bytes.
+    sample_tol, sample_iterations: the gap to which the sample's problem is solved, and a limit.
     """
 
     places: tuple[float, ...] = (0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0, 1.2)
@@ -66,6 +67,7 @@ class LocalDualSettings:
     plane_bytes: int = 1 << 32
     rounds: int = 12
     sample_tol: float = 3e-3
+    sample_iterations: int = 20
     planes: PlaneSettings = field(default_factory=PlaneSettings)
 
 
@@ -97,21 +99,21 @@ class LocalDual(SolverBase):
         w_t = context.start  # 0
         if w_t is None:
             sample, inner = draw_sample(oracle, self.seed), DCD(seed=self.seed)
-            w_t = yield from minimum_of(sample, C, inner, best, settings.sample_tol)
+            w_t = yield from minimum_of(sample, C, inner, best, settings.sample_tol, settings.sample_iterations)
         rows = np.diff(oracle.bounds)
         u = np.outer(rows / rows.sum(), w_t)
         seed, near = self.seed, 1.0
         while True:
             seed += 1
-            points = [best.w + k * (w_t - best.w) for k in settings.places]
+            places = (near, *settings.places)
+            points = [best.w + k * (w_t - best.w) for k in places]
             enough = settings.enough * (best.primal - best.lower) / oracle.shards
-            at = best.w + near * (w_t - best.w)
-            values, planes = self._round(oracle, C, points, at, w_t, u, enough, seed)  # 1
+            values, planes = self._round(oracle, C, points, w_t, u, enough, seed)  # 1
             lowest = int(np.argmin([oracle.penalty(w) + C * value for w, value in zip(points, values, strict=True)]))
             w, value, step = points[lowest], values[lowest], 0.0  # 2
             if oracle.penalty(w) + C * value < best.primal:
                 best = replace(best, w=w, penalty=oracle.penalty(w), risk=value, exact=True)
-                step = settings.places[lowest]
+                step = places[lowest]
             near = step if step > 0.0 else settings.nearer * near
             for own in planes:
                 bundle.add(own)
@@ -126,18 +128,15 @@ class LocalDual(SolverBase):
         oracle: Oracle,
         C: float,
         points: Sequence[Vector],
-        at: Vector,
         w: Vector,
         u: Vector,
         enough: float,
         seed: int,
     ) -> tuple[list[float], list[Planes]]:
-        """R at the points; the planes at one of them, and those of the shards' dual vectors."""
+        """R at the points; the planes at the first of them, and those of the shards' dual vectors."""
         local = LocalProblem(C, self.settings.sigma, self.settings.epochs, enough, seed)
         with timed("planes"):
-            found = oracle.sum_shards(
-                local_planes_of, add_sums, list(u), points=np.stack(points), at=at, w=w, problem=local
-            )
+            found = oracle.sum_shards(local_planes_of, add_sums, list(u), points=np.stack(points), w=w, problem=local)
         return found.values.tolist(), [found.planes(0), found.planes(1)]
 
 
@@ -168,10 +167,11 @@ class LocalProblem:
         return dual.within_limits()
 
 
-def local_planes_of(
-    shard: int, part: Oracle, u: Vector, *, points: Vector, at: Vector, w: Vector, problem: LocalProblem
-) -> Sums:
-    """R of a part's rows at the points, their planes at w, and those of their dual vector: this runs where they are."""
-    values = [part.risk(point) for point in points]
-    planes = [part.tangents([at])[0].planes, part.dual_planes(problem.slopes(part, w, u))]
-    return Sums.of(shard, planes, values)
+def local_planes_of(shard: int, part: Oracle, u: Vector, *, points: Vector, w: Vector, problem: LocalProblem) -> Sums:
+    """R of a part's rows at the points, their planes at the first, and those of their dual vector near w.
+
+    This runs where the rows are.
+    """
+    first = part.tangents([points[0]])[0]
+    values = [first.value, *(part.risk(point) for point in points[1:])]
+    return Sums.of(shard, [first.planes, part.dual_planes(problem.slopes(part, w, u))], values)
