@@ -87,6 +87,7 @@ def connected(spec: dict[str, Any]) -> Any:
 
 
 def spark_session(spec: dict[str, Any]) -> Any:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(f"local[{spec['workers']}]").appName("cutsvm")

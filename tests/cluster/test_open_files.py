@@ -11,6 +11,7 @@ from scipy import sparse
 import cutsvm
 from cutsvm._utils.errors import ClusterError, DataError
 from cutsvm.cluster import parquet
+from cutsvm.cluster.collections import parquet as parquet_files
 from cutsvm.cluster.collections.kinds import as_collection
 from cutsvm.cluster.grains import LayoutSettings
 from cutsvm.cluster.local import Local
@@ -66,6 +67,33 @@ def test_parquet_is_read_in_pieces(tmp_path, expected):
         part = collection.opener(collection.column.values[2], "part")
         sizes = [batch.X.shape[0] for batch in part.read(13, 600)]
     assert sum(sizes) == 587 and max(sizes) <= 65
+
+
+def test_a_row_group_is_not_decoded_for_each_chunk(tmp_path, expected, monkeypatch):
+    opens = []
+    monkeypatch.setattr(
+        parquet_files, "open_stream", lambda file, own=parquet_files.open_stream: opens.append(1) or own(file)
+    )
+    folder = write(tmp_path / "data", pa.table(COLUMNS), (0, 20, N))
+    parts = opened(parquet(folder))
+    assert facts_bits(parts.facts) == expected
+    assert len(parts.chunks) == 32 and parts.executor.traffic.parts == 32
+    opens.clear()
+    assert list(parts.each(rows_of, add)) == [32] * 31 + [8]
+    assert len(opens) <= 10  # 8 groups, 4 for each thread
+
+
+@pytest.mark.slow
+def test_parquet_on_worker_processes(tmp_path, expected, dask_client):
+    from cutsvm.cluster import connect
+
+    folder = write(tmp_path / "data", pa.table(COLUMNS), row_group_size=300)
+    for hold in (True, False):
+        settings = OpenSettings(layout=SMALL.layout, hold=hold)
+        parts = open_parts(parquet(folder), executor=connect(dask_client), settings=settings)
+        assert facts_bits(parts.facts) == expected
+        assert list(parts.each(rows_of, add)) == [32] * 31 + [8]
+        assert parts.fold(rows_of, add, here=False) == N
 
 
 def test_parquet_of_a_remote_file_system(tmp_path, expected):

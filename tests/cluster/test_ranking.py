@@ -115,7 +115,21 @@ def test_what_is_refused():
         RankingSVM().fit(collection(X, np.ones(300), qid))
     with pytest.raises(ValueError, match="products of two weights leave the range"):
         RankingSVM().fit(collection(X, y, qid, np.full(300, 1e80)))
-    with pytest.raises(ValueError, match="pairs of rows in parts: use 'auto', 'batched'"):
+    with pytest.raises(ValueError, match="pairs of rows in parts: use 'auto', 'sifting', 'batched'"):
         RankingSVM(solver="ocas").fit(given)
     with pytest.warns(UserWarning, match="qid is missing"):
         RankingSVM().fit(collection(*queries(2000)[:2]))
+
+
+def test_the_same_bits_on_worker_processes(dask_client):
+    da = pytest.importorskip("dask.array")
+    X, y, qid, weights = queries()
+    X_there, y_there, qid_there, weights_there = (
+        da.from_array(own, chunks=(2500, *own.shape[1:])) for own in (X, y, qid, weights)
+    )
+    with dask_client.as_current():
+        there = RankingSVM().fit(X_there, y_there, qid=qid_there, sample_weight=weights_there)
+    here = RankingSVM().fit(collection(X, y, qid, weights))
+    assert there.cluster_["engine"] == "dask"
+    np.testing.assert_array_equal(there.coef_, here.coef_)
+    assert (there.lower_bound_, there.n_pairs_) == (here.lower_bound_, here.n_pairs_)

@@ -128,3 +128,8 @@ def test_all_limits_in_the_process_are_refused_if_it_holds_more(held):
     X = np.zeros((50, 2))
     with pytest.raises(ValueError, match="and the process holds"):
         bytes_for_values("100MB total", X, options())
+
+
+def test_problems_on_parts_share_the_limit():
+    rooms = [memory.plan_parts(10**8, 10**10, 4 * 10**9, features=10, problems=problems).room for problems in (1, 6)]
+    assert rooms[0] < 10**8 and rooms[1] == pytest.approx(rooms[0] / 6, rel=0.2)

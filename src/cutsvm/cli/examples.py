@@ -38,6 +38,7 @@ TRAIN = """examples:
   cat train.csv | cutsvm train --format csv - my.model         standard input
   cutsvm train --max-time 60 --json train.svm     the best model after a minute, result as JSON
   cutsvm train --memory 2GB train.store           rows stay on disk (cutsvm convert makes stores)
+  cutsvm train --cluster tcp://host:8786 'data/*.parquet' my.model     on the workers of a Dask cluster
   cutsvm train --report train.html train.svm      the model as an HTML page: certificate, plots, measures
   cutsvm train --checkpoint ck train.store        after a kill the same command resumes from ck
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -96,13 +96,28 @@ def chunks_of(collection: Collection, layout: Layout, sizes: Sequence[int], form
         return executor.hold(chunks.map(HeldChunk.of)) if hold else chunks
     if not hold or isinstance(executor, Local):
         chunks = column.regroup([plan.parts for plan in plans]).map(chunk_of_parts, plans, **shared)
-        return executor.hold(chunks.map(HeldChunk.of)) if hold else chunks
+        if not hold:
+            return replace(chunks, groups=_groups(plans, collection.starts, executor.resources.threads))
+        return executor.hold(chunks.map(HeldChunk.of))
     # A part is cut where it is, so that only rows travel that belong to a chunk with rows of another part.
     cuts = [(part, piece) for plan in plans for part, piece in zip(plan.parts, plan.pieces, strict=True)]
     pieces = column.regroup([(part,) for part, _ in cuts]).map(piece_of_part, [piece for _, piece in cuts], **shared)
     counts = np.cumsum([0, *(len(plan.parts) for plan in plans)]).tolist()
     groups = [tuple(range(begin, end)) for begin, end in itertools.pairwise(counts)]
     return executor.hold(executor.hold(pieces).regroup(groups).map(chunk_of_pieces, plans).map(HeldChunk.of))
+
+
+def _groups(plans: Sequence[ChunkPlan], starts: Ints | None, threads: int, each: int = 4) -> list[range] | None:
+    """Chunks that are read from the same start on, for one task; about `each` groups a thread, or more."""
+    if starts is None:
+        return None
+    owners = np.searchsorted(starts, [int(plan.edges[0]) for plan in plans], side="right").tolist()
+    most, groups, first = max(1, len(plans) // (each * max(1, threads))), [], 0
+    for k in range(1, len(plans) + 1):
+        if k == len(plans) or owners[k] != owners[first] or k - first == most:
+            groups.append(range(first, k))
+            first = k
+    return groups
 
 
 def chunk_of_parts(*given: Any, opener: Opener, form: RowForm) -> Chunk:

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -55,12 +56,14 @@ class Column:
     """Elements in the order of the parts: the steps applied to values, which are what an executor has.
 
     inputs: the numbers of the values that each element is made of; None: element k is made of value k alone.
+    groups: consecutive elements that one task collects, since together they take less work; None: each has its own.
     """
 
     values: Any
     length: int
     inputs: Sequence[Sequence[int]] | None = None
     steps: tuple[Step, ...] = ()
+    groups: Sequence[Sequence[int]] | None = None
 
     def __len__(self) -> int:
         return self.length
@@ -81,7 +84,18 @@ class Column:
         """Some of the elements."""
         steps = (step if step.own is None else replace(step, own=[step.own[k] for k in numbers]) for step in self.steps)
         inputs = [self.numbers(k) for k in numbers]
-        return replace(self, length=len(inputs), inputs=inputs, steps=tuple(steps))
+        return replace(self, length=len(inputs), inputs=inputs, steps=tuple(steps), groups=None)
+
+    def grouped(self) -> Column:
+        """One element for each group: a list of its elements."""
+        assert self.groups is not None
+        inputs = [sorted({number for k in group for number in self.numbers(k)}) for group in self.groups]
+        own = [
+            [([values.index(number) for number in self.numbers(k)], self.own(k)) for k in group]
+            for group, values in zip(self.groups, inputs, strict=True)
+        ]
+        step = Step(elements_of_group, {"tasks": self.tasks, "arguments": self.shared}, own)
+        return Column(self.values, len(inputs), inputs, (step,))
 
     @property
     def tasks(self) -> tuple[Callable[..., Any], ...]:
@@ -110,10 +124,27 @@ def apply(
 ) -> Any:
     """One element of a column: this runs on a worker. version: that of the client."""
     check_version(version)
+    return _run(tasks, own, shared, values)
+
+
+def _run(
+    tasks: Sequence[Callable[..., Any]],
+    own: Sequence[tuple[Any, ...]],
+    shared: Sequence[Mapping[str, Any]],
+    values: Sequence[Any],
+) -> Any:
     found = values
     for task, mine, common in zip(tasks, own, shared, strict=True):
         found = (task(*found, *mine, **common),)
     return found[0]
+
+
+def elements_of_group(
+    *given: Any, tasks: Sequence[Callable[..., Any]], arguments: Sequence[Mapping[str, Any]]
+) -> list[Any]:
+    """given: the values of a group, and for each element the places of its own among them, and its own arguments."""
+    *values, elements = given
+    return [_run(tasks, own, arguments, [values[place] for place in places]) for places, own in elements]
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +263,7 @@ class Executor(ABC):
         self.traffic.rounds += 1
         self.traffic.reads += reads
         self.traffic.doing, done = doing, 0
-        for element in self._collect(column):
+        for element in self._elements(column):
             done += 1
             self.traffic.received += size_of(element)
             self.traffic.parts += 1
@@ -240,6 +271,12 @@ class Executor(ABC):
                 self.progress(done, len(column))
             yield element
             del element  # it takes memory while the next one is made
+
+    def _elements(self, column: Column) -> Iterator[Any]:
+        """The same as `_collect`, by a task for each group if there are groups."""
+        if column.groups is None:
+            return self._collect(column)
+        return chain.from_iterable(self._collect(column.grouped()))
 
     @abstractmethod
     def _collect(self, column: Column) -> Iterator[Any]:

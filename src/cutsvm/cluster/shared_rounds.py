@@ -246,6 +246,9 @@ class Problem(Executor):
         self._doing = doing
         return super().collect(column, doing=doing, reads=reads)
 
+    def _elements(self, column: Column) -> Iterator[Any]:
+        return self._collect(column)  # groups are for the executor that runs the tasks
+
     def _collect(self, column: Column) -> Iterator[Any]:
         if not self._is_shared(column):
             yield from self.shared.executor.collect(column, doing=self._doing)

@@ -49,7 +49,8 @@ class LinearChooser(Chooser, LinearModel):
     def fit(self: Own, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Own:
         """Chooses C and fits the model to rows X with labels or targets y, or to a data set: `fit("train.svm")`.
 
-        groups: for splitters that keep groups whole.
+        groups: for splitters that keep groups whole. X may be a collection (`cutsvm.cluster`): all folds and all C then
+        share its readings; cv is an int there, and scoring None.
         """
         solver, splitter = self._check_params(), self._splitter()
         scorer = check_scoring(self, scoring=self.scoring)
@@ -137,9 +138,11 @@ class LinearSVCCV(LinearChooser, LinearSVC):
     Cs : int or rising sequence of numbers above 0, default=10
         An int: this number of them, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6.
     cv : int, splitter or iterable of (train, test), default=5
-        As in scikit-learn: an int is that many stratified folds.
+        As in scikit-learn: an int is that many stratified folds. A collection takes an int: a hash of a row's number
+        among all rows says which fold holds it out, so that the folds are the same for any parts.
     scoring : str or callable, default=None
-        What to maximise, as in scikit-learn; None is the accuracy. It is given `sample_weight` if there is one.
+        What to maximise, as in scikit-learn; None is the accuracy, and all that a collection takes. It is given
+        `sample_weight` if there is one.
     refit : bool, default=True
         Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
     loss, tol, solver, multi_class, fit_intercept, intercept, class_weight, max_iter, n_jobs, warm_start, callbacks
@@ -163,9 +166,10 @@ class LinearSVCCV(LinearChooser, LinearSVC):
     gaps_ : ndarray of shape (n_folds, n_Cs)
         The relative gap that each fit is proven to have.
     held_out_scores_ : ndarray of shape (n,) or (n, n_classes)
-        The decision values of each row at C_, by the fold that held it out; NaN where none did.
+        The decision values of each row at C_, by the fold that held it out; NaN where none did. Not of a collection.
     reads_ : Reads
-        Of a fit from disk: `passes` over the data that were made, and `requested_passes` that the fits asked for.
+        Of a fit from disk or to a collection: `passes` over the data that were made, and `requested_passes` that the
+        fits asked for.
     path_ : list of LinearSVC
         The fits to all rows, one for each C; the one with C_ is what this estimator predicts with.
     coef_, intercept_, classes_, objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
@@ -205,9 +209,10 @@ class LinearSVRCV(LinearChooser, LinearSVR):
         An int: this number of them, in equal ratios, where C (sum of weight x |x|^2) goes from 1 to 1e6; with a loss
         that is linear in the residuals, divided by the mean distance of y from its mean.
     cv : int, splitter or iterable of (train, test), default=5
-        As in scikit-learn: an int is that many folds of consecutive rows.
+        As in scikit-learn: an int is that many folds of consecutive rows, and all that a collection takes.
     scoring : str or callable, default=None
-        What to maximise, as in scikit-learn; None is R^2. It is given `sample_weight` if there is one.
+        What to maximise, as in scikit-learn; None is R^2, and all that a collection takes. It is given `sample_weight`
+        if there is one.
     refit : bool, default=True
         Whether to fit a path to all rows. If not there is no model, only C_ and the scores.
     epsilon, loss
@@ -224,7 +229,7 @@ class LinearSVRCV(LinearChooser, LinearSVR):
     C_, Cs_, scores_, gaps_, path_, reads_
         As in `LinearSVCCV`.
     held_out_scores_ : ndarray of shape (n,)
-        The prediction for each row at C_, by the fold that held it out; NaN where none did.
+        The prediction for each row at C_, by the fold that held it out; NaN where none did. Not of a collection.
     coef_, intercept_, objective_, lower_bound_, gap_, converged_, status_, n_iter_, history_
         As in `LinearSVR`, of the fit to all rows with C_.
 

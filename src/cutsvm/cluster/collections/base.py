@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cutsvm._utils.errors import DataError
-from cutsvm._utils.types import Array
+from cutsvm._utils.types import Array, Ints
 from cutsvm.cluster.protocol import Column, Executor
 from cutsvm.io.store.batches import Batch
 
@@ -57,6 +57,7 @@ class Collection:
     sparse; entries: their stored values. narrow: whether float32 holds the values. weighted, queried: whether there are
     sample weights and queries. None: not known without reading.
     here: the values are arrays in this process, not made again when they are read.
+    starts: rows, numbered over all parts, at which reading can begin; what is between is read from one of them on.
     cut: how an engine cuts parts that do not fit `Column.regroup`.
     lengths: a column with the numbers of rows of the parts, where that is less work than reading them.
     """
@@ -74,6 +75,7 @@ class Collection:
     weighted: bool | None = None
     queried: bool | None = None
     here: bool = False
+    starts: Ints | None = None
     cut: Cut | None = None
     lengths: Column | None = None
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from threading import local
 from typing import Any
 
 import numpy as np
 
 from cutsvm._utils.errors import ClusterError, DataError
 from cutsvm._utils.threads import ThreadPool
+from cutsvm._utils.types import Ints
 from cutsvm.cluster.collections.base import Collection
 from cutsvm.cluster.collections.tables import Columns, arrow_batch, check_arrow_schema
 from cutsvm.cluster.protocol import Executor
@@ -95,31 +97,77 @@ class ParquetFile:
 
     def read(self, begin: int = 0, end: int | None = None) -> Iterator[Batch]:
         last = self.groups[-1] if end is None else end
-        edges = np.asarray(self.groups)
-        wanted = np.flatnonzero((edges[1:] > begin) & (edges[:-1] < last) & (edges[1:] > edges[:-1])).tolist()
-        if not wanted:
+        if begin >= last:
             return
-        with arrow_errors(self.name), open_stream(self.file) as stream:
-            reader = parquet_file(stream, self.name)
-            if row_groups(reader) != self.groups:
-                raise ClusterError(f"{self.name}: the file has changed since it was first read: write files once")
-            row = self.groups[wanted[0]]
-            own = set(reader.schema_arrow.names)
-            read = [name for name in self.columns.read if name in own]
-            for batch in reader.iter_batches(self._step(), row_groups=wanted, columns=read):
-                start, stop = max(begin - row, 0), min(last - row, batch.num_rows)
-                row += batch.num_rows
-                if start < stop:
-                    some = batch.slice(start, stop - start)
-                    some.validate(full=True)  # Arrow does not check offsets, indices and lengths
-                    whole = aligned(some, self.file, self.columns.read, self.schema, self.first)
-                    yield arrow_batch(whole, self.columns, self.name, row - batch.num_rows + start)
-                if row >= last:
-                    return
+        with arrow_errors(self.name):
+            cursor = _cursors.take(self, begin) or Cursor(self, begin)
+            while cursor.row < last:
+                first, some = cursor.row, cursor.next(last)
+                some.validate(full=True)  # Arrow does not check offsets, indices and lengths
+                whole = aligned(some, self.file, self.columns.read, self.schema, self.first)
+                yield arrow_batch(whole, self.columns, self.name, first)
+            _cursors.keep(cursor)
 
-    def _step(self) -> int:
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The same for a copy of this in another task."""
+        return self.name, self.groups, self.columns
+
+    def step(self) -> int:
+        """Rows that are decoded at a time."""
         use = read_settings()
         return max(1, min(use.table_rows, use.table_values // max(1, len(self.columns.read))))
+
+
+class Cursor:
+    """A place in a file: a row group cannot be read from its middle on, so that the next task goes on from here."""
+
+    def __init__(self, source: ParquetFile, begin: int) -> None:
+        self.key, self._source = source.key, source
+        self.row = max(start for start in source.groups[:-1] if start <= begin)
+        self._batches, self._rest = self._decoded(), None
+        while self.row < begin:
+            self.next(begin)
+
+    def next(self, last: int) -> Any:
+        """Rows from here on, some, up to the row `last`."""
+        batch = next(self._batches) if self._rest is None else self._rest
+        count = min(batch.num_rows, last - self.row)
+        self._rest = batch.slice(count) if count < batch.num_rows else None
+        self.row += count
+        return batch.slice(0, count)
+
+    def _decoded(self) -> Iterator[Any]:
+        source = self._source
+        first = int(np.searchsorted(source.groups, self.row, side="right")) - 1
+        with open_stream(source.file) as stream:
+            reader = parquet_file(stream, source.name)
+            if row_groups(reader) != source.groups:
+                raise ClusterError(f"{source.name}: the file has changed since it was first read: write files once")
+            there = set(reader.schema_arrow.names)
+            columns = [name for name in source.columns.read if name in there]
+            for group in range(first, len(source.groups) - 1):
+                for batch in reader.iter_batches(source.step(), row_groups=[group], columns=columns):
+                    if batch.num_rows:
+                        yield batch
+
+
+class Cursors(local):
+    """The last place of each thread."""
+
+    def __init__(self) -> None:
+        self._kept: Cursor | None = None
+
+    def take(self, source: ParquetFile, begin: int) -> Cursor | None:
+        """The place, if it is this one."""
+        kept, self._kept = self._kept, None
+        return kept if kept is not None and kept.row == begin and kept.key == source.key else None
+
+    def keep(self, cursor: Cursor) -> None:
+        self._kept = cursor if cursor.row < cursor.key[1][-1] else None
+
+
+_cursors = Cursors()
 
 
 def open_stream(file: Input) -> Any:
@@ -187,6 +235,15 @@ def of_parquet(
         feature_names=columns.features if d is not None else None,
         weighted=columns.weight is not None,
         queried=columns.qid is not None,
+        starts=_starts([groups for groups, _ in footers]),
+    )
+
+
+def _starts(groups: Sequence[tuple[int, ...]]) -> Ints:
+    """Rows at which row groups start, numbered over all files."""
+    before = np.cumsum([0, *(own[-1] for own in groups)])
+    return np.concatenate(
+        [np.asarray(own[:-1], dtype=np.int64) + first for own, first in zip(groups, before, strict=False)]
     )
 
 

@@ -46,7 +46,7 @@ class StoreBlock:
         rows = slice(begin, self.rows if end is None else end)
         first = int(store.edges[self.number])
         mine = slice(first + rows.start, first + rows.stop)
-        arrays = store.read(self.number)
+        arrays = store.read(self.number, whole=False)
         X: Any = arrays[0]
         if store.sparse:
             X = sparse.csr_matrix(arrays, shape=(self.rows, store.shape[1]))
