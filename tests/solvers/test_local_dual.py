@@ -12,6 +12,8 @@ from cutsvm import LinearSVC, LinearSVR
 from cutsvm.cluster.collections.arrays import of_arrays, split_arrays
 from cutsvm.cluster.grains import Counts, Layout, LayoutSettings
 from cutsvm.cluster.local import Local
+from cutsvm.driver.records import Status, Stop
+from cutsvm.driver.run import run
 from cutsvm.matrix import as_rows
 from cutsvm.problem.losses import Hinge
 from cutsvm.problem.oracle import Oracle
@@ -59,6 +61,17 @@ def test_bounds_hold_at_every_iterate(intercept, seed, n, d, shards, C):
         assert iterate.primal == pytest.approx(exact, rel=1e-9, abs=round_off)
 
 
+@pytest.mark.parametrize("intercept", [own.value for own in Intercept])
+@settings(max_examples=6)
+@given(seed=seeds, n=st.integers(2, 60), d=st.integers(1, 8), shards=st.sampled_from([1, 3, 8]))
+def test_reaches_the_optimum(intercept, seed, n, d, shards):
+    X, a = some_problem(rng_of(seed), n, d)
+    oracle = Oracle(as_rows(X), Hinge(a), Intercept(intercept))
+    result = run(LocalDual(shards=shards), oracle, 1.0, Stop(tol=1e-4, max_iter=3000))
+    assert result.status is Status.CONVERGED
+    assert result.primal <= svm.optimum(X, a, 1.0, intercept)[1] * (1.0 + 1e-4) + 1e-9
+
+
 @settings(max_examples=20)
 @given(seed=seeds, sigma=st.sampled_from([0.01, 0.5, 1.0, 8.0]), epochs=st.integers(0, 5))
 def test_planes_of_shards_are_below_their_risks_everywhere(seed, sigma, epochs):
@@ -97,7 +110,7 @@ def test_contributions_add_up_to_the_minimiser():
     reduced = context.bundle.minimise(1.0, 1e-9)
     u = contributions(context.bundle, 1.0, 4)
     assert u.shape == (4, 5) and np.abs(u).sum(axis=1).all()
-    np.testing.assert_allclose(u.sum(axis=0), reduced.w, atol=1e-9)
+    np.testing.assert_allclose(u.sum(axis=0), reduced.w, atol=1e-5)
 
 
 def bits(model):

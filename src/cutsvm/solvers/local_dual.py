@@ -16,14 +16,14 @@ v of the shards, and needs a sigma as large as their number to be safe. Here the
 
     0. w_b = 0, w_t = the minimum for a random sample of the rows; u_p = w_t times the share of the rows that p has
     repeat
-        1. one round: R at w_b + k (w_t - w_b), k in `places`; the planes at w_t; and for each shard the plane of its
-           alpha after some epochs on the problem above, from alpha = 0
+        1. one round: R at w_b + k (w_t - w_b), k in `places`; the planes at the k that was the best one in the last
+           round; and for each shard the plane of its alpha after some epochs on the problem above, from alpha = 0
         2. w_b = the best of these points, or w_b itself; all the planes join the bundle
         3. w_t = argmin |w|^2/2 + C R_B(w), whose minimum is a lower bound of F;  u_p = -C sum_k x_k slope_k over the
            planes k of shard p, x their weights
 
-Two planes of each shard come back in a round, w_t and the u_p go out: (2 + 2) d numbers for each shard. Workers keep
-nothing between two rounds. A free b is a coordinate like the others.
+Two planes of each shard come back in a round; the points go out to all, and to each shard its u_p. Workers keep nothing
+between two rounds. A free b is a coordinate like the others.
 """
 
 from __future__ import annotations
@@ -51,19 +51,23 @@ class LocalDualSettings:
     """places: k on the line from w_b (0) to w_t (1), or beyond.
 
     sigma: see above. epochs: on each shard in a round, at most.
+    nearer: times the last k at which planes were made, if none of the points was better than w_b.
     enough: the share of the gap that shards together may leave to each other: epochs end there.
     shards, plane_bytes, rounds: that many, if there are as many chunks of rows, and if the planes of so many rounds
         take no more bytes.
+    sample_tol, sample_iterations: the gap to which the sample's problem is solved, and a limit.
     """
 
     places: tuple[float, ...] = (0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0, 1.2)
     sigma: float = 0.5
     epochs: int = 10
+    nearer: float = 0.5
     enough: float = 0.02
     shards: int = 32
     plane_bytes: int = 1 << 32
     rounds: int = 12
     sample_tol: float = 3e-3
+    sample_iterations: int = 20
     planes: PlaneSettings = field(default_factory=PlaneSettings)
 
 
@@ -95,20 +99,22 @@ class LocalDual(SolverBase):
         w_t = context.start  # 0
         if w_t is None:
             sample, inner = draw_sample(oracle, self.seed), DCD(seed=self.seed)
-            w_t = yield from minimum_of(sample, C, inner, best, settings.sample_tol)
+            w_t = yield from minimum_of(sample, C, inner, best, settings.sample_tol, settings.sample_iterations)
         rows = np.diff(oracle.bounds)
         u = np.outer(rows / rows.sum(), w_t)
-        seed = self.seed
+        seed, near = self.seed, 1.0
         while True:
             seed += 1
-            points = [best.w + k * (w_t - best.w) for k in settings.places]
+            places = (near, *settings.places)
+            points = [best.w + k * (w_t - best.w) for k in places]
             enough = settings.enough * (best.primal - best.lower) / oracle.shards
             values, planes = self._round(oracle, C, points, w_t, u, enough, seed)  # 1
             lowest = int(np.argmin([oracle.penalty(w) + C * value for w, value in zip(points, values, strict=True)]))
             w, value, step = points[lowest], values[lowest], 0.0  # 2
             if oracle.penalty(w) + C * value < best.primal:
                 best = replace(best, w=w, penalty=oracle.penalty(w), risk=value, exact=True)
-                step = settings.places[lowest]
+                step = places[lowest]
+            near = step if step > 0.0 else settings.nearer * near
             for own in planes:
                 bundle.add(own)
             reduced = bundle.minimise(C, settings.planes.qp_share * (best.primal - best.lower))  # 3
@@ -118,9 +124,16 @@ class LocalDual(SolverBase):
             yield best
 
     def _round(
-        self, oracle: Oracle, C: float, points: Sequence[Vector], w: Vector, u: Vector, enough: float, seed: int
+        self,
+        oracle: Oracle,
+        C: float,
+        points: Sequence[Vector],
+        w: Vector,
+        u: Vector,
+        enough: float,
+        seed: int,
     ) -> tuple[list[float], list[Planes]]:
-        """R at the points; the planes at w, and those of the shards' dual vectors."""
+        """R at the points; the planes at the first of them, and those of the shards' dual vectors."""
         local = LocalProblem(C, self.settings.sigma, self.settings.epochs, enough, seed)
         with timed("planes"):
             found = oracle.sum_shards(local_planes_of, add_sums, list(u), points=np.stack(points), w=w, problem=local)
@@ -155,7 +168,10 @@ class LocalProblem:
 
 
 def local_planes_of(shard: int, part: Oracle, u: Vector, *, points: Vector, w: Vector, problem: LocalProblem) -> Sums:
-    """R of a part's rows at the points, their planes at w, and those of their dual vector: this runs where they are."""
-    values = [part.risk(point) for point in points]
-    planes = [part.tangents([w])[0].planes, part.dual_planes(problem.slopes(part, w, u))]
-    return Sums.of(shard, planes, values)
+    """R of a part's rows at the points, their planes at the first, and those of their dual vector near w.
+
+    This runs where the rows are.
+    """
+    first = part.tangents([points[0]])[0]
+    values = [first.value, *(part.risk(point) for point in points[1:])]
+    return Sums.of(shard, [first.planes, part.dual_planes(problem.slopes(part, w, u))], values)
