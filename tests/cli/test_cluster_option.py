@@ -140,7 +140,7 @@ def test_data_that_a_cluster_does_not_read(run: Run, binary: Path, tmp_path: Pat
 
 def test_no_cluster_at_the_address(run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = ConnectSettings(timeout=0.5)
-    monkeypatch.setattr(sys.modules["cutsvm.cluster.connect"], "ConnectSettings", lambda: quick)
+    monkeypatch.setattr(sys.modules["cutsvm.cluster.engines"], "ConnectSettings", lambda: quick)
     found = run(*words(folder, tmp_path / "m.model", "--cluster", "tcp://127.0.0.1:9"))
     assert (found.code, len(found.err.splitlines())) == (1, 1)
     assert "tcp://127.0.0.1:9: no Dask scheduler answers there" in found.err

@@ -115,7 +115,7 @@ def test_what_is_refused():
         RankingSVM().fit(collection(X, np.ones(300), qid))
     with pytest.raises(ValueError, match="products of two weights leave the range"):
         RankingSVM().fit(collection(X, y, qid, np.full(300, 1e80)))
-    with pytest.raises(ValueError, match="pairs of rows in parts: use 'auto', 'batched'"):
+    with pytest.raises(ValueError, match="pairs of rows in parts: use 'auto', 'sifting', 'batched'"):
         RankingSVM(solver="ocas").fit(given)
     with pytest.warns(UserWarning, match="qid is missing"):
         RankingSVM().fit(collection(*queries(2000)[:2]))

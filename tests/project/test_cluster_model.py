@@ -69,7 +69,7 @@ def test_wide_rows_get_fewer_planes():
     parts = dual(Data(10**7, 10**6, 100.0), Cluster(client_memory=8e9), CONSTANTS).rounds[-1].received / (
         8.0 * 1_000_001
     )
-    assert parts == 16
+    assert parts == 15
 
 
 @pytest.mark.parametrize("engine", ["dask", "ray", "spark"])

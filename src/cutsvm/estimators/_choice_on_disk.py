@@ -21,9 +21,9 @@ import numpy as np
 
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.estimators._concurrent_fits import ConcurrentFits
 from cutsvm.estimators._folds import Folds, folds_of, held_out_rows, split_weights
 from cutsvm.estimators._ingest import TrainingData
-from cutsvm.estimators._side_by_side import SideBySide
 from cutsvm.matrix import RowsInMemory, StoreRows
 from cutsvm.matrix.protocol import cut_blocks
 from cutsvm.matrix.shared_reads import SharedReader, SharedReads, SharedRows
@@ -78,7 +78,7 @@ def choose_on_disk(
         shared = SharedRows(rows, reader, own_threads)
         return _of_fold(data, folds, place, shared) if place < folds.many else _of_all(data, shared)
 
-    fits = SideBySide(chooser, solver, Cs, folds.many, at_once, own_threads)
+    fits = ConcurrentFits(chooser, solver, Cs, folds.many, at_once, own_threads)
     with SharedReads(rows.store, n_threads) as shared, threads.one_blas_thread():
         paths = fits.run(shared.reader, data_of)
         if chooser.refit:

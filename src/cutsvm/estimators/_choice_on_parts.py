@@ -24,8 +24,8 @@ from cutsvm.cluster.protocol import Traffic
 from cutsvm.cluster.shared_rounds import Problem, SharedRounds
 from cutsvm.estimators import path
 from cutsvm.estimators._collections import standing_for_all
+from cutsvm.estimators._concurrent_fits import ConcurrentFits
 from cutsvm.estimators._ingest import TrainingData
-from cutsvm.estimators._side_by_side import SideBySide
 from cutsvm.problem.parted import PartedRows
 from cutsvm.solvers.protocol import Solver
 
@@ -63,7 +63,7 @@ def choose_on_parts(chooser: LinearChooser, solver: Solver, data: TrainingData) 
     Cs = path.grid_of(chooser.Cs, chooser, replace(data, scale=facts.scale))
     n_threads = threads.count(chooser.n_jobs)
     many = folds.many + int(chooser.refit)
-    fits = SideBySide(chooser, solver, Cs, folds.many, many, max(1, n_threads // many))
+    fits = ConcurrentFits(chooser, solver, Cs, folds.many, many, max(1, n_threads // many))
 
     def data_of(place: int, problem: Problem) -> TrainingData:
         if place < folds.many:

@@ -12,7 +12,7 @@ are. With v = sum_i alpha_i y_i x_i over its rows,
 
 which is the dual of C R_p(w) + |w - (w_t - sigma u_p)|^2 / (2 sigma): alpha times sigma, with C times sigma, is an
 ordinary dual vector for coordinate descent that begins at w_t - sigma u_p in place of 0. CoCoA adds up or averages the
-v of the shards, and needs a sigma as large as their number to be safe. Here the bundle does that, and any sigma is safe:
+v of the shards, and needs a sigma as large as their number to be safe. Here the bundle does that, and any is safe:
 
     0. w_b = 0, w_t = the minimum for a random sample of the rows; u_p = w_t times the share of the rows that p has
     repeat

@@ -20,7 +20,7 @@ from cutsvm.solvers.protocol import Solver
 if TYPE_CHECKING:
     from cutsvm.estimators.path_cv import LinearChooser
 
-__all__ = ["SideBySide"]
+__all__ = ["ConcurrentFits"]
 
 
 class Reader(Protocol):
@@ -38,7 +38,7 @@ Own = TypeVar("Own", bound=Reader)
 
 
 @dataclass(eq=False)
-class SideBySide:
+class ConcurrentFits:
     """One fit for each of `folds` folds and, if the chooser refits, one to all rows; each is a path over Cs.
 
     at_once: how many run at a time. threads: of each.
