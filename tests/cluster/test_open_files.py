@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 
 import numpy as np
@@ -81,6 +82,19 @@ def test_a_row_group_is_not_decoded_for_each_chunk(tmp_path, expected, monkeypat
     opens.clear()
     assert list(parts.each(rows_of, add)) == [32] * 31 + [8]
     assert len(opens) <= 10  # 8 groups, 4 for each thread
+
+
+def test_files_are_closed_without_the_garbage_collector(tmp_path):
+    parts = opened(parquet(write(tmp_path / "data", pa.table(COLUMNS), row_group_size=300)))
+    gc.collect()
+    gc.disable()
+    try:
+        before = pa.total_allocated_bytes()
+        for _ in range(3):
+            assert parts.fold(rows_of, add) == N
+        assert pa.total_allocated_bytes() <= before
+    finally:
+        gc.enable()
 
 
 @pytest.mark.slow

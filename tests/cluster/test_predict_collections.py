@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cutsvm import LinearSVC, LinearSVR, OrdinalSVC, RankingSVM
+from cutsvm import LinearSVC, LinearSVR, OrdinalSVC, RankingSVM, load_model, save_model
 from cutsvm.cluster import parquet
 from cutsvm.cluster.open import open_parts, split_arrays
 
@@ -148,6 +148,14 @@ def test_errors(classifier, named):
         classifier.score(da.from_array(worse), Y)
     with pytest.raises(ValueError, match="contains NaN: row 5 column 1"):
         classifier.predict(da.from_array(worse)).compute(scheduler="synchronous")
+
+
+def test_models_from_files(tmp_path, classifier):
+    save_model(classifier, tmp_path / "a.model")
+    model, lazy = load_model(tmp_path / "a.model"), da.from_array(X, chunks=(100, -1))
+    assert isinstance(model.predict(lazy), da.Array) and isinstance(model.decision_function(lazy), da.Array)
+    np.testing.assert_array_equal(model.predict(lazy).compute(scheduler="synchronous"), classifier.predict(X))
+    assert model.score(lazy, Y) == classifier.score(X, Y)
 
 
 def test_fitted_models_stay_plain():

@@ -123,9 +123,9 @@ class Cursor:
     """A place in a file: a row group cannot be read from its middle on, so that the next task goes on from here."""
 
     def __init__(self, source: ParquetFile, begin: int) -> None:
-        self.key, self._source = source.key, source
+        self.key = source.key
         self.row = max(start for start in source.groups[:-1] if start <= begin)
-        self._batches, self._rest = self._decoded(), None
+        self._batches, self._rest = _decoded(source, self.row), None
         while self.row < begin:
             self.next(begin)
 
@@ -137,19 +137,19 @@ class Cursor:
         self.row += count
         return batch.slice(0, count)
 
-    def _decoded(self) -> Iterator[Any]:
-        source = self._source
-        first = int(np.searchsorted(source.groups, self.row, side="right")) - 1
-        with open_stream(source.file) as stream:
-            reader = parquet_file(stream, source.name)
-            if row_groups(reader) != source.groups:
-                raise ClusterError(f"{source.name}: the file has changed since it was first read: write files once")
-            there = set(reader.schema_arrow.names)
-            columns = [name for name in source.columns.read if name in there]
-            for group in range(first, len(source.groups) - 1):
-                for batch in reader.iter_batches(source.step(), row_groups=[group], columns=columns):
-                    if batch.num_rows:
-                        yield batch
+
+def _decoded(source: ParquetFile, row: int) -> Iterator[Any]:
+    """Batches from the row group that starts with this row on. No method: the file is closed with its last user."""
+    with open_stream(source.file) as stream:
+        reader = parquet_file(stream, source.name)
+        if row_groups(reader) != source.groups:
+            raise ClusterError(f"{source.name}: the file has changed since it was first read: write files once")
+        there = set(reader.schema_arrow.names)
+        columns = [name for name in source.columns.read if name in there]
+        for group in range(int(np.searchsorted(source.groups, row, side="right")) - 1, len(source.groups) - 1):
+            for batch in reader.iter_batches(source.step(), row_groups=[group], columns=columns):
+                if batch.num_rows:
+                    yield batch
 
 
 class Cursors(local):

@@ -38,6 +38,10 @@ def of_spark_frame(
     """
     if executor.name != "spark":
         raise DataError(f"a Spark DataFrame is read by Spark, not by engine {executor.name!r}")
+    if type(X).__module__.startswith("pyspark.sql.connect"):
+        raise DataError(
+            "a DataFrame of Spark Connect has no RDD: use a session of Spark itself, without a remote address"
+        )
     for name, own in (("y", y), ("sample_weight", sample_weight), ("qid", qid)):
         if own is not None and not isinstance(own, str):
             raise DataError(f"{name}: expected the name of a column of the DataFrame, got {type(own).__name__}")

@@ -62,8 +62,9 @@ class SavedModel:
         return None if known is None else known.label
 
     def predict(self, X: Any) -> Array:
-        """The predictions for the rows of X, which need no labels."""
-        return np.asarray(self.estimator.predict(X))
+        """The predictions for the rows of X, which need no labels; of a collection they are one."""
+        found: Array = self.estimator.predict(X)
+        return found
 
     def decision_function(self, X: Any) -> Array:
         """The scores of the rows of X; of several classes one for each."""

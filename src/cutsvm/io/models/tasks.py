@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from cutsvm._utils.types import Array
 from cutsvm.io.models.model_format import ModelFileError
 
@@ -79,7 +77,8 @@ class Task:
 
     def scores(self, estimator: Any, X: Any) -> Array:
         """f(x) of each row; of several classes one for each."""
-        return np.asarray(getattr(estimator, self.score_method)(X))
+        found: Array = getattr(estimator, self.score_method)(X)
+        return found
 
 
 def load(reference: str) -> Any:
