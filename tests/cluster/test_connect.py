@@ -39,6 +39,15 @@ def test_nobody_answers():
         connect("tcp://127.0.0.1:9", timeout=0.5)
 
 
+@pytest.mark.parametrize(
+    ("engine", "address"), [("ray", "127.0.0.1:9"), ("ray", "ray://127.0.0.1:9"), ("spark", "spark://127.0.0.1:9")]
+)
+def test_nobody_answers_where_an_engine_would_take_minutes_to_say_so(engine, address):
+    pytest.importorskip({"ray": "ray", "spark": "pyspark"}[engine])
+    with pytest.raises(ClusterError, match=rf"^{address}: no (Ray cluster|Spark master) answers there"):
+        connect(address, engine=engine)
+
+
 def test_no_client_is_in_use():
     pytest.importorskip("distributed")
     assert current_executor() is None

@@ -12,7 +12,15 @@ from cutsvm._utils.errors import ClusterError
 from cutsvm.cluster import Local, connect
 from cutsvm.cluster.protocol import Column, fold
 from tests.support import cluster_tasks as tasks
-from tests.support.cluster import dask_cluster, kill_workers, no_cutsvm, other_version, pids_of_workers, wait_until
+from tests.support.cluster import (
+    dask_cluster,
+    kill_workers,
+    no_cutsvm,
+    other_version,
+    pids_of_workers,
+    started_again,
+    wait_until,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -58,12 +66,11 @@ def test_killed_workers_do_not_change_a_bit(executor, client, tmp_path, count):
     (tmp_path / "local").mkdir()
     (tmp_path / "dask").mkdir()
     expected = some_work(Local(1), tmp_path / "local")
-    before = set(pids_of_workers(client))
+    before = pids_of_workers(client)
     killer = when(lambda: len(list((tmp_path / "dask").iterdir())) >= 8, lambda: kill_workers(client, count))
     assert some_work(executor, tmp_path / "dask") == expected
     killer.join()
-    client.wait_for_workers(2, timeout=60)
-    assert len(before - set(pids_of_workers(client))) == (count or 2)
+    assert started_again(client, before, count or 2)
     assert len(list((tmp_path / "dask").iterdir())) > len(VALUES)  # some ran again
 
 
@@ -87,12 +94,15 @@ def test_a_slow_worker_holds_up_its_own_part_only(executor, tmp_path):
 
 
 def test_a_part_that_kills_its_workers_is_named(executor, client, monkeypatch):
+    before = pids_of_workers(client)
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
     held = executor.hold(executor.put(list(range(4))).map(tasks.dies, bad=2))
     with pytest.raises(ClusterError, match=r"^part [0-3], or another.*: 1 workers died.*memory.*allowed-failures"):
         list(executor.collect(held))
     with pytest.raises(ClusterError, match=r"^part [0-3], or another"):
         list(executor.collect(held.regroup([[0, 1], [2, 3]]).map(tasks.plus)))
+    del held
+    assert started_again(client, before, 1)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +110,14 @@ def test_a_part_that_kills_its_workers_is_named(executor, client, monkeypatch):
 )
 def test_a_worker_that_differs_is_refused_at_the_start(executor, client, change, has):
     address = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
+    before = pids_of_workers(client)
     client.run(change, workers=[address])
     try:
         with pytest.raises(ClusterError, match=rf"^worker {address}: {has}.*; the client runs .*: install the same"):
             connect(client)
     finally:
         client.restart_workers([address])
+    assert started_again(client, before, 1)
     connect(client)
 
 

@@ -53,6 +53,7 @@ def python_path() -> str:
 def other_version() -> None:
     """Makes the process that runs this believe that it has another version of cutsvm."""
     model_format.version = lambda name: "0.0.7"
+    model_format.package_version.cache_clear()
 
 
 def no_cutsvm() -> None:
@@ -69,7 +70,17 @@ def no_cutsvm() -> None:
 
 
 def pids_of_workers(client: Any) -> list[int]:
-    return list(client.run(os.getpid).values())
+    return list(client.run(os.getpid, on_error="ignore").values())
+
+
+def started_again(client: Any, before: list[int], count: int) -> bool:
+    """Whether `count` of the workers were replaced by new ones, which the scheduler takes a while to see."""
+
+    def replaced() -> bool:
+        now = pids_of_workers(client)
+        return len(now) == len(before) and len(set(before) - set(now)) == count
+
+    return wait_until(replaced, 60.0)
 
 
 def kill_workers(client: Any, count: int | None = None) -> list[int]:

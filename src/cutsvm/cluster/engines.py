@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -120,10 +122,23 @@ def _checked(executor: Executor) -> Executor:
     return executor
 
 
+def _knock(address: Any, what: str) -> None:
+    """Raises if nothing listens at host:port, which Ray and Spark take minutes to say."""
+    found = re.fullmatch(r"(?:ray://|spark://)?([\w.-]+):(\d+)", address) if isinstance(address, str) else None
+    if found:
+        try:
+            socket.create_connection((found[1], int(found[2])), ConnectSettings().timeout).close()
+        except OSError as error:
+            raise ClusterError(
+                f"{address}: no {what} answers there ({error}); check the address, and that it can be reached from here"
+            ) from None
+
+
 def _ray(address: Any, options: Mapping[str, Any]) -> Executor:
     adapter, ray = _import("cutsvm.cluster.ray", "ray"), _import("ray", "ray")
     owned = not ray.is_initialized()
     if owned:
+        _knock(address, "Ray cluster")
         try:
             ray.init(address=address, **options)
         except (OSError, RuntimeError) as error:
@@ -143,8 +158,14 @@ def _spark(address: Any, options: Mapping[str, Any]) -> Executor:
     session = sql.SparkSession.getActiveSession()
     owned = session is None
     if owned:
+        _knock(address, "Spark master")
         builder = sql.SparkSession.builder if address is None else sql.SparkSession.builder.master(address)
-        session = builder.appName("cutsvm").config(map=dict(options)).getOrCreate()
+        try:
+            session = builder.appName("cutsvm").config(map=dict(options)).getOrCreate()
+        except (adapter.Py4JError, adapter.PySparkException) as error:
+            raise ClusterError(
+                f"Spark does not start ({error}); check the master, and that Java is installed"
+            ) from None
     elif address is not None or options:
         raise ClusterError("this process has a Spark session already: leave out the address and options")
     return _checked(adapter.Spark(session, owned=owned))
