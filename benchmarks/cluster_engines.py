@@ -103,6 +103,10 @@ def _ended(process: subprocess.Popen[Any]) -> None:
         process.wait()
 
 
+# By default a task that was on three workers as they died is given up.
+FAULTS = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1000"}
+
+
 @contextmanager
 def dask_cluster(
     workers: int,
@@ -118,7 +122,7 @@ def dask_cluster(
     with tempfile.TemporaryDirectory(prefix="cluster-dask-", dir=scratch) as folder:
         file, log = Path(folder) / "scheduler.json", (Path(folder) / "log").open("wb")
         dask = [*prefix, sys.executable, "-m", "dask"]
-        own: dict[str, Any] = {"stdout": log, "stderr": log, "env": {**os.environ, **(environment or {})}}
+        own: dict[str, Any] = {"stdout": log, "stderr": log, "env": {**os.environ, **FAULTS, **(environment or {})}}
         words = [*dask, "scheduler", "--host", host, "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
         scheduler = subprocess.Popen(words, **own)
         try:

@@ -57,7 +57,8 @@ class Dask(Executor):
             found["the scheduler"] = self.client.run_on_scheduler(package_version)
         except ImportError as error:
             found["the scheduler"] = error
-        other = [name for name, version in found.items() if version != own]
+        # A worker that was lost in this moment says nothing; one that replaces it is checked by its first task.
+        other = [name for name, version in found.items() if version != own and not isinstance(version, OSError)]
         if other:
             version, more = found[other[0]], f" and {len(other) - 1} more" if len(other) > 1 else ""
             has = f"cutsvm {version}" if isinstance(version, str) else f"no cutsvm ({version})"
