@@ -558,4 +558,8 @@ def test_version_is_stated_or_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
         raise model_format.PackageNotFoundError
 
     monkeypatch.setattr(model_format, "version", missing)
-    assert model_format.package_version() == "unknown"
+    model_format.package_version.cache_clear()
+    try:
+        assert model_format.package_version() == "unknown"
+    finally:
+        model_format.package_version.cache_clear()
