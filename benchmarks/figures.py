@@ -25,7 +25,7 @@ from pages import with_figures, with_table
 from provenance import measured_on
 
 RESULTS, ROOT = Path(__file__).resolve().parent / "results", Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "docs/solvers.md", "docs/path.md", "docs/larger-than-memory.md"]
+PAGES = ["README.md", "docs/solvers.md", "docs/path.md", "docs/larger-than-memory.md", "docs/cluster.md"]
 Rows = list[dict[str, str]]
 
 
@@ -189,6 +189,30 @@ def parquet_table() -> list[str]:
     return markdown(["", "seconds", "times reading the files", "peak, MB", ""], shown)
 
 
+def cluster_table() -> list[str]:
+    """covtype 20 times on a cluster, beside one process and Spark's own LinearSVC: `cluster.py long`."""
+    names = {"memory": "one process, in memory", "local": "threads", "dask": "Dask", "LinearSVC": "Spark's LinearSVC"}
+    sources = {"memory": "", "files": ", from files in every round", "held": ", rows held by the workers"}
+    rows = [row for row in stored("cluster_long") if row["end"] == "fitted"]
+    first = {row["Cn"]: float(row["seconds"]) for row in rows if row["engine"] == "memory"}
+    shown = [
+        [
+            power(float(row["Cn"])),
+            names[row["engine"]] + sources[row["source"]],
+            f"{float(row['seconds']) / first[row['Cn']]:.1f}",
+            row["reads"],
+            row["rounds"],
+            f"{float(row['bytes']) / 1e6:.0f}" if row["bytes"] else "",
+            f"{float(row['client_mb']):.0f}",
+            f"{float(row['worker_mb']):.0f}" if float(row["worker_mb"] or 0.0) else "",
+            f"{float(row['distance']):.1e}" if row["distance"] else "",
+        ]
+        for row in rows
+    ]
+    head = ["C n", "", "time / in memory", "readings", "rounds", "MB to the client", "client, MB", "worker, MB"]
+    return markdown([*head, "distance from the bound"], shown)
+
+
 def mnist_figures() -> dict[str, str]:
     """60,000 digits by kernel machines: `papers/melki.py`."""
     with (RESULTS.parent / "papers" / "results" / "melki.csv").open() as file:
@@ -236,6 +260,7 @@ def filled(page: Path) -> str:
         "solvers-table": solvers_table,
         "losses-table": losses_table,
         "parquet-table": parquet_table,
+        "cluster-table": cluster_table,
     }
     text = page.read_text()
     figures: dict[str, str] = {}
