@@ -75,9 +75,10 @@ class SiftingSettings:
     least_share: float = 0.02
     wider: float = 1.7  # times as many rows in U if the last were too few to stay near
     # The inner problem is solved to `inner` of the gap asked for, or to `left` of the one that is left, if that is
-    # more.
+    # more; to `left_in_parts` where each pass is a round of a cluster.
     inner: float = 0.3
     left: float = 0.03
+    left_in_parts: float = 0.01
     patience: int = 40  # iterations of the inner solver without progress: then U is built again
     least_rows: int = 20_000  # with fewer rows, or fewer for each feature, there is nothing to gain
     least_rows_per_feature: int = 20
@@ -210,9 +211,12 @@ class Sifting(SolverBase):
             inner, stalled = yield from self._solve_inner(state, C, begin, lower)  # 3
             lower, begin = max(lower, inner.lower), None
             target = target_objective(lower, context.tol)
+            before = state.working_set.n_rows
             k, fits = state.full.advance(state.working_set, inner.w, target)  # 4, 5
             yield state.iterate(C, lower, inner.planes, step=k)
-            if not fits or stalled:
+            # Where a reading is a round, rows that have joined are tried before another set is built.
+            grown = state.working_set.n_rows > before and not context.oracle.supports.vectors
+            if not fits or (stalled and not grown):
                 n_rebuilt += 1
                 self._rebuild(state, context, C, last=n_rebuilt > settings.rebuilds)
         context.drop(SiftingState)
@@ -231,8 +235,7 @@ class Sifting(SolverBase):
         """The inner solver on the working set, to a share of the gap; and whether it has stalled."""
         settings, progress, full, context = self.settings, Progress(), state.full, state.inner
         context.start = full.w if begin is None else begin
-        # Where each pass is a round of a cluster, the solution is to be worth it.
-        share = settings.left if full.oracle.supports.vectors else 0.0
+        share = settings.left if full.oracle.supports.vectors else settings.left_in_parts
         for inner in self.inner(context, C):
             lower = max(lower, inner.lower)
             yield state.iterate(C, lower, inner.planes, pending=True)
