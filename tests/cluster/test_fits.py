@@ -216,7 +216,9 @@ def test_a_store_and_memory_and_parts_give_the_same_bits(tmp_path):
     whole = of_arrays(Local(), split_arrays(X, y, weights, parts=1))
     cutsvm.convert((X, y), tmp_path / "rows.store", weight=weights)
     parts = open_parts(str(tmp_path / "rows.store"), executor=Local())
-    assert parts.facts.fingerprints == open_parts(whole).facts.fingerprints
+    memory = open_parts(whole)
+    assert parts.facts.fingerprints == memory.facts.fingerprints
+    assert len({bits(LinearSVC(C=0.01).fit(own)) for own in (parts, memory, whole)}) == 1
 
 
 def test_a_rare_class_is_in_the_sample():

@@ -49,7 +49,8 @@ class LineBatchSettings:
     longer: times the last step, which the second line is to reach; 1 at most.
     numbers: floating-point numbers of the planes of one shard that a round may return; with more features there are
         fewer places.
-    sample_rows, sample_tol, sample_iterations: of the sample's problem.
+    sample_tol, sample_iterations: the gap to which the sample's problem is solved, and a limit; path_tol: on a path.
+    least_path: values of C from which rounds for all of them at once pay.
     """
 
     places: tuple[float, ...] = (
@@ -59,7 +60,6 @@ class LineBatchSettings:
     few_places: tuple[float, ...] = (0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0)
     longer: float = 10.0
     numbers: int = 1 << 22
-    least_rows_per_feature: int = 20
     sample_tol: float = 3e-3
     sample_iterations: int = 200
     path_tol: float = 5e-4
@@ -217,7 +217,9 @@ class Batched(SolverBase):
             return context.first if context.start is not None else self._steepest(oracle, C), None
         sample, start = draw_sample(oracle, self.seed), context.start
         if start is None:
-            start = yield from minimum_of(sample, C, self._inner(oracle), zero, settings.sample_tol)
+            start = yield from minimum_of(
+                sample, C, self._inner(oracle), zero, settings.sample_tol, settings.sample_iterations
+            )
         if not oracle.supports.smooth or not Newton().has_matrix(oracle):
             return start, None
         return start, NewtonLine(oracle, C, sample, settings)
@@ -241,7 +243,7 @@ def draw_sample(oracle: Oracle, seed: int) -> Oracle:
 
 
 def minimum_of(
-    sample: Oracle, C: float, inner: Solver, zero: Iterate, tol: float, iterations: int = 200
+    sample: Oracle, C: float, inner: Solver, zero: Iterate, tol: float, iterations: int
 ) -> Generator[Iterate, None, Vector]:
     """The minimum for a sample, up to a relative gap `tol`; yields that work is going on."""
     w = zero.w
