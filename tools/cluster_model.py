@@ -96,8 +96,10 @@ class Data:
 class Constants:
     """What the methods are assumed to take; measured on one machine, or taken from a prototype."""
 
-    value: float = 0.6e-9  # seconds of a kernel for a value, on one thread
+    value: float = 0.8e-9  # seconds of a kernel for a value, on one thread
     check: float = 0.6e-9  # seconds of the fingerprint for a value: rows are compared whenever they are read
+    decode: float = 10e-9  # seconds to decode a value of a Parquet file, on one thread
+    keep: float = 12e-9  # seconds to cut a value out of a part and to keep it, once
     row_extra: float = 24.0  # bytes of a row on the client besides its values: label, weight, number
     facts: float = 256.0  # bytes of a chunk besides lowest and highest values
     fingerprint: float = 16.0  # bytes of a grain
@@ -110,7 +112,7 @@ class Constants:
     advances: int = 1
     violators: float = CostSettings().violators  # of the near rows: those that follow in an advance
     sample_passes: float = 30.0  # over the sample and the near rows, by the client
-    near_passes: float = 60.0
+    near_passes: float = 200.0
     sift_kernels: float = 3.0  # kernels over all values in a round: scores, sums of groups, rows that are taken
     points: int = 16
     shards: int = 32
@@ -295,7 +297,8 @@ def cost(data: Data, cluster: Cluster, plan: Plan, constants: Constants) -> Cost
     hops = max(1, math.ceil(math.log2(cluster.workers + 1)))  # arguments go from worker to worker
     totals = dict.fromkeys(("scheduling", "working", "network", "client", "seconds"), 0.0)
     for step in plan.rounds:
-        kernels = step.kernels * constants.value + (0.0 if held else constants.check)
+        first = constants.keep if step is plan.rounds[0] else 0.0
+        kernels = step.kernels * constants.value + (first if held else constants.check + constants.decode)
         found = {
             "scheduling": counts.chunks * cluster.engine.task,
             "working": waves * (reading + values * kernels) if step.read else 0.0,
