@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
@@ -218,15 +219,14 @@ def cluster_table() -> list[str]:
     ]
     n, d = int(rows[0]["n"]), rows[0]["d"]
     loading = [f"{float(row['load_seconds']) / float(row['seconds']):.1f}" for row in alone]
-    text = [
-        f"covtype repeated to {n:,} rows of {d} features, to a gap of 1e-3. Client, scheduler and two workers share the two cores of one",
-        "machine, so that the table has what a cluster adds, not what it gains. The time in memory is without",
-        f"reading the files, which takes {', '.join(loading)} times as long again. Distances are from our lower bound. Commit "
-        f"{measured_on(rows)}.",
-        "",
-    ]
+    text = (
+        f"covtype repeated to {n:,} rows of {d} features, to a gap of 1e-3. Client, scheduler and two workers share the two "
+        "cores of one machine, so that the table has what a cluster adds, not what it gains. The time in memory is without "
+        f"reading the files, which takes {', '.join(loading)} times as long again. Distances are from our lower bound. "
+        f"Commit {measured_on(rows)}."
+    )
     head = ["C n", "", "time / in memory", "readings", "rounds", "MB to the client", "client, MB", "worker, MB"]
-    return [*text, *markdown([*head, "distance"], shown)]
+    return [*textwrap.wrap(text, 140), "", *markdown([*head, "distance"], shown)]
 
 
 def mnist_figures() -> dict[str, str]:
