@@ -220,9 +220,9 @@ def cluster_table() -> list[str]:
     n, d = int(rows[0]["n"]), rows[0]["d"]
     loading = [f"{float(row['load_seconds']) / float(row['seconds']):.1f}" for row in alone]
     text = (
-        f"covtype repeated to {n:,} rows of {d} features, to a gap of 1e-3. Client, scheduler and two workers share the two "
-        "cores of one machine, so that the table has what a cluster adds, not what it gains. The time in memory is without "
-        f"reading the files, which takes {', '.join(loading)} times as long again. Distances are from our lower bound. "
+        f"covtype repeated to {n:,} rows of {d} features, to a gap of 1e-3. Client, scheduler and two workers share "
+        "the two cores of one machine, so that the table has what a cluster adds, not what it gains. The time in memory is "
+        f"without reading the files, which takes {', '.join(loading)} times as long again. Distances are from our lower bound. "
         f"Commit {measured_on(rows)}."
     )
     head = ["C n", "", "time / in memory", "readings", "rounds", "MB to the client", "client, MB", "worker, MB"]
