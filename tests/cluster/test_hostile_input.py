@@ -91,3 +91,12 @@ def test_predictions_and_scores_that_are_refused():
     for fitted in (model, LinearSVR(C=0.1).fit(X, Y)):
         with pytest.raises(ValueError, match="sample_weight is zero for every row"):
             fitted.score(BLOCKS, LABELS, np.zeros(N))
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e-4])
+def test_classes_of_one_weight_and_a_small_C(C):
+    """All rows are within the margin, and R has no slope in b but for rounding: planes still prove a bound."""
+    model = LinearSVC(C=C, class_weight="balanced", solver="batched").fit([(X[:201], Y[:201])])
+    alone = LinearSVC(C=C, class_weight="balanced", tol=1e-5).fit(X[:201], Y[:201])
+    assert model.gap_ <= 1e-3
+    assert model.lower_bound_ <= alone.objective_ and alone.lower_bound_ <= model.objective_
