@@ -91,7 +91,13 @@ class _Task:
 def accuracy(estimator: Certified, X: Any, y: Any, sample_weight: Any) -> float:
     """The share of the rows, by weight, whose predicted label is theirs."""
     correct, total = sum(_sums(estimator, X, y, sample_weight, None, _correct, np.add))
+    _check_weight(total)
     return float(correct / total)
+
+
+def _check_weight(total: float) -> None:
+    if not total > 0.0:
+        raise ValueError("sample_weight is zero for every row: there are no rows to score")
 
 
 def _correct(model: Any, rows: RowBlock) -> Array:
@@ -108,6 +114,7 @@ def r2(estimator: Certified, X: Any, y: Any, sample_weight: Any) -> RegressionSu
     sums = RegressionSums()
     for part in _sums(estimator, X, y, sample_weight, None, _errors, _joined):
         sums.join(part)
+    _check_weight(sums.weight)
     return sums
 
 

@@ -284,7 +284,16 @@ class PartedOracle(Oracle):
         here = result * len(self.matrix.parts.chunks) <= self.settings.sums_here
         with timed("planes"):
             found = self.sum_parts(tangents_of, add_sums, here=here, ws=np.stack(ws), bounds=self.bounds)
-        return [Tangent(w, float(found.values[k]), found.planes(k)) for k, w in enumerate(ws)]
+        return [Tangent(w, float(found.values[k]), self._level(found.planes(k))) for k, w in enumerate(ws)]
+
+    def _level(self, planes: Planes) -> Planes:
+        """With a free b, planes without the slope in b that is a rounding error, as where classes are of one weight.
+
+        Left as it is, planes that all rise in b by next to nothing would prove nothing.
+        """
+        if self.n_free != 1:
+            return planes
+        return planes.balanced(self.settings.round_off * float(planes.errors[:, 1].mean()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,12 +109,13 @@ def arrays_of(value: Any, name: str, feature_names: Sequence[str] | None = None)
         X = np.asarray(X)
     elif X.format != "csr":
         X = X.tocsr()
-    if len(X.shape) != 2:
+    if len(X.shape) != 2 or (X.shape[0] and not X.shape[1]):
         raise DataError(f"{name}: expected a matrix, rows x features, found the shape {X.shape}")
     arrays = [None if own is None else np.asarray(own) for own in (*columns, None, None, None)[:3]]
-    for what, own in zip(("labels", "weights", "queries"), arrays, strict=False):
+    for k, what in enumerate(("labels", "weights", "queries")):
+        own = arrays[k]
         if own is not None and own.shape == (X.shape[0], 1):
-            own.shape = (X.shape[0],)
+            own = arrays[k] = own[:, 0]  # a view: the user's array keeps its shape
         if own is not None and own.shape != (X.shape[0],):
             raise DataError(f"{name}: {X.shape[0]} rows but {what} of shape {own.shape}")
     y, weights, qid = arrays

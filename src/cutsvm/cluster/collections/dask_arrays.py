@@ -23,6 +23,8 @@ def of_dask_array(executor: Executor, X: Any, y: Any, sample_weight: Any, qid: A
         raise DataError(f"X has {X.ndim} dimensions: expected a matrix, rows x features")
     if np.isnan(X.shape[1]):
         raise DataError("the number of columns of X is not known: X.compute_chunk_sizes() finds it")
+    if not X.shape[1]:
+        raise DataError("X has no columns: expected a matrix, rows x features")
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     given = {"y": y, "sample_weight": sample_weight, "qid": qid}
@@ -56,6 +58,8 @@ def _blocks_like(X: Any, values: Any, name: str, count: int) -> list[Any]:
         values = values.to_dask_array()
     if not isinstance(values, da.Array):
         whole = np.asarray(values)
+        if not whole.ndim:
+            raise DataError(f"{name}: expected an array with an entry for each row of X, got {values!r}")
         if not known:
             raise DataError(
                 f"{name} is in memory and the sizes of the blocks of X are not known: "

@@ -9,7 +9,7 @@ from typing import Any
 from cutsvm._utils.errors import DataError
 from cutsvm.cluster.collections.base import ArrayPart, Collection
 from cutsvm.cluster.collections.dask_parts import column_of, dask, results_of
-from cutsvm.cluster.collections.tables import Columns, check_pandas_types, frame_part
+from cutsvm.cluster.collections.tables import Columns, check_pandas_types, frame_part, with_text_names
 from cutsvm.cluster.protocol import Executor
 from cutsvm.io.columns import ColumnSpec, Labels
 
@@ -37,7 +37,8 @@ def of_dask_frame(
     features: Sequence[str] | None = None,
 ) -> Collection:
     """X is a Dask DataFrame; y, sample_weight, qid are names of columns, Series, or None."""
-    names = [str(name) for name in X.columns]
+    X = with_text_names(X)
+    names = list(X.columns)
     columns = columns_among(names, y, sample_weight, qid, labels, "the DataFrame", features)
     narrow = check_pandas_types(X.dtypes, columns.features, "the DataFrame")
     frame = X[columns.read] if len(columns.read) < len(X.columns) else X
@@ -99,8 +100,11 @@ def _partitions(X: Any, values: Any, name: str) -> list[Any]:
     """The partitions of a Series, which has as many as X; rows are compared when they are read."""
     if values is None:
         return [None] * int(X.npartitions)
-    if not hasattr(values, "npartitions"):
-        raise DataError(f"{name}: expected the name of a column or a Dask Series, got {type(values).__name__}")
+    if not hasattr(values, "divisions"):
+        raise DataError(
+            f"{name}: expected the name of a column or a Dask Series, got {type(values).__module__.split('.')[0]}'s "
+            f"{type(values).__name__}; a column of the DataFrame is the surest"
+        )
     if values.npartitions != X.npartitions:
         raise DataError(
             f"{name} has {values.npartitions} partitions and X has {X.npartitions}: they are to be cut at the same rows"

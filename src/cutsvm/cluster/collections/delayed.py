@@ -27,6 +27,9 @@ class AnyOpener:
         if is_pandas(value) or is_arrow(value):
             return table_part(value, name, self.spec)
         if isinstance(value, tuple | list) and 2 <= len(value) <= 4:
+            named = next((own for own in (self.spec.label, self.spec.weight, self.spec.qid) if own is not None), None)
+            if named is not None:
+                raise DataError(f"{name}: the part is arrays, which have no column {named!r}; leave the name out")
             return arrays_of(value, name)
         if self.spec.labels == "none" and hasattr(value, "shape"):
             return arrays_of((value,), name)

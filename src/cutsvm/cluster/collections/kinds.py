@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from cutsvm._utils.errors import DataError
@@ -94,8 +95,10 @@ def as_collection(
     if kind == "delayed":
         return of_delayed(executor or Local(), X, ColumnSpec(*own, columns=features, labels=labels))
     if kind == "parquet":
-        return of_parquet(executor or X.executor or current_executor("dask") or Local(), X, labels, features)
+        files = _with_columns(X, *own)
+        return of_parquet(executor or files.executor or current_executor("dask") or Local(), files, labels, features)
     if kind == "parts":
+        _refuse_names(*own)
         return of_arrays(executor or Local(), X)
     return of_arrays(executor or Local(), split_arrays(X, y, sample_weight, qid=qid))
 
@@ -105,6 +108,24 @@ def _refuse_arrays(y: Any, sample_weight: Any, qid: Any) -> None:
     for name, own in (("y", y), ("sample_weight", sample_weight), ("qid", qid)):
         if own is not None and not isinstance(own, str):
             raise ValueError(f"{name}: the parts have their own, or it is the name of a column")
+
+
+def _refuse_names(y: Any, sample_weight: Any, qid: Any) -> None:
+    """Arrays have no columns with names."""
+    for name, own in (("y", y), ("sample_weight", sample_weight), ("qid", qid)):
+        if own is not None:
+            raise ValueError(f"{name}={own!r}: the parts are arrays, (X, y, weights, qid), which have their own")
+
+
+def _with_columns(files: ParquetFiles, y: Any, sample_weight: Any, qid: Any) -> ParquetFiles:
+    """The files with the columns that `fit` or `score` names."""
+    given = {"label": ("y", y), "weight": ("sample_weight", sample_weight), "qid": ("qid", qid)}
+    for own, (name, column) in given.items():
+        stated = getattr(files.spec, own)
+        if column is not None and stated not in (None, column):
+            raise ValueError(f"{name}={column!r}, and the files are said to have {own}={stated!r}: name it once")
+    named = {own: column for own, (_, column) in given.items() if column is not None}
+    return replace(files, spec=replace(files.spec, **named)) if named else files
 
 
 def _of_path(path: str | os.PathLike[str] | StoredDataset, executor: Executor | None, targets: Targets) -> Collection:

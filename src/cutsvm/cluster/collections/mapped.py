@@ -19,7 +19,7 @@ from cutsvm.cluster.collections.base import Collection, Opener, arrays_of
 from cutsvm.cluster.collections.dask_parts import dask
 from cutsvm.cluster.collections.delayed import AnyOpener
 from cutsvm.cluster.collections.kinds import as_collection, kind_of_collection
-from cutsvm.cluster.collections.tables import Columns, arrow_batch, frame_part
+from cutsvm.cluster.collections.tables import Columns, arrow_batch, frame_part, with_text_names
 from cutsvm.cluster.grains import Grain
 from cutsvm.cluster.parts import Parts
 from cutsvm.cluster.rows import checked_blocks
@@ -87,6 +87,8 @@ def map_rows(X: Any, task: RowTask) -> Any:
 
 
 def _of_dask_array(X: Any, task: RowTask) -> Any:
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions: expected a matrix, rows x features")
     task.check(int(X.shape[1]))
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
@@ -100,7 +102,8 @@ def _of_block(block: Any, task: RowTask) -> Array:
 
 
 def _of_dask_frame(X: Any, task: RowTask) -> Any:
-    columns = task.columns([str(name) for name in X.columns])
+    X = with_text_names(X)
+    columns = task.columns(list(X.columns))
     meta = _of_frame(X._meta[list(columns.features)], task, columns)
     return X[list(columns.features)].map_partitions(_of_frame, task=task, columns=columns, meta=meta)
 

@@ -63,7 +63,8 @@ def parquet(
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ValueError("path: expected a path, got an empty list")
-    spec = ColumnSpec(label, weight, qid, None if columns is None else tuple(columns), tuple(exclude)).checked()
+    spec = ColumnSpec(label, weight, qid, columns, exclude).checked()
+    spec = replace(spec, columns=None if columns is None else tuple(columns), exclude=tuple(exclude))
     return ParquetFiles(tuple(_everywhere(os.fspath(own)) for own in paths), spec, executor)
 
 
@@ -215,6 +216,8 @@ def of_parquet(
         if absent:
             raise DataError(f"{first}: there is no column {absent[0]!r}, which the model was trained with")
         columns = replace(columns, features=tuple(features))
+    if not columns.features:
+        raise DataError(f"{first}: there is no column of features")
     d, narrow = check_arrow_schema(schema, columns, first)
     for file, (_, own) in zip(inputs, footers, strict=True):
         there = [name for name in columns.features if name in own.names]

@@ -30,6 +30,7 @@ __all__ = [
     "frame_part",
     "is_pandas",
     "table_part",
+    "with_text_names",
 ]
 
 
@@ -65,6 +66,13 @@ def refused(place: str, column: str, holds: str) -> DataError:
 def is_pandas(value: Any) -> bool:
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, pandas.DataFrame)
+
+
+def with_text_names(frame: Any) -> Any:
+    """The frame, of pandas or Dask, with the names of its columns as text, which those of a model are."""
+    if all(isinstance(name, str) for name in frame.columns):
+        return frame
+    return frame.rename(columns={name: str(name) for name in frame.columns if not isinstance(name, str)})
 
 
 def check_pandas_types(dtypes: Mapping[str, Any], features: Sequence[str], place: str) -> bool:
@@ -192,7 +200,7 @@ class ArrowPart:
 def table_part(value: Any, name: str, spec: ColumnSpec) -> ArrayPart | ArrowPart:
     """A pandas frame or an Arrow table as a part."""
     if is_pandas(value):
-        columns = Columns.of(spec.resolve(name, [str(own) for own in value.columns]))
-        return frame_part(value, columns, name)
+        frame = with_text_names(value)
+        return frame_part(frame, Columns.of(spec.resolve(name, list(frame.columns))), name)
     columns = Columns.of(spec.resolve(name, value.schema.names))
     return ArrowPart(value, columns, name)
