@@ -221,9 +221,9 @@ def cluster_table() -> list[str]:
     loading = [f"{float(row['load_seconds']) / float(row['seconds']):.1f}" for row in alone]
     text = (
         f"covtype repeated to {n:,} rows of {d} features, to a gap of 1e-3. Client, scheduler and two workers share "
-        "the two cores of one machine, so that the table has what a cluster adds, not what it gains. The time in memory is "
-        f"without reading the files, which takes {', '.join(loading)} times as long again. Distances are from our lower bound. "
-        f"Commit {measured_on(rows)}."
+        "the two cores of one machine, so that the table has what a cluster adds, not what it gains. The time in "
+        f"memory is without reading the files, which takes {', '.join(loading)} times as long again. Distances are "
+        f"from our lower bound. Commit {measured_on(rows)}."
     )
     head = ["C n", "", "time / in memory", "readings", "rounds", "MB to the client", "client, MB", "worker, MB"]
     return [*textwrap.wrap(text, 140), "", *markdown([*head, "distance"], shown)]
