@@ -95,3 +95,10 @@ def test_engines_are_not_imported_before_they_are_asked_for():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": python_path()}
     )
     assert shown.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("address", ["", "nonsense", "tcp://host", "mpi://host:1", "tcp://host:port"])
+def test_text_that_is_no_address(address):
+    pytest.importorskip("distributed")
+    with pytest.raises(ClusterError, match=rf"^'{address}' is no address of a Dask scheduler .* tcp://host:8786"):
+        connect(address)
