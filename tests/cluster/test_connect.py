@@ -95,3 +95,21 @@ def test_engines_are_not_imported_before_they_are_asked_for():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": python_path()}
     )
     assert shown.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("address", ["", "nonsense", "tcp://host", "mpi://host:1", "tcp://host:port"])
+def test_text_that_is_no_address(address):
+    pytest.importorskip("distributed")
+    with pytest.raises(ClusterError, match=rf"^'{address}' is no address of a Dask scheduler .* tcp://host:8786"):
+        connect(address)
+
+
+def test_a_dask_client_that_was_closed_and_one_without_workers():
+    distributed = pytest.importorskip("distributed")
+    options = {"processes": False, "dashboard_address": ":0", "set_as_default": False}
+    with distributed.Client(n_workers=0, **options) as client:
+        with pytest.warns(UserWarning, match="the Dask cluster has no workers yet"):
+            executor = connect(client)
+    for use in (lambda: executor.resources, lambda: connect(client), lambda: next(executor.collect(executor.put([1])))):
+        with pytest.raises(ClusterError, match="the Dask client was closed: connect again"):
+            use()

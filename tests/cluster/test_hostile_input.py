@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cutsvm import LinearSVC, LinearSVR
+from cutsvm import LinearSVC, LinearSVR, load_model, save_model
 from cutsvm._utils.errors import DataError
 from cutsvm.cluster import parquet
 
@@ -100,3 +100,30 @@ def test_classes_of_one_weight_and_a_small_C(C):
     alone = LinearSVC(C=C, class_weight="balanced", tol=1e-5).fit(X[:201], Y[:201])
     assert model.gap_ <= 1e-3
     assert model.lower_bound_ <= alone.objective_ and alone.lower_bound_ <= model.objective_
+
+
+def test_a_model_of_vectors_in_a_parquet_file_can_be_stored(tmp_path):
+    pa, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "vectors.parquet"
+    files.write_table(pa.table({"v": pa.array(list(X)), "t": Y}), path)
+    model = LinearSVC(C=0.1).fit(parquet(path, label="t"))
+    assert not hasattr(model, "feature_names_in_") and model.n_features_in_ == 3
+    save_model(model, tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(parquet(path, label="t")), model.predict(X))
+    assert again.score(parquet(path, label="t")) == model.score(X, Y)
+
+
+def test_masked_values_and_columns_that_appear_twice():
+    with pytest.raises(DataError, match="part 0: some values are masked"):
+        LinearSVC().fit(da.ma.masked_greater(BLOCKS, 1.0), LABELS)
+    frame = pd.DataFrame(X, columns=["a", "b", "a"])
+    with pytest.raises(DataError, match="the column 'a' appears twice"):
+        LinearSVC().fit(dd.from_pandas(frame, npartitions=2), dd.from_pandas(pd.Series(Y), npartitions=2))
+
+
+def test_scores_of_parts_of_which_some_have_weights():
+    model, parts = LinearSVC(C=0.1).fit(X, Y), [(X[:50], Y[:50]), (X[50:], Y[50:], WEIGHTS[50:])]
+    for order, name in ((parts, "part 0"), (parts[::-1], "part 1")):
+        with pytest.raises(DataError, match=f"{name}: there are no weights, which other parts have"):
+            model.score([dask.delayed(part) for part in order])

@@ -8,6 +8,7 @@ worker run again on another one; scattered data would be lost with their worker.
 from __future__ import annotations
 
 import uuid
+import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,8 +40,13 @@ class Dask(Executor):
 
     name = "dask"
 
+    def _check_open(self) -> None:
+        if self.client.status in ("closing", "closed"):
+            raise ClusterError("the Dask client was closed: connect again, or make a new distributed.Client")
+
     @property
     def resources(self) -> Resources:
+        self._check_open()
         workers: Sequence[Mapping[str, Any]] = list(self.client.scheduler_info(n_workers=-1)["workers"].values())
         threads, memory = (sum(worker[key] for worker in workers) for key in ("nthreads", "memory_limit"))
         return Resources(len(workers), threads, memory)
@@ -51,7 +57,10 @@ class Dask(Executor):
 
     def check(self) -> None:
         """On all workers, and on the scheduler, which unpickles the tasks too."""
+        self._check_open()
         own, found = package_version(), self.client.run(package_version, on_error="return")
+        if not found:
+            warnings.warn("the Dask cluster has no workers yet: tasks wait until there are some", stacklevel=2)
         found = {f"worker {address}": version for address, version in found.items()}
         try:
             found["the scheduler"] = self.client.run_on_scheduler(package_version)
@@ -72,6 +81,7 @@ class Dask(Executor):
 
     def _futures(self, column: Column) -> list[Any]:
         """Starts the tasks of all elements. Their keys are (name, k), so that errors can name part k."""
+        self._check_open()
         name, values = f"cutsvm-{uuid.uuid4().hex}", column.values
         task = dask.delayed(of_element, pure=False)
         # The warning is about data in graphs; these are the point w and the like, which the tasks have in common.

@@ -102,6 +102,7 @@ def _dask(address: Any, options: Mapping[str, Any]) -> Executor:
             )
         executor = adapter.Dask(client)
     else:
+        _check_dask_address(address)
         given = {"timeout": ConnectSettings().timeout, "set_as_default": False, **options}
         try:
             executor = adapter.Dask(distributed.Client(address, **given), owned=True)
@@ -111,6 +112,21 @@ def _dask(address: Any, options: Mapping[str, Any]) -> Executor:
                 "check the address, and that `dask scheduler` is running and can be reached from here"
             ) from None
     return _checked(executor)
+
+
+def _check_dask_address(address: Any) -> None:
+    """Raises for text that is no address, before there is a client, which would not go away quietly."""
+    if not isinstance(address, str):
+        return
+    try:
+        scheme, place = import_module("distributed.comm.addressing").parse_address(address)
+        import_module("distributed.comm.registry").get_backend(scheme)
+        if scheme in ("tcp", "tls"):
+            import_module("distributed.comm.addressing").parse_host_port(place)
+    except ValueError as error:
+        raise ClusterError(
+            f"{address!r} is no address of a Dask scheduler ({error}); expected one as tcp://host:8786"
+        ) from None
 
 
 def _checked(executor: Executor) -> Executor:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from cutsvm._utils.errors import DataError
 from cutsvm.cluster.collections.base import Collection, Opener
 from cutsvm.cluster.collections.kinds import as_collection
 from cutsvm.cluster.grains import Grain, RowBlock
@@ -41,7 +42,21 @@ def sums_of_parts(
     if not isinstance(X, Collection):
         own = as_collection(X, y, sample_weight, qid, None, rows.targets, rows.feature_names)
     parts = own.column.map(_of_part, own.names, opener=own.opener, rows=rows, task=task, add=add)
-    return (found for found in own.executor.collect(parts) if found is not None)
+    return _alike(own.executor.collect(parts), own.names)
+
+
+def _alike(parts: Iterator[Any], names: Sequence[str]) -> Iterator[Any]:
+    """The sums of the parts that have rows; DataError if only some of these have weights, or queries."""
+    first: tuple[str, tuple[bool, bool]] | None = None
+    for part, name in zip(parts, names, strict=True):
+        if part is None:
+            continue
+        found, has = part
+        first = first or (name, has)
+        for what, own, other in zip(("weights", "queries"), has, first[1], strict=True):
+            if own != other:
+                raise DataError(f"{name if other else first[0]}: there are no {what}, which other parts have")
+        yield found
 
 
 def _of_part(
@@ -54,8 +69,11 @@ def _of_part(
     add: Callable[[Any, Any], Any],
 ) -> Any:
     blocks = checked_blocks(opener(value, name), name, rows.targets, rows.d, rows.feature_names)
-    found: Sequence[Any] = [task(block) for block in blocks]
-    return reduce(add, found) if found else None
+    found, has = [], (False, False)
+    for block in blocks:
+        found.append(task(block))
+        has = (block.weights is not None, block.qid is not None)
+    return (reduce(add, found), has) if found else None
 
 
 def _of_grain(grain: Grain, *, task: Callable[[RowBlock], Any]) -> Any:

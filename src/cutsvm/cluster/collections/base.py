@@ -103,6 +103,8 @@ class ArrayPart:
 def arrays_of(value: Any, name: str, feature_names: Sequence[str] | None = None) -> ArrayPart:
     """A part from (X, y, weights, qid), of arrays or of what becomes one; the last ones may be missing."""
     X, *columns = value
+    if any(np.ma.is_masked(own) for own in (X, *columns)):
+        raise DataError(f"{name}: some values are masked, which says that they are missing: fill them in first")
     if not hasattr(X, "shape"):
         X = np.asarray(X)
     elif not hasattr(X, "tocsr"):

@@ -84,6 +84,9 @@ def columns_among(
         absent = [name for name in taken if name not in names]
         if absent:
             raise DataError(f"{place}: there is no column {absent[0]!r}")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise DataError(f"{place}: the column {twice!r} appears twice")
         left = tuple(name for name in names if name not in taken)
         columns = Columns(left, None, *(own if isinstance(own, str) else None for own in (weight, qid)))
     if features is not None:

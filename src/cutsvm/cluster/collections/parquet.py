@@ -93,8 +93,10 @@ class ParquetFile:
         return None
 
     @property
-    def feature_names(self) -> Sequence[str]:
-        return self.columns.features
+    def feature_names(self) -> Sequence[str] | None:
+        """None if a column holds vectors."""
+        known, _ = check_arrow_schema(self.schema, self.columns, self.name)
+        return None if known is None else self.columns.features
 
     def read(self, begin: int = 0, end: int | None = None) -> Iterator[Batch]:
         last = self.groups[-1] if end is None else end
