@@ -68,14 +68,14 @@ class Spark(Executor):
             self.session.stop()
 
     def hold(self, column: Column) -> Column:
-        elements = self._elements(column).persist(StorageLevel.MEMORY_AND_DISK)
+        elements = self._rdd(column).persist(StorageLevel.MEMORY_AND_DISK)
         held = Held(elements)
         for found in self._run(elements, _failures, range(len(column))):
             raise worker_error(found.error)
         return Column(held, len(column))
 
     def _collect(self, column: Column) -> Iterator[Any]:
-        elements, largest = self._elements(column), 0
+        elements, largest = self._rdd(column), 0
         numbers = iter(range(len(column)))
         while some := list(islice(numbers, self.window.count(largest) if largest else self.resources.threads)):
             results = self._run(elements, _results, some)
@@ -86,7 +86,7 @@ class Spark(Executor):
                 largest = max(largest, size_of(result))
                 yield result
 
-    def _elements(self, column: Column) -> Any:
+    def _rdd(self, column: Column) -> Any:
         """The RDD of (k, element k); nothing runs yet."""
         own = (
             [column.own(k) for k in range(len(column))] if any(step.own is not None for step in column.steps) else None
