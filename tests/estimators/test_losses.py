@@ -224,7 +224,8 @@ def test_bad_parameters(bad):
 
 def test_solver_for_another_loss_names_those_that_are_legal():
     with pytest.raises(
-        ValueError, match=r"with loss='hinge': use 'auto', 'ocas', 'cpa', 'dcd', 'sifting', 'accpm', 'batched'$"
+        ValueError,
+        match=r"with loss='hinge': use 'auto', 'ocas', 'cpa', 'dcd', 'sifting', 'accpm', 'batched', 'local_dual'$",
     ):
         LinearSVC(solver="newton").fit(np.eye(4), [0, 1, 0, 1])
     with pytest.raises(ValueError, match=r"^ACCPM.*loss='logistic': use 'auto', 'ocas', 'cpa',.*'newton'"):

@@ -121,7 +121,7 @@ def test_what_is_not_legal_says_what_is(ranked):
     with pytest.raises(ValueError, match=r"loss='logistic'.*'hinge'.*'squared_hinge'"):
         RankingSVM(loss="logistic").fit(X, y, qid=qid)
     with pytest.raises(
-        ValueError, match="use 'auto', 'ocas', 'batched', 'cpa', 'sifting'; with loss=\"squared_hinge\" also 'newton'"
+        ValueError, match="use 'auto', 'ocas', 'cpa', 'sifting', 'batched'; with loss=\"squared_hinge\" also 'newton'"
     ):
         RankingSVM(solver="newton").fit(X, y, qid=qid)
     with pytest.raises(ValueError, match=r"does not solve problems of pairs of rows: use 'auto', .*'newton'"):
