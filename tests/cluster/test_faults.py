@@ -75,7 +75,9 @@ def test_killed_workers_do_not_change_a_bit(executor, client, tmp_path, count):
 
 
 def test_a_round_waits_for_workers_that_come_later():
-    with dask_cluster(0) as client, connect(client) as executor:
+    with dask_cluster(0) as client:
+        with pytest.warns(UserWarning, match="no workers yet"):
+            executor = connect(client)
         assert executor.resources.workers == 0
         starter = threading.Timer(0.5, lambda: client.cluster.scale(1))
         starter.start()
