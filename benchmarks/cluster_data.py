@@ -38,7 +38,7 @@ def write_repeated(folder: Path, X: np.ndarray, y: np.ndarray, times: int) -> No
 
 
 def write_cut(folder: Path, X: np.ndarray, y: np.ndarray, parts: int) -> None:
-    """The rows once, in so many files of different sizes."""
+    """The rows once, in this number of files of different sizes."""
     folder.mkdir(parents=True)
     shares = np.cumsum(1.0 + np.arange(parts) % 3)
     edges = [0, *np.round(shares / shares[-1] * len(y)).astype(int).tolist()]

@@ -151,7 +151,7 @@ def _wait(ready: Callable[[], bool], seconds: float, what: str) -> None:
 
 @dataclass
 class Killer:
-    """Kills one of the workers, drawn at random, every so many seconds, from its beginning to its end."""
+    """Kills one of the workers, drawn at random, at equal intervals, from its beginning to its end."""
 
     workers: Pids
     every: float = 2.0

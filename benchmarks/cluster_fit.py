@@ -225,7 +225,7 @@ def fit_bounds(spec: dict[str, Any]) -> dict[str, Any]:
             weights = given.column(given.weights)
             cuts = np.sort(rng.integers(0, len(X) + 1, rng.integers(0, 8)))
             chunks = tuple(np.diff([0, *cuts, len(X)]).tolist())  # some may be empty
-            options: dict[str, Any] = {"C": given.C, "tol": given.tol, "max_time": 20.0}
+            options: dict[str, Any] = {"C": given.C, "tol": given.tol, "max_time": 2.0}
             options |= {"fit_intercept": False} if given.intercept == "none" else {"intercept": given.intercept}
             model = cutsvm.LinearSVC(**options)
             rows = da.from_array(X, chunks=(chunks, (X.shape[1],)))

@@ -313,7 +313,7 @@ def one(data: Data, cluster: Cluster, constants: Constants, method: str) -> list
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--n", type=float, help="one fit of so many rows")
+    add("--n", type=float, help="one fit of N rows")
     add("--d", type=float, default=100)
     add("--nnz", type=float, help="values of a sparse row; default: dense")
     add("--Cn", type=float, default=1e4, help="C n")

@@ -68,7 +68,7 @@ def sums_received(
 
 
 def draw_rounds(rows: Sequence[float], row_bytes: float, settings: CostSettings | None = None) -> tuple[RoundCost, ...]:
-    """One round that draws rows of some classes, so many of each; none if there are no such classes."""
+    """One round that draws some rows of each of some classes; none if there are no such classes."""
     settings, many = settings or CostSettings(), float(sum(rows))
     return (RoundCost("draw rows", many * (row_bytes + settings.row_extra), many),) if rows else ()
 

@@ -235,7 +235,7 @@ class Dual:
 
     @timed("descent")
     def repeat(self, epochs: int, enough: float) -> None:
-        """So many epochs, or fewer once the gap of all rows is small enough."""
+        """This number of epochs, or fewer once the gap of all rows is small enough."""
         for _ in range(epochs):
             whole = len(self.order) == self.matrix.n
             gap, active = self._epoch()

@@ -150,7 +150,7 @@ def contributions(bundle: Bundle, C: float, shards: int) -> Vector:
 
 @dataclass(frozen=True)
 class LocalProblem:
-    """What a shard does in a round: up to so many epochs, or until the gap of its problem is small enough."""
+    """What a shard does in a round: up to a number of epochs, or until the gap of its problem is small enough."""
 
     C: float
     sigma: float

@@ -16,7 +16,7 @@ __all__ = ["of_arrays", "split_arrays"]
 def split_arrays(
     X: Any, y: Any = None, sample_weight: Any = None, *, qid: Any = None, parts: int | Sequence[int] = 1
 ) -> list[tuple[Any, Any, Any, Any]]:
-    """The rows in so many parts of about the same size, or cut at these rows: (X, y, weights, qid) of each."""
+    """The rows in this number of parts of about the same size, or cut at these rows: (X, y, weights, qid) of each."""
     n = X.shape[0]
     edges = np.linspace(0, n, parts + 1).astype(np.int64) if isinstance(parts, int) else np.array([0, *parts, n])
     columns = [None if own is None else np.asarray(own) for own in (y, sample_weight, qid)]

@@ -200,7 +200,7 @@ def _footer(file: Input) -> tuple[tuple[int, ...], Any]:
 def of_parquet(
     executor: Executor, files: ParquetFiles, labels: Labels, features: Sequence[str] | None = None, threads: int = 16
 ) -> Collection:
-    """The files as a collection; their footers are read here, so many at a time, and have the numbers of rows."""
+    """The files as a collection; their footers are read here, some at a time, and have the numbers of rows."""
     found = [file for path in files.paths for file in find(path)]
     inputs = with_keys(found) if len(files.paths) > 1 else found
     with ThreadPool(min(threads, len(inputs))) as pool:
