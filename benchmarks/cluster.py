@@ -39,13 +39,13 @@ from provenance import commit, measured_on, write_rows
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parent / ".." / "shared" / "data"
 FIELDS = {
-    "long": "engine source workers n d Cn method reads rounds bytes planned_rounds planned_bytes client_mb worker_mb "
-    "seconds load_seconds objective lower gap distance iterations passes reason end",
+    "long": "engine source workers n d Cn method reads rounds bytes planned_rounds most_rounds planned_bytes "
+    "most_bytes client_mb worker_mb seconds load_seconds objective lower gap distance iterations passes reason end",
     "bits": "engine source workers parts n d rounds seconds digest same end",
     "kills": "fit killed restarts n d seconds undisturbed rounds same end",
     "bounds": "problems refused unknown killed restarts seconds wrong end",
-    "namespaces": "link trip_ms megabits n d Cn method rounds planned_rounds bytes planned_bytes interface_received "
-    "interface_sent seconds seconds_near same end",
+    "namespaces": "link trip_ms megabits n d Cn method rounds planned_rounds most_rounds bytes planned_bytes "
+    "most_bytes interface_received interface_sent seconds seconds_near same end",
     "files": "n d files gigabytes workers limit_mb method reads rounds bytes client_mb worker_mb seconds objective "
     "lower gap reason end",
 }
@@ -212,7 +212,7 @@ def bounds(options: argparse.Namespace) -> bool:
 
 
 def namespaces(options: argparse.Namespace) -> bool:
-    """Scheduler and workers behind a slow link: rounds and bytes are those of the plan, the bits those without it."""
+    """Scheduler and workers behind a slow link: rounds and bytes beside the plan, the bits those without it."""
     rows: list[Row] = []
     with scratch(options) as folder:
         X, y = cluster_data.covtype(options.data, options.rows)

@@ -115,6 +115,7 @@ def answer(model: Any, seconds: float, load: float = 0.0) -> dict[str, Any]:
     method = cost.get("method") or ""
     planned = cost.get("planned", {})
     plan = {"planned_rounds": planned.get("rounds", ""), "planned_bytes": planned.get("received", "")}
+    plan |= {"most_rounds": planned.get("most_rounds", ""), "most_bytes": planned.get("most_received", "")}
     plan["reason"] = cost.get("reason", "")
     return {
         "seconds": round(seconds, 3), "load_seconds": round(load, 3), "objective": float(model.objective_),

@@ -73,7 +73,7 @@ def test_the_model_of_a_dask_cluster_is_that_of_threads(run: Run, folder: Path, 
     cluster = json.loads(found.out)["cluster"]
     assert cluster["engine"] == "dask"
     assert (cluster["workers"], cluster["parts"], cluster["held"]) == (2, 3, True)
-    assert cluster["reads"] == cluster["planned"]["reads"]
+    assert cluster["planned"]["reads"] <= cluster["reads"] <= cluster["planned"]["most_reads"]
     assert models[0].read_bytes() == models[1].read_bytes()
 
 

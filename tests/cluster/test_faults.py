@@ -5,12 +5,17 @@ import signal
 import threading
 import time
 
+import dask.array as da
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from cutsvm._utils.errors import ClusterError
+from cutsvm import LinearSVC
+from cutsvm._utils.errors import ClusterError, NoWorkersError
 from cutsvm.cluster import Local, connect
+from cutsvm.cluster.collections.arrays import of_arrays, split_arrays
 from cutsvm.cluster.protocol import Column, fold
+from cutsvm.driver.records import Status
 from tests.support import cluster_tasks as tasks
 from tests.support.cluster import (
     dask_cluster,
@@ -83,6 +88,38 @@ def test_a_round_waits_for_workers_that_come_later():
         starter.start()
         assert list(executor.collect(executor.put([1, 2]).map(tasks.scaled, [0, 0], factor=2))) == [2, 4]
         starter.join()
+
+
+@pytest.mark.filterwarnings("ignore:the Dask cluster has no workers yet")
+def test_max_time_ends_a_wait_for_workers():
+    rng = np.random.default_rng(0)
+    X = da.from_array(rng.normal(size=(30_000, 4)), chunks=(10_000, 4))
+    y = (X[:, 0] > 0.1).astype(int)
+    with dask_cluster(0) as client, client.as_current():
+        begin = time.monotonic()
+        with pytest.raises(ClusterError, match="max_time is over, and the Dask cluster has no workers"):
+            LinearSVC(max_time=1.0).fit(X, y)
+        assert time.monotonic() - begin < 20
+
+
+def test_max_time_keeps_the_best_model_if_all_workers_are_gone():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(30_000, 4))
+    given = of_arrays(Vanishing(1), split_arrays(values, (values[:, 0] > 0.1).astype(int), parts=3))
+    with pytest.warns(ConvergenceWarning):
+        model = LinearSVC(max_time=60.0).fit(given)
+    assert model.status_ is Status.MAX_TIME and 0.0 <= model.lower_bound_ <= model.objective_
+    assert given.executor.deadline == np.inf
+
+
+class Vanishing(Local):
+    """Its workers are gone after three rounds."""
+
+    def _collect(self, column):
+        if self.traffic.rounds > 3:
+            assert self.deadline < np.inf
+            raise NoWorkersError("max_time is over, and there are no workers")
+        return super()._collect(column)
 
 
 def test_a_slow_worker_holds_up_its_own_part_only(executor, tmp_path):

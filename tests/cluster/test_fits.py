@@ -241,7 +241,7 @@ from cutsvm import LinearSVC
 from cutsvm.cluster.collections.arrays import of_arrays
 from cutsvm.cluster.local import Local
 from cutsvm.cluster.open import split_arrays
-from cutsvm.driver import checkpoint
+from cutsvm.driver import checkpoint_file as checkpoint
 from tests.cluster.test_fits import rows
 checkpoint.configure(checkpoint.CheckpointSettings(seconds_before_first=0.0, min_seconds_between=0.0))
 X, y, weights = rows()
@@ -275,7 +275,7 @@ LinearSVC(C=1.0, tol=1e-6, solver="batched", checkpoint=sys.argv[1], callbacks=[
 
 def _stale(file, X, y):
     """A checkpoint of a fit that was cut short."""
-    from cutsvm.driver import checkpoint
+    from cutsvm.driver import checkpoint_file as checkpoint
 
     before = checkpoint.configure(checkpoint.CheckpointSettings(seconds_before_first=0.0, min_seconds_between=0.0))
     try:

@@ -148,6 +148,22 @@ def test_errors():
         opened([dask.delayed(FRAME[["a", "c", "label"]]), dask.delayed(FRAME[["a", "b", "label"]])])
 
 
+def unreadable():
+    raise FileNotFoundError("no such bucket")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_an_error_in_what_makes_a_part_names_the_part(engine, dask_client):
+    from cutsvm.cluster.engines import connect
+
+    executor = Local(2) if engine == "local" else connect(dask_client)
+    parts = [dask.delayed((X[:500], Y[:500])), dask.delayed((X[500:], Y[500:])), dask.delayed(unreadable)()]
+    with pytest.raises(ClusterError, match=r"^part 2: FileNotFoundError: no such bucket") as caught:
+        open_parts(parts, executor=executor, settings=SMALL)
+    assert isinstance(caught.value.__cause__, FileNotFoundError)
+
+
 def test_blocks_that_read_differently_the_second_time():
     drawn = da.from_array(X, chunks=(300, -1)).map_blocks(lambda block: block + np.random.default_rng().normal())
     parts = opened(drawn, Y)

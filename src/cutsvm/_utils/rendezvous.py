@@ -8,9 +8,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from threading import Condition, Semaphore
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-__all__ = ["Rendezvous"]
+from cutsvm._utils.threads import ThreadPool
+
+__all__ = ["Member", "Reads", "Rendezvous", "SharedReading"]
 
 M = TypeVar("M")
 Wish = TypeVar("Wish")
@@ -77,3 +79,86 @@ class Rendezvous(ABC, Generic[M, Wish]):
             wait()
         finally:
             self.turns.acquire()
+
+
+class Reads(NamedTuple):
+    """Blocks that were read, blocks that problems have asked for, and how many blocks a pass has."""
+
+    read: int
+    requested: int
+    blocks: int
+
+    @property
+    def passes(self) -> float:
+        """Passes over the data that were made."""
+        return self.read / self.blocks
+
+    @property
+    def requested_passes(self) -> float:
+        """Passes that the problems would have made, each for itself."""
+        return self.requested / self.blocks
+
+
+class Member:
+    """A problem that reads together with others. A context manager for its thread: it has a turn within, and is closed
+    at the end.
+    """
+
+    shared: SharedReading[Any, Any]
+    current: Any  # the pass that it takes part in, or None
+
+    def __enter__(self: Own) -> Own:
+        self.shared.turns.acquire()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shared.turns.release()
+        self.close()
+
+    def close(self) -> None:
+        """The others do not wait for this problem any more."""
+        self.shared.end(self)
+
+
+Own = TypeVar("Own", bound=Member)
+Shared = TypeVar("Shared", bound="SharedReading[Any, Any]")
+
+
+class SharedReading(Rendezvous[Own, Wish]):
+    """A rendezvous for passes over blocks of data; as a context manager it ends the thread that reads.
+
+    blocks: how many a pass has.
+    """
+
+    def __init__(self, turns: int, blocks: int) -> None:
+        super().__init__(turns)
+        self.n_blocks = blocks
+        self._read = self._requested = 0
+        self._thread = ThreadPool(1)
+
+    def __enter__(self: Shared) -> Shared:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    @property
+    def reads(self) -> Reads:
+        """What was read so far."""
+        return Reads(self._read, self._requested, self.n_blocks)
+
+    def count_alone(self, blocks: int) -> None:
+        """Counts blocks that are read for one problem alone."""
+        with self.changed:
+            self._read += blocks
+            self._requested += blocks
+
+    @abstractmethod
+    def leave(self, member: Own, mine: Any) -> None:
+        """The problem has had enough of the pass."""
+
+    def end(self, member: Own) -> None:
+        """The problem asks for nothing any more."""
+        if member.current is not None:
+            self.leave(member, member.current)
+        super().end(member)

@@ -18,6 +18,7 @@ __all__ = [
     "iterations_of_planes",
     "plane_rounds",
     "sums_received",
+    "violator_rounds",
 ]
 
 
@@ -26,7 +27,8 @@ class CostSettings:
     """What is assumed of a fit.
 
     row_extra: bytes of a row besides its values: label, weight, group.
-    violators: as a share of the rows near the margin, those that follow when all rows are looked at again.
+    violators, most_violators: as a share of the rows near the margin, those that follow when all rows are looked at
+        again, and those of two such rounds where C is large.
     base, decade: rounds of cutting planes to a gap of `tol`: base + decade log10(C n), and in proportion to the decades
         of the gap.
     smooth: times as many for a loss with second derivatives.
@@ -35,6 +37,7 @@ class CostSettings:
 
     row_extra: int = 18
     violators: float = 0.05
+    most_violators: float = 1.5
     base: float = 2.0
     decade: float = 3.0
     tol: float = 1e-3
@@ -76,15 +79,27 @@ def draw_rounds(rows: Sequence[float], row_bytes: float, settings: CostSettings 
 def band_rounds(
     rows: Iterable[float], row_bytes: float, sums: float, settings: CostSettings | None = None
 ) -> tuple[RoundCost, ...]:
-    """Sifting: the rows that come in each round that looks for those near the margin, and one round for violators.
+    """Sifting: the rows that come in each round that looks for those near the margin.
 
     row_bytes: of the values of a row. sums: of all groups, from all chunks.
     """
+    own = row_bytes + (settings or CostSettings()).row_extra
+    return tuple(RoundCost("sift", near * own + sums, near) for near in rows)
+
+
+def violator_rounds(
+    near: float, row_bytes: float, room: float | None = None, settings: CostSettings | None = None
+) -> tuple[RoundCost, ...]:
+    """Sifting: what may follow the rows near the margin, two rounds that look for violators. None follow where the
+    first solution is within the gap, and few rows in one of them where C is small.
+
+    room: rows that the client can hold; None: any number.
+    """
     settings = settings or CostSettings()
-    own, many = row_bytes + settings.row_extra, list(rows)
-    near_rounds = [RoundCost("sift", near * own + sums, near) for near in many]
-    more = settings.violators * many[-1]
-    return (*near_rounds, RoundCost("advance", more * own, more))
+    own = 0.5 * settings.most_violators * near
+    if room is not None:
+        own = min(own, 0.5 * max(0.0, room - near))
+    return (RoundCost("advance", own * (row_bytes + settings.row_extra), own),) * 2
 
 
 def iterations_of_planes(Cn: float, tol: float, *, smooth: bool = False, settings: CostSettings | None = None) -> int:

@@ -7,19 +7,22 @@ worker run again on another one; scattered data would be lost with their worker.
 
 from __future__ import annotations
 
+import math
 import uuid
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
+from time import perf_counter
 from typing import Any
 
 import dask
-from distributed import Client
+from distributed import CancelledError, Client
+from distributed import TimeoutError as DaskTimeoutError
 from distributed.scheduler import KilledWorker
 
-from cutsvm._utils.errors import ClusterError
+from cutsvm._utils.errors import ClusterError, NoWorkersError
 from cutsvm.cluster.protocol import Column, Common, Executor, Resources, Window, of_element, size_of, worker_error
 from cutsvm.io.models.model_format import package_version
 
@@ -97,6 +100,7 @@ class Dask(Executor):
         waiting, largest = deque(self._futures(column)), 0
         try:
             while waiting:
+                self._wait(waiting[0])
                 _check(waiting[0])
                 first = islice(waiting, self.window.count(largest))
                 count = sum(1 for _ in takewhile(lambda future: future.status == "finished", first))
@@ -108,6 +112,19 @@ class Dask(Executor):
         finally:
             if waiting:
                 self.client.cancel(list(waiting))
+
+    def _wait(self, future: Any) -> None:
+        """Waits for a task to end, or for the deadline if there are no workers."""
+        while self.deadline < math.inf:
+            left = self.deadline - perf_counter()
+            try:
+                future.exception(timeout=min(max(left, 0.1), 1.0))
+                return
+            except DaskTimeoutError:
+                if left <= 0.0 and not self.resources.workers:
+                    raise NoWorkersError("max_time is over, and the Dask cluster has no workers") from None
+            except CancelledError:  # `_check` says why
+                return
 
 
 def _check(future: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cutsvm._utils.errors import DataError
+from cutsvm._utils.errors import ClusterError, DataError
 from cutsvm.cluster.collections.arrays import split_arrays
 from cutsvm.cluster.collections.base import Collection
 from cutsvm.cluster.collections.kinds import as_collection, kind_of_collection
@@ -93,8 +93,15 @@ def _count(collection: Collection, targets: Targets) -> Heads:
     if collection.here:
         parts = zip(collection.column.values, collection.names, strict=True)
         return Heads.of([head_of_part(value, name, **options) for value, name in parts], collection.names)
-    column = collection.column.map(head_of_part, collection.names, **options)
-    return Heads.of(list(collection.executor.collect(column, doing="count", reads=True)), collection.names)
+    column, found = collection.column.map(head_of_part, collection.names, **options), []
+    try:
+        for head in collection.executor.collect(column, doing="count", reads=True):
+            found.append(head)
+    except (DataError, ClusterError):  # these say where
+        raise
+    except Exception as error:  # of what makes the part; elements come in order
+        raise ClusterError(f"{collection.names[len(found)]}: {type(error).__name__}: {error}") from error
+    return Heads.of(found, collection.names)
 
 
 def _open(collection: Collection, heads: Heads, targets: Targets, settings: OpenSettings) -> Parts | None:

@@ -10,6 +10,7 @@ are collected, or held: between two rounds a worker keeps nothing unless it was 
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -222,12 +223,14 @@ class Executor(ABC):
     """Where tasks run. As a context manager it is closed at the end, which leaves the user's own cluster running.
 
     progress: called with the numbers of parts done and of all parts of a round.
+    deadline: when to give up waiting if there are no workers, by `perf_counter`.
     """
 
     name: ClassVar[str]
 
     progress: Callable[[int, int], None] | None = field(default=None, kw_only=True)
     traffic: Traffic = field(default_factory=Traffic, kw_only=True)
+    deadline: float = field(default=math.inf, kw_only=True)
 
     def __enter__(self: Own) -> Own:
         return self

@@ -17,11 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from cutsvm._utils.rendezvous import Rendezvous
-from cutsvm._utils.threads import ThreadPool
+from cutsvm._utils.rendezvous import Member, SharedReading
 from cutsvm.cluster.grains import sum_of_grains
 from cutsvm.cluster.protocol import Column, Executor, Resources, Step
-from cutsvm.matrix.shared_reads import Reads
 
 __all__ = ["Problem", "SharedRounds", "for_all"]
 
@@ -44,38 +42,19 @@ class _Round:
     done: bool = False
 
 
-class SharedRounds(Rendezvous["Problem", _Wish]):
+class SharedRounds(SharedReading["Problem", _Wish]):
     """The rounds of several problems on an executor; as a context manager it ends the thread that runs them.
 
     chunks: the column that they read. turns: problems that compute at a time. ahead: results that may wait for one.
     """
 
     def __init__(self, executor: Executor, chunks: Column, turns: int = 1, *, ahead: int = 4) -> None:
-        super().__init__(turns)
+        super().__init__(turns, len(chunks))
         self.executor, self.chunks, self.ahead = executor, chunks, ahead
-        self._read = self._requested = 0
-        self._thread = ThreadPool(1)
-
-    def __enter__(self) -> SharedRounds:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._thread.shutdown(wait=True, cancel_futures=True)
-
-    @property
-    def reads(self) -> Reads:
-        """The chunks that were read so far."""
-        return Reads(self._read, self._requested, len(self.chunks))
 
     def problem(self) -> Problem:
         """A problem more; rounds wait for it until it is closed. All of them are made before any is used."""
         return self.add(Problem(self))
-
-    def count_alone(self, chunks: int) -> None:
-        """Counts chunks that are read for one problem alone."""
-        with self.changed:
-            self._read += chunks
-            self._requested += chunks
 
     # For problems
 
@@ -113,25 +92,19 @@ class SharedRounds(Rendezvous["Problem", _Wish]):
             raise mine.error
         return mine.held[problem]
 
-    def leave(self, problem: Problem, mine: _Round) -> None:
+    def leave(self, member: Problem, mine: _Round) -> None:
         """The problem has had enough of the round."""
         with self.changed:
-            problem.current = None
-            mine.results.pop(problem, None)
+            member.current = None
+            mine.results.pop(member, None)
             self.changed.notify_all()
-
-    def end(self, member: Problem) -> None:
-        """The problem asks for nothing any more."""
-        if member.current is not None:
-            self.leave(member, member.current)
-        super().end(member)
 
     def _begin(self, wishes: Mapping[Problem, _Wish]) -> None:
         begun = _Round({problem: deque() for problem, wish in wishes.items() if not wish.hold})
         for problem in wishes:
             problem.current = begun
-        self._read += len(self.chunks)
-        self._requested += len(wishes) * len(self.chunks)
+        self._read += self.n_blocks
+        self._requested += len(wishes) * self.n_blocks
         self._thread.submit(self._run, begun, wishes)
 
     def _run(self, mine: _Round, wishes: Mapping[Problem, _Wish]) -> None:
@@ -173,11 +146,8 @@ class SharedRounds(Rendezvous["Problem", _Wish]):
 
 
 @dataclass(eq=False)
-class Problem(Executor):
-    """The executor of one problem; its traffic is what the problem would have had alone.
-
-    A context manager for its thread: it has a turn within, and is closed at the end.
-    """
+class Problem(Member, Executor):
+    """The executor of one problem; its traffic is what the problem would have had alone."""
 
     shared: SharedRounds
     current: _Round | None = None  # the round that it takes part in
@@ -187,18 +157,6 @@ class Problem(Executor):
 
     def __post_init__(self) -> None:
         vars(self)["name"] = self.shared.executor.name  # what runs the tasks
-
-    def __enter__(self) -> Problem:
-        self.shared.turns.acquire()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.shared.turns.release()
-        self.close()
-
-    def close(self) -> None:
-        """Rounds do not wait for this problem any more."""
-        self.shared.end(self)
 
     @property
     def resources(self) -> Resources:

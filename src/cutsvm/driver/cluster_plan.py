@@ -2,17 +2,25 @@
 
 Of the rows the first reading has found how many there are, how large they are and what the client has room for. From
 that follow the method, its rounds, and what they bring to the client. Rows near the margin and cutting planes are
-estimates; so is the plan.
+estimates; so is the plan. Where rounds may follow that depend on the first solution, as in sifting, it is a range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cutsvm._utils.memory import MemorySettings, bytes_of_planes, format_bytes
-from cutsvm.cluster.costs import RoundCost, band_rounds, draw_rounds, iterations_of_planes, plane_rounds, sums_received
+from cutsvm.cluster.costs import (
+    RoundCost,
+    band_rounds,
+    draw_rounds,
+    iterations_of_planes,
+    plane_rounds,
+    sums_received,
+    violator_rounds,
+)
 from cutsvm.cluster.parts import Parts
 from cutsvm.cluster.protocol import Traffic
 from cutsvm.problem.oracle import Oracle
@@ -31,13 +39,14 @@ __all__ = ["ClusterFigures", "ClusterPlan", "plan_cluster"]
 class ClusterPlan:
     """Of one problem: the method and why, its rounds, and bytes of memory that the client takes for it.
 
-    rounds: those to come, without those before the solver starts; None: not known before.
+    rounds: those to come, without those before the solver starts; None: not known before. more: those that may follow.
     """
 
     method: str
     reason: str
     rounds: tuple[RoundCost, ...] | None = None
     memory: float = 0.0
+    more: tuple[RoundCost, ...] = ()
 
     @property
     def why(self) -> str:
@@ -74,9 +83,11 @@ def _sifting(solver: Sifting, oracle: PartedOracle, reason: str) -> ClusterPlan:
     rare = [float(min(least, parts.facts.labels.count(y))) for y in oracle.rare_labels(least)]
     own = _row_bytes(parts)
     rounds = (*draw_rounds(rare, own), *band_rounds(near, own, sums))
-    rows = max(float(parts.facts.sample.block.n), *(own.rows for own in rounds)) + rounds[-1].rows
+    more = violator_rounds(near[-1], own, oracle.matrix.room)
+    working_set = near[-1] + sum(own.rows for own in more)
+    rows = max(float(parts.facts.sample.block.n), working_set, *(own.rows for own in rounds))
     memory = rows * _row_memory(parts, oracle.outputs) + bytes_of_planes(ShardCosts().most, size)
-    return ClusterPlan("sifting", reason, rounds, memory)
+    return ClusterPlan("sifting", reason, rounds, memory, more)
 
 
 def _batched(solver: Batched, oracle: PartedOracle, C: float, tol: float, reason: str) -> ClusterPlan:
@@ -110,8 +121,7 @@ def _row_bytes(parts: Parts) -> float:
 
 def _row_memory(parts: Parts, outputs: int) -> float:
     """Of a row that the client works with."""
-    use, sparse = MemorySettings(), parts.facts.sparse
-    return (use.sparse_row_copies if sparse else use.row_copies) * _row_bytes(parts) + use.row_overhead * outputs
+    return MemorySettings().held_row(_row_bytes(parts), outputs, sparse=parts.facts.sparse)
 
 
 @dataclass(frozen=True)
@@ -166,9 +176,11 @@ class ClusterFigures:
         planned, done = self.summary([self])["planned"], _difference(self.planned_at, self.before)
         if planned["reads"] is None:
             return f"{_many(done['reads'], 'reading')} of all rows so far, and how many follow is not known before"
+        least, most = (format_bytes(planned[name]) for name in ("received", "most_received"))
+        received = least if least == most else f"between {least} and {most}"
         return (
-            f"about {_many(planned['reads'], 'reading')} of all rows in {_many(planned['rounds'], 'round')}, "
-            f"{done['reads']} done; {format_bytes(planned['received'])} to the client, "
+            f"about {_range(planned, 'reads', 'reading')} of all rows in {_range(planned, 'rounds', 'round')}, "
+            f"{done['reads']} done; {received} to the client, "
             f"{format_bytes(planned['client_memory'] or 0)} of its memory"
         )
 
@@ -179,14 +191,8 @@ class ClusterFigures:
         spent = _difference(last.after, first.before)
         opened = _difference(first.planned_at, first.before)
         plans = [own.plan for own in problems]
-        planned: dict[str, Any] = {"reads": None, "rounds": None, "received": None}
-        if all(plan.rounds is not None for plan in plans):
-            rounds = list(_rounds(plans))
-            planned = {
-                "reads": opened["reads"] + sum(own.reads for own in rounds),
-                "rounds": opened["rounds"] + len(rounds),
-                "received": opened["received"] + round(sum(own.received for own in rounds)),
-            }
+        least, most = _planned(opened, plans), _planned(opened, plans, most=True)
+        planned: dict[str, Any] = {**least, **{f"most_{name}": value for name, value in most.items()}}
         planned["client_memory"] = round(max(plan.memory for plan in plans)) or None
         return {
             **first.facts,
@@ -197,14 +203,26 @@ class ClusterFigures:
         }
 
 
-def _rounds(plans: Sequence[ClusterPlan]) -> Iterator[RoundCost]:
-    for plan in plans:
-        yield from plan.rounds or ()
+def _planned(opened: dict[str, int], plans: Sequence[ClusterPlan], *, most: bool = False) -> dict[str, int | None]:
+    """Readings, rounds and bytes with those that opened the collection. most: with the rounds that may follow."""
+    if any(plan.rounds is None for plan in plans):
+        return dict.fromkeys(opened)
+    rounds = [own for plan in plans for own in (*(plan.rounds or ()), *(plan.more if most else ()))]
+    return {
+        "reads": opened["reads"] + sum(own.reads for own in rounds),
+        "rounds": opened["rounds"] + len(rounds),
+        "received": opened["received"] + round(sum(own.received for own in rounds)),
+    }
 
 
 def _difference(after: Traffic, before: Traffic) -> dict[str, int]:
     now, then = asdict(after), asdict(before)
     return {name: now[name] - then[name] for name in ("reads", "rounds", "received")}
+
+
+def _range(planned: dict[str, Any], name: str, noun: str) -> str:
+    least, most = planned[name], planned[f"most_{name}"]
+    return _many(least, noun) if least == most else f"{least:,} to {_many(most, noun)}"
 
 
 def _many(number: int, noun: str) -> str:

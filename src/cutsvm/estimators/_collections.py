@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,7 +69,13 @@ def ingest_collection(estimator: Certified, X: Any, y: Any, sample_weight: Any, 
 
 
 def _watch(estimator: Certified, resources: ExitStack, executor: Executor, before: Traffic) -> None:
-    """Callbacks are told how far each round is, until the resources are closed; not if someone else is told already."""
+    """Callbacks are told how far each round is, until the resources are closed; not if someone else is told already.
+
+    With `max_time` the executor does not wait for workers any longer than that.
+    """
+    if estimator.max_time is not None:
+        executor.deadline = perf_counter() + estimator.max_time
+        resources.callback(setattr, executor, "deadline", np.inf)
     callbacks = [*(estimator.callbacks or ()), *([Log()] if estimator.verbose else ())]
     if estimator.verbose:
         ensure_log_handler()
@@ -88,10 +95,15 @@ def _rows(estimator: Certified, parts: Parts) -> PartedRows:
     """The rows with the limits of the client's memory."""
     facts = parts.facts
     size = (12 if facts.sparse else 8) * facts.entries
-    outputs = estimator._outputs(len(facts.labels.labels))
-    limit = estimator.memory_limit
-    shape: dict[str, Any] = {"features": facts.d, "sparse": facts.sparse}
-    plan = memory.plan_parts(facts.n, size, limit, outputs, problems=estimator._n_problems, **shape)
+    plan = memory.plan_parts(
+        facts.n,
+        size,
+        estimator.memory_limit,
+        outputs=estimator._outputs(len(facts.labels.labels)),
+        features=facts.d,
+        problems=estimator._n_problems,
+        sparse=facts.sparse,
+    )
     planes = None if plan.plane_bytes is None else PlaneMemory(plan.plane_bytes, np.zeros)
     return PartedRows(parts, plan.room, planes)
 

@@ -16,36 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from cutsvm._utils.rendezvous import Rendezvous
-from cutsvm._utils.threads import ThreadPool
+from cutsvm._utils.rendezvous import Member, SharedReading
 from cutsvm._utils.types import Array
 from cutsvm.io.store.store import Store
 from cutsvm.matrix.arrays import DenseRows, SparseRows
 from cutsvm.matrix.store import StoreRows, StoreSettings
 
-__all__ = ["Reads", "SharedReader", "SharedReads", "SharedRows"]
+__all__ = ["SharedReader", "SharedReads", "SharedRows"]
 
 Arrays = tuple[Array, ...]
-
-
-class Reads(NamedTuple):
-    """Blocks that were read, blocks that problems have asked for, and how many blocks a pass has."""
-
-    read: int
-    requested: int
-    blocks: int
-
-    @property
-    def passes(self) -> float:
-        """Passes over the data that were made."""
-        return self.read / self.blocks
-
-    @property
-    def requested_passes(self) -> float:
-        """Passes that the problems would have made, each for itself."""
-        return self.requested / self.blocks
 
 
 @dataclass(eq=False)
@@ -56,39 +36,19 @@ class _Pass:
     window: dict[int, Future[Arrays]] = field(default_factory=dict)
 
 
-class SharedReads(Rendezvous["SharedReader", None]):
+class SharedReads(SharedReading["SharedReader", None]):
     """The reads of one store for several problems; as a context manager it ends the thread that reads.
 
     turns: number of problems that compute at a time. ahead: blocks that the fastest may be ahead of the slowest.
     """
 
     def __init__(self, store: Store, turns: int = 1, *, ahead: int = 1) -> None:
-        super().__init__(turns)
+        super().__init__(turns, len(store.edges) - 1)
         self.store, self.ahead = store, ahead
-        self.n_blocks = len(store.edges) - 1
-        self._read = self._requested = 0
-        self._thread = ThreadPool(1)
-
-    def __enter__(self) -> SharedReads:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._thread.shutdown(wait=True, cancel_futures=True)
-
-    @property
-    def reads(self) -> Reads:
-        """What was read so far."""
-        return Reads(self._read, self._requested, self.n_blocks)
 
     def reader(self) -> SharedReader:
         """A reader more; passes wait for it until it is closed. All of them are made before any is used."""
         return self.add(SharedReader(self))
-
-    def count_alone(self, blocks: int) -> None:
-        """Counts blocks that one problem reads for itself."""
-        with self.changed:
-            self._read += blocks
-            self._requested += blocks
 
     # For readers
 
@@ -115,19 +75,13 @@ class SharedReads(Rendezvous["SharedReader", None]):
             self.hand_on(found.exception)
         return found.result()
 
-    def leave(self, reader: SharedReader, mine: _Pass) -> None:
+    def leave(self, member: SharedReader, mine: _Pass) -> None:
         """The reader has had enough of the pass."""
         with self.changed:
-            if reader.current is mine:
-                reader.current = None
-            if mine.positions.pop(reader, None) is not None:
+            if member.current is mine:
+                member.current = None
+            if mine.positions.pop(member, None) is not None:
                 self._forget(mine)
-
-    def end(self, member: SharedReader) -> None:
-        """The reader asks for nothing any more."""
-        if member.current is not None:
-            self.leave(member, member.current)
-        super().end(member)
 
     def _begin(self, wishes: Mapping[SharedReader, None]) -> None:
         begun = _Pass(dict.fromkeys(wishes, 0))
@@ -142,24 +96,14 @@ class SharedReads(Rendezvous["SharedReader", None]):
         self.changed.notify_all()
 
 
-class SharedReader:
-    """Passes for one problem. A context manager for its thread: it has a turn within, and closes at the end."""
+class SharedReader(Member):
+    """Passes for one problem."""
+
+    shared: SharedReads
 
     def __init__(self, shared: SharedReads) -> None:
         self.shared = shared
         self.current: _Pass | None = None  # the pass that it takes part in
-
-    def __enter__(self) -> SharedReader:
-        self.shared.turns.acquire()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.shared.turns.release()
-        self.close()
-
-    def close(self) -> None:
-        """Passes do not wait for this reader any more."""
-        self.shared.end(self)
 
     def blocks(self) -> Iterator[tuple[int, Arrays]]:
         """One pass: the number and the arrays of each block."""

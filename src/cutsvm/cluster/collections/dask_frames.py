@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from cutsvm._utils.errors import DataError
 from cutsvm.cluster.collections.base import ArrayPart, Collection
 from cutsvm.cluster.collections.dask_parts import column_of, dask, results_of
+from cutsvm.cluster.collections.given import Given
 from cutsvm.cluster.collections.tables import Columns, check_pandas_types, frame_part, with_text_names
 from cutsvm.cluster.protocol import Executor
-from cutsvm.io.columns import ColumnSpec, Labels
 
-__all__ = ["columns_among", "of_dask_frame"]
+__all__ = ["of_dask_frame"]
 
 
 @dataclass(frozen=True)
@@ -27,26 +26,16 @@ class FrameOpener:
         return frame_part(frame, self.columns, name, extra)
 
 
-def of_dask_frame(
-    executor: Executor,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    qid: Any,
-    labels: Labels = "required",
-    features: Sequence[str] | None = None,
-) -> Collection:
-    """X is a Dask DataFrame; y, sample_weight, qid are names of columns, Series, or None."""
+def of_dask_frame(executor: Executor, X: Any, given: Given) -> Collection:
+    """X is a Dask DataFrame; what is given are names of columns, Series, or None."""
     X = with_text_names(X)
-    names = list(X.columns)
-    columns = columns_among(names, y, sample_weight, qid, labels, "the DataFrame", features)
+    columns = given.columns(list(X.columns), "the DataFrame")
     narrow = check_pandas_types(X.dtypes, columns.features, "the DataFrame")
     frame = X[columns.read] if len(columns.read) < len(X.columns) else X
-    given = {
-        name: None if isinstance(own, str) else own
-        for name, own in (("y", y if labels != "none" else None), ("sample_weight", sample_weight), ("qid", qid))
-    }
-    extra = [_partitions(X, own, name) for name, own in given.items()]
+    series = {name: None if isinstance(own, str) else own for name, own in given.by_name.items()}
+    if given.labels == "none":
+        series["y"] = None
+    extra = [_partitions(X, own, name) for name, own in series.items()]
     values = list(zip(frame.to_delayed(), *extra, strict=True))
     column, opener = column_of(executor, values, FrameOpener(columns))
     # Of files a column is less work than all of them.
@@ -60,43 +49,10 @@ def of_dask_frame(
         sparse=False,
         narrow=narrow,
         feature_names=columns.features,
-        weighted=columns.weight is not None or given["sample_weight"] is not None,
-        queried=columns.qid is not None or given["qid"] is not None,
+        weighted=columns.weight is not None or series["sample_weight"] is not None,
+        queried=columns.qid is not None or series["qid"] is not None,
         lengths=results_of(executor, lengths),
     )
-
-
-def columns_among(
-    names: Sequence[str],
-    y: Any,
-    weight: Any,
-    qid: Any,
-    labels: Labels,
-    place: str,
-    features: Sequence[str] | None = None,
-) -> Columns:
-    """The columns of a frame: the features, or None for all that are not named as something else."""
-    if y is None or isinstance(y, str):
-        label, own_weight, own_qid = (own if isinstance(own, str) else None for own in (y, weight, qid))
-        columns = Columns.of(ColumnSpec(label, own_weight, own_qid, labels=labels).resolve(place, names))
-    else:
-        taken = [own for own in (weight, qid) if isinstance(own, str)]
-        absent = [name for name in taken if name not in names]
-        if absent:
-            raise DataError(f"{place}: there is no column {absent[0]!r}")
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise DataError(f"{place}: the column {twice!r} appears twice")
-        left = tuple(name for name in names if name not in taken)
-        columns = Columns(left, None, *(own if isinstance(own, str) else None for own in (weight, qid)))
-    if features is not None:
-        absent = [name for name in features if name not in names]
-        if absent:
-            raise DataError(f"{place}: there is no column {absent[0]!r}, which the model was trained with")
-        return replace(columns, features=tuple(features))
-    if not columns.features:
-        raise DataError(f"{place}: there is no column of features")
-    return columns
 
 
 def _partitions(X: Any, values: Any, name: str) -> list[Any]:

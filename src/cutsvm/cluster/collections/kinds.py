@@ -14,6 +14,7 @@ from cutsvm.cluster.collections.base import Collection
 from cutsvm.cluster.collections.dask_arrays import of_dask_array
 from cutsvm.cluster.collections.dask_frames import of_dask_frame
 from cutsvm.cluster.collections.delayed import of_delayed
+from cutsvm.cluster.collections.given import Given
 from cutsvm.cluster.collections.parquet import ParquetFiles, of_parquet, parquet
 from cutsvm.cluster.collections.ray_datasets import of_ray_dataset
 from cutsvm.cluster.collections.spark_frames import of_spark_frame
@@ -84,12 +85,13 @@ def as_collection(
         executor = executor or current_executor("dask") or Local()
     if kind == "dask array":
         return of_dask_array(executor or Local(), X, *own)
+    given = Given(*own, labels, features)
     if kind == "dask frame":
-        return of_dask_frame(executor or Local(), X, *own, labels, features)
+        return of_dask_frame(executor or Local(), X, given)
     if kind == "ray":
-        return of_ray_dataset(executor or connect(engine="ray"), X, *own, labels, features)
+        return of_ray_dataset(executor or connect(engine="ray"), X, given)
     if kind == "spark":
-        return of_spark_frame(executor or connect(X.sparkSession, engine="spark"), X, *own, labels, features)
+        return of_spark_frame(executor or connect(X.sparkSession, engine="spark"), X, given)
     if kind is not None:
         _refuse_arrays(*own)
     if kind == "delayed":

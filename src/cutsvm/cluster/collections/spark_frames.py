@@ -11,10 +11,9 @@ from typing import Any
 
 from cutsvm._utils.errors import DataError
 from cutsvm.cluster.collections.base import Collection
-from cutsvm.cluster.collections.dask_frames import columns_among
+from cutsvm.cluster.collections.given import Given, of_tables
 from cutsvm.cluster.collections.tables import Columns, arrow_batch, check_arrow_schema
 from cutsvm.cluster.protocol import Column, Executor
-from cutsvm.io.columns import Labels
 from cutsvm.io.formats.arrow_values import arrow
 from cutsvm.io.store.batches import Batch
 
@@ -23,16 +22,8 @@ __all__ = ["of_spark_frame"]
 FEATURES = "features"  # the column of vectors of Spark's own estimators
 
 
-def of_spark_frame(
-    executor: Executor,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    qid: Any,
-    labels: Labels = "required",
-    features: Sequence[str] | None = None,
-) -> Collection:
-    """X is a DataFrame of Spark; y, sample_weight, qid are names of its columns, or None.
+def of_spark_frame(executor: Executor, X: Any, given: Given) -> Collection:
+    """X is a DataFrame of Spark; what is given are names of its columns, or None.
 
     The features are the vectors of the column "features", if there is one; otherwise all other columns.
     """
@@ -42,30 +33,17 @@ def of_spark_frame(
         raise DataError(
             "a DataFrame of Spark Connect has no RDD: use a session of Spark itself, without a remote address"
         )
-    for name, own in (("y", y), ("sample_weight", sample_weight), ("qid", qid)):
-        if own is not None and not isinstance(own, str):
-            raise DataError(f"{name}: expected the name of a column of the DataFrame, got {type(own).__name__}")
-    columns = columns_among(X.columns, y, sample_weight, qid, labels, "the DataFrame", features)
+    given.check_names("the DataFrame")
+    columns = given.columns(X.columns, "the DataFrame")
     columns = replace(columns, features=feature_columns(X, columns.features))
     plain = plain_columns(X, columns.read)
     schema = import_module("pyspark.sql.pandas.types").to_arrow_schema(plain.schema)
     d, narrow = check_arrow_schema(schema, columns, "the DataFrame")
     packed = plain.mapInArrow(_packed, "batch binary").rdd
-    parts = packed.mapPartitionsWithIndex(_numbered)
-    count = int(packed.getNumPartitions())
-    return Collection(
-        executor,
-        Column(parts, count),
-        partial(_opened, columns=columns),
-        [f"partition {k}" for k in range(count)],
-        d=d,
-        sparse=False if d is not None else None,
-        narrow=narrow,
-        feature_names=None if d is None else columns.features,
-        weighted=columns.weight is not None,
-        queried=columns.qid is not None,
-        cut=cut_partitions,
-        lengths=None if d is None else Column(parts, count).map(_rows),
+    parts = Column(packed.mapPartitionsWithIndex(_numbered), int(packed.getNumPartitions()))
+    opener, lengths = partial(_opened, columns=columns), None if d is None else parts.map(_rows)
+    return of_tables(
+        executor, parts, opener, "partition", columns, d, narrow=narrow, lengths=lengths, cut=cut_partitions
     )
 
 
