@@ -34,6 +34,14 @@ def test_rules(n, d, C, kind, word):
     assert word in note
 
 
+@pytest.mark.parametrize(("intercept", "kind"), [("none", DCD), ("free", DCD), ("regularized", OCAS)])
+def test_rows_shorter_than_the_feature_of_a_regularized_intercept(intercept, kind):
+    """Coordinate descent on b alone is slow where C is large, whatever the rows are."""
+    X, a = long_data(20_000, 5)
+    solver, note = Auto().choose(oracle_of(1e-6 * X, a, intercept=intercept), 1e4)
+    assert type(solver) is kind, note
+
+
 TEXT = [(2000, 0.01, DCD), (2000, 0.2, OCAS), (200, 0.01, OCAS)]
 
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC
-from cutsvm.driver.checkpoint import Checkpoint, CheckpointSettings, configure
+from cutsvm.driver.checkpoint import Checkpoint
+from cutsvm.driver.checkpoint_file import CheckpointSettings, configure
 from cutsvm.driver.fingerprint import Fingerprint
 from cutsvm.driver.records import Status, Stop
 from cutsvm.driver.run import run

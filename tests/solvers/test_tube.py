@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import cutsvm
 from cutsvm.driver import checkpoint
-from cutsvm.driver.checkpoint import Checkpoint, CheckpointSettings
+from cutsvm.driver.checkpoint import Checkpoint
+from cutsvm.driver.checkpoint_file import CheckpointSettings
 from cutsvm.driver.fingerprint import Fingerprint
 from cutsvm.driver.records import Status, Stop
 from cutsvm.driver.run import Fit, fit_path, run

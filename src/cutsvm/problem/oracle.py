@@ -147,7 +147,7 @@ class Oracle(Readings):
         mean_error: given if it is a lower bound of this risk, with means of rows among its rows.
         """
         origin = None if mean_error is None else self.origin or self
-        return type(self)(
+        return cast("type[Own]", self._kind_in_memory)(
             matrix,
             loss,
             self.intercept,
@@ -159,6 +159,11 @@ class Oracle(Readings):
             whole=False,
             settings=self.settings,
         )
+
+    @property
+    def _kind_in_memory(self) -> type[Oracle]:
+        """The class of an oracle of some of the rows, in memory."""
+        return type(self)
 
     # Bounds for the certificate
 

@@ -24,12 +24,12 @@ from cutsvm._utils.validation import spread_of_sizes
 from cutsvm.cluster.fetch import rows_with_labels
 from cutsvm.cluster.grains import Grain, RowBlock
 from cutsvm.cluster.parts import Drawn, Parts
-from cutsvm.matrix import CompressionSettings, PlaneMemory, Rows, RowsInMemory, as_rows
+from cutsvm.matrix import CompressionSettings, PlaneMemory, RowsInMemory, as_rows
 from cutsvm.matrix.magnitudes import Magnitudes
 from cutsvm.matrix.protocol import COMPRESSION, Storage
 from cutsvm.problem.certificate import gamma
 from cutsvm.problem.loss_makers import LossMaker
-from cutsvm.problem.losses import GroupedLoss, Loss, PairLoss
+from cutsvm.problem.losses import GroupedLoss, PairLoss
 from cutsvm.problem.multiclass import CrammerSingerOracle, MultinomialOracle, _ClassMeans
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.pairs import PairOracle
@@ -247,21 +247,9 @@ class PartedOracle(Oracle):
         options = {"spec": self.spec, "of_part": task, "bounds": self.bounds, **shared}
         return self.matrix.parts.fold_chunks(on_shard, add, mine, here=here, **options)
 
-    def restrict(self: Own, matrix: Rows, loss: Loss, *, n_last: int = 0, mean_error: float | None = None) -> Any:
-        """An oracle of rows that are here."""
-        origin = None if mean_error is None else self.origin or self
-        return self.kind(
-            matrix,
-            loss,
-            self.intercept,
-            self.threads,
-            origin=origin,
-            mean_error=mean_error or 0.0,
-            plane_memory=self.plane_memory,
-            n_last=n_last,
-            whole=False,
-            settings=self.settings,
-        )
+    @property
+    def _kind_in_memory(self) -> type[Oracle]:
+        return self.kind
 
     def with_fast_matrix(self: Own, settings: CompressionSettings = COMPRESSION) -> Own:
         return self

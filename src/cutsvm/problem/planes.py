@@ -49,6 +49,10 @@ class Planes:
     offsets: Vector
     errors: Vector
 
+    def overflow(self, C: float) -> bool:
+        """Whether they are too steep for a reduced problem at C."""
+        return not C * float(np.abs(self.slopes).max(initial=0.0)) < OVERFLOW
+
     def balanced(self, most: float) -> Planes:
         """Planes whose slopes in b, the last coordinate, sum to 0, if their mean misses it by `most`, which is then an
         error; if it misses it by more, the bundle balances them."""

@@ -39,6 +39,7 @@ from typing import cast
 from cutsvm.matrix import RowsInMemory
 from cutsvm.problem.losses import PiecewiseLoss
 from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.point import Intercept
 from cutsvm.solvers.accpm.solver import ACCPM
 from cutsvm.solvers.cpa import CPA
 from cutsvm.solvers.dcd import DCD
@@ -62,7 +63,8 @@ class AutoSettings:
     sifting_rows, sifting_ratio: sifting pays from this number of rows on, if each feature has this number of them;
     medium_rows, medium_ratio, hard_ratio: the same where coordinate descent would be slow, up to `hard` and beyond it.
     easy_smooth: the same as `easy` for losses with second derivatives, whose dual variables have no corners to go to.
-    easy, hard: the mean of C s_i times the mean of |x_i|^2 up to which coordinate descent is quick, and slow.
+    easy, hard: the mean of C s_i times the mean of |x_i|^2 up to which coordinate descent is quick, and slow. With a
+        regularised intercept, which is the weight of a feature that is 1, the second mean is taken to be 1 at least.
     """
 
     few_rows: int = 4_000
@@ -175,7 +177,10 @@ class Auto(SolverBase):
     def _choose_by_hardness(self, oracle: Oracle, C: float) -> tuple[Solver, str]:
         n, d, rules = oracle.matrix.n, oracle.matrix.d, self.settings
         unit = cast("PiecewiseLoss", oracle.loss).unit  # of the scores: 1 for the margin of two classes
-        hard = C * oracle.loss.weight / n * cast("RowsInMemory", oracle.matrix).mean_square / unit
+        square = cast("RowsInMemory", oracle.matrix).mean_square
+        if oracle.intercept is Intercept.REGULARIZED:
+            square = max(1.0, square)  # b is the weight of a feature that is 1
+        hard = C * oracle.loss.weight / n * square / unit
         if hard <= rules.easy:
             return DCD(), f"dcd: C |x|^2 is {hard:.2g} on average, so it takes few epochs"
         if n >= max(rules.medium_rows, (rules.medium_ratio if hard <= rules.hard else rules.hard_ratio) * d):

@@ -21,6 +21,7 @@ import numpy as np
 
 from cutsvm._utils.types import Vector
 from cutsvm.problem.certificate import relative_gap
+from cutsvm.solvers.cutting_planes import too_steep
 from cutsvm.solvers.protocol import FitContext
 
 __all__ = ["BatchSettings", "presolve_batched"]
@@ -69,7 +70,8 @@ def _visit(context: FitContext, points: Mapping[float, Vector], settings: BatchS
     for C, tangent in zip(points, context.oracle.tangents(list(points.values())), strict=True):
         known = context.know(tangent.w, tangent.value)
         missing = C * (tangent.value - context.bundle.height(tangent.w))
-        if missing > settings.new * context.tol * known.objective(C):
+        new = missing > settings.new * context.tol * known.objective(C)
+        if new and not too_steep(context.oracle, tangent.planes, max(context.Cs)):
             context.bundle.add(tangent.planes)
 
 

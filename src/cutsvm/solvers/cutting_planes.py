@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2, log10
+from typing import cast
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from cutsvm._utils import validation
 from cutsvm._utils.memory import planes_within
 from cutsvm._utils.timing import timed
 from cutsvm.problem.line_search import Curve, Exact, Search
-from cutsvm.problem.losses import Line
+from cutsvm.problem.losses import Line, MarginLoss
 from cutsvm.problem.oracle import Oracle
+from cutsvm.problem.planes import OVERFLOW, Planes
 from cutsvm.problem.point import Point
 from cutsvm.solvers.protocol import FitContext
 
@@ -27,6 +29,7 @@ __all__ = [
     "objective",
     "search",
     "target_objective",
+    "too_steep",
 ]
 
 
@@ -162,6 +165,19 @@ def objective(oracle: Oracle, point: Point, C: float) -> float:
 def target_objective(lower: float, tol: float) -> float:
     """The largest F whose relative gap to the bound is `tol`."""
     return lower / (1.0 - tol) if tol < 1.0 else np.inf
+
+
+def too_steep(oracle: Oracle, planes: Planes, C: float) -> bool:
+    """Whether planes overflow at C only since their b is not the best one: a bundle is to do without them.
+
+    At the best free b the coefficients of rows sum to 0, so that those of a class are at most the weight of the other.
+    Where this is far less than its own, planes at another b are far steeper than any at the minimum.
+    """
+    if oracle.n_free != 1 or not oracle.supports.margin or not planes.overflow(C):
+        return False
+    signed = cast("MarginLoss", oracle.loss).signed
+    lighter = min(float(signed[signed > 0.0].sum()), -float(signed[signed < 0.0].sum()))
+    return 2.0 * C * lighter * max(1.0, oracle.magnitudes.norm) < OVERFLOW
 
 
 def search(oracle: Oracle, start: Point, trial: Point, C: float, find: Search) -> float:

@@ -33,7 +33,7 @@ from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.point import Point, Tangent
 from cutsvm.problem.readings import add_arrays
 from cutsvm.solvers.batched import BatchSettings, presolve_batched
-from cutsvm.solvers.cutting_planes import PlaneSettings, check_shards, choose_shards
+from cutsvm.solvers.cutting_planes import PlaneSettings, check_shards, choose_shards, too_steep
 from cutsvm.solvers.newton import Factorised, Newton, NewtonSettings, second_derivatives
 from cutsvm.solvers.ocas import OCAS
 from cutsvm.solvers.path import iterates_on_path
@@ -176,7 +176,8 @@ class Batched(SolverBase):
             if newton is not None:
                 newton.advance(found[lowest], step, moved=improved, followed=lowest >= len(places))
             for number in self._balanced(oracle, chosen, found, heights):
-                bundle.add(found[number].planes)
+                if not too_steep(oracle, found[number].planes, C):
+                    bundle.add(found[number].planes)
             reduced = bundle.minimise(C, settings.planes.qp_share * (best.primal - best.lower))  # 3
             bundle.drop_idle(settings.planes.patience_with(oracle.shards, oracle.size, oracle.outputs))
             best = replace(best, lower=max(best.lower, reduced.lower), planes=len(bundle), step=step)

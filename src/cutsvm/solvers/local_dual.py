@@ -38,7 +38,7 @@ from cutsvm._utils.types import Vector
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import Bundle, Planes
 from cutsvm.problem.sums import Sums, add_sums
-from cutsvm.solvers.cutting_planes import PlaneSettings, ShardCosts, check_shards
+from cutsvm.solvers.cutting_planes import PlaneSettings, ShardCosts, check_shards, too_steep
 from cutsvm.solvers.dcd import DCD, Dual
 from cutsvm.solvers.line_batches import draw_sample, minimum_of
 from cutsvm.solvers.protocol import FitContext, Iterate, PathOrder, SolverBase
@@ -116,7 +116,8 @@ class LocalDual(SolverBase):
                 step = places[lowest]
             near = step if step > 0.0 else settings.nearer * near
             for own in planes:
-                bundle.add(own)
+                if not too_steep(oracle, own, C):
+                    bundle.add(own)
             reduced = bundle.minimise(C, settings.planes.qp_share * (best.primal - best.lower))  # 3
             w_t, u = reduced.w, contributions(bundle, C, oracle.shards)
             bundle.drop_idle(settings.planes.patience)
