@@ -5,6 +5,7 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/matrix.hpp"
+#include "bindings/problems.hpp"
 #include "core/distances.hpp"
 #include "core/kernel_sgd.hpp"
 #include "core/l2_dual.hpp"
@@ -15,8 +16,6 @@ using namespace cutsvm;
 
 namespace {
 
-using Rows32 = Vector<std::int32_t>;
-using Counts = Vector<std::int64_t>;
 template <class T>
 using CubeOut = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
@@ -35,20 +34,6 @@ void with_width(std::size_t width, const Use& use) {
 Gram gram_of(const Array2D<float>& values) {
     check(values.stride(1) == 1 || values.shape(1) <= 1, "kernel values: contiguous rows expected");
     return {values.data(), extent(values), extent(values, 1), values.stride(0)};
-}
-
-void check_within(const Rows32& places, std::int64_t least, std::int64_t end, const char* what) {
-    for (const std::int32_t i : view(places)) check(least <= i && i < end, what);
-}
-
-Problems problems_of(const Rows32& rows, const Vector<double>& a, const Counts& first) {
-    check(rows.shape(0) == a.shape(0), "rows and a differ in length");
-    check(first.shape(0) > 1, "first: one more than problems expected");
-    const auto all = view(first);
-    check(all.front() == 0 && all.back() == extent(rows) &&
-              std::adjacent_find(all.begin(), all.end(), std::greater_equal<>()) == all.end(),
-          "first: rising from 0 to the number of rows expected");
-    return {view(rows), view(a), all};
 }
 
 void kernel_sgd(const Array2D<float>& values, const Rows32& row_place, const Rows32& column_place, const Rows32& rows,
@@ -112,7 +97,9 @@ void kernel_sgd(const Array2D<float>& values, const Rows32& row_place, const Row
 }
 
 Machines machines_of(const Gram& gram, const Counts& first, const Rows32& columns, const Array2DOut<double>& coef,
-                     const Counts& used) {
+                     const Counts& used, const Array2DOut<double>& intercept) {
+    check(intercept.shape(0) == used.shape(0) && intercept.shape(1) == coef.shape(1),
+          "intercept: machines x versions expected");
     check(first.shape(0) == used.shape(0) + 1 && columns.shape(0) == coef.shape(0), "machines: lengths differ");
     const auto size = extent(columns);
     for (std::int64_t p = 0; p < extent(used); ++p) {
@@ -122,14 +109,15 @@ Machines machines_of(const Gram& gram, const Counts& first, const Rows32& column
             check(0 <= columns.data()[k] && columns.data()[k] < gram.columns,
                   "machines: columns of the kernel values expected");
     }
-    return {view(first), view(used), columns.data(), coef.data()};
+    return {view(first), view(used), columns.data(), coef.data(), intercept.data()};
 }
 
 void machine_scores(const Array2D<float>& values, const Rows32& rows, const Counts& first, const Rows32& columns,
-                    const Array2DOut<double>& coef, const Counts& used, const CubeOut<double>& out, int threads) {
+                    const Array2DOut<double>& coef, const Counts& used, const Array2DOut<double>& intercept,
+                    const CubeOut<double>& out, int threads) {
     const Gram gram = gram_of(values);
     check_within(rows, 0, gram.rows, "rows: row numbers within range expected");
-    const Machines machines = machines_of(gram, first, columns, coef, used);
+    const Machines machines = machines_of(gram, first, columns, coef, used, intercept);
     check(out.shape(0) == rows.shape(0) && out.shape(1) == used.shape(0) && out.shape(2) == coef.shape(1),
           "out: rows x machines x versions expected");
     with_width(coef.shape(1), [&](auto width) {
@@ -168,12 +156,13 @@ void pair_decisions(const Array2D<double>& scores, const Rows32& low, const Rows
 }
 
 void bound_count_hits(const Array2D<float>& values, const Rows32& rows, const Rows32& labels, const Counts& first,
-                      const Rows32& columns, const Array2DOut<double>& coef, const Counts& used, const Rows32& low,
-                      const Rows32& high, std::int64_t classes, const VectorOut<std::int64_t>& hits, int threads) {
+                      const Rows32& columns, const Array2DOut<double>& coef, const Counts& used,
+                      const Array2DOut<double>& intercept, const Rows32& low, const Rows32& high, std::int64_t classes,
+                      const VectorOut<std::int64_t>& hits, int threads) {
     const Gram gram = gram_of(values);
     check_within(rows, 0, gram.rows, "rows: row numbers within range expected");
     check(labels.shape(0) == rows.shape(0) && hits.shape(0) == coef.shape(1), "labels, hits: lengths differ");
-    const Machines machines = machines_of(gram, first, columns, coef, used);
+    const Machines machines = machines_of(gram, first, columns, coef, used, intercept);
     const ClassPairs pairs = pairs_of(low, high, extent(used), classes);
     with_width(coef.shape(1), [&](auto width) {
         constexpr std::size_t W = decltype(width)::value;
@@ -265,12 +254,14 @@ void bind_kernel_machines(nb::module_& m, BoundMatrix& matrix) {
           "epochs"_a, "margin"_a.noconvert(), "begin"_a.noconvert(), "end"_a.noconvert(), "slot"_a.noconvert(),
           "columns"_a.noconvert(), "beta"_a.noconvert(), "mean"_a.noconvert(), "used"_a.noconvert(), "threads"_a);
     m.def("machine_scores", &machine_scores, "values"_a.noconvert(), "rows"_a.noconvert(), "first"_a.noconvert(),
-          "columns"_a.noconvert(), "coef"_a.noconvert(), "used"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+          "columns"_a.noconvert(), "coef"_a.noconvert(), "used"_a.noconvert(), "intercept"_a.noconvert(),
+          "out"_a.noconvert(), "threads"_a);
     m.def("pair_decisions", &pair_decisions, "scores"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(),
           "out"_a.noconvert());
     m.def("count_hits", &bound_count_hits, "values"_a.noconvert(), "rows"_a.noconvert(), "labels"_a.noconvert(),
           "first"_a.noconvert(), "columns"_a.noconvert(), "coef"_a.noconvert(), "used"_a.noconvert(),
-          "low"_a.noconvert(), "high"_a.noconvert(), "classes"_a, "hits"_a.noconvert(), "threads"_a);
+          "intercept"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(), "classes"_a, "hits"_a.noconvert(),
+          "threads"_a);
     m.def("kernel_l2", &kernel_l2, "values"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(),
           "first"_a.noconvert(), "Cs"_a.noconvert(), "method"_a, "tol"_a, "budget"_a, "seconds"_a,
           "alpha"_a.noconvert(), "seen"_a.noconvert(), "threads"_a);

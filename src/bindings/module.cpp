@@ -18,6 +18,7 @@ void bind_dcd(BoundMatrix&);
 void bind_svmlight(nb::module_&);
 void bind_reduced(nb::module_&);
 void bind_kernel_machines(nb::module_&, BoundMatrix&);
+void bind_kernel_dual(nb::module_&);
 void bind_mapped_files(nb::module_&);
 
 namespace {
@@ -72,5 +73,6 @@ NB_MODULE(CUTSVM_MODULE, m) {
     bind_svmlight(m);
     bind_reduced(m);
     bind_kernel_machines(m, matrix);
+    bind_kernel_dual(m);
     bind_mapped_files(m);
 }

@@ -1,4 +1,4 @@
-// Kernel machines: functions f(x) = sum_k coef_k K(x, x_k) over their support, and the problems they are trained on.
+// Kernel machines: functions f(x) = b + sum_k coef_k K(x, x_k) over their support, and the problems they are trained on.
 //
 // A machine comes in `W` versions at once, one for each value of C, whose coefficients are contiguous: a kernel
 // value is read once for all of them. Kernel values are float, coefficients and sums are double.
@@ -39,6 +39,7 @@ struct Machines {
     View<const std::int64_t> first, used;
     const std::int32_t* columns;
     const double* coef;
+    const double* intercept = nullptr;  // machines x versions; none: 0
 
     std::int64_t count() const { return used.size(); }
 };
@@ -84,7 +85,12 @@ template <std::size_t W>
 void score_tile(const Gram& gram, const Machines& machines, View<const std::int32_t> rows, double* out) {
     constexpr std::int64_t PIECE = 256;
     const auto count = std::ssize(rows), width = machines.count() * static_cast<std::int64_t>(W);
-    std::fill_n(out, count * width, 0.0);
+    for (std::int64_t i = 0; i < count; ++i) {
+        if (machines.intercept == nullptr)
+            std::fill_n(out + i * width, width, 0.0);
+        else
+            std::copy_n(machines.intercept, width, out + i * width);
+    }
     const auto kernel = [&](std::int64_t i) { return gram.row(rows[i]); };
     for (std::int64_t p = 0; p < machines.count(); ++p)
         for (std::int64_t k = 0; k < machines.used[p]; k += PIECE) {

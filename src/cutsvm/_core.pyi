@@ -738,6 +738,7 @@ def machine_scores(
     columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     coef: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
     used: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    intercept: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
     out: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
     threads: int,
 ) -> None: ...
@@ -755,6 +756,7 @@ def count_hits(
     columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     coef: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
     used: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    intercept: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
     low: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     high: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     classes: int,
@@ -775,6 +777,207 @@ def kernel_l2(
     seen: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
     threads: int,
 ) -> None: ...
+
+FEATURES: int = 128
+
+class KernelBlock32:
+    def __init__(
+        self,
+        gemm: object,
+        kernel: str,
+        gamma: float,
+        coef0: float,
+        degree: int,
+        offset: float,
+        X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        squares: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int,
+    ) -> None: ...
+    def rows(
+        self,
+        which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu")],
+    ) -> None: ...
+    def matrix(
+        self, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu")]
+    ) -> None: ...
+    def scores(
+        self,
+        coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        others: KernelBlock32,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+
+@overload
+def solve_pairs(
+    gram: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    Cs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    free_intercept: bool,
+    target: float,
+    most_iterations: int,
+    seconds: float,
+    alpha: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    seen: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
+    working_set: int,
+    kept: float,
+    inner_share: float,
+    inner_steps: int,
+    least_violation: float,
+    threads: int,
+) -> None: ...
+@overload
+def solve_pairs(
+    gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    Cs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    free_intercept: bool,
+    target: float,
+    most_iterations: int,
+    seconds: float,
+    alpha: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    seen: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
+    working_set: int,
+    kept: float,
+    inner_share: float,
+    inner_steps: int,
+    least_violation: float,
+    threads: int,
+) -> None: ...
+
+class KernelDual32:
+    def __init__(
+        self,
+        memory: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu")],
+        c: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        norm: float,
+        row_of: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        free_intercept: bool,
+        sizes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        source: object,
+        threads: int,
+    ) -> None: ...
+    def run(
+        self,
+        target: float,
+        most_iterations: int,
+        seconds: float,
+        working_set: int,
+        kept: float,
+        inner_share: float,
+        inner_steps: int,
+        least_violation: float,
+    ) -> str: ...
+    def restrict(
+        self,
+        variables: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        source: object,
+    ) -> None: ...
+    def optimality(self) -> tuple[float, float, float, float]: ...
+    @property
+    def s(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def f(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def norm(self) -> float: ...
+    @property
+    def moved(self) -> tuple[float, float, float]: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def computed(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
+
+class KernelBlock64:
+    def __init__(
+        self,
+        gemm: object,
+        kernel: str,
+        gamma: float,
+        coef0: float,
+        degree: int,
+        offset: float,
+        X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threads: int,
+    ) -> None: ...
+    def rows(
+        self,
+        which: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    ) -> None: ...
+    def matrix(
+        self, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")]
+    ) -> None: ...
+    def scores(
+        self,
+        coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        others: KernelBlock64,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+
+class KernelDual64:
+    def __init__(
+        self,
+        memory: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        c: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        f: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        norm: float,
+        row_of: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        free_intercept: bool,
+        sizes: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        source: object,
+        threads: int,
+    ) -> None: ...
+    def run(
+        self,
+        target: float,
+        most_iterations: int,
+        seconds: float,
+        working_set: int,
+        kept: float,
+        inner_share: float,
+        inner_steps: int,
+        least_violation: float,
+    ) -> str: ...
+    def restrict(
+        self,
+        variables: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        source: object,
+    ) -> None: ...
+    def optimality(self) -> tuple[float, float, float, float]: ...
+    @property
+    def s(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def f(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    @property
+    def norm(self) -> float: ...
+    @property
+    def moved(self) -> tuple[float, float, float]: ...
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def computed(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
 
 class MappedFiles:
     def __init__(self) -> None: ...

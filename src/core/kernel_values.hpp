@@ -1,0 +1,209 @@
+// Kernel values of some rows with others, tile by tile: dot products by BLAS, then the kernel's function in place while
+// the tile is in the cache.
+//
+//   linear   x.z          poly   (gamma x.z + coef0)^degree          rbf   exp(-gamma (|x|^2 + |z|^2 - 2 x.z))
+//   sigmoid  tanh(gamma x.z + coef0)                                 and a constant `offset` more
+//
+// Tiles are fixed by the sizes alone and each is the work of one thread, which calls a BLAS of one thread: the values are
+// the same bits for any number of threads.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "core/view.hpp"
+
+namespace cutsvm {
+
+// xGEMM as Fortran declares it: C = alpha op(A) op(B) + beta C, by columns.
+template <class T>
+using Gemm = void (*)(const char* transa, const char* transb, const int* m, const int* n, const int* k, const T* alpha,
+                      const T* a, const int* lda, const T* b, const int* ldb, const T* beta, T* c, const int* ldc);
+
+enum class KernelKind { linear, poly, rbf, sigmoid };
+
+struct KernelFunction {
+    KernelKind kind;
+    double gamma, coef0, offset;
+    int degree;
+};
+
+// Rows of numbers one after another, and |x|^2 of each.
+template <class T>
+struct Block {
+    const T* rows;
+    const T* squares;
+    std::int64_t n, d;
+
+    Block part(std::int64_t first, std::int64_t count) const { return {rows + first * d, squares + first, count, d}; }
+};
+
+// exp(x) for x <= 0, without calls and branches so that loops over it are vectorised: 2^n exp(r), |r| <= log(2) / 2, by
+// the series of exp. Below the smallest normal number it is that of a normal one.
+// ensures: relative error below 4 eps.
+template <class T>
+inline T exp_negative(T x) {
+    constexpr bool SINGLE = std::is_same_v<T, float>;
+    using Bits = std::conditional_t<SINGLE, std::int32_t, std::int64_t>;
+    constexpr T LOG2E = T(1.4426950408889634), HIGH = SINGLE ? T(0.693359375) : T(0.6931471803691238);
+    constexpr T LOW = SINGLE ? T(-2.12194440e-4) : T(1.9082149292705877e-10);
+    constexpr T ROUND = SINGLE ? T(12582912.0) : T(6755399441055744.0);  // adding it rounds to a whole number
+    x = std::max(x, SINGLE ? T(-87.0) : T(-708.0));
+    const T shifted = x * LOG2E + ROUND, n = shifted - ROUND;
+    const T r = (x - n * HIGH) - n * LOW;
+    T p;
+    if constexpr (SINGLE) {
+        p = T(1.0 / 5040);
+        p = p * r + T(1.0 / 720);
+    } else {
+        p = T(1.0 / 6227020800.0);
+        p = p * r + T(1.0 / 479001600.0);
+        p = p * r + T(1.0 / 39916800.0);
+        p = p * r + T(1.0 / 3628800.0);
+        p = p * r + T(1.0 / 362880.0);
+        p = p * r + T(1.0 / 40320.0);
+        p = p * r + T(1.0 / 5040.0);
+        p = p * r + T(1.0 / 720.0);
+    }
+    p = p * r + T(1.0 / 120);
+    p = p * r + T(1.0 / 24);
+    p = p * r + T(1.0 / 6);
+    p = p * r + T(0.5);
+    p = p * r + T(1.0);
+    p = p * r + T(1.0);
+    constexpr int MANTISSA = SINGLE ? 23 : 52;
+    constexpr Bits BIAS = SINGLE ? 127 : 1023;
+    const Bits exponent = static_cast<Bits>(n) + BIAS;
+    return p * std::bit_cast<T>(static_cast<Bits>(exponent << MANTISSA));
+}
+
+// to[j] = the kernel's value with the row of column j, from the dot products `dots`. to may be dots itself.
+// requires: dots, to and squares have `count` entries.
+template <class T>
+void kernel_of_dots(const KernelFunction& kernel, const T* dots, T square, const T* squares, std::int64_t count,
+                    T* to) {
+    const T gamma = static_cast<T>(kernel.gamma), coef0 = static_cast<T>(kernel.coef0);
+    const T offset = static_cast<T>(kernel.offset);
+    switch (kernel.kind) {
+        case KernelKind::rbf:
+#pragma omp simd
+            for (std::int64_t j = 0; j < count; ++j) {
+                const T distance = std::max(T(0), square + squares[j] - T(2) * dots[j]);
+                to[j] = exp_negative(-gamma * distance) + offset;
+            }
+            return;
+        case KernelKind::poly:
+#pragma omp simd
+            for (std::int64_t j = 0; j < count; ++j) {
+                const T base = gamma * dots[j] + coef0;
+                T value = base;
+                for (int k = 1; k < kernel.degree; ++k) value *= base;
+                to[j] = value + offset;
+            }
+            return;
+        case KernelKind::sigmoid:
+            for (std::int64_t j = 0; j < count; ++j) to[j] = std::tanh(gamma * dots[j] + coef0) + offset;
+            return;
+        case KernelKind::linear:
+#pragma omp simd
+            for (std::int64_t j = 0; j < count; ++j) to[j] = dots[j] + offset;
+    }
+}
+
+inline constexpr std::int64_t TILE_COLUMNS = 256;
+inline constexpr std::int64_t TILE_ROWS = 512;  // with TILE_COLUMNS: a tile of half a megabyte in float
+// Features that are multiplied in one call. Whatever the order in which BLAS adds them up, a dot product is off by at most
+// (FEATURES + d / FEATURES + 2) u |x| |z|, u the rounding unit, and not by d u |x| |z|.
+inline constexpr std::int64_t FEATURES = 128;
+
+// Calls use(first row, number of rows, first column, number of columns, dots) for every tile of the products A B',
+// dots by rows of that number of columns; one thread has all rows of some columns, in their order.
+// requires: A.d == B.d.
+template <class T, class Use>
+void for_dot_tiles(Gemm<T> gemm, const Block<T>& A, const Block<T>& B, int threads, const Use& use) {
+    const std::int64_t tiles = (B.n + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    const auto make = [&] { return std::vector<T>(std::min(A.n, TILE_ROWS) * TILE_COLUMNS); };
+    for_tasks_with(tiles, threads, make, [&](std::int64_t tile, std::vector<T>& dots) {
+        const std::int64_t column = tile * TILE_COLUMNS, width = std::min(TILE_COLUMNS, B.n - column);
+        for (std::int64_t row = 0; row < A.n; row += TILE_ROWS) {
+            const std::int64_t height = std::min(TILE_ROWS, A.n - row);
+            const int m = static_cast<int>(width), n = static_cast<int>(height), ld = static_cast<int>(A.d);
+            if (A.d == 0) std::fill(dots.begin(), dots.end(), T(0));
+            for (std::int64_t first = 0; first < A.d; first += FEATURES) {
+                const int k = static_cast<int>(std::min(FEATURES, A.d - first));
+                const T one = 1, beta = first == 0 ? T(0) : T(1);
+                gemm("T", "N", &m, &n, &k, &one, B.rows + column * B.d + first, &ld, A.rows + row * A.d + first, &ld,
+                     &beta, dots.data(), &m);
+            }
+            use(row, height, column, width, dots.data());
+        }
+    });
+}
+
+// values[places[i] * stride + j] = K(a_i, b_j)
+// requires: places has A.n different entries, each with room for B.n values at its place; A.d == B.d.
+// ensures: the same bits for any number of threads.
+template <class T>
+void kernel_rows(Gemm<T> gemm, const KernelFunction& kernel, const Block<T>& A, const Block<T>& B,
+                 View<const std::int64_t> places, T* values, std::int64_t stride, int threads) {
+    for_dot_tiles(gemm, A, B, threads, [&](auto row, auto height, auto column, auto width, const T* dots) {
+        for (std::int64_t i = 0; i < height; ++i)
+            kernel_of_dots(kernel, dots + i * width, A.squares[row + i], B.squares + column, width,
+                           values + places[row + i] * stride + column);
+    });
+}
+
+// scores[j] += sum_i coef[i] K(a_i, b_j), summed in the order of the rows of A.
+// requires: coef has A.n entries, scores B.n; A.d == B.d.
+// ensures: the same bits for any number of threads.
+template <class T>
+void kernel_scores(Gemm<T> gemm, const KernelFunction& kernel, const Block<T>& A, const Block<T>& B,
+                   View<const double> coef, View<double> scores, int threads) {
+    for_dot_tiles(gemm, A, B, threads, [&](auto row, auto height, auto column, auto width, T* dots) {
+        double* const sums = scores.data() + column;
+        for (std::int64_t i = 0; i < height; ++i) {
+            T* const own = dots + i * width;
+            kernel_of_dots(kernel, own, A.squares[row + i], B.squares + column, width, own);
+            const double factor = coef[row + i];
+#pragma omp simd
+            for (std::int64_t j = 0; j < width; ++j) sums[j] += factor * static_cast<double>(own[j]);
+        }
+    });
+}
+
+// values[i * n + j] = K(a_i, a_j) for all pairs of rows, of which only one half is computed.
+// requires: values has n x n entries.
+// ensures: symmetric; the same bits for any number of threads.
+template <class T>
+void kernel_matrix(Gemm<T> gemm, const KernelFunction& kernel, const Block<T>& A, T* values, int threads) {
+    const std::int64_t tiles = (A.n + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    for_tasks(tiles, threads, [&](std::int64_t tile) {
+        // The rows of a tile with those of the tiles after it; the first ones have most to do and begin first.
+        const std::int64_t first = tile * TILE_COLUMNS, height = std::min(TILE_COLUMNS, A.n - first);
+        const Block<T> own = A.part(first, height), rest = A.part(first, A.n - first);
+        const auto mirror = [&](std::int64_t row, std::int64_t count, std::int64_t column, std::int64_t width,
+                                T* dots) {
+            for (std::int64_t i = 0; i < count; ++i) {
+                T* const to = values + (first + row + i) * A.n + first + column;
+                kernel_of_dots(kernel, dots + i * width, own.squares[row + i], rest.squares + column, width, to);
+            }
+            for (std::int64_t j = 0; j < width; ++j) {
+                T* const to = values + (first + column + j) * A.n + first + row;
+                if (first + column + j >= first + height)
+                    for (std::int64_t i = 0; i < count; ++i)
+                        to[i] = values[(first + row + i) * A.n + first + column + j];
+            }
+        };
+        for_dot_tiles(gemm, own, rest, 1, mirror);
+        for (std::int64_t i = 0; i < height; ++i)  // whatever the order of the sums
+            for (std::int64_t j = 0; j < i; ++j)
+                values[(first + i) * A.n + first + j] = values[(first + j) * A.n + first + i];
+    });
+}
+
+}  // namespace cutsvm
