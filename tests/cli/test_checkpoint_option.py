@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from cutsvm import load_model
-from cutsvm.driver import checkpoint
-from cutsvm.driver.checkpoint import CheckpointSettings
+from cutsvm.driver import checkpoint_file
+from cutsvm.driver.checkpoint_file import CheckpointSettings
 from tests.support.cli import Run, blobs, write_svmlight
 
 
@@ -72,12 +72,12 @@ def test_unwritable_folder(run: Run, hard: Path, monkeypatch: pytest.MonkeyPatch
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr(checkpoint, "write_atomically", refuse)
-    before = checkpoint.configure(CheckpointSettings(seconds_before_first=0.0))
+    monkeypatch.setattr(checkpoint_file, "write_atomically", refuse)
+    before = checkpoint_file.configure(CheckpointSettings(seconds_before_first=0.0))
     try:
         code, out, err = run("train", "--n-jobs", 1, "-e", "1e-6", "--checkpoint", hard.parent / "file", hard)
     finally:
-        checkpoint.configure(before)
+        checkpoint_file.configure(before)
     assert code == 0 and "certified" in out
     assert err.count("cannot be written: Permission denied. The fit goes on") == 1
     assert np.isfinite(load_model(f"{hard}.model").estimator.coef_).all()

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 import cutsvm
 from cutsvm import LinearSVC, LinearSVR
 from cutsvm.driver import checkpoint, warm_start
-from cutsvm.driver.checkpoint import CheckpointSettings
+from cutsvm.driver.checkpoint_file import CheckpointSettings
 from cutsvm.driver.shard_traits import FoundShard, ShardTraits
 from cutsvm.driver.warm_start import new_bounds
 from cutsvm.solvers import OCAS, Sifting

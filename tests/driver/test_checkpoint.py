@@ -16,8 +16,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from cutsvm import LinearSVC, OrdinalSVC, RankingSVM, ROCAreaSVC, convert
-from cutsvm.driver import checkpoint
-from cutsvm.driver.checkpoint import Checkpoint, CheckpointSettings
+from cutsvm.driver import checkpoint, checkpoint_file
+from cutsvm.driver.checkpoint import Checkpoint
+from cutsvm.driver.checkpoint_file import CheckpointSettings
 from cutsvm.driver.fingerprint import Fingerprint
 from cutsvm.driver.records import Status, Stop
 from cutsvm.driver.run import run
@@ -439,7 +440,7 @@ def test_unwritable_file_does_not_end_the_fit(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     X, y = long_data(n=2000, d=10)
-    monkeypatch.setattr(checkpoint, "write_atomically", full)
+    monkeypatch.setattr(checkpoint_file, "write_atomically", full)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = LinearSVC(tol=1e-6, solver="ocas", checkpoint=tmp_path / "file").fit(X, y)
@@ -461,8 +462,8 @@ def test_writing_takes_a_small_share_of_the_time(tmp_path, monkeypatch):
         now += 0.5
         return now
 
-    monkeypatch.setattr(checkpoint, "write_atomically", slow)
-    monkeypatch.setattr(checkpoint, "perf_counter", tick)
+    monkeypatch.setattr(checkpoint_file, "write_atomically", slow)
+    monkeypatch.setattr(checkpoint_file, "perf_counter", tick)
     X, y = long_data(n=2000, d=30)
     before = checkpoint.configure(CheckpointSettings(1.0, 5.0, 0.1))
     LinearSVC(tol=1e-6, solver="cpa", checkpoint=tmp_path / "file").fit(X, y)
@@ -482,7 +483,7 @@ FIT = """
 import sys
 import numpy as np
 from cutsvm import LinearSVC
-from cutsvm.driver.checkpoint import CheckpointSettings, configure
+from cutsvm.driver.checkpoint_file import CheckpointSettings, configure
 sys.path.insert(0, sys.argv[2])
 from tests.support.problems import long_data
 

@@ -131,5 +131,6 @@ def test_all_limits_in_the_process_are_refused_if_it_holds_more(held):
 
 
 def test_problems_on_parts_share_the_limit():
-    rooms = [memory.plan_parts(10**8, 10**10, 4 * 10**9, features=10, problems=problems).room for problems in (1, 6)]
+    given = {"outputs": 1, "features": 10, "sparse": False}
+    rooms = [memory.plan_parts(10**8, 10**10, 4 * 10**9, problems=problems, **given).room for problems in (1, 6)]
     assert rooms[0] < 10**8 and rooms[1] == pytest.approx(rooms[0] / 6, rel=0.2)

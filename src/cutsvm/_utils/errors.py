@@ -9,3 +9,7 @@ class DataError(ValueError):
 
 class ClusterError(RuntimeError):
     """A fit on several machines cannot go on; the text says which part or worker, and what to do."""
+
+
+class NoWorkersError(ClusterError):
+    """The time of a fit is over, and there are no workers that could go on."""

@@ -50,6 +50,10 @@ class MemorySettings:
     together: int = 24_000_000
     each: int = 22_000_000
 
+    def held_row(self, size: float, outputs: int, *, sparse: bool) -> float:
+        """What a row of `size` bytes takes in the working set."""
+        return (self.sparse_row_copies if sparse else self.row_copies) * size + self.row_overhead * outputs
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -135,6 +139,11 @@ def allowance(memory_limit: str | int, step: int) -> Allowance:
     return Allowance(size, held, f"memory_limit is {format_bytes(size)}{auto}{beside}")
 
 
+def _allowed(need: float, memory_limit: str | int | None, use: MemorySettings) -> Allowance:
+    """What a fit may add under this limit; without one, what the machine has for a fit that needs more."""
+    return _machine(need, use) if memory_limit is None else allowance(memory_limit, use.step)
+
+
 def _machine(need: float, use: MemorySettings) -> Allowance:
     """What a fit without a limit may add, if `need` is too much for the machine."""
     held = in_use(use.step)
@@ -179,8 +188,8 @@ def plan(
     vectors = 8 * rows * (use.vectors + use.scores * outputs)
     if _in_memory(size + vectors, memory_limit, use):
         return Plan(False, None, f"{format_bytes(size + vectors)} in memory", at_once=problems)
-    given = _machine(size + vectors, use) if memory_limit is None else allowance(memory_limit, use.step)
-    row = (use.sparse_row_copies if sparse else use.row_copies) * size / rows + use.row_overhead * outputs
+    given = _allowed(size + vectors, memory_limit, use)
+    row = use.held_row(size / rows, outputs, sparse=sparse)
 
     def divided(many: int) -> tuple[int, bool, int, float]:
         """Rows held, whether vectors are in memory, bytes for planes, and what is left, of each of `many` problems."""
@@ -205,24 +214,16 @@ def plan(
 
 
 def plan_parts(
-    rows: int,
-    size: int,
-    memory_limit: str | int | None,
-    outputs: int = 1,
-    settings: MemorySettings | None = None,
-    *,
-    features: int = 1,
-    problems: int = 1,
-    sparse: bool = False,
+    rows: int, size: int, memory_limit: str | int | None, *, outputs: int, features: int, problems: int, sparse: bool
 ) -> Plan:
     """How many of the rows of a collection, `size` bytes in all, the client may hold; nothing is kept of the others.
 
     problems: that are solved at a time, each of which may hold as many.
     """
-    use = MemorySettings() if settings is None else settings
-    given = _machine(size, use) if memory_limit is None else allowance(memory_limit, use.step)
+    use = MemorySettings()
+    given = _allowed(size, memory_limit, use)
     left, plane_bytes = _beside_planes((given.size - use.fixed) // problems, outputs, features, use)
-    row = (use.sparse_row_copies if sparse else use.row_copies) * size / max(1, rows) + use.row_overhead * outputs
+    row = use.held_row(size / max(1, rows), outputs, sparse=sparse)
     room = min(rows, max(0, int(left / row)))
     if room < min(rows, use.min_rows):
         raise given.error(given.size + problems * (row * use.min_rows - left))
@@ -260,7 +261,7 @@ def plan_pairs(
     vectors = (use.paired_row + smooth * use.smooth_paired_row + levels // 8 + exact * use.exact_row) * rows
     if _in_memory(size + vectors, memory_limit, use):
         return Plan(False, None, f"{format_bytes(size + vectors)} in memory")
-    given = _machine(size + vectors, use) if memory_limit is None else allowance(memory_limit, use.step)
+    given = _allowed(size + vectors, memory_limit, use)
     left, plane_bytes = _beside_planes(given.size - use.fixed - vectors, 1, features, use)
     if left < 0:
         raise given.error(given.size - left)

@@ -68,10 +68,11 @@ def square(X: Any) -> None:
         )
 
 
-def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raise unless `value` is one of the choices."""
-    if value not in choices:
-        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
+def one_of(name: str, value: Any, choices: Sequence[str], other: str = "") -> None:
+    """Raise unless `value` is one of the choices; other: what else is legal."""
+    if not isinstance(value, str) or value not in choices:
+        expected = ", ".join(map(repr, choices)) + (f", or {other}" if other else "")
+        raise ValueError(f"{name}={value!r}: expected one of {expected}")
 
 
 def flags(settings: Any) -> None:

@@ -12,23 +12,18 @@ from __future__ import annotations
 import logging
 import math
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cutsvm._utils.types import Array, Vector
-from cutsvm._utils.warn import warn
+from cutsvm.driver.checkpoint_file import CheckpointFile, configure, settings
 from cutsvm.driver.fingerprint import Fingerprint
 from cutsvm.driver.shard_traits import Kind, ShardTraits, Traits, traits_of
 from cutsvm.driver.warm_start import Kept, KeptProblem, take_up
-from cutsvm.io.files import temp_path, write_atomically
-from cutsvm.io.models.model_format import ModelFileError, pack, package_version, unpack
-from cutsvm.io.store.manifest import NAME, is_store
 from cutsvm.problem.oracle import Oracle
 from cutsvm.problem.planes import OVERFLOW, Planes
 from cutsvm.solvers.protocol import FitContext, Iterate
@@ -37,61 +32,17 @@ if TYPE_CHECKING:
     from cutsvm.driver.records import Record
 
 _RUNNING = ("slopes", "offsets", "errors", "shard", "weights", "bounds", "dual")
-_MAGIC = b"cutsvm-checkpoint "
-_REMEDY = "Delete the file to start over, or give checkpoint another name"
 _logger = logging.getLogger("cutsvm.checkpoint")
-
-
-@dataclass(frozen=True)
-class CheckpointSettings:
-    """When a checkpoint is written, and the numbers that one may hold."""
-
-    seconds_before_first: float = 1.0
-    min_seconds_between: float = 5.0
-    time_share: float = 0.05  # of the time of a fit that writing may take
-    max_number: float = 1e308  # of an objective, a bound or a count
-    max_weight: float = 1e150  # weights below have finite squares, and finite sums of them
-    keep: bool = False  # the file of a fit that has converged
-
-
-_settings = CheckpointSettings()
-
-
-def configure(settings: CheckpointSettings) -> CheckpointSettings:
-    """Use these settings in the whole process, and return the previous ones."""
-    global _settings
-    before, _settings = _settings, settings
-    return before
 
 
 @contextmanager
 def kept_files() -> Iterator[None]:
     """Files of fits that converge within this context stay: fits of later versions of their store take them up."""
-    before = configure(replace(_settings, keep=True))
+    before = configure(replace(settings(), keep=True))
     try:
         yield
     finally:
         configure(before)
-
-
-def check_path(path: Any) -> None:
-    """A checkpoint can be there: the folder exists, and a file of this name is one of ours."""
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise ValueError(f"checkpoint={path!r}: expected the name of a file")
-    name = os.fspath(path)
-    folder = os.path.dirname(os.path.abspath(name))
-    if not os.path.isdir(folder):
-        raise ValueError(f"checkpoint={name!r}: there is no folder {folder}")
-    if os.path.exists(os.path.join(folder, NAME)) and is_store(folder):
-        raise ValueError(f"checkpoint={name!r}: {folder} is a store, which takes no other files")
-    if not os.path.exists(name):
-        return
-    if not stat.S_ISREG(os.stat(name).st_mode):
-        raise ValueError(f"checkpoint={name!r}: it exists and is not a file")
-    with open(name, "rb") as stream:
-        start = stream.read(len(_MAGIC))
-    if not _MAGIC.startswith(start):
-        raise ValueError(f"{name}: not a checkpoint, so it is left alone: give checkpoint another name")
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,23 +98,18 @@ class Part:
         return found
 
 
-class Checkpoint:
+class Checkpoint(CheckpointFile):
     """The file of a fit. If it is there, the fit goes on from it."""
 
     def __init__(self, path: str | os.PathLike[str], fingerprint: Fingerprint) -> None:
-        check_path(path)
-        self.name, self.fingerprint = os.fspath(path), fingerprint
-        self._target = os.path.realpath(path)  # the working folder may change
+        super().__init__(path, fingerprint)
         self._states: dict[str, State] = {}
         self._running: Part | None = None
         self._found: tuple[str, dict[str, Array]] = "", {}  # what is in the file of the problem that was running
         self._earlier: tuple[Kind, list[ShardTraits]] | None = (
             None  # rows of the file, if those are of an earlier version
         )
-        self._warned = False
-        if os.path.exists(self._target) and os.path.getsize(self._target):
-            self._read()
-        self._due = perf_counter() + _settings.seconds_before_first
+        self._read()
 
     def part(self, label: str, context: FitContext, C: float) -> Part:
         """The problem of this label. What the file has of it goes into the context: w, planes, shards, dual vector."""
@@ -175,7 +121,7 @@ class Checkpoint:
         if state is not None:
             oracle = context.oracle
             if state.w.shape != (oracle.size,):
-                raise self._damaged(f"w has the shape {state.w.shape}, expected {(oracle.size,)}")
+                raise self.damaged(f"w has the shape {state.w.shape}, expected {(oracle.size,)}")
             arrays = self._found[1] if self._found[0] == label else {}
             self._check(arrays, oracle, C, oracle.matrix.n)
             if "bounds" in arrays:
@@ -202,7 +148,7 @@ class Checkpoint:
             arrays = self._found[1]
             self._check(arrays, oracle, C, sum(shard.rows for shard in shards))
             if len(arrays["bounds"]) != len(shards) + 1:
-                raise self._damaged("the shards are not those of the planes")
+                raise self.damaged("the shards are not those of the planes")
             planes = Planes(arrays["slopes"], arrays["offsets"], arrays["errors"])
             of_shards = Kept(planes, arrays["shard"], arrays["weights"])
             take_up(context, KeptProblem(kind, shards, of_shards, []), traits, "checkpoint of an earlier version")
@@ -216,25 +162,18 @@ class Checkpoint:
         """Takes over what a problem knows; writes the file if it is time."""
         assert part.state is not None
         self._states[part.label], self._running = part.state, part
-        if perf_counter() >= self._due:
+        if self.is_due:
             self._write()
 
     def close(self, *, converged: bool) -> None:
         """After the fit: nothing stale is left of one that got there; what another one knows is kept."""
-        if converged and not _settings.keep:
-            try:
-                temp_path(self._target).unlink(missing_ok=True)
-                os.unlink(self._target)
-            except FileNotFoundError:
-                pass
-            except OSError as error:
-                self._warn(f"the checkpoint {self.name} cannot be removed: {error.strerror}")
+        if converged and not settings().keep:
+            self.remove()
         elif self._running is not None:
             self._write()
 
     def _write(self) -> None:
         assert self._running is not None
-        began = perf_counter()
         problems = [
             {
                 "label": label,
@@ -246,40 +185,22 @@ class Checkpoint:
         ]
         arrays = {f"w{k}": state.w for k, state in enumerate(self._states.values())} | self._running.arrays()
         header = {
-            "cutsvm": package_version(),
-            "settings": self.fingerprint.settings,
-            "hashes": self.fingerprint.hashes,
             "problems": problems,
             "running": self._running.label,
             "store": self.fingerprint.store,
             "traits": self._running.traits,
         }
-        try:
-            write_atomically(self._target, pack(header, arrays, "checkpoint"), repeated=True)
-        except OSError as error:
-            self._warn(
-                f"the checkpoint {self.name} cannot be written: {error.strerror}. The fit goes on "
-                "without; after a kill it would begin where the last one ended, or at the start"
-            )
-        now = perf_counter()
-        self._due = now + max(_settings.min_seconds_between, (now - began) / _settings.time_share)
-
-    def _warn(self, text: str) -> None:
-        if not self._warned:
-            self._warned = True
-            warn(text, RuntimeWarning)
+        self.save(header, arrays)
 
     def _read(self) -> None:
         """Takes up the file, and says so; raises ValueError if it is damaged or of another fit."""
-        try:
-            with open(self._target, "rb") as stream:
-                header, arrays = unpack(self.name, stream, "checkpoint")
-        except ModelFileError as error:
-            raise ValueError(f"{error}. {_REMEDY}") from None
-        other = self.fingerprint.differences(header)
+        found = self.load()
+        if found is None:
+            return
+        header, arrays, other = found
         earlier = bool(other) and self.fingerprint.is_earlier_version(header)
         if other and not earlier:
-            raise ValueError(f"{self.name}: a checkpoint of another fit: {'; '.join(other)}. {_REMEDY}")
+            raise self.other_fit(other)
         try:
             if earlier:
                 traits = header["traits"] or {"kind": [], "shards": []}
@@ -289,7 +210,7 @@ class Checkpoint:
             if not isinstance(running, str | None):
                 raise ValueError("what was running has no name")
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise self._damaged(str(error)) from None
+            raise self.damaged(str(error)) from None
         if not self._states:
             return
         if isinstance(running, str):
@@ -308,10 +229,10 @@ class Checkpoint:
         """The arrays of a problem with n rows fit it and each other."""
         dual = arrays.get("dual")
         if dual is not None and not (dual.dtype == np.float64 and dual.shape == (n,) and np.isfinite(dual).all()):
-            raise self._damaged("the dual vector does not fit the rows")
+            raise self.damaged("the dual vector does not fit the rows")
         if "slopes" not in arrays:
             if arrays.keys() - {"dual"}:
-                raise self._damaged("the planes are not complete")
+                raise self.damaged("the planes are not complete")
             return
         m, bounds = len(arrays["slopes"]), arrays.get("bounds", np.empty(0))
         fits = (
@@ -330,13 +251,10 @@ class Checkpoint:
             and all(np.isfinite(arrays[name]).all() for name in ("slopes", "offsets", "errors", "weights"))
             and all(arrays[name].dtype == np.float64 for name in ("slopes", "offsets", "errors", "weights"))
             and C * float(np.abs(arrays["slopes"]).max(initial=0.0)) < OVERFLOW
-            and C * float(np.abs(arrays["offsets"]).max(initial=0.0)) < _settings.max_number
+            and C * float(np.abs(arrays["offsets"]).max(initial=0.0)) < settings().max_number
         )
         if not fits:
-            raise self._damaged("the planes do not fit the rows")
-
-    def _damaged(self, what: str) -> ValueError:
-        return ValueError(f"{self.name}: damaged: {what}. {_REMEDY}")
+            raise self.damaged("the planes do not fit the rows")
 
 
 def _plain(value: Any) -> Any:
@@ -351,7 +269,7 @@ def _plain(value: Any) -> Any:
 def _states(problems: Any, arrays: Mapping[str, Array]) -> Iterator[tuple[str, State]]:
     for k, problem in enumerate(problems):
         w, record = arrays[f"w{k}"], problem["record"]
-        most = _settings.max_number
+        most = settings().max_number
         numbers = {key: value for key, value in record.items() if type(value) in (int, float) and abs(value) < most}
         lower = numbers.setdefault("lower", 0.0)  # no objective is below
         for key in ("iteration", "seconds", "primal", "planes"):
@@ -362,7 +280,7 @@ def _states(problems: Any, arrays: Mapping[str, Array]) -> Iterator[tuple[str, S
         if (
             w.dtype != np.float64
             or w.ndim != 1
-            or not (np.abs(w) < _settings.max_weight).all()
+            or not (np.abs(w) < settings().max_weight).all()
             or not isinstance(problem["label"], str)
         ):
             raise ValueError("w is not a vector of numbers")

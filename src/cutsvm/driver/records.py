@@ -157,6 +157,7 @@ class Result:
     history: list[dict[str, Any]] = field(repr=False)
     loss: float = np.nan  # R(w)
     cluster: ClusterFigures | None = field(default=None, repr=False)  # of rows in parts: what the fit has taken
+    intercept: float = 0.0  # of a kernel machine, whose w is its dual vector
 
     @property
     def gap(self) -> float:

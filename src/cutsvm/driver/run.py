@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cutsvm._utils.errors import NoWorkersError
 from cutsvm._utils.timing import clock
 from cutsvm._utils.types import Vector
 from cutsvm.driver.cluster_plan import ClusterFigures, plan_cluster
@@ -174,6 +175,10 @@ def run_at(
                 if last is None:  # nothing to keep yet
                     raise
                 status = Status.INTERRUPTED
+            except NoWorkersError:
+                if last is None:
+                    raise
+                status = Status.MAX_TIME
             finally:
                 if isinstance(iterates, Generator):
                     iterates.close()  # now: it may have files to remove
@@ -186,6 +191,8 @@ def run_at(
                 w, final = refined(context.oracle, last.w, C, last.risk if last.exact else None, precise=precise)
             except KeyboardInterrupt:  # the model is kept, with what the solver knew of it
                 w, final, status = last.w, Objective(last.primal, last.risk, 0.0), Status.INTERRUPTED
+            except NoWorkersError:
+                w, final = last.w, Objective(last.primal, last.risk, 0.0)
             if not np.isfinite(final.primal):
                 raise FloatingPointError("the objective is not finite: scale the features (or lower C)")
             lower = min(last.lower, final.primal)
