@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from cutsvm._native import core
 from cutsvm.driver.records import Status
-from cutsvm.kernel_machines import ISDA, SGD, MinNorm, resolve, sgd
+from cutsvm.kernel_machines import ISDA, SGD, Exact, MinNorm, resolve, sgd
 from cutsvm.kernel_machines.certificate import KernelErrors, all_bounds
 from cutsvm.kernel_machines.context import FitOptions, KernelContext
 from cutsvm.kernel_machines.gram import Kernel, Points, identity
@@ -312,7 +312,7 @@ def test_bounds_of_zero_rows():
     assert (primal, lower) == (pytest.approx(4.0 / 3.0), 0.0)
 
 
-@pytest.mark.parametrize("solver", [SGD(), ISDA(), MinNorm()], ids=repr)
+@pytest.mark.parametrize("solver", [Exact(), Exact(fit_intercept=False), SGD(), ISDA(), MinNorm()], ids=repr)
 def test_threads_do_not_change_a_bit(solver):
     data = Data(5, 120, 4)
     Cs = np.array([0.1, 1.0, 10.0])
@@ -320,7 +320,7 @@ def test_threads_do_not_change_a_bit(solver):
         solver.batched(data.gram, data.problems, Cs, data.context(None, threads=k, tol=1e-5).options) for k in (1, 2, 3)
     )
     for other in others:
-        for name in ("first", "columns", "coef", "used"):
+        for name in ("first", "columns", "coef", "used", "intercept"):
             assert_array_equal(getattr(one, name), getattr(other, name))
 
 
@@ -350,17 +350,18 @@ def test_scores_and_hits(versions, seed, n, K, threads):
     data = Data(seed, n, K)
     problems = data.problems
     alpha = data.rng.exponential(size=(len(problems.rows), versions)) * (data.rng.random((len(problems.rows), 1)) < 0.7)
-    machines = Machines.of_alpha(problems, alpha)
+    intercept = data.rng.normal(size=(len(problems), versions))
+    machines = Machines.of_alpha(problems, alpha, intercept)
     rows = data.rng.integers(0, n, size=data.rng.integers(0, 50)).astype(np.int32)
     support = (machines.first, machines.columns, machines.coef, machines.used)
     out = np.empty((len(rows), len(problems), versions))
-    core.machine_scores(data.gram, rows, *support, out, threads)
-    expected = twin.machine_scores(data.gram, rows, *support)
+    core.machine_scores(data.gram, rows, *support, intercept, out, threads)
+    expected = twin.machine_scores(data.gram, rows, *support) + intercept
     assert_allclose(out, expected, rtol=1e-10, atol=1e-12)
     for p in range(len(problems)):
         part = problems.of(p)
         plain = data.gram[np.ix_(rows, problems.rows[part])] @ np.copysign(alpha[part], data.a(p)[:, None])
-        assert_allclose(out[:, p], plain, rtol=1e-10, atol=1e-10)
+        assert_allclose(out[:, p], plain + intercept[p], rtol=1e-10, atol=1e-10)
     votes = [[twin.votes(expected[i, :, c], problems.low, problems.high, K) for c in range(versions)]
              for i in range(len(rows))]  # fmt: skip
     hits = [sum(np.argmax(votes[i][c]) == data.labels[row] for i, row in enumerate(rows)) for c in range(versions)]
@@ -381,7 +382,7 @@ def test_coefficients_of_classes_are_those_of_pairs(seed, n, K):
     assert_allclose(pair_scores(kernel, dual, edges), expected[:, :, 0], rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("solver", [SGD(), ISDA()], ids=repr)
+@pytest.mark.parametrize("solver", [Exact(), SGD(), ISDA()], ids=repr)
 def test_grouped_problems_equal_separate_ones(solver):
     """Problems on several parts of the rows, one without a class, trained in one go."""
     data, options = Data(2, 60, 3), FitOptions(2, 0.5, 1e-3, 2)
@@ -400,13 +401,17 @@ def test_grouped_problems_equal_separate_ones(solver):
 
 
 def test_solver_objects():
-    assert [repr(resolve(name)) for name in ("sgd", "isda", "min_norm")] == [
+    assert [repr(resolve(name)) for name in ("auto", "exact", "sgd", "isda", "min_norm")] == [
+        "Auto()",
+        "Exact(fit_intercept=True)",
         "SGD(step='1/t', order='cyclic', iterates='after', C_times='sum')",
         "ISDA(intercept=None)",
         "MinNorm(intercept=None)",
     ]
     assert resolve(SGD("1/m")).step == "1/m"
-    with pytest.raises(ValueError, match="solver='smo': expected one of 'sgd', 'isda', 'min_norm', or a solver object"):
+    with pytest.raises(
+        ValueError, match="solver='smo': expected one of 'auto', 'exact', 'sgd', 'isda', 'min_norm', or"
+    ):
         resolve("smo")
 
 

@@ -213,7 +213,7 @@ def test_the_ascent_ends_at_the_optimum_of_the_mean(kernel, order):
 def test_both_readings_are_one_problem_at_other_C():
     """C times the sum is C m times the mean, for two classes."""
     X, labels, _ = data(50, 2, seed=5)
-    one = KernelSVC(2.0, gamma=0.5, epochs=2, random_state=0).fit(X, labels)
+    one = KernelSVC(2.0, gamma=0.5, solver="sgd", epochs=2, random_state=0).fit(X, labels)
     two = KernelSVC(100.0, gamma=0.5, epochs=2, random_state=0, solver=SGD(C_times="mean")).fit(X, labels)
     assert_allclose(two.decision_function(X), one.decision_function(X), rtol=1e-10)
     assert (two.objective_, two.lower_bound_) == pytest.approx((one.objective_, one.lower_bound_), rel=1e-10)

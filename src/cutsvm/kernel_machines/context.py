@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -84,6 +84,16 @@ def log(text: str) -> None:
     LOGGER.info("%s", text)
 
 
+class DualKeeper(Protocol):
+    """Where dual vectors are kept while a fit runs: see `cutsvm.kernel_machines.checkpoint`."""
+
+    def start(self, problem: int, low: Vector, high: Vector) -> Vector | None:
+        """s of a problem, if there is one."""
+
+    def keep(self, problem: int, s: Vector) -> None:
+        """Takes over s."""
+
+
 @dataclass(frozen=True)
 class FitOptions:
     """The estimator's parameters for its solver."""
@@ -95,9 +105,12 @@ class FitOptions:
     certify: bool = True  # compute objective and bound also where that takes another pass over kernel values
     max_iter: int = 10_000
     finish: bool = False  # continue after the epochs until the gap is tol
+    adaptive: bool = False  # many problems at once: fewer epochs where more gain little
     after_epochs: Status = Status.EPOCHS  # MAX_ITER if that has left fewer epochs than were asked for
     seed: int = 0  # of rows that are drawn at random
     panel_bytes: int | None = None  # for kernel values of some rows with many; None: blocks of rows have a fixed size
+    cache_bytes: int = 1 << 30  # for kernel rows that are kept
+    checkpoint: DualKeeper | None = None
     deadline: Deadline = field(default_factory=Deadline)
 
 
@@ -114,6 +127,7 @@ class Solution:
     iteration: int  # epochs, or rounds of steps
     ended: Status | None = None
     certified: bool = True
+    intercept: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -257,6 +271,7 @@ class KernelSolver(Protocol):
 
     name: ClassVar[str]  # as a parameter of the estimator
     loss: ClassVar[str]  # "hinge" or "l2": see `cutsvm.kernel_machines.certificate`
+    visits_rows: ClassVar[bool]  # whether the order of the rows matters
 
     @property
     def mean_loss(self) -> bool:
@@ -271,3 +286,11 @@ class KernelSolver(Protocol):
 
     def batched(self, gram: Array, problems: Problems, Cs: Vector, options: FitOptions) -> Machines:
         """The machines for up to `core.VERSIONS` rising values of C, from the whole matrix of kernel values."""
+
+
+@runtime_checkable
+class PairSolver(KernelSolver, Protocol):
+    """A solver that computes the kernel values it wants by itself."""
+
+    def pairs(self, points: Points, problems: Problems, C: float, options: FitOptions) -> Iterator[Iterator[Solution]]:
+        """The solutions of each pair of classes."""

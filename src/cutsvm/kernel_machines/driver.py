@@ -12,7 +12,15 @@ import numpy as np
 from cutsvm._utils import memory
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Callback, Record, Result, Status
-from cutsvm.kernel_machines.context import Deadline, FitOptions, KernelContext, KernelSolver, OutOfTimeError, Solution
+from cutsvm.kernel_machines.context import (
+    Deadline,
+    FitOptions,
+    KernelContext,
+    KernelSolver,
+    OutOfTimeError,
+    PairSolver,
+    Solution,
+)
 from cutsvm.kernel_machines.gram import Points, identity
 from cutsvm.kernel_machines.one_vs_one import Problems, pairwise
 
@@ -50,7 +58,8 @@ def drive(solutions: Iterator[Solution], tol: float, callbacks: Sequence[Callbac
                 solutions.close()
     assert last is not None
     status = _status(last, tol, interrupted=interrupted)
-    return Result(last.alpha, last.primal, last.lower, status, max(1, last.iteration), history)
+    own = (last.alpha, last.primal, last.lower, status, max(1, last.iteration), history)
+    return Result(*own, intercept=last.intercept)
 
 
 def _status(last: Solution, tol: float, *, interrupted: bool) -> Status:
@@ -76,12 +85,21 @@ class Driver:
     callbacks: Sequence[Callback] = ()
     positive_semidefinite: bool = True
 
-    def solve(self, points: Points, labels: Ints, weights: Vector, order: Ints) -> tuple[list[Result], Problems]:
-        """The results, of all problems together or of each, and the problems; order: in which "sgd" visits rows."""
+    def solve(
+        self, points: Points, labels: Ints, weights: Vector, order: Ints, sample_weight: Vector | None = None
+    ) -> tuple[list[Result], Problems]:
+        """The results, of all problems together or of each, and the problems; order: in which "sgd" visits rows.
+
+        sample_weight: what of the weights counts rows.
+        """
         n, hinge, options = len(labels), self.solver.loss == "hinge", self.options
         if not self.positive_semidefinite:
             options = replace(options, finish=False)
-        problems = pairwise(labels, weights, order if hinge else np.arange(n), mean_loss=self.solver.mean_loss)
+        visited = order if self.solver.visits_rows else np.arange(n)
+        mean_loss = self.solver.mean_loss
+        problems = pairwise(labels, weights, visited, mean_loss=mean_loss, sample_weight=sample_weight)
+        if isinstance(self.solver, PairSolver):
+            return self._solve_pairs(self.solver, points, problems, options), problems
         if not hinge and not self.fits(n):
             return self._solve_each(points, problems), problems
         gram, reserve, deadline = None, 0.0, options.deadline
@@ -111,16 +129,27 @@ class Driver:
                 "part of them"
             )
         results, ended = list[Result](), False
-        for part in problems.parts:
+        for p, part in enumerate(problems.parts):
             own = points.take(problems.rows[part])
             rows = identity(len(own))
             low, high = np.array([[0], [1]], dtype=np.int32)
-            alone = Problems(rows, problems.a[part], np.array([0, len(own)]), low, high, problems.mean_loss)
+            first, scale = np.array([0, len(own)]), problems.scale[p : p + 1]
+            alone = Problems(rows, problems.a[part], first, low, high, problems.mean_loss, scale)
             gram = None if ended else _gram(own, self.options.deadline)
             context = KernelContext(self.options, own, alone, rows, gram)
             results.append(self._zero(context) if gram is None else self._run(context))
             # A callback or Ctrl-C ends all problems; later ones have w = 0, with its gap.
             ended |= results[-1].status in (Status.INTERRUPTED, Status.CALLBACK)
+        return results
+
+    def _solve_pairs(self, solver: PairSolver, points: Points, problems: Problems, options: FitOptions) -> list[Result]:
+        """One result per pair of classes, of a solver that shares kernel values between them by itself."""
+        results = list[Result]()
+        for solutions in solver.pairs(points, problems, self.C, options):
+            ended = next((one.status for one in results if one.status in (Status.INTERRUPTED, Status.CALLBACK)), None)
+            # A callback or Ctrl-C ends all problems; later ones keep what they begin with, with its gap.
+            own = solutions if ended is None else iter([replace(next(solutions), ended=ended)])
+            results.append(drive(own, self.options.tol, self.callbacks))
         return results
 
     def _run(self, context: KernelContext) -> Result:

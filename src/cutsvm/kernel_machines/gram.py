@@ -3,8 +3,9 @@
 A kernel is a function of dot products or of squared distances, its `base`. That base does not depend on the kernel's
 parameters, so one matrix of it serves them all:
 
-    linear   x.z                                rbf   exp(-gamma |x - z|^2)
-    poly     (gamma x.z + coef0)^degree         precomputed: the caller's values
+    linear   x.z                                rbf      exp(-gamma |x - z|^2)
+    poly     (gamma x.z + coef0)^degree         sigmoid  tanh(gamma x.z + coef0)
+    precomputed: the caller's values
 
 and, for a regularised intercept, a constant `offset` more.
 
@@ -30,7 +31,7 @@ from cutsvm._native import matrix_of
 from cutsvm._utils.threads import ThreadPool
 from cutsvm._utils.types import Array, Ints, Vector
 
-KERNELS = ("rbf", "poly", "linear", "precomputed")
+KERNELS = ("rbf", "poly", "linear", "sigmoid", "precomputed")
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -75,6 +76,10 @@ class Kernel:
             once = out.copy()
             for _ in range(self.degree - 1):
                 out *= once
+        elif self.name == "sigmoid":
+            np.multiply(base, self.gamma, out=out, casting="same_kind")
+            out += self.coef0
+            np.tanh(out, out=out)
         elif out is not base:
             np.copyto(out, base, casting="same_kind")
         if self.offset:
@@ -284,15 +289,34 @@ def with_constant(X: Any, offset: float) -> Any:
     return sparse.hstack([X, sparse.csr_array(column)]).tocsr() if is_sparse(X) else np.hstack([X, column])
 
 
-def variance_of(X: Any) -> float:
-    """The variance of all entries of X: the mean of (x - mean)^2, since E x^2 - (E x)^2 cancels far from 0."""
+def variance_of(X: Any, counts: Vector | None = None) -> float:
+    """The variance of all entries of X, whose rows occur `counts` times each (once by default).
+
+    It is the mean of (x - mean)^2, since E x^2 - (E x)^2 cancels far from 0.
+    """
+    d = int(X.shape[1])
+    if counts is not None and np.all(counts == 1.0):
+        counts = None
+    if counts is None:
+        counts, repeated = np.ones(int(X.shape[0])), False
+    else:
+        repeated = True
     if not is_sparse(X):
-        return float(X.var(dtype=np.float64))
+        if not repeated:
+            return float(X.var(dtype=np.float64))
+        size = float(counts.sum()) * d
+        mean = float(np.einsum("i,ij->", counts, X, dtype=np.float64)) / size
+        away = np.subtract(X, mean, dtype=np.float64)
+        return float(np.einsum("i,ij,ij->", counts, away, away)) / size
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    mean, size = float(X.mean()), int(X.shape[0]) * int(X.shape[1])
-    return (float(np.sum((X.data - mean) ** 2)) + (size - int(X.nnz)) * mean**2) / size
+    often = np.repeat(counts, np.diff(X.indptr))
+    size = float(counts.sum()) * d
+    mean = float(X.data @ often) / size
+    return (
+        float(np.subtract(X.data, mean, dtype=np.float64) ** 2 @ often) + (size - float(often.sum())) * mean**2
+    ) / size
 
 
 def identity(n: int) -> Array:

@@ -45,6 +45,7 @@ class L2:
     settings: L2Settings = field(default=L2Settings(), repr=False, kw_only=True)
     name: ClassVar[str]
     loss: ClassVar[str] = "l2"
+    visits_rows: ClassVar[bool] = False
     mean_loss: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

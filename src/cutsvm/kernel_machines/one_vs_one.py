@@ -18,8 +18,8 @@ class Problems:
 
     Problem p decides between the classes low[p] < high[p]; its rows are rows[first[p]:first[p + 1]], in the order in
     which they are visited. a is the weight of a row, with the sign of its class: + for the higher one. With mean_loss
-    C weighs the mean of a problem's losses, and a is the weight divided by the number of its rows; else C weighs their
-    sum.
+    C weighs the mean of a problem's losses, and a is the weight divided by `counts`; else C weighs their sum. counts:
+    the sum of each problem's sample weights, its number of rows if there are none.
     """
 
     rows: Array  # int32
@@ -28,6 +28,7 @@ class Problems:
     low: Array  # int32
     high: Array
     mean_loss: bool = False
+    counts: Vector | None = None
 
     def __len__(self) -> int:
         return len(self.low)
@@ -39,7 +40,9 @@ class Problems:
     @property
     def scale(self) -> Vector:
         """1 / (C lambda) of each problem: F is lambda times |w|^2 / 2 + C sum_i |a_i| loss_i."""
-        return np.ones(len(self)) if self.mean_loss else self.sizes.astype(np.float64)
+        if self.mean_loss:
+            return np.ones(len(self))
+        return self.sizes.astype(np.float64) if self.counts is None else self.counts
 
     def of(self, p: int) -> slice:
         """Where problem p's rows are."""
@@ -53,14 +56,15 @@ class Problems:
     def part(self, which: slice) -> Problems:
         """A run of problems, with the places of their rows unchanged."""
         first = self.first[which.start : which.stop + 1]
-        return replace(self, first=first, low=self.low[which], high=self.high[which])
+        counts = None if self.counts is None else self.counts[which]
+        return replace(self, first=first, low=self.low[which], high=self.high[which], counts=counts)
 
     def some(self, which: Ints) -> tuple[Problems, Ints]:
         """Some of the problems, and where their rows are among all."""
         places = np.concatenate([np.arange(self.first[p], self.first[p + 1]) for p in which])
         first = np.concatenate([[0], np.cumsum(self.sizes[which])])
         own = (self.rows[places], self.a[places], first, self.low[which], self.high[which])
-        return Problems(*own, self.mean_loss), places
+        return Problems(*own, self.mean_loss, None if self.counts is None else self.counts[which]), places
 
     def weights(self, X: Any, p: int, alpha: Vector) -> Vector:
         """w = sum_i alpha_i y_i x_i of problem p; alpha: of the rows of all problems."""
@@ -73,22 +77,32 @@ class Problems:
         return replace(self, rows=self.rows[places], a=self.a[places]), places
 
 
-def pairwise(labels: Ints, weights: Vector, order: Ints, *, mean_loss: bool = False) -> Problems:
+def pairwise(
+    labels: Ints, weights: Vector, order: Ints, *, mean_loss: bool = False, sample_weight: Vector | None = None
+) -> Problems:
     """The problems of all pairs of classes among the rows `order`, each in that order.
 
-    labels: 0, 1, .. for all rows. Classes without a row in `order` have no problem.
+    labels: 0, 1, .. for all rows. Classes without a row in `order` have no problem. sample_weight: what of the weights
+    counts rows.
     """
     own = labels[order]
     places = {int(k): np.flatnonzero(own == k) for k in np.unique(own)}
     pairs = list(combinations(places, 2))
     parts = [order[np.sort(np.concatenate([places[low], places[high]]))] for low, high in pairs]
+    counts = None if sample_weight is None else np.array([sample_weight[part].sum() for part in parts])
+    numbers = [len(part) for part in parts] if counts is None else counts
     signed = [
-        np.where(labels[part] == high, weights[part], -weights[part]) / (len(part) if mean_loss else 1)
-        for part, (_, high) in zip(parts, pairs, strict=True)
+        np.where(labels[part] == high, weights[part], -weights[part]) / (number if mean_loss else 1)
+        for part, (_, high), number in zip(parts, pairs, numbers, strict=True)
     ]
     first = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
     low, high = np.array(pairs, dtype=np.int32).reshape(-1, 2).T.copy()
-    return Problems(np.concatenate(parts).astype(np.int32), np.concatenate(signed), first, low, high, mean_loss)
+    return Problems(np.concatenate(parts).astype(np.int32), np.concatenate(signed), first, low, high, mean_loss, counts)
+
+
+def largest_pair(labels: Ints) -> int:
+    """The number of rows of the two largest classes; labels: 0, 1, .."""
+    return int(np.sort(np.bincount(labels))[-2:].sum())
 
 
 def sort_by_class(labels: Ints, random: Any) -> tuple[Ints, Ints, Ints]:
@@ -119,7 +133,7 @@ def joined(groups: list[Problems]) -> tuple[Problems, Ints]:
 
 @dataclass(frozen=True, eq=False)
 class Machines:
-    """What training makes of problems: f(x) = sum_k coef[k] K(x, x_k), in one version per value of C.
+    """What training makes of problems: f(x) = b + sum_k coef[k] K(x, x_k), in one version per value of C.
 
     The support of machine p are the `used[p]` entries of `columns` and `coef` from first[p] on; columns are rows.
     """
@@ -128,9 +142,10 @@ class Machines:
     columns: Array  # int32
     coef: Vector  # (rows of all problems, versions)
     used: Ints
+    intercept: Vector  # (machines, versions)
 
     @classmethod
-    def of_alpha(cls, problems: Problems, alpha: Vector) -> Machines:
+    def of_alpha(cls, problems: Problems, alpha: Vector, intercept: Vector | None = None) -> Machines:
         """From one coefficient >= 0 for each row of each problem and version: those that are not 0 are the support."""
         columns, coef = np.zeros_like(problems.rows), np.zeros_like(alpha)
         used = np.zeros(len(problems), dtype=np.int64)
@@ -140,11 +155,13 @@ class Machines:
             used[p] = len(kept)
             into = slice(part.start, part.start + len(kept))
             columns[into], coef[into] = problems.rows[kept], signs[kept, None] * alpha[kept]
-        return cls(problems.first, columns, coef, used)
+        b = np.zeros((len(problems), alpha.shape[1])) if intercept is None else intercept
+        return cls(problems.first, columns, coef, used, b)
 
     def part(self, which: slice) -> Machines:
         """A run of machines, with the places of their support unchanged."""
-        return Machines(self.first[which.start : which.stop + 1], self.columns, self.coef, self.used[which])
+        own = (self.first[which.start : which.stop + 1], self.columns, self.coef, self.used[which])
+        return Machines(*own, self.intercept[which])
 
     def hits(self, gram: Array, rows: Ints, labels: Ints, problems: Problems, classes: int, threads: int) -> Ints:
         """How many of the rows the machines' vote puts into their class, for each version."""
@@ -157,6 +174,7 @@ class Machines:
             self.columns,
             self.coef,
             self.used,
+            self.intercept,
             problems.low,
             problems.high,
             classes,

@@ -32,10 +32,10 @@ class IndefiniteKernelError(ValueError):
     """The matrix is not symmetric or not positive semi-definite; the text says why."""
 
 
-def check_kernel_matrix(X: Any, settings: SpectrumSettings | None = None) -> float:
+def check_kernel_matrix(X: Any, settings: SpectrumSettings | None = None, name: str = "X") -> float:
     """A bound rho such that X is a kernel matrix to rho sqrt(X_ii X_jj) in each quadratic form.
 
-    Raises IndefiniteKernelError if X is not symmetric and positive semi-definite.
+    Raises IndefiniteKernelError if X, which the text calls `name`, is not symmetric and positive semi-definite.
     """
     settings = SpectrumSettings() if settings is None else settings
     K = X.toarray() if is_sparse(X) else np.asarray(X)
@@ -45,17 +45,17 @@ def check_kernel_matrix(X: Any, settings: SpectrumSettings | None = None) -> flo
     if diagonal[lowest] < -settings.min_diagonal * top or (top == 0.0 and K.any()):
         if top == 0.0:
             lowest, other = (int(k) for k in np.argwhere(K)[0])
-            _refuse(_minor(K, lowest, other))
-        _refuse(f"X[{lowest}, {lowest}] = {diagonal[lowest]:.6g} is below 0")
+            _refuse(_minor(K, lowest, other, name))
+        _refuse(f"{name}[{lowest}, {lowest}] = {diagonal[lowest]:.6g} is below 0")
     if top == 0.0:
         return EPS
     scale = np.sqrt(np.maximum(diagonal, settings.min_diagonal * top))
-    asymmetry = _check_pairs(K, scale, settings.tolerance)
+    asymmetry = _check_pairs(K, scale, settings.tolerance, name)
     own = EPS if K.dtype == np.float64 else EPS32
-    return own + asymmetry + _check_spectrum(K, scale, settings)
+    return own + asymmetry + _check_spectrum(K, scale, settings, name)
 
 
-def _check_pairs(K: Array, scale: Vector, tolerance: float) -> float:
+def _check_pairs(K: Array, scale: Vector, tolerance: float, name: str) -> float:
     """The largest asymmetry, relative to the scales of the two rows; checks every minor of two rows."""
     worst = 0.0
     for rows in blocks(len(K), 512):
@@ -65,24 +65,25 @@ def _check_pairs(K: Array, scale: Vector, tolerance: float) -> float:
         if away[i, j] > tolerance:
             a, b = rows.start + int(i), int(j)
             raise IndefiniteKernelError(
-                f"the kernel matrix is not symmetric: X[{a}, {b}] = {K[a, b]:.6g}, X[{b}, {a}] = {K[b, a]:.6g}"
+                f"the kernel matrix is not symmetric: {name}[{a}, {b}] = {K[a, b]:.6g}, "
+                f"{name}[{b}, {a}] = {K[b, a]:.6g}"
             )
         worst = max(worst, float(away[i, j]))
         size = np.abs(K[rows]) / limits
         i, j = np.unravel_index(int(np.argmax(size)), size.shape)
         if size[i, j] > 1.0 + tolerance:
-            _refuse(_minor(K, rows.start + int(i), int(j)))
+            _refuse(_minor(K, rows.start + int(i), int(j), name))
     return worst
 
 
-def _minor(K: Array, i: int, j: int) -> str:
+def _minor(K: Array, i: int, j: int, name: str) -> str:
     return (
-        f"X[{i}, {j}] = {K[i, j]:.6g} with X[{i}, {i}] = {K[i, i]:.6g} and X[{j}, {j}] = {K[j, j]:.6g}, "
-        "and no kernel has |X[i, j]| > sqrt(X[i, i] X[j, j])"
+        f"{name}[{i}, {j}] = {K[i, j]:.6g} with {name}[{i}, {i}] = {K[i, i]:.6g} and {name}[{j}, {j}] = "
+        f"{K[j, j]:.6g}, and no kernel has |{name}[i, j]| > sqrt({name}[i, i] {name}[j, j])"
     )
 
 
-def _check_spectrum(K: Array, scale: Vector, settings: SpectrumSettings) -> float:
+def _check_spectrum(K: Array, scale: Vector, settings: SpectrumSettings, name: str) -> float:
     """How far the smallest eigenvalue, of K scaled to a diagonal of 1, may lie below 0."""
     n = len(K)
     rounding, coarse = 4.0 * n * EPS, 4.0 * float(np.sqrt(n)) * EPS32
@@ -103,7 +104,7 @@ def _check_spectrum(K: Array, scale: Vector, settings: SpectrumSettings) -> floa
     v /= np.abs(v).max()
     form = float(v @ (K @ v))
     largest = ", ".join(map(str, np.sort(np.argsort(-np.abs(v))[:4]).tolist()))
-    _refuse(f"v'Xv = {form:.3g} for a vector v whose largest entries are those of the rows {largest}")
+    _refuse(f"v'{name}v = {form:.3g} for a vector v whose largest entries are those of the rows {largest}")
 
 
 def _has_factor(K: Array, shift: float) -> bool:

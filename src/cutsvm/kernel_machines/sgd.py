@@ -33,7 +33,7 @@ or the kernel is linear, coordinate ascent on the dual continues until the gap i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar, Literal
 
@@ -59,6 +59,9 @@ class SGDSettings:
     block_rows: int = 1024  # rows whose kernel values are computed together
     linear_steps: int = 1 << 20  # steps without a kernel
     max_cached_steps: int = 100_000  # schedules of up to this number of steps are kept for problems of the same size
+    # Twice as many epochs are worth it if the share of steps with a loss has fallen by min_gain, and is not few_losses.
+    min_gain: float = 0.1
+    few_losses: float = 0.01
     ascent: AscentSettings = field(default=AscentSettings())
 
 
@@ -93,6 +96,7 @@ class SGD:
     settings: SGDSettings = field(default=SGDSettings(), repr=False, kw_only=True)
     name: ClassVar[str] = "sgd"
     loss: ClassVar[str] = "hinge"
+    visits_rows: ClassVar[bool] = True
     kernel_offset: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
@@ -136,13 +140,30 @@ class SGD:
             raise
 
     def batched(self, gram: Array, problems: Problems, Cs: Vector, options: FitOptions) -> Machines:
+        """The machines after the epochs; with `options.adaptive` each after 1, 2, 4, .. of them, when more gain little.
+
+        What is averaged after twice the epochs is the second half of them, which nothing before depends on. The
+        estimate is the share of a problem's steps at which a row had a loss, which is known anyway.
+        """
+        places = identity(len(gram))
         if self.order == "random":
             visited = visits.random(problems, options.epochs, len(gram), options.seed)[0]
-        else:
-            visited = visits.cyclic(problems, options.epochs)
-        steps = _Steps(self, problems, visited, Cs, options)
-        steps.run(gram, identity(len(gram)), identity(len(gram)), steps.end, options.threads)
-        return Machines(visited.problems.first, steps.columns, steps.coef(), steps.used)
+            steps = _Steps(self, problems, visited, Cs, options)
+            steps.run(gram, places, places, steps.end, options.threads)
+            return steps.machines()
+        doubles = options.adaptive and options.average <= 0.5
+        epochs = 1 if doubles else options.epochs
+        steps = _Steps(self, problems, visits.cyclic(problems, epochs), Cs, replace(options, epochs=epochs))
+        before, going = np.full(len(problems), np.inf), np.full(len(problems), doubles)
+        while True:
+            first, losses = steps.done, steps.losses(len(Cs))
+            steps.run(gram, places, places, steps.end, options.threads)
+            share = (steps.losses(len(Cs)) - losses) / np.maximum(1, steps.done - first)
+            going &= (share > self.settings.few_losses) & (share < (1.0 - self.settings.min_gain) * before)
+            if 2 * epochs > options.epochs or not going.any():
+                return steps.machines()
+            before, epochs = share, 2 * epochs
+            steps.extend(self, epochs, options.average, going)
 
     def _plan(self, context: KernelContext, C: float) -> tuple[_Steps, Blocks]:
         """The steps of a fit, and the blocks that they are taken in."""
@@ -257,6 +278,27 @@ class _Steps:
             threads,
         )
         self.done = until
+
+    def losses(self, versions: int) -> Vector:
+        """At how many steps of each problem a row had a loss, by weight, on average over the versions."""
+        changes = np.abs(self.beta[:, :versions]).mean(axis=1)
+        sums, weights = (np.add.reduceat(part, self.problems.first[:-1]) for part in (changes, np.abs(self.problems.a)))
+        return sums * self.sizes / np.maximum(weights, np.finfo(np.float64).tiny)
+
+    def extend(self, solver: SGD, epochs: int, average: float, going: Array) -> None:
+        """Some problems go on to at least twice the epochs; the mean is over their last share, at most one half."""
+        self.epochs, self.visits = epochs, replace(self.visits, epochs=epochs)
+        self.scale, self.tail = _schedule(solver, self.sizes, epochs, average)
+        self.end = np.where(going, epochs * self.sizes, self.done)
+        # All steps so far come before the alphas that are averaged, and count alike in each of them.
+        ends = epochs * self.problems.first[:-1] + self.done - 1
+        mean = self.beta * np.repeat(self.tail[ends], self.problems.sizes)[:, None]
+        self.mean = np.where(np.repeat(going, self.problems.sizes)[:, None], mean, self.mean)
+
+    def machines(self) -> Machines:
+        """What the steps have made, without an intercept."""
+        none = np.zeros((len(self.problems), len(self.Cs)))
+        return Machines(self.problems.first, self.columns, self.coef(), self.used, none)
 
     @property
     def epochs_done(self) -> int:

@@ -1,0 +1,331 @@
+"""Working sets on a dual, to a certified gap: the loop of the exact solver, and its state.
+
+
+    max over s of  c's - s'K s / 2,     low <= s <= high,     sum_v s_v = total          (see dual_problem)
+
+    repeat
+      1. W = some hundred variables that violate the conditions of the optimum most, and a part of the last W
+      2. kernel values of the rows of W with all rows: from the cache, or computed together by BLAS
+      3. SMO steps within W, the second variable of each by its quadratic gain
+      4. f = f + K (change of s)
+         where steps were not enough: Newton steps on all variables between their bounds      (see active_set)
+      5. once the cache is full: leave out rows at a bound whose slopes keep them there      (shrinking)
+    until   F - dual <= share tol F, by kernel values in float32
+    6. all rows are back; F and its lower bound from kernel values in float64
+    until   F - lower bound <= tol F, else again with a smaller share
+
+Steps 1 to 4 are core/kernel_dual.hpp. R.-E. Fan, P.-H. Chen, C.-J. Lin, Working set selection using second order
+information, JMLR 6, 2005 (step 3); T. Joachims, Making large-scale SVM learning practical, 1999 (step 5); Z. Wen and
+others, ThunderSVM, JMLR 19, 2018 (step 2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cutsvm._native import core
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.driver.records import Status
+from cutsvm.kernel_machines.active_set import newton_steps
+from cutsvm.kernel_machines.context import Deadline, FitOptions, OutOfTimeError
+from cutsvm.kernel_machines.dual_certificate import DualBounds, ValueErrors, dual_bounds, weight_bounds
+from cutsvm.kernel_machines.dual_problem import DualProblem
+from cutsvm.kernel_machines.exact_settings import DualSolution, ExactSettings
+from cutsvm.kernel_machines.gram import EPS
+from cutsvm.kernel_machines.kernel_rows import KernelRows
+
+
+def solve(
+    problem: DualProblem,
+    rows: KernelRows,
+    options: FitOptions,
+    settings: ExactSettings,
+    begin: Begin | None = None,
+) -> Iterator[DualSolution]:
+    """Solutions with certified bounds, the initial s first; the caller ends it when one is within tol."""
+    begin = Begin() if begin is None else begin
+    search = _Search(problem, rows, options, settings, begin)
+    try:
+        if begin.interrupted:
+            raise KeyboardInterrupt
+        yield search.solution(None)
+        shares = list(settings.gap_shares)
+        while shares:
+            ended = None
+            while ended is None:
+                ended = search.steps(shares[0] * options.tol)
+            last, all_rows = ended in (Status.MAX_ITER, Status.MAX_TIME), search.has_all_rows
+            yield search.solution(ended if last else None)
+            if last:
+                return
+            if all_rows:
+                shares = [] if ended is Status.PRECISION else shares[1:]
+            if not shares and search.raise_precision():
+                shares = list(settings.gap_shares)
+        yield search.solution(Status.PRECISION)
+    except KeyboardInterrupt:
+        yield search.solution(Status.INTERRUPTED, interrupted=True)
+        raise
+
+
+@dataclass(frozen=True, eq=False)
+class Begin:
+    """Where a problem begins: s, if it is known; the number of the problem; whether the fit was interrupted by then."""
+
+    s: Vector | None = None
+    number: int = 0
+    interrupted: bool = False
+
+
+class _Search:
+    """The state of the iterations.
+
+    s: of all variables. f: at all rows, as far as it is `known`; f_off: a bound of its error, opened_off that when the
+    steps began. active: the variables and rows that are not left out. dual: the state of the steps on these, None until
+    it is opened.
+    """
+
+    def __init__(
+        self,
+        problem: DualProblem,
+        rows: KernelRows,
+        options: FitOptions,
+        settings: ExactSettings,
+        begin: Begin,
+    ) -> None:
+        self.problem, self.rows, self.options, self.settings = problem, rows, options, settings
+        n, self.number, checkpoint = len(rows), begin.number, options.checkpoint
+        kept = None if checkpoint is None else checkpoint.start(begin.number, problem.low, problem.high)
+        first = next(s for s in (kept, begin.s, problem.start) if s is not None)
+        self.s, self.total = first.copy(), math.fsum(problem.start)
+        self.f, self.f_off, self.opened_off = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.known = np.full(n, not self.s.any())
+        self.active_rows, self.active = np.arange(n), np.arange(len(problem))
+        self.dual: Any = None
+        self.iterations, self.noisy_rounds, self.lower = 0, 0, -np.inf
+
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether no row is left out."""
+        return len(self.active_rows) == len(self.rows)
+
+    # Steps 1 to 5
+
+    def steps(self, target: float) -> Status | None:
+        """A round of iterations; why they have ended, None if they go on."""
+        if self.dual is None:
+            self._open()
+        options, use = self.options, self.settings
+        before, most = self.dual.iterations, min(use.round, options.max_iter - self.iterations)
+        seconds = max(0.0, options.deadline.left - self._reserve())
+        self.known[:] = False  # until the steps have returned
+        try:
+            end = self.dual.run(target, most, seconds, *use.steps)
+        finally:
+            self.s[self.active] = self.dual.s
+            self.iterations += self.dual.iterations - before
+        self.known[self.active_rows] = True
+        if options.checkpoint is not None:
+            options.checkpoint.keep(self.number, self.s.copy())
+        if end == "target":
+            return Status.CONVERGED
+        if end == "stalled":
+            return Status.PRECISION
+        if end == "time" or options.deadline.left <= self._reserve():
+            return Status.MAX_TIME
+        if self.iterations >= options.max_iter:
+            return Status.MAX_ITER
+        if self.dual.iterations - before < most:  # steps within working sets were not enough
+            self.noisy_rounds += self._within_errors()
+            if self.noisy_rounds > use.noisy_rounds:
+                self.noisy_rounds = 0
+                return Status.PRECISION
+            if self._newton_steps():
+                return None
+        full = self.dual.computed > use.shrink_after * self.dual.capacity
+        if full and self.dual.capacity < len(self.active_rows):
+            self._shrink()
+        return None
+
+    def _within_errors(self) -> bool:
+        """Whether the slopes violate the conditions of the optimum by no more than f may be off."""
+        self._read_f()
+        top, bottom, _, _ = self.dual.optimality()
+        violation = top - bottom if self.problem.free_intercept else max(top, -bottom)
+        return bool(violation <= float(self.f_off[self.active_rows].max()))
+
+    def _newton_steps(self) -> bool:
+        """Newton steps on the variables between their bounds, if there are few; whether they have gained anything."""
+        problem, use = self.problem, self.settings.active_set
+        free = np.flatnonzero((self.s > problem.low) & (self.s < problem.high))
+        if not 0 < len(free) <= use.most_variables:
+            return False
+        rows, points = problem.row_of[free], self.rows.points.precisely()
+        K, ends = np.empty((len(free), len(free))), (problem.low[free], problem.high[free])
+        points.values(rows, points, rows, K)
+        g, intercept = problem.c[free] - self.f[rows], problem.free_intercept
+        found = newton_steps(K, g, self.s[free], *ends, free_intercept=intercept, settings=use)
+        if found is None:
+            return False
+        self.s[free], self.dual, self.known[:] = found, None, False
+        return True
+
+    def raise_precision(self) -> bool:
+        """From float32 to float64, if it is not that: whether there is anything to gain by going on."""
+        better = self.rows.more_precise()
+        if better is None:
+            return False
+        self.rows, self.dual = better, None
+        self.known[:] = False
+        return True
+
+    def _open(self) -> None:
+        """The dual on all rows, at s."""
+        n, size, problem = len(self.rows), self.rows.dtype.itemsize, self.problem
+        unknown = np.flatnonzero(~self.known)
+        self.f[unknown], self.f_off[unknown] = self._scores(unknown, Deadline()), self._score_errors()[unknown]
+        self.known[:], self.opened_off = True, self.f_off.copy()
+        capacity = min(n, max(self.options.cache_bytes // (size * n), self.settings.cache_rows))
+        kind = core.KernelDual64 if size == 8 else core.KernelDual32
+        norm = float(self.s @ self.f[problem.row_of])
+        parts = (problem.c, problem.low, problem.high, self.s, self.f, norm, problem.row_of)
+        memory = np.empty((max(2, capacity), n), dtype=self.rows.dtype)
+        intercept = problem.free_intercept
+        self.dual = kind(memory, *parts, intercept, self.rows.sizes, self.rows.source(), self.options.threads)
+        self.active_rows, self.active = np.arange(n), np.arange(len(problem))
+
+    def _shrink(self) -> None:
+        """Leaves out variables at a bound whose slopes keep them there, and rows without a variable."""
+        problem, s = self.problem.some(self.active), self.s[self.active]
+        top, bottom, _, _ = self.dual.optimality()
+        number = np.full(len(self.rows), -1)
+        number[self.active_rows] = np.arange(len(self.active_rows))
+        g = problem.c - self.dual.f[number[problem.row_of]]
+        above, below = (top, bottom) if problem.free_intercept else (max(top, 0.0), min(bottom, 0.0))
+        stay = ~(((s >= problem.high) & (g > above)) | ((s <= problem.low) & (g < below)))
+        rows = np.unique(number[problem.row_of[stay]])
+        if not 0 < len(rows) <= self.settings.shrink_to * len(self.active_rows):
+            return
+        self.known[:] = False
+        self.active, self.active_rows = self.active[stay], self.active_rows[rows]
+        self.known[self.active_rows] = True
+        self.dual.restrict(np.flatnonzero(stay), rows, self.rows.source(self.active_rows))
+
+    def _reserve(self) -> float:
+        """Seconds to keep for the certificate, where there is a limit: by the rows that were computed until now."""
+        deadline = self.options.deadline
+        if deadline.max_time is None or self.dual is None:
+            return 0.0
+        share = 2.0 * np.count_nonzero(self.s) / max(1, self.dual.computed)
+        return float(min(share * deadline.spent, self.settings.reserve * deadline.max_time))
+
+    # Step 6
+
+    def solution(self, ended: Status | None, *, interrupted: bool = False) -> DualSolution:
+        """s with its certificate; without one if there is no time for it."""
+        deadline = self.options.deadline.at_least(self.settings.seconds_after_limit)
+        if interrupted:
+            deadline = deadline.within(self.settings.seconds_after_interrupt)
+        try:
+            bounds = self._bounds(deadline)
+        except OutOfTimeError:
+            b = 0.0 if self.dual is None else self.dual.optimality()[2]
+            ended = ended if interrupted else Status.MAX_TIME
+            return DualSolution(self.s.copy(), DualBounds(np.nan, np.nan, b, np.nan), self.iterations, ended, False)
+        self.lower = max(self.lower, bounds.lower)
+        return DualSolution(self.s.copy(), replace(bounds, lower=self.lower), self.iterations, ended)
+
+    def _bounds(self, deadline: Deadline) -> DualBounds:
+        """The bounds at s, with a precise f at rows that may have a loss or are in w. No row is left out after it."""
+        self._read_f()
+        row_of = self.problem.row_of
+        near, precise = ~self.known, np.zeros(len(self.rows), dtype=bool)
+        near[row_of[self.s != 0.0]] = True
+        near |= True if self.dual is None else self._may_lose(self.dual.optimality()[2])
+        near[self._ends()] = True
+        near |= not near.any()
+        f, fresh = self.f.copy(), np.flatnonzero(near)
+        while True:
+            f[fresh] = self._scores(fresh, deadline)
+            precise[fresh] = True
+            bounds = self._evaluate(np.flatnonzero(precise[row_of]), f, deadline)
+            fresh = np.flatnonzero(self._may_lose(bounds.intercept) & ~precise)
+            if not len(fresh):
+                break
+        if not self.has_all_rows:
+            self.f, self.dual = f, None
+            self.f_off[precise], self.known[:] = self._score_errors()[precise], True
+            self.active_rows = np.arange(len(self.rows))
+        return bounds
+
+    def _ends(self) -> Ints:
+        """The rows at the ends of the interval of intercepts that s allows: the middle is taken."""
+        problem, g = self.problem, self.problem.c - self.f[self.problem.row_of]
+        off = 1e-10 * (problem.high - problem.low)
+        top = np.argmax(np.where(self.s < problem.high - off, g, -np.inf))
+        bottom = np.argmin(np.where(self.s > problem.low + off, g, np.inf))
+        return problem.row_of[[top, bottom]]
+
+    def _read_f(self) -> None:
+        """f and its error at the active rows, from the steps."""
+        if self.dual is None or not self.known[self.active_rows].all():
+            return
+        sums = EPS * (self.settings.working_set * max(1, self.iterations) + 20)
+        self.f[self.active_rows] = self.dual.f
+        off = self.opened_off + self.rows.errors(self.dual.moved, sums)
+        self.f_off[self.active_rows] = off[self.active_rows]
+
+    def _may_lose(self, b: float) -> Array:
+        """Rows where a variable may have a loss, given the error of f."""
+        problem = self.problem
+        g, off = problem.c - self.f[problem.row_of] - b, self.f_off[problem.row_of]
+        lose = ((problem.high > 0.0) & (g + off >= 0.0)) | ((problem.low < 0.0) & (g - off <= 0.0))
+        rows = np.zeros(len(self.rows), dtype=bool)
+        rows[problem.row_of[lose]] = True
+        return rows
+
+    def _support(self) -> tuple[Ints, Vector]:
+        """Rows with a coefficient, and the sum of it over their variables."""
+        coef: Vector = np.bincount(self.problem.row_of, self.s, minlength=len(self.rows)).astype(np.float64)
+        support = np.flatnonzero(coef)
+        return support, coef[support]
+
+    def _scores(self, which: Ints, deadline: Deadline) -> Vector:
+        return self.rows.scores(*self._support(), which, deadline) if len(which) else np.zeros(0)
+
+    def _score_errors(self) -> Vector:
+        """Bounds of the errors of `_scores` at all rows."""
+        support, coef = self._support()
+        size = float(np.abs(coef) @ self.rows.lengths[support])
+        return (self.rows.rounding + EPS * (2 * len(support) + 20)) * size * self.rows.lengths
+
+    def _evaluate(self, variables: Ints, f: Vector, deadline: Deadline) -> DualBounds:
+        """The bounds, from these variables; the others are at 0 and have no loss."""
+        problem, use = self.problem.some(variables), self.settings
+        s, own = self.s[variables], np.unique(problem.row_of)
+        support, coef = self._support()
+        errors = ValueErrors(self.rows.rounding, self.rows.lengths[problem.row_of], self.rows.given)
+        work = self.rows.width * len(own) * len(support)
+        found = dual_bounds(problem, s, f[problem.row_of], errors, self.total)
+        if work <= use.extended_limit and self._is_large(found):
+            wide = np.zeros(len(self.rows), dtype=np.longdouble)
+            wide[own] = self.rows.extended_scores(support, coef, own, deadline)
+            found = dual_bounds(problem, s, wide[problem.row_of], errors, self.total)
+        return self._of_weights(found) if self.rows.linear and np.isfinite(found.primal) else found
+
+    def _is_large(self, found: DualBounds) -> bool:
+        """Whether rounding errors are not small beside tol."""
+        return found.error > min(1e-7, 0.01 * self.options.tol) * abs(found.primal)
+
+    def _of_weights(self, found: DualBounds) -> DualBounds:
+        """The same with F at the weights w of a linear kernel, which are rounded: a model predicts with them."""
+        coef: Vector = np.bincount(self.problem.row_of, self.s, minlength=len(self.rows)).astype(np.float64)
+        own = weight_bounds(self.problem, self.rows.points.original, coef, found, self.total)
+        if self.rows.width * len(self.rows) <= self.settings.extended_limit and self._is_large(own):
+            own = weight_bounds(self.problem, self.rows.points.original, coef, found, self.total, np.longdouble)
+        return own

@@ -1,0 +1,102 @@
+"""The exact solver of kernel machines: the hinge loss and a free intercept, by working sets on the dual.
+
+`cutsvm.kernel_machines.dual_search` has the algorithm, for one problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from cutsvm._native import core
+from cutsvm._utils.types import Array, Vector
+from cutsvm.kernel_machines.context import FitOptions, KernelContext, Solution
+from cutsvm.kernel_machines.dual_problem import two_classes
+from cutsvm.kernel_machines.dual_search import Begin, solve
+from cutsvm.kernel_machines.exact_settings import DualSolution, ExactSettings
+from cutsvm.kernel_machines.gram import Points
+from cutsvm.kernel_machines.kernel_rows import KernelRows, MatrixRows
+from cutsvm.kernel_machines.one_vs_one import Machines, Problems
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Working sets on the dual of the hinge loss, to a certified gap. fit_intercept: whether b is free, else 0."""
+
+    fit_intercept: bool = True
+    settings: ExactSettings = field(default=ExactSettings(), repr=False, kw_only=True)
+    name: ClassVar[str] = "exact"
+    loss: ClassVar[str] = "hinge"
+    visits_rows: ClassVar[bool] = False
+    mean_loss: ClassVar[bool] = False
+    kernel_offset: ClassVar[float] = 0.0
+
+    def __call__(self, context: KernelContext, C: float) -> Iterator[Solution]:
+        """Solutions of the problem of one pair of classes."""
+        (solutions,) = self.pairs(context.points, context.problems, C, context.options)
+        return solutions
+
+    def pairs(self, points: Points, problems: Problems, C: float, options: FitOptions) -> Iterator[Iterator[Solution]]:
+        """Solutions of the problem of each pair of classes.
+
+        If a matrix of all kernel values fits, it is shared: all problems are solved on it, and what follows for each of
+        them begins at that solution.
+        """
+        all_rows, matrix = KernelRows(points), None
+        alpha, interrupted = np.zeros((len(problems.rows), 1)), False
+        if len(problems) > 1 and all_rows.dtype.itemsize * len(points) ** 2 <= options.cache_bytes:
+            matrix = all_rows.matrix()
+            try:
+                self._all_pairs(matrix, problems, np.array([C]), options, alpha)
+            except KeyboardInterrupt:
+                interrupted = True
+        for p, part in enumerate(problems.parts):
+            own = problems.rows[part].astype(np.int64)
+            if len(problems) == 1:
+                rows = all_rows
+            elif matrix is None or matrix.dtype != np.float64:
+                rows = KernelRows(points.take(own))
+            else:
+                rows = MatrixRows(all_rows, matrix, own)
+            y, caps = np.copysign(1.0, problems.a[part]), C * np.abs(problems.a[part])
+            problem = two_classes(y, caps, free_intercept=self.fit_intercept)
+            begin = Begin(y * alpha[part, 0], p, interrupted)
+            found = solve(problem, rows, options, self.settings, begin)
+            yield _of_pair(found, 1.0 / (C * float(problems.scale[p])))
+
+    def _all_pairs(self, matrix: Array, problems: Problems, Cs: Vector, options: FitOptions, alpha: Vector) -> Vector:
+        """Solves all problems for each C by the values of the matrix, in alpha; their intercepts."""
+        seen = np.empty((len(problems), len(Cs), 3))
+        core.solve_pairs(
+            matrix,
+            problems.rows,
+            problems.a,
+            problems.first,
+            Cs,
+            self.fit_intercept,
+            self.settings.gap_shares[0] * options.tol,
+            options.max_iter,
+            options.deadline.left,
+            alpha,
+            seen,
+            *self.settings.steps,
+            options.threads,
+        )
+        return seen[:, :, 2]
+
+    def batched(self, gram: Array, problems: Problems, Cs: Vector, options: FitOptions) -> Machines:
+        """The machines for rising C, each the start for the next."""
+        width = 1 if len(Cs) == 1 else core.VERSIONS
+        alpha, intercepts = np.zeros((len(problems.rows), width)), np.zeros((len(problems), width))
+        intercepts[:, : len(Cs)] = self._all_pairs(gram, problems, Cs, options, alpha)
+        return Machines.of_alpha(problems, alpha, intercepts)
+
+
+def _of_pair(solutions: Iterator[DualSolution], factor: float) -> Iterator[Solution]:
+    """The same as alpha, with F and its bound times a factor."""
+    for found in solutions:
+        own = (factor * found.bounds.primal, factor * found.bounds.lower, found.iteration)
+        yield Solution(np.abs(found.s), *own, found.ended, found.certified, found.bounds.intercept)

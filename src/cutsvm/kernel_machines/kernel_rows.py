@@ -1,0 +1,239 @@
+"""Kernel values for the exact solver: of some rows with all, fast; and scores in float64 for the certificate.
+
+Values come from products of matrices by BLAS, tile by tile (core/kernel_values.hpp), where rows are dense or may be
+made so, and where rounding errors allow it; else from `Points`, which also has sparse rows and given matrices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cython_blas
+
+from cutsvm._native import core
+from cutsvm._utils.types import Array, Ints, Vector
+from cutsvm.kernel_machines.context import Deadline
+from cutsvm.kernel_machines.gram import EPS, Points, blocks, is_sparse
+
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+# SciPy exports its BLAS to compiled code; so we need none of our own.
+GEMM = {FLOAT32: cython_blas.__pyx_capi__["sgemm"], FLOAT64: cython_blas.__pyx_capi__["dgemm"]}
+Source = Any  # a KernelBlock of core, or Callable[[Ints], Array]
+
+
+@dataclass(frozen=True)
+class RowSettings:
+    """Which values are computed how."""
+
+    # Rows up to which kernel values are float64: their matrix is small, and then so are all rounding errors.
+    float64_rows: int = 2048
+    # In the worst case, of a value in float32 relative to the largest K(x, x): beyond, float64.
+    max_error: float = 1e-3
+    largest: float = 1e30  # of K(x, x) in float32
+    min_density: float = 0.02  # of sparse rows that are made dense
+    max_dense_bytes: int = 1 << 28  # of such rows
+    max_features: float = 0.95  # share of the features up to which the others are left out
+    block_rows: int = 512  # of scores, between two checks of the time
+    block_values: int = 20_000_000
+
+
+class KernelRows:
+    """The rows of `points`, whose kernel values a solver wants; dtype: of these values."""
+
+    def __init__(self, points: Points, *, precise: bool = False, settings: RowSettings | None = None) -> None:
+        self.points, self.settings = points, RowSettings() if settings is None else settings
+        self.lengths: Vector = np.sqrt(np.maximum(0.0, points.diagonal()))  # sqrt(K(x, x))
+        most = float(self.lengths.max(initial=0.0)) ** 2
+        small = len(points) <= self.settings.float64_rows or most > self.settings.largest
+        exact = precise or small or self._largest_error(np.float32) > self.settings.max_error * most
+        self.dtype: Any = FLOAT64 if exact else FLOAT32
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def given(self) -> bool:
+        """Whether the values are the caller's."""
+        return self.points.given
+
+    @property
+    def linear(self) -> bool:
+        """Whether f is linear in the rows."""
+        return self.points.kernel.name == "linear" and not self.points.kernel.offset
+
+    @property
+    def rounding(self) -> float:
+        """Of values in float64: see `Points.rounding`."""
+        return self.points.rounding
+
+    @property
+    def width(self) -> int:
+        """Numbers that a kernel value takes."""
+        return 1 if self.points.given else int(self.points.X.shape[1])
+
+    @cached_property
+    def sizes(self) -> Vector:
+        """By which errors of values grow: |x| for distances, else sqrt(K(x, x))."""
+        if self.points.given or self.points.kernel.base != "distance":
+            return self.lengths
+        return np.sqrt(self.points.squares.astype(np.float64))
+
+    def _factors(self, dtype: Any) -> tuple[float, float, float]:
+        """A value of rows of sizes a and b is off by at most p + q a b + r (a^2 + b^2), in this precision."""
+        points, unit = self.points, 0.5 * float(np.finfo(dtype).eps)
+        if points.given:
+            return 0.0, unit, 0.0
+        d = self.width
+        terms = min(d, core.FEATURES + d / core.FEATURES) + 4.0
+        if points.kernel.name == "rbf":  # squares are rounded sums in float64; rows may have been rounded, too
+            return 6.0 * unit, 2.0 * points.kernel.gamma * terms * unit, 12.0 * points.kernel.gamma * unit
+        power = 1.0 if points.kernel.name == "linear" else 1.1 * points.kernel.degree
+        return 0.0, (terms + 4.0) * power * unit, 0.0
+
+    def _largest_error(self, dtype: Any) -> float:
+        p, q, r = self._factors(dtype)
+        return p + (q + 2.0 * r) * float(self.sizes.max(initial=0.0)) ** 2
+
+    def errors(self, moved: tuple[float, float, float], sums: float) -> Vector:
+        """Bounds of the errors of f at all rows, which is a sum of changes.
+
+        moved: sums of |change| size^p, p = 0, 1, 2; sums: the relative error of adding up.
+        """
+        p, q, r = self._factors(self.dtype)
+        a, most = self.sizes, float(self.lengths.max(initial=0.0))
+        off: Vector = p * moved[0] + q * a * moved[1] + r * (a * a * moved[0] + moved[2])
+        return off + (sums + self.rounding) * self.lengths * most * moved[0]
+
+    @cached_property
+    def dense(self) -> bool:
+        """Whether the values come from dense blocks."""
+        points, use = self.points, self.settings
+        if points.given:
+            return False
+        if points.kernel.base == "distance":
+            # The error of the expanded square may be too large even in float64: see Points._recompute.
+            most = points.settings.max_error_float64
+            if 2.0 * points.kernel.gamma * EPS * float(points.squares.max(initial=0.0)) > most:
+                return False
+        if not is_sparse(points.X):
+            return True
+        n, d = map(int, points.X.shape)
+        return bool(points.X.nnz >= use.min_density * n * d and 8 * n * d <= use.max_dense_bytes)
+
+    @cached_property
+    def _columns(self) -> Ints | None:
+        """The features that values depend on, if these are fewer: constant ones change no distance."""
+        X = self.points.original
+        if is_sparse(X) or not len(X):
+            return None
+        least, most = X.min(axis=0), X.max(axis=0)
+        matter = np.flatnonzero(least < most if self.points.kernel.base == "distance" else (least != 0) | (most != 0))
+        return matter if len(matter) <= self.settings.max_features * X.shape[1] else None
+
+    def _block(self, rows: Ints | slice, dtype: Any) -> Any:
+        """Rows as a dense block with the kernel."""
+        points, kernel = self.points, self.points.kernel
+        if is_sparse(points.X):
+            X = points.X[rows].toarray()
+        elif dtype == FLOAT64 and not points.precise:
+            X = points.original[rows]
+            X = X if points.means is None else np.subtract(X, points.means, dtype=np.float64)
+        else:
+            X = points.X[rows]
+        X = np.ascontiguousarray(X if self._columns is None else X[:, self._columns], dtype=dtype)
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64).astype(dtype)
+        kind = core.KernelBlock64 if dtype == FLOAT64 else core.KernelBlock32
+        own = (kernel.name, kernel.gamma, kernel.coef0, kernel.degree, kernel.offset)
+        return kind(GEMM[dtype], *own, X, squares, points.threads)
+
+    def source(self, rows: Ints | None = None) -> Source:
+        """What computes the values of some rows with all, or with those of `rows`, by which they are numbered."""
+        if self.dense:
+            return self._block(slice(None) if rows is None else rows, self.dtype)
+        columns = np.arange(len(self)) if rows is None else rows
+
+        def values(which: Ints) -> Array:
+            out = np.empty((len(which), len(columns)), dtype=self.dtype)
+            self.points.values(columns[which], self.points, columns, out)
+            return out
+
+        return values
+
+    def matrix(self) -> Array:
+        """The values of all pairs of rows."""
+        out = np.empty((len(self), len(self)), dtype=self.dtype)
+        if self.dense:
+            self._block(slice(None), self.dtype).matrix(out)
+        else:
+            self.points.matrix(out)
+        return out
+
+    def scores(self, support: Ints, coef: Vector, rows: Ints, deadline: Deadline) -> Vector:
+        """f of these rows in float64: the sum over the support of coef K."""
+        out = np.zeros(len(rows))
+        if not len(support):
+            return out
+        if self.dense:
+            vectors = self._block(support, FLOAT64)
+            size = max(self.settings.block_rows, self.settings.block_values // len(support))
+            for part in deadline.track("certificate", list(blocks(len(rows), size))):
+                vectors.scores(coef, self._block(rows[part], FLOAT64), out[part])
+            return out
+        precise = self.points.precisely()
+        for part in deadline.track("certificate", list(blocks(len(rows), self.settings.block_rows))):
+            values = np.empty((part.stop - part.start, len(support)))
+            precise.values(rows[part], precise, support, values)
+            out[part] = values @ coef
+        return out
+
+    def extended_scores(self, support: Ints, coef: Vector, rows: Ints, deadline: Deadline) -> Array:
+        """The same in extended precision, for few rows."""
+        out, wide = np.zeros(len(rows), dtype=np.longdouble), coef.astype(np.longdouble)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in deadline.track("certificate", list(blocks(len(rows), self.settings.block_rows))):
+                out[part] = self.points.extended(rows[part], support) @ wide
+        return out
+
+    def more_precise(self) -> KernelRows | None:
+        """The same with values in float64; None if they are that."""
+        if self.dtype == FLOAT64:
+            return None
+        return KernelRows(self.points, precise=True, settings=self.settings)
+
+
+class MatrixRows(KernelRows):
+    """Some rows of a matrix of kernel values in float64, which is that of `all_rows`."""
+
+    def __init__(self, all_rows: KernelRows, matrix: Array, rows: Ints) -> None:
+        self.all_rows, self.values, self.rows = all_rows, matrix, rows
+        self.settings, self.dtype, self.lengths = all_rows.settings, FLOAT64, all_rows.lengths[rows]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def given(self) -> bool:
+        return self.all_rows.given
+
+    @property
+    def rounding(self) -> float:
+        return self.all_rows.rounding
+
+    @property
+    def width(self) -> int:
+        return self.all_rows.width
+
+    @cached_property
+    def points(self) -> Points:  # type: ignore[override]
+        return self.all_rows.points.take(self.rows)
+
+    def source(self, rows: Ints | None = None) -> Source:
+        columns = self.rows if rows is None else self.rows[rows]
+        return lambda which: self.values[np.ix_(columns[which], columns)]
+
+    def scores(self, support: Ints, coef: Vector, rows: Ints, deadline: Deadline) -> Vector:
+        found: Vector = self.values[np.ix_(self.rows[rows], self.rows[support])] @ coef
+        return found
