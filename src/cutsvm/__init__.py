@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from cutsvm.display.report import report
     from cutsvm.driver.records import Record, Status
     from cutsvm.estimators.kernel import KernelSVC
+    from cutsvm.estimators.kernel_one_class import KernelOneClassSVM
+    from cutsvm.estimators.kernel_regression import KernelSVR
     from cutsvm.estimators.linear import LinearSVC
     from cutsvm.estimators.model_selection import NestedResult, nested_cross_validate
     from cutsvm.estimators.one_class import LinearOneClassSVM
@@ -37,7 +39,9 @@ except PackageNotFoundError:  # a source tree that was never installed
 __all__ = [
     "DataError",
     "Dataset",
+    "KernelOneClassSVM",
     "KernelSVC",
+    "KernelSVR",
     "LinearOneClassSVM",
     "LinearSVC",
     "LinearSVCCV",
@@ -74,7 +78,9 @@ __all__ = [
 _HOMES = {
     "DataError": "cutsvm._utils.errors",
     "Dataset": "cutsvm.io.dataset",
+    "KernelOneClassSVM": "cutsvm.estimators.kernel_one_class",
     "KernelSVC": "cutsvm.estimators.kernel",
+    "KernelSVR": "cutsvm.estimators.kernel_regression",
     "LinearOneClassSVM": "cutsvm.estimators.one_class",
     "LinearSVC": "cutsvm.estimators.linear",
     "LinearSVCCV": "cutsvm.estimators.path_cv",

@@ -76,9 +76,15 @@ USAGE = [
     (["train", "--task", "kernel", "--kernel", "poly", "--coef0", "inf", "DATA"], "coef0=inf: expected a finite"),
     (["train", "--task", "kernel", "--kernel", "precomputed", "DATA"], "argument --kernel"),
     (["train", "--task", "kernel", "--epochs", "0", "DATA"], "epochs=0: expected a whole number, at least 1"),
-    (["train", "--task", "kernel", "--average", "2", "DATA"], "average=2: expected a number from 0 to 1"),
-    (["train", "--task", "kernel", "--seed", "-1", "DATA"], "seed=-1: expected a whole number, at least 0"),
-    (["train", "--task", "kernel", "--seed", "5000000000", "DATA"], "seed=5000000000: expected a whole number below"),
+    (
+        ["train", "--task", "kernel", "--solver", "sgd", "--average", "2", "DATA"],
+        "average=2: expected a number from 0 to 1",
+    ),
+    (
+        ["train", "--task", "kernel", "--solver", "sgd", "--seed", "-1", "DATA"],
+        "seed=-1: expected a whole number, at least 0",
+    ),
+    (["train", "--task", "kernel", "--epochs", "1", "--seed", "5000000000", "DATA"], "expected a whole number below"),
     (["train", "--task", "kernel", "--memory", "lots", "DATA"], "memory_limit='lots'"),
     (["train", "--task", "kernel", "--memory", "1kB", "--solver", "isda", "DATA"], "too little for a fit"),
     (
@@ -92,7 +98,7 @@ USAGE = [
     (["train", "--task", "kernel", "--seed", "1", "--solver", "min_norm", "DATA"], "--seed applies to --solver sgd"),
     (
         ["train", "--task", "kernel", "--gamma", "1", "--kernel", "linear", "DATA"],
-        "--kernel rbf and poly, not to linear",
+        "--kernel rbf, poly and sigmoid, not to linear",
     ),
     (
         ["train", "--task", "kernel", "--degree", "2", "DATA"],
@@ -100,7 +106,7 @@ USAGE = [
     ),
     (
         ["train", "--task", "kernel", "--solver", "ocas", "DATA"],
-        "--solver ocas is not available for --task kernel: expected auto, sgd, isda or min_norm",
+        "--solver ocas is not available for --task kernel: expected auto, exact, sgd, isda or min_norm",
     ),
     (
         ["train", "--task", "kernel", "-B", "1", "DATA"],
@@ -112,14 +118,17 @@ USAGE = [
     ),
     (["train", "--task", "kernel", "--line-search", "tca", "DATA"], "--line-search applies to --task classify"),
     (["train", "--task", "kernel", "--multi-class", "ovr", "DATA"], "--multi-class applies to --task classify"),
-    (["train", "--task", "kernel", "--checkpoint", "f", "DATA"], "--checkpoint applies to --task classify"),
+    (
+        ["train", "--task", "kernel", "--solver", "sgd", "--checkpoint", "f", "DATA"],
+        'checkpoint: solver="sgd" has none',
+    ),
     (
         ["train", "--task", "kernel", "--format", "liblinear", "DATA"],
         "LIBLINEAR's format holds linear classifiers, regressors and one-class models, not KernelSVC",
     ),
     (["train", "--task", "kernel", "-w7", "2", "DATA"], "-w7: there is no class '7'"),
-    (["train", "--gamma", "1", "DATA"], "--gamma applies to --task kernel, not to classify"),
-    (["train", "--kernel", "rbf", "--task", "rank", "DATA"], "--kernel applies to --task kernel, not to rank"),
+    (["train", "--gamma", "1", "DATA"], "and kernel-oneclass, not to classify"),
+    (["train", "--kernel", "rbf", "--task", "rank", "DATA"], "and kernel-oneclass, not to rank"),
     (["train", "--solver", "sgd", "DATA"], "--solver sgd is not available for --task classify: expected auto"),
     (
         ["train", "--task", "rank", "--solver", "isda", "DATA"],

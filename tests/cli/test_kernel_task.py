@@ -15,18 +15,19 @@ from tests.support.cli import Run, blobs, write_svmlight
 
 
 def test_same_model_as_the_estimator(run: Run, three: Path, tmp_path: Path) -> None:
-    code, out, err = run("train", "--task", "kernel", "-c", 4, "--gamma", 0.5, "--seed", 3, three)
+    code, out, err = run("train", "--task", "kernel", "-c", 4, "--gamma", 0.5, three)
     assert code == 0 and "120 rows, 5 features (counted from 1), 600 nonzeros, 3 classes" in err
     saved = load_model(f"{three}.model")
     rows, y = open_dataset(three).X, blobs([1, 2, 5])[1]
-    expected = KernelSVC(4.0, gamma=0.5, random_state=3).fit(rows, y.astype(int))
+    expected = KernelSVC(4.0, gamma=0.5).fit(rows, y.astype(int))
     assert (saved.task, saved.zero_based) == ("kernel", False)
     np.testing.assert_array_equal(saved.estimator.decision_function(rows), expected.decision_function(rows))
     share = 100 * expected.gap_ / (1 - expected.gap_)
     first, second = out.splitlines()
     assert first.startswith(f"certified: within {float(f'{share:.2g}'):g} % of the best possible objective (gap ")
     assert expected.converged_ and ", tol 1e-03)" in first
-    assert f"{len(expected.support_)} support vectors, {expected.n_iter_} epochs, " in first
+    rounds = "1 round" if expected.n_iter_ == 1 else f"{expected.n_iter_} rounds"
+    assert f"{len(expected.support_)} support vectors, {rounds}, " in first
     assert second == f"model: {three}.model"
     code, out, _ = run("predict", three, f"{three}.model", tmp_path / "labels")
     correct = int((expected.predict(rows) == y).sum())
@@ -65,10 +66,11 @@ def built(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize(
     ("words", "params"),
     [
-        ([], {"C": 1.0, "kernel": "rbf", "gamma": "scale", "solver": "sgd", "random_state": 0, "n_jobs": -1}),
-        (["--solver", "auto"], {"solver": "sgd"}),
+        ([], {"C": 1.0, "kernel": "rbf", "gamma": "scale", "solver": "auto", "n_jobs": -1}),
+        (["--solver", "auto"], {"solver": "auto"}),
+        (["--solver", "exact"], {"solver": "exact"}),
         (["--gamma", "auto", "--epochs", "7", "--average", "0"], {"gamma": "auto", "epochs": 7, "average": 0}),
-        (["--epochs", "auto", "--average", "0.25"], {"epochs": "auto", "average": 0.25}),
+        (["--solver", "sgd", "--epochs", "auto", "--average", "0.25"], {"epochs": "auto", "average": 0.25}),
         (
             ["--kernel", "poly", "--degree", "2", "--coef0", "1.5", "--gamma", "3"],
             {"kernel": "poly", "degree": 2, "coef0": 1.5, "gamma": 3},
@@ -77,7 +79,7 @@ def built(run: Run, binary: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (["--solver", "isda", "-e", "1e-5"], {"solver": "isda", "tol": 1e-5}),
         (["--solver", "min_norm"], {"solver": "min_norm", "tol": 1e-3}),
         (["--memory", "2GB", "--max-time", "5"], {"memory_limit": "2GB total", "max_time": 5.0}),
-        (["--seed", "12", "--n-jobs", "2"], {"random_state": 12, "n_jobs": 2}),
+        (["--solver", "sgd", "--seed", "12", "--n-jobs", "2"], {"random_state": 12, "n_jobs": 2}),
     ],
 )
 def test_options_are_passed_to_the_estimator(built: Any, words: list[object], params: dict[str, Any]) -> None:
@@ -89,7 +91,7 @@ def test_json(run: Run, three: Path) -> None:
     facts = json.loads(out)
     assert code == 0 and facts["task"] == "kernel" and facts["rows"] == 120
     assert facts["tol"] == 1e-3 and facts["converged"] is True and facts["status"] == "the certified gap is within tol"
-    assert (facts["kernel"], facts["degree"], facts["coef0"], facts["average"]) == ("poly", 2, 0.0, 0.5)
+    assert (facts["kernel"], facts["degree"], facts["coef0"], facts["solver"]) == ("poly", 2, 0.0, "auto")
     assert 0.0 < facts["lower_bound"] <= facts["objective"] and facts["gamma"] > 0.0
     assert len(facts["n_support"]) == 3 and facts["classes"] == [1, 2, 5]
     shown = json.loads(run("info", "--json", f"{three}.model").out)
@@ -108,7 +110,8 @@ def test_info(run: Run, three: Path) -> None:
     assert shown["kernel"] == f"rbf, gamma {model.gamma_:.6g} (scale)"
     one, two, five = model.n_support_
     assert shown["support"] == f"{one + two + five} vectors, sparse float64: {one} of 1, {two} of 2, {five} of 5"
-    assert shown["solver"] == f"sgd, {model.n_iter_} epochs" and shown["status"] == "the certified gap is within tol"
+    rounds = "1 round" if model.n_iter_ == 1 else f"{model.n_iter_} rounds"
+    assert shown["solver"] == f"auto, {rounds}" and shown["status"] == "the certified gap is within tol"
     assert shown["certificate"].startswith("within ") and "tol" in shown["certificate"]
     run("train", "-q", "--task", "kernel", "--kernel", "linear", three)
     assert "kernel       linear\n" in run("info", f"{three}.model").out
@@ -188,7 +191,7 @@ def test_ctrl_c_keeps_the_model(run: Run, three: Path, monkeypatch: pytest.Monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SGD, "_epochs", interrupted)
-    code, out, err = run("train", "--task", "kernel", three)
+    code, out, err = run("train", "--task", "kernel", "--solver", "sgd", three)
     assert code == 0 and out.startswith("not converged: gap ")
     assert "interrupted; the best model so far is kept" in err and Path(f"{three}.model").exists()
 
@@ -211,10 +214,10 @@ def test_progress(run: Run, three: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     from cutsvm.kernel_machines.context import Deadline
     from cutsvm.kernel_machines.gram import GramSettings, Points
 
-    monkeypatch.setattr("cutsvm.estimators.kernel.Deadline", partial(Deadline, log_every=0.0))
-    monkeypatch.setattr("cutsvm.estimators.kernel.Points", partial(Points, settings=GramSettings(block_rows=30)))
+    monkeypatch.setattr("cutsvm.estimators._kernel.Deadline", partial(Deadline, log_every=0.0))
+    monkeypatch.setattr("cutsvm.estimators._kernel.Points", partial(Points, settings=GramSettings(block_rows=30)))
     for quiet in ([], ["-q"]):
-        code, _, err = run("train", "--task", "kernel", *quiet, three)
+        code, _, err = run("train", "--task", "kernel", "--solver", "sgd", *quiet, three)
         assert code == 0
         for words in ("kernel matrix: 50 %", "certificate: 11 %"):
             assert err.count(words) == (0 if quiet else 1)

@@ -104,7 +104,7 @@ def test_refused(run: Run, binary: Path, words: tuple[str, ...], message: str) -
 def test_a_checkpoint_of_a_paper_is_resumed(run: Run, binary: Path, tmp_path: Path) -> None:
     """The stop test of ACCPM is part of its checkpoint."""
     words = ("train", "--paper", "bialon", "--checkpoint", tmp_path / "fit.ck", binary)
-    code, _, err = run(*words, "--max-time", 1e-3)
+    code, _, err = run(*words, "--max-time", 0.03)
     assert code == 0 and (tmp_path / "fit.ck").exists()
     assert "larger --max-time" in err and "larger -e" not in err  # the paper sets -e
     code, out, _ = run(*words)

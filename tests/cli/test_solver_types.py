@@ -83,7 +83,9 @@ def test_weights_are_those_of_liblinear(run: Run, tmp_path: Path, number: int, b
     ours, expected = load_model(model).estimator, load_model(tmp_path / "t").estimator
     lower = ours.lower_bound_
     excess = [objective(number, found, X, y) - lower for found in (ours, expected)]
-    assert 0.0 <= excess[0] <= 1e-6 * lower and excess[1] <= 1e-3 * lower
+    # LIBLINEAR orders the rows by the C library's rand(), so that its -s 13 ends up to 2e-3 above the optimum, depending
+    # on the calls before.
+    assert 0.0 <= excess[0] <= 1e-6 * lower and excess[1] <= 1e-2 * lower
     # F is 1-strongly convex: |w - w*|^2 / 2 <= F(w) - F(w*). LIBLINEAR ends after 1,000 iterations, wherever it is.
     distance = np.hypot(np.linalg.norm(ours.coef_ - expected.coef_), ours.intercept_ - expected.intercept_)
     assert distance <= sum(np.sqrt(2.0 * np.array(excess)))
@@ -101,7 +103,7 @@ def test_weights_are_those_of_liblinear(run: Run, tmp_path: Path, number: int, b
         (["-s", "6"], "L1R_LR regularises with |w|_1"),
         (["-s", "8"], "expected one of 0, 1, 2, 3, 4, 7, 11, 12, 13, 21, got '8'"),
         (["-s", "x"], "expected one of 0, 1"),
-        (["-s", "3", "-p", "0.1"], "-p applies to --task regress, not to classify"),
+        (["-s", "3", "-p", "0.1"], "-p applies to --task regress and kernel-regress, not to classify"),
         (["-s", "21", "-c", "1"], "-c applies to"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -19,7 +19,7 @@ from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, SpectrumS
 from cutsvm.kernel_machines.sgd import SGDSettings
 from tests.support.reference import kernel_machines as twin
 
-SOLVERS = ["sgd", "isda", "min_norm"]
+SOLVERS = ["sgd", "isda", "min_norm"]  # without an intercept; those of "exact" are in test_kernel_exact.py
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_converged_means_that_the_gap_is_within_tol(C, kernel, solver, two):
 def test_fixed_epochs_end_with_a_certificate(two):
     X, y = two
     with pytest.warns(ConvergenceWarning) as caught:
-        model = KernelSVC(10.0, epochs=3).fit(X, y)
+        model = KernelSVC(10.0, solver="sgd", epochs=3).fit(X, y)
     assert (model.status_, model.converged_, model.n_iter_) == (Status.EPOCHS, False, 3)
     (warning,) = caught
     text = str(warning.message)
@@ -56,30 +56,30 @@ def test_fixed_epochs_end_with_a_certificate(two):
     assert 'epochs="auto" continues until the gap is within tol' in text
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        loose = KernelSVC(10.0, epochs=3, tol=0.99).fit(X, y)
+        loose = KernelSVC(10.0, solver="sgd", epochs=3, tol=0.99).fit(X, y)
     assert loose.converged_ and loose.status_ is Status.CONVERGED
 
 
 def test_max_iter_is_a_limit_on_cycles(two):
     X, y = two
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        few = KernelSVC(epochs=5, max_iter=2).fit(X, y)
+        few = KernelSVC(solver="sgd", epochs=5, max_iter=2).fit(X, y)
     assert (few.n_iter_, few.status_) == (2, Status.MAX_ITER)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        some = KernelSVC(100.0, kernel="linear", tol=1e-9, max_iter=40).fit(X, y)
+        some = KernelSVC(100.0, solver="sgd", kernel="linear", tol=1e-9, max_iter=40).fit(X, y)
     assert some.n_iter_ <= 50 and some.status_ is Status.MAX_ITER
 
 
 def test_without_memory_for_the_matrix_only_epochs_run(two):
     X, y = two
     with pytest.warns(ConvergenceWarning, match='memory_limit="48.2 MB" holds the kernel matrix'):
-        model = KernelSVC(memory_limit="1kB").fit(X, y)
+        model = KernelSVC(solver="sgd", memory_limit="1kB").fit(X, y)
     assert model.status_ is Status.EPOCHS and not model.converged_ and model.n_iter_ == 20
 
 
 def test_the_same_call_gives_the_same_model(two):
     X, y = two
-    one, two_, zero = (KernelSVC(certify=False, random_state=seed).fit(X, y) for seed in (None, None, 0))
+    one, two_, zero = (KernelSVC(solver="sgd", certify=False, random_state=seed).fit(X, y) for seed in (None, None, 0))
     assert_array_equal(one.dual_coef_, two_.dual_coef_)
     assert_array_equal(one.dual_coef_, zero.dual_coef_)
 
@@ -88,7 +88,7 @@ def test_the_same_call_gives_the_same_model(two):
 @pytest.mark.parametrize("gamma", [0.4, "scale"])
 def test_sparse_and_dense_rows_far_from_the_origin_agree(offset, gamma, two):
     X, y = two[0] + offset, two[1]
-    dense, thin = (KernelSVC(gamma=gamma).fit(kind(X), y) for kind in (np.asarray, sparse.csr_matrix))
+    dense, thin = (KernelSVC(gamma=gamma, solver="sgd").fit(kind(X), y) for kind in (np.asarray, sparse.csr_matrix))
     assert thin.gamma_ == pytest.approx(dense.gamma_, rel=1e-12)
     assert thin.objective_ == pytest.approx(dense.objective_, rel=1e-9)
     assert dense.converged_ and thin.converged_
@@ -111,8 +111,8 @@ def test_two_far_clusters_of_sparse_and_dense_rows(two):
     """Centring does not help here: rows of a cluster are close to each other, and far from the mean."""
     X, y = two[0].copy(), two[1]
     X[::2] += 1e9
-    model = KernelSVC(gamma=0.4).fit(X, y)
-    thin = KernelSVC(gamma=0.4).fit(sparse.csr_array(X), y)
+    model = KernelSVC(gamma=0.4, solver="sgd").fit(X, y)
+    thin = KernelSVC(gamma=0.4, solver="sgd").fit(sparse.csr_array(X), y)
     assert thin.objective_ == pytest.approx(model.objective_, rel=1e-9) and model.converged_ and thin.converged_
 
 
@@ -226,13 +226,13 @@ def test_no_time_for_the_certificate(two, monkeypatch):
         monkeypatch.setattr(KernelContext, name, scores)
     X, y = two
     with pytest.warns(ConvergenceWarning, match="was not computed, for lack of time: raise max_time"):
-        model = KernelSVC(max_time=100.0).fit(X, y)
+        model = KernelSVC(solver="sgd", max_time=100.0).fit(X, y)
     assert model.status_ is Status.MAX_TIME and np.isnan(model.gap_) and model.score(X, y) > 0.7
 
 
 def test_progress_is_shown(two, monkeypatch, caplog):
-    monkeypatch.setattr("cutsvm.estimators.kernel.Deadline", partial(Deadline, log_every=0.0))
-    monkeypatch.setattr("cutsvm.estimators.kernel.Points", partial(Points, settings=GramSettings(block_rows=40)))
+    monkeypatch.setattr("cutsvm.estimators._kernel.Deadline", partial(Deadline, log_every=0.0))
+    monkeypatch.setattr("cutsvm.estimators._kernel.Points", partial(Points, settings=GramSettings(block_rows=40)))
     solver = SGD(settings=SGDSettings(ascent=AscentSettings(values_per_round=1.0)))
     with caplog.at_level("INFO", logger="cutsvm"):
         KernelSVC(1e3, solver=solver, verbose=1, max_iter=100_000).fit(*two)
@@ -258,13 +258,14 @@ def test_a_matrix_of_low_rank_and_large_values(solver):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, np.float32, sparse.csr_matrix])
-def test_the_objective_of_a_linear_kernel_is_that_of_its_weights(kind, two):
+@pytest.mark.parametrize("solver", ["exact", "sgd"])
+def test_the_objective_of_a_linear_kernel_is_that_of_its_weights(solver, kind, two):
     X, y = kind(two[0] * [1.0, 1e5, 1e-4] + [0.0, 1e7, 0.0]), two[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KernelSVC(3.0, kernel="linear", max_iter=50).fit(X, y)
+        model = KernelSVC(3.0, kernel="linear", solver=solver, max_iter=50).fit(X, y)
     rows = (X.toarray() if sparse.issparse(X) else X).astype(np.longdouble)
     w = model.coef_[0].astype(np.longdouble)
-    value = 0.5 * w @ w + 3.0 * np.maximum(0.0, 1.0 - y * (rows @ w)).sum()
+    value = 0.5 * w @ w + 3.0 * np.maximum(0.0, 1.0 - y * (rows @ w + model.intercept_[0])).sum()
     exact = float(value) / (3.0 * len(y))
     assert exact * (1.0 - 1e-15) <= model.objective_ <= exact * (1.0 + 1e-9)

@@ -13,7 +13,7 @@ from cutsvm.kernel_machines import ISDA, SGD, MinNorm
 from cutsvm.kernel_machines.l2 import L2Settings
 from cutsvm.kernel_machines.sgd import SGDSettings
 
-SOLVERS = ["sgd", "isda", "min_norm"]
+SOLVERS = ["exact", "sgd", "isda", "min_norm"]
 SHORT_ROUNDS = L2Settings(steps_per_round=20)
 DUAL_METHODS = [ISDA(settings=SHORT_ROUNDS), MinNorm(settings=SHORT_ROUNDS)]
 
@@ -49,7 +49,7 @@ def test_max_time_of_sgd(limit, kernel, three):
 
 def test_max_time_after_the_last_step_is_no_interruption(three):
     X, y = three
-    plain, late = (KernelSVC(epochs=1, certify=False, max_time=limit).fit(X, y) for limit in (None, 1e-9))
+    plain, late = (KernelSVC(solver="sgd", epochs=1, certify=False, max_time=limit).fit(X, y) for limit in (None, 1e-9))
     assert late.status_ is Status.EPOCHS  # all its steps are in one block
     assert_array_equal(late.dual_coef_, plain.dual_coef_)
 
@@ -146,12 +146,13 @@ def test_history(solver, three):
 def test_without_a_certificate(three):
     X, y = three
     with pytest.warns(ConvergenceWarning, match="the epochs asked for are done"):
-        proven = KernelSVC(epochs=20).fit(X, y)
-    quick = KernelSVC(certify=False).fit(X, y)  # who does not ask is not told
+        proven = KernelSVC(solver="sgd", epochs=20).fit(X, y)
+    quick = KernelSVC(solver="sgd", certify=False).fit(X, y)  # who does not ask is not told
     assert_array_equal(proven.dual_coef_, quick.dual_coef_)
     assert np.isnan([quick.objective_, quick.lower_bound_, quick.gap_]).all()
     assert not quick.converged_ and quick.status_ is Status.EPOCHS and quick.history_ == []
-    assert KernelSVC(certify=False, solver="isda").fit(X, y).gap_ <= 1e-3  # it knows anyway
+    for solver in ("isda", "exact"):
+        assert KernelSVC(certify=False, solver=solver).fit(X, y).gap_ <= 1e-3  # they know anyway
 
 
 def test_kernel_values_equal_in_float32(three):
@@ -201,9 +202,13 @@ BAD_PARAMS = [
     ({"gamma": 0.0}, "gamma=0.0: expected a finite number above 0"),
     ({"gamma": -2}, "gamma=-2: expected a finite number above 0"),
     ({"gamma": "large"}, "gamma='large': expected one of 'scale', 'auto'"),
-    ({"kernel": "sigmoid"}, "kernel='sigmoid': expected one of 'rbf', 'poly', 'linear', 'precomputed'"),
-    ({"solver": "smo"}, "solver='smo': expected one of 'sgd', 'isda', 'min_norm', or a solver object"),
-    ({"solver": None}, "solver=None: expected one of 'sgd', 'isda', 'min_norm', or a solver object"),
+    (
+        {"kernel": "cosine"},
+        "kernel='cosine': expected one of 'rbf', 'poly', 'linear', 'sigmoid', 'precomputed', or a function "
+        "kernel(X, Z) of two matrices of rows",
+    ),
+    ({"solver": "smo"}, "solver='smo': expected one of 'auto', 'exact', 'sgd', 'isda', 'min_norm', or a solver object"),
+    ({"solver": None}, "solver=None: expected one of 'auto', 'exact', 'sgd', 'isda', 'min_norm', or a solver object"),
     ({"epochs": 0}, "epochs=0: expected a whole number, at least 1"),
     ({"epochs": 1.5}, "epochs=1.5: expected a whole number, at least 1"),
     ({"average": 2}, "average=2: expected a number from 0 to 1"),

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import LinearOneClassSVM, convert, load_model, open_dataset, plotting, save_model
 from cutsvm.driver import checkpoint
-from cutsvm.driver.checkpoint import CheckpointSettings
+from cutsvm.driver.checkpoint_file import CheckpointSettings
 from cutsvm.driver.one_class import lower_bound
 from cutsvm.driver.records import Status
 from cutsvm.matrix import as_rows

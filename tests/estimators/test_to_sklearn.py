@@ -12,9 +12,12 @@ import scipy.sparse as sp
 import sklearn.svm
 import skops.io
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
 
 from cutsvm import (
+    KernelOneClassSVM,
     KernelSVC,
+    KernelSVR,
     LinearOneClassSVM,
     LinearSVC,
     LinearSVCCV,
@@ -30,6 +33,7 @@ from cutsvm import (
     save_model,
     solvers,
 )
+from cutsvm.kernel_machines import ISDA
 
 
 def rows(n_classes: int, n: int = 120) -> tuple[Any, Any]:
@@ -93,7 +97,9 @@ def test_unfitted_models_raise() -> None:
     for estimator in (LinearSVC(), ROCAreaSVC(), LinearSVCCV(Cs=[0.1], cv=2, refit=False).fit(*rows(2))):
         with pytest.raises(NotFittedError):
             estimator.to_sklearn()
-    assert not hasattr(KernelSVC(), "to_sklearn")
+    for estimator in (KernelSVC(), KernelSVR(), KernelOneClassSVM()):
+        with pytest.raises(NotFittedError):
+            estimator.to_sklearn()
 
 
 def test_loaded_models_convert(tmp_path: Any) -> None:
@@ -172,6 +178,117 @@ def test_onnx_of_other_losses(name: str) -> None:
         assert np.mean(found[0] == model.predict(X)) > 0.99
 
 
+def gaussian(X: Any, Z: Any) -> Any:
+    return rbf_kernel(X, Z, gamma=0.3)
+
+
+KERNEL_MODELS = {
+    "two classes": (KernelSVC(2.0), 2, sklearn.svm.SVC),
+    "three classes": (KernelSVC(2.0, class_weight="balanced"), 3, sklearn.svm.SVC),
+    "five classes": (KernelSVC(2.0), 5, sklearn.svm.SVC),
+    "sgd, five classes": (KernelSVC(2.0, solver="sgd"), 5, sklearn.svm.SVC),
+    "regularised intercept": (KernelSVC(solver=ISDA("regularized")), 3, sklearn.svm.SVC),
+    "regression": (KernelSVR(epsilon=0.05), 0, sklearn.svm.SVR),
+    "regression without intercept": (KernelSVR(fit_intercept=False), 0, sklearn.svm.SVR),
+    "one class": (KernelOneClassSVM(nu=0.2), 0, sklearn.svm.OneClassSVM),
+}
+KERNEL_NAMES = ["rbf", "poly", "linear", "sigmoid", "precomputed", "function"]
+
+
+def kernel_fit(name: str, kernel: str, kind: Any) -> tuple[Any, Any, Any]:
+    """A fitted model, rows for it, and those that it was fitted to."""
+    estimator, n_classes, _ = KERNEL_MODELS[name]
+    random = np.random.default_rng(0)
+    X, other = random.normal(size=(120, 5)) + 1.0, random.normal(size=(60, 5)) + 1.0
+    y = X @ random.normal(size=5)
+    if n_classes:
+        y = np.array(["ant", "bee", "cat", "dog", "eel"])[np.argsort(np.argsort(y)) * n_classes // 120]
+    if kernel == "precomputed":
+        X, other = gaussian(X, X), gaussian(other, X)
+    elif kind is not np.asarray:
+        X[random.random(X.shape) < 0.3] = 0.0
+    params = {"kernel": gaussian if kernel == "function" else kernel, "coef0": 0.5, "degree": 2}
+    return sklearn.base.clone(estimator).set_params(**params).fit(kind(X), y), kind(other), kind(X)
+
+
+@pytest.mark.filterwarnings("ignore:the kernel matrix is not positive:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array], ids=["dense", "csr_matrix", "csr_array"])
+@pytest.mark.parametrize("kernel", KERNEL_NAMES)
+@pytest.mark.parametrize("name", KERNEL_MODELS)
+def test_kernel_machines_predict_the_same(name: str, kernel: str, kind: Any) -> None:
+    if (kernel == "precomputed" and kind is not np.asarray) or (kernel == "sigmoid" and "regularised" in name):
+        pytest.skip("libsvm has no such thing, or it is no kernel")
+    model, other, X = kernel_fit(name, kernel, kind)
+    twin = model.to_sklearn()
+    assert type(twin) is KERNEL_MODELS[name][2]
+    for rows in (other, X):
+        if hasattr(model, "decision_function"):
+            scores = model.decision_function(rows)
+            np.testing.assert_allclose(twin.decision_function(rows), scores, rtol=1e-10, atol=1e-10)
+            clear = np.abs(scores).min(axis=tuple(range(1, scores.ndim))) > 1e-9
+            np.testing.assert_array_equal(twin.predict(rows)[clear], model.predict(rows)[clear])
+        else:
+            np.testing.assert_allclose(twin.predict(rows), model.predict(rows), rtol=1e-10, atol=1e-10)
+        if hasattr(model, "score_samples"):
+            np.testing.assert_allclose(twin.score_samples(rows), model.score_samples(rows), rtol=1e-10, atol=1e-10)
+    np.testing.assert_array_equal(twin.n_support_, model.n_support_)
+    assert twin.n_features_in_ == model.n_features_in_
+    again = pickle.loads(pickle.dumps(twin))
+    np.testing.assert_array_equal(again.predict(other), twin.predict(other))
+    if kernel == "linear":
+        sign = -1.0 if len(getattr(model, "classes_", ())) > 2 else 1.0
+        found = twin.coef_.toarray() if sp.issparse(twin.coef_) else twin.coef_
+        np.testing.assert_allclose(found, sign * model.coef_, rtol=1e-8, atol=1e-9)
+
+
+def test_attributes_have_the_signs_and_the_order_of_svc() -> None:
+    """For two classes positive scores are for the second, for more those of a pair are for its first."""
+    for n_classes in (2, 3):
+        random = np.random.default_rng(0)
+        X = random.normal(size=(90, 3))
+        y = np.digitize(X[:, 0], [0.0] if n_classes == 2 else [-0.5, 0.5])
+        twin = KernelSVC(gamma=0.5, tol=1e-9).fit(X, y).to_sklearn()
+        peer = sklearn.svm.SVC(gamma=0.5, tol=1e-9).fit(X, y)
+        np.testing.assert_array_equal(twin.support_, peer.support_)
+        np.testing.assert_allclose(twin.dual_coef_, peer.dual_coef_, atol=1e-3)
+        np.testing.assert_allclose(twin.intercept_, peer.intercept_, atol=1e-3)
+
+
+def test_new_fit_of_the_twin_has_the_same_objective() -> None:
+    X, y = number_rows()
+    model = KernelSVR(3.0, epsilon=0.2, gamma=0.4, tol=1e-8).fit(X, y)
+    again = sklearn.base.clone(model.to_sklearn()).set_params(tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(again.predict(X), model.predict(X), atol=1e-3)
+
+
+def test_one_class_without_support_has_inliers_only() -> None:
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    model = KernelOneClassSVM(kernel="linear").fit(X)
+    assert not len(model.support_) and np.all(model.to_sklearn().predict(X) == 1)
+
+
+@pytest.mark.filterwarnings("ignore:the kernel matrix is not positive:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:Attribute `prob:FutureWarning")  # the converter reads them
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "sigmoid"])
+@pytest.mark.parametrize("name", ["two classes", "three classes", "five classes", "regression", "one class"])
+def test_onnx_of_kernel_machines(name: str, kernel: str) -> None:
+    skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    model, rows, _ = kernel_fit(name, kernel, np.float32)
+    made = skl2onnx.to_onnx(model.to_sklearn(), rows[:1])
+    session = runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    found = np.ravel(session.run(None, {session.get_inputs()[0].name: rows})[0])
+    if name == "regression":
+        np.testing.assert_allclose(found, model.predict(rows), rtol=1e-3, atol=1e-3)
+        return
+    # Scores are float32 there, and ties of votes go to the first class.
+    scores = model.decision_function(rows)
+    ranked = np.sort(scores, axis=1) if scores.ndim == 2 else None
+    clear = np.abs(scores) > 1e-3 if ranked is None else ranked[:, -1] - ranked[:, -2] > 0.7
+    assert clear.sum() > 40
+    np.testing.assert_array_equal(found[clear], model.predict(rows)[clear])
+
+
 STORED = {
     "LinearSVC": LinearSVC(),
     "one-vs-rest": LinearSVC(multi_class="ovr"),
@@ -183,6 +300,8 @@ STORED = {
     "OrdinalSVC": OrdinalSVC(),
     "KernelSVC": KernelSVC(epochs=2),
     "KernelSVC, linear": KernelSVC(kernel="linear", solver="isda"),
+    "KernelSVR": KernelSVR(),
+    "KernelOneClassSVM": KernelOneClassSVM(),
 }
 
 

@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from cutsvm import KernelSVC, LinearOneClassSVM, LinearSVC, LinearSVR, OrdinalSVC, QuantileSVR, RankingSVM, ROCAreaSVC
+from cutsvm import (
+    KernelOneClassSVM,
+    KernelSVC,
+    KernelSVR,
+    LinearOneClassSVM,
+    LinearSVC,
+    LinearSVR,
+    OrdinalSVC,
+    QuantileSVR,
+    RankingSVM,
+    ROCAreaSVC,
+)
 from cutsvm.cli import info, messages
 from cutsvm.io.models.model_file import load_model, save_model
 from cutsvm.io.models.model_format import ModelFileError
@@ -108,6 +119,8 @@ class Models(Container):
             KernelSVC(random_state=0).fit(X, Y),
             KernelSVC(kernel="poly", random_state=0).fit(sparse.csr_matrix(X), THREE),
             KernelSVC(kernel="linear", solver="isda").fit(X, Y),
+            KernelSVR(epsilon=0.05).fit(X, X[:, 1]),
+            KernelOneClassSVM(kernel="poly", coef0=1.0).fit(sparse.csr_matrix(X)),
         ]
         seeds = []
         for number, model in enumerate(models):

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx, fmpq
 
-from cutsvm.kernel_machines import SOLVERS
-
 from .problems import Problem
 from .programs import (
     TIGHT,
@@ -143,6 +141,7 @@ class KernelProgram:
     weights: list[fmpq]
     C: fmpq
     squared: bool  # the loss is max(0, z)^2 / 2
+    free: bool  # f has an intercept, which is not penalised
 
     def gram(self) -> list[list[arb]]:
         if self.problem.params["kernel"] == "precomputed":
@@ -150,17 +149,18 @@ class KernelProgram:
         points = [[exact(float(v)) for v in self.problem.X[i]] for i in self.rows]
         return [[kernel_value(self.problem.params, self.gamma, x, z) for z in points] for x in points]
 
-    def objective(self, beta: list[Any]) -> arb:
-        """F at f = sum_i beta_i K(x_i, .)."""
+    def objective(self, beta: list[Any], intercept: Any) -> arb:
+        """F at f = intercept + sum_i beta_i K(x_i, .)."""
         gram, beta = self.gram(), [arb(b) for b in beta]
         scores = [dot(line, beta) for line in gram]
-        return self._value(sum((b * f for b, f in zip(beta, scores, strict=True)), arb(0)), scores)
+        norm = sum((b * f for b, f in zip(beta, scores, strict=True)), arb(0))
+        return self._value(norm, [f + arb(intercept) for f in scores])
 
-    def objective_of_weights(self, w: list[Any]) -> arb:
-        """F at f(x) = w.x, for the linear kernel: the weights that a model predicts with are rounded."""
+    def objective_of_weights(self, w: list[Any], intercept: Any) -> arb:
+        """F at f(x) = w.x + intercept, for the linear kernel: the weights that a model predicts with are rounded."""
         weights = [arb(v) for v in w]
         scores = [dot([arb(exact(float(v))) for v in self.problem.X[i]], weights) for i in self.rows]
-        return self._value(dot(weights, weights), scores)
+        return self._value(dot(weights, weights), [f + arb(intercept) for f in scores])
 
     def _value(self, norm: arb, scores: list[arb]) -> arb:
         total = norm / 2
@@ -169,7 +169,8 @@ class KernelProgram:
             total += arb(self.C * s) * (miss * miss / 2 if self.squared else miss)
         return total / (arb(self.C) * len(self.rows))
 
-    def dual(self, alpha: list[arb]) -> arb:
+    def dual(self, alpha: list[arb], free_bound: arb) -> arb:
+        """A bound of F from below; with a free intercept what is missing to sum y alpha = 0 costs up to free_bound."""
         gram = self.gram()
         beta = [a * sign for a, sign in zip(alpha, self.signs, strict=True)]
         total = sum(alpha, arb(0))
@@ -177,6 +178,8 @@ class KernelProgram:
         if self.squared:
             for a, s in zip(alpha, self.weights, strict=True):
                 total -= a * a / (2 * arb(self.C * s))
+        if self.free:
+            total -= abs(sum(beta, arb(0))) * free_bound
         return total / (arb(self.C) * len(self.rows))
 
     def linear(self) -> Program:
@@ -204,20 +207,23 @@ class KernelProgram:
             if self.squared:
                 extra[i] = (1 / arb(cost[i]).sqrt()).mid() * self.signs[i]
             row = [v * self.signs[i] for v in factors[i]] + [v * self.signs[i] for v in extra]
+            row += [arb(self.signs[i])] if self.free else []
             pieces.append([row if row else [arb(0)]])
         if self.squared:  # alpha_i = C s_i xi_i and sum C s_i xi_i^2 <= C S: no limit is reached
             total = sum(cost, fmpq(0))
             cost = [2 * total] * n
-        return Program(pieces, cost)
+        return Program(pieces, cost, int(self.free))
 
     def enclose(self) -> Enclosure:
         low, high = fmpq(0), None
         for method, bits in methods(self.linear()):
             with precision(bits):
                 program = self.linear()
-                alpha = [own[0] for own in feasible(program, method(program)[1])]
+                u, found = method(program)
+                alpha = [own[0] for own in feasible(program, found)]
                 beta = [a * sign for a, sign in zip(alpha, self.signs, strict=True)]
-                F, D = self.objective(beta), self.dual(alpha)
+                bound = program.free_bound() if self.free else arb(0)
+                F, D = self.objective(beta, u[-1].mid() if self.free else 0), self.dual(alpha, bound)
                 if not (F.is_finite() and D.is_finite()):
                     continue
                 above, below = upper_end(F), lower_end(D)
@@ -232,13 +238,14 @@ def _kernel(problem: Problem, C: float, model: Any) -> list[Part]:
     """One problem per pair of classes; all are under one label."""
     classes = sorted(set(problem.y.tolist()))
     class_weight = problem.params.get("class_weight") or {}
-    squared = SOLVERS[problem.params["solver"]].loss == "l2"
+    squared = problem.params["solver"] in ("isda", "min_norm")
+    free = problem.params["solver"] in ("auto", "exact") and problem.intercept != "none"
     programs = []
     for low, high in combinations(classes, 2):
         rows = [i for i, k in enumerate(problem.y) if k in (low, high)]
         signs = [1 if problem.y[i] == high else -1 for i in rows]
         weights = [exact(float(class_weight.get(int(problem.y[i]), 1.0))) for i in rows]
-        programs.append(KernelProgram(problem, float(model.gamma_), rows, signs, weights, exact(C), squared))
+        programs.append(KernelProgram(problem, float(model.gamma_), rows, signs, weights, exact(C), squared, free))
     total = Enclosure(fmpq(0), fmpq(0))
     for program in programs:
         total += program.enclose()
@@ -249,12 +256,13 @@ def _kernel_objective(programs: list[KernelProgram], classes: list[int], model: 
     total = arb(0)
     place = {int(i): m for m, i in enumerate(model.support_)}
     for p, (program, (low, high)) in enumerate(zip(programs, combinations(range(len(classes)), 2), strict=True)):
+        intercept = exact(float(model.intercept_[p]))
         if hasattr(model, "coef_"):
-            total += program.objective_of_weights([exact(float(v)) for v in model.coef_[p]])
+            total += program.objective_of_weights([exact(float(v)) for v in model.coef_[p]], intercept)
             continue
         beta = []
         for i, sign in zip(program.rows, program.signs, strict=True):
             line = low if sign > 0 else high - 1  # of the coefficients of a row: one for each other class
             beta.append(exact(float(model.dual_coef_[line, place[i]])) if i in place else fmpq(0))
-        total += program.objective(beta)
+        total += program.objective(beta, intercept)
     return total

@@ -41,7 +41,7 @@ from sklearn.svm import LinearSVC as Peer
 
 from cutsvm import DataError, LinearSVC, load_model, open_dataset, save_model
 from cutsvm.cli import main as command
-from cutsvm.driver.checkpoint import CheckpointSettings, configure
+from cutsvm.driver.checkpoint_file import CheckpointSettings, configure
 
 Counts = Counter[str]
 

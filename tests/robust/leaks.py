@@ -92,6 +92,13 @@ def kernel(**settings: Any) -> Callable[[], object]:
     return lambda: KernelSVC(C=1.0, random_state=0, **settings).fit(X, y).predict(X)
 
 
+def one_problem(name: str) -> Callable[[], object]:
+    import cutsvm
+
+    X, y = _classes(30, 3, 3)
+    return lambda: getattr(cutsvm, name)(gamma=0.5).fit(X, y.astype(float)).predict(X)
+
+
 CASES: dict[str, Callable[[], Callable[[], object]]] = {
     **{f"LinearSVC, {name}": (lambda name=name: linear(solver=name)) for name in ("ocas", "cpa", "dcd", "accpm")},
     "LinearSVC, sifting": lambda: linear(solver="sifting"),
@@ -118,6 +125,8 @@ CASES: dict[str, Callable[[], Callable[[], object]]] = {
     "KernelSVC, isda": lambda: kernel(solver="isda"),
     "KernelSVC, min_norm": lambda: kernel(solver="min_norm"),
     "KernelSVC, linear": lambda: kernel(kernel="linear", epochs=2),
+    "KernelSVR": lambda: one_problem("KernelSVR"),
+    "KernelOneClassSVM": lambda: one_problem("KernelOneClassSVM"),
 }
 
 

@@ -152,7 +152,7 @@ def model_table(path: str, size: int, model: SavedModel) -> list[str]:
     elif (task.has_classes or "fit_intercept" in facts) and not task.has_kernel:
         rows.append(("intercept", _intercept(facts)))
     elif not task.needs_labels:
-        rows.append(("threshold", f"{-float(facts['intercepts'][0]):.10g}, below which rows are outliers"))
+        rows.append(("threshold", f"{float(model.estimator.offset_[0]):.10g}, below which rows are outliers"))
     if "n_pairs" in facts:
         rows.append(("pairs", _pairs(facts)))
     if facts["feature_names"] is not None:
@@ -230,7 +230,8 @@ def _intercept(facts: dict[str, Any]) -> str:
 
 def machine_facts(estimator: Any) -> dict[str, Any]:
     """Kernel parameters and support vectors of a fitted machine, as fields of `--json`."""
-    used = {"rbf": ("gamma_",), "poly": ("gamma_", "degree", "coef0")}.get(estimator.kernel, ())
+    own = {"rbf": ("gamma_",), "poly": ("gamma_", "degree", "coef0"), "sigmoid": ("gamma_", "coef0")}
+    used = own.get(estimator.kernel, ())
     sgd = ("average", "random_state") if estimator._trains_in_epochs else ()
     numbers = {name.rstrip("_"): getattr(estimator, name) for name in (*used, *sgd)}
     return {"kernel": estimator.kernel, **numbers, "n_support": estimator.n_support_}
@@ -243,11 +244,12 @@ def machine_rows(estimator: Any) -> list[tuple[str, str]]:
     if "gamma" in facts and isinstance(estimator.gamma, str):
         words[0] += f" ({estimator.gamma})"
     counts = estimator.n_support_.tolist()
-    of_classes = [f"{n:,} of {label!r}" for label, n in zip(estimator.classes_.tolist(), counts, strict=True)]
+    classes = getattr(estimator, "classes_", np.empty(0)).tolist()
+    of_classes = [f"{n:,} of {label!r}" for label, n in zip(classes, counts, strict=False)]
     shown = ", ".join(of_classes[:_MAX_CLASSES]) + (", ..." if len(of_classes) > _MAX_CLASSES else "")
     vectors = estimator.support_vectors_
     kind = f"{'sparse' if hasattr(vectors, 'indptr') else 'dense'} {vectors.dtype}"
     return [
         ("kernel", ", ".join([estimator.kernel, *words])),
-        ("support", f"{sum(counts):,} vectors, {kind}: {shown}"),
+        ("support", f"{sum(counts):,} vectors, {kind}" + (f": {shown}" if shown else "")),
     ]

@@ -273,9 +273,9 @@ def _add_solver(parser: _Parser) -> None:
     add = parser.add_argument_group("solver").add_argument
     solvers = list(dict.fromkeys(name for task in TASKS.values() for name in task.solvers))
     solver = (
-        "auto, ocas, sifting, dcd, newton, cpa, accpm, batched or (with --cluster) local_dual; of --task kernel sgd, "
+        "auto, ocas, sifting, dcd, newton, cpa, accpm, batched or (with --cluster) local_dual; of --task kernel exact, "
     )
-    solver += "isda or min_norm (default: auto)"
+    solver += "sgd, isda or min_norm (default: auto)"
     add("--solver", metavar="S", choices=solvers, default="auto", help=solver)
     add("--line-search", choices=("exact", "gca", "gca2", "tca"), help="of ocas and sifting (default: exact)")
     add("--shards", metavar="P", type=values.shards, help="planes per pass: auto or a number")
@@ -311,12 +311,12 @@ def _add_kernel(parser: _Parser) -> None:
     """The options that only `--task kernel` has; the estimator checks their values."""
     add = parser.add_argument_group("kernel machines (--task kernel)").add_argument
     # A precomputed kernel has no rows that a file could hold.
-    add("--kernel", choices=("rbf", "poly", "linear"), help="(default: rbf)")
+    add("--kernel", choices=("rbf", "poly", "linear", "sigmoid"), help="(default: rbf)")
     scale = "of rbf and poly: a number, scale or auto (default: scale, 1 / (features * variance))"
     add("--gamma", metavar="G", type=values.number_or_word, help=scale)
     add("--degree", metavar="D", type=values.number_or_word, help="of poly (default: 3)")
-    add("--coef0", metavar="A", type=values.number_or_word, help="of poly (default: 0)")
-    cycles = "of sgd: cycles over the rows, and no more (default: auto, until the gap is -e)"
+    add("--coef0", metavar="A", type=values.number_or_word, help="of poly and sigmoid (default: 0)")
+    cycles = "of sgd, which auto is then: cycles over the rows, and no more (default: auto, until the gap is -e)"
     add("--epochs", metavar="N", type=values.number_or_word, help=cycles)
     mean = "of sgd: the share of its last steps whose mean is the model (default: 0.5)"
     add("--average", metavar="S", type=values.number_or_word, help=mean)

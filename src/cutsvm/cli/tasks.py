@@ -15,7 +15,7 @@ from cutsvm.cli.values import number_or_word
 from cutsvm.io.models.tasks import TASKS
 
 # Options of kernels and of their solver, and those that have them.
-_KERNEL_OPTIONS = {"gamma": ("rbf", "poly"), "degree": ("poly",), "coef0": ("poly",)}
+_KERNEL_OPTIONS = {"gamma": ("rbf", "poly", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid")}
 _KERNEL_OPTIONS |= dict.fromkeys(("epochs", "average", "seed"), ("sgd",))
 # Options of solvers, and the solvers that have them; auto becomes ocas with one of its own.
 _OCAS = ("auto", "ocas", "sifting")
@@ -79,11 +79,12 @@ def cost_of(options: argparse.Namespace, rows: int) -> float:
 
 def _check_kernel_options(options: argparse.Namespace) -> None:
     """Refuse options that the kernel or the solver does not have, and a seed out of range."""
-    kernel, solver = options.kernel or "rbf", "sgd" if options.solver == "auto" else options.solver
+    chosen = "exact" if options.epochs in (None, "auto") else "sgd"
+    kernel, solver = options.kernel or "rbf", chosen if options.solver == "auto" else options.solver
     for name, takers in _KERNEL_OPTIONS.items():
         if getattr(options, name) is not None and not {kernel, solver} & set(takers):
             kind, own = ("--solver", solver) if "sgd" in takers else ("--kernel", kernel)
-            raise CommandError(f"--{name} applies to {kind} {' and '.join(takers)}, not to {own}")
+            raise CommandError(f"--{name} applies to {kind} {_listed(takers)}, not to {own}")
     if options.tol is not None and solver == "sgd" and options.epochs not in (None, "auto"):
         raise CommandError(f"-e and --epochs {options.epochs}: sgd ends after its epochs at any gap, leave one out")
     if options.seed is not None:

@@ -38,7 +38,8 @@ from cutsvm.cli.validate import cross_validate
 from cutsvm.cli.validate_on_disk import cross_validate_on_disk, refuse_folds_on_disk
 from cutsvm.display.callbacks import ProgressBar
 from cutsvm.display.summary import iteration_unit, requested_tol, seconds_before_resume, total_passes
-from cutsvm.driver.checkpoint import check_path, kept_files
+from cutsvm.driver.checkpoint import kept_files
+from cutsvm.driver.checkpoint_file import check_path
 from cutsvm.estimators._base import Certified
 from cutsvm.io.dataset import Dataset, StoredDataset
 from cutsvm.io.models.liblinear import check_writable

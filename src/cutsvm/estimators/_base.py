@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +20,8 @@ from cutsvm._utils.warn import is_in_loop, warn
 from cutsvm.display.callbacks import Log, ensure_log_handler
 from cutsvm.display.summary import describe_gap
 from cutsvm.driver import fingerprint
-from cutsvm.driver.checkpoint import Checkpoint, check_path
+from cutsvm.driver.checkpoint import Checkpoint
+from cutsvm.driver.checkpoint_file import check_path
 from cutsvm.driver.cluster_plan import ClusterFigures
 from cutsvm.driver.fingerprint import Fingerprint, Scalar
 from cutsvm.driver.records import Callback, Record, Result, Status
@@ -225,6 +226,13 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     def _copy_fit(self, twin: Any) -> Any:
         """An estimator of scikit-learn's with the fitted attributes of this one."""
         check_is_fitted(self, "coef_")
+        self._copy_columns(twin)
+        twin.coef_ = np.array(self.coef_, dtype=np.float64)
+        twin.intercept_ = np.array(self.intercept_, dtype=np.float64)
+        return twin
+
+    def _copy_columns(self, twin: Any) -> None:
+        """Sets what estimators of scikit-learn's know about columns, classes and iterations."""
         preprocessing = columns_of(self).preprocessing
         if preprocessing is not None and any(column.changes_values for column in preprocessing.columns):
             warn(
@@ -232,14 +240,11 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
                 "model: give it rows of numbers made in the same way, or predict with this one.",
                 UserWarning,
             )
-        twin.coef_ = np.array(self.coef_, dtype=np.float64)
-        twin.intercept_ = np.array(self.intercept_, dtype=np.float64)
-        twin.n_features_in_ = twin.coef_.shape[-1]
+        twin.n_features_in_ = int(self.n_features_in_)
         twin.n_iter_ = int(getattr(self, "n_iter_", None) or 1)  # a model from a file may not have it
         for name in ("classes_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(twin, name, getattr(self, name).copy())
-        return twin
 
     def _scores(self, X: Any) -> Vector:
         """X coef_' + intercept_: shape (n,) for one row of weights, else (n, number of rows)."""
@@ -287,4 +292,16 @@ class CertifiedClassifier(ClassifierMixin, Certified):  # type: ignore[misc]
         """The share of rows whose predicted label is theirs. A source has its own labels and weights: y is left out."""
         if has_own_labels(self, X, y):
             return _predict.accuracy(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))
+
+
+class CertifiedRegressor(RegressorMixin, Certified):  # type: ignore[misc]
+    """A regressor, with one target per row."""
+
+    _targets = "numbers"
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R^2 of the predictions. A source has its own labels and weights: y is left out."""
+        if has_own_labels(self, X, y):
+            return _predict.r2(self, X, y, sample_weight)
         return float(super().score(X, y, sample_weight))

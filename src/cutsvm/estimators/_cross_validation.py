@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer_names
 
 from cutsvm._utils import threads
+from cutsvm._utils.rendezvous import Reads
 from cutsvm._utils.types import Ints, Vector
 from cutsvm._utils.warn import warn
 from cutsvm.driver.records import Record, Status
@@ -31,7 +32,6 @@ from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData
 from cutsvm.estimators._predict import COLUMN_ATTRIBUTES
 from cutsvm.matrix import as_rows
-from cutsvm.matrix.shared_reads import Reads
 from cutsvm.solvers.protocol import Solver
 
 Model = TypeVar("Model", bound=Certified)

@@ -35,7 +35,7 @@ from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators.kernel import KernelSVC
 from cutsvm.kernel_machines import KernelSolver
 from cutsvm.kernel_machines.gram import GramSettings, Kernel, Points, in_blocks
-from cutsvm.kernel_machines.one_vs_one import Problems, joined, pairwise, sort_by_class
+from cutsvm.kernel_machines.one_vs_one import Problems, joined, largest_pair, pairwise, sort_by_class
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -253,7 +253,7 @@ class _Search:
     def _accuracies(self, parts: list[tuple[Ints, Ints]], group: list[int]) -> Vector:
         """(parts, group) accuracies of machines trained on each part's first rows for its second."""
         own = clone(self.estimator).set_params(**self.params[group[0]])
-        solver = own._check_params()
+        solver = own._choose(own._check_params(), max(largest_pair(self.labels[train]) for train, _ in parts))
         gram = self._matrix(own, solver.kernel_offset)
         began = perf_counter()
         Cs = np.array([float(self.params[k].get("C", own.C)) for k in group])
@@ -274,7 +274,7 @@ class _Search:
 
     def _joined(self, trains: list[Ints], own: KernelSVC, solver: KernelSolver) -> tuple[Problems, Ints]:
         """The problems of some training parts, and where each part begins; they do not depend on the kernel."""
-        key = (*map(id, trains), repr(own.class_weight), solver.loss, solver.mean_loss)
+        key = (*map(id, trains), repr(own.class_weight), solver.visits_rows, solver.mean_loss)
         if key not in self._known:
             self._known[key] = joined([self._problems(own, train, solver) for train in trains])
         return self._known[key]
@@ -287,11 +287,16 @@ class _Search:
         weights[train] = mine
         inside = np.zeros(len(self.labels), dtype=bool)
         inside[train] = True
-        order = self.order if solver.loss == "hinge" else np.arange(len(self.labels))
+        order = self.order if solver.visits_rows else np.arange(len(self.labels))
         return pairwise(self.labels, weights, order[inside[order]], mean_loss=solver.mean_loss)
 
     def _matrix(self, own: KernelSVC, offset: float) -> Array:
         """All kernel values, for the kernel of one combination; cached for the next call."""
+        if callable(own.kernel) or own.kernel == "sigmoid":
+            raise ValueError(
+                f"kernel={own.kernel!r}: expected 'rbf', 'poly', 'linear' or 'precomputed', with the matrix of all "
+                "kernel values as X"
+            )
         kernel = Kernel(own.kernel, own._gamma(self.X), int(own.degree), float(own.coef0), offset)
         if kernel == self._gram[0]:
             return self._gram[1]

@@ -10,16 +10,16 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn import svm
-from sklearn.base import RegressorMixin
 from sklearn.linear_model import HuberRegressor, QuantileRegressor
 
 from cutsvm._utils import threads, validation
 from cutsvm._utils.types import Array, Vector
 from cutsvm.driver.fingerprint import Scalar
-from cutsvm.estimators import _predict
+from cutsvm.estimators._base import CertifiedRegressor
 from cutsvm.estimators._ingest import TrainingData
 from cutsvm.estimators._linear import LinearModel, Makers, Problems
-from cutsvm.estimators._predict import by_block, has_own_labels
+from cutsvm.estimators._predict import by_block
+from cutsvm.estimators._targets import target_shift
 from cutsvm.problem.loss_makers import TargetMaker
 from cutsvm.problem.losses import Loss
 from cutsvm.problem.losses.smooth import Huber, SquaredTube
@@ -35,10 +35,8 @@ LOSSES: dict[str, Callable[..., Loss]] = {
 
 
 @dataclass(eq=False, repr=False)
-class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
+class LinearRegressor(CertifiedRegressor, LinearModel):
     """Base of the regressors: one target per row, a loss of the residuals, and predictions X coef_ + intercept_."""
-
-    _targets = "numbers"
 
     @abstractmethod
     def _loss_kind(self) -> tuple[Callable[..., Loss], dict[str, float]]:
@@ -59,18 +57,8 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
         return make(targets, data.weights, **parameters, threads=threads.count(self.n_jobs, data.rows.entries))
 
     def _target_shift(self, data: TrainingData) -> float:
-        """With a free intercept, the centre of targets that are far from 0: residuals would lose their digits.
-
-        The differences are exact, as no target is above twice another (P. Sterbenz, Floating-Point Computation, 1974).
-        """
-        if self._intercept() is not Intercept.FREE:
-            return 0.0
-        low, high = np.inf, -np.inf
-        for part in validation.parts(len(data.y)):
-            y = data.y[part].astype(np.float64)[data.weights[part] > 0.0]
-            low, high = min(low, float(y.min(initial=np.inf))), max(high, float(y.max(initial=-np.inf)))
-        near, far = sorted((abs(low), abs(high)))
-        return low + 0.5 * (high - low) if low * high > 0.0 and far <= 2.0 * near else 0.0
+        """What is subtracted from all targets: only a free intercept can make up for it."""
+        return target_shift(data.y, data.weights) if self._intercept() is Intercept.FREE else 0.0
 
     def _weights_of(self, W: Vector, b: Vector) -> dict[str, Array]:
         return {"coef_": W[0], "intercept_": b}
@@ -88,12 +76,6 @@ class LinearRegressor(RegressorMixin, LinearModel):  # type: ignore[misc]
     def predict(self, X: Any) -> Vector:
         """X coef_ + intercept_. X: rows, or any source of rows; labels are not needed."""
         return self._scores(X)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R^2 of the predictions. A source has its own labels and weights: y is left out."""
-        if has_own_labels(self, X, y):
-            return _predict.r2(self, X, y, sample_weight)
-        return float(super().score(X, y, sample_weight))
 
 
 def _spread(y: Array, weights: Vector) -> float:

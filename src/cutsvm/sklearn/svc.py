@@ -18,8 +18,7 @@ from cutsvm.sklearn.screening import possible_support
 class SVC(FallThrough, svm.SVC):  # type: ignore[misc]
     """`sklearn.svm.SVC`: the fit is scikit-learn's own, with a linear kernel without rows that cannot matter.
 
-    `predict` of an SVC needs libsvm's dual vector with its intercepts, in attributes that are private to scikit-learn,
-    and `cutsvm.KernelSVC` has no free intercept and no sample weights yet, so it minimises another objective.
+    For other kernels `cutsvm.KernelSVC` minimises the same objective, and its `to_sklearn` gives a fitted SVC.
 
     With `kernel="linear"`, two classes and 2,000 rows or more, a certified fit proves which rows have a margin above 1
     at the optimum. They are no support vectors, and scikit-learn fits the others: the solution is the same, in less

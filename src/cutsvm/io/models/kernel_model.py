@@ -1,14 +1,15 @@
 """What a model file holds of a kernel machine: its support vectors and their coefficients.
 
     header    gamma: the number used
-    arrays    dual_coef (classes - 1, support), support (rows of the training data), n_support (of each class)
+    arrays    dual_coef (classes - 1, support), support (rows of the training data), n_support (of each class); of
+              regression and of one class there is one row of coefficients, and one number of rows
               support_vectors (support, features), or of CSR its three arrays: support_data, support_indices,
               support_indptr
               coef (pairs of classes, features), if the kernel is linear
               intercept (pairs of classes), unless all are 0
 
 A precomputed kernel is refused: such a model has no support vectors, and predicts only with kernel values of the
-training rows.
+training rows. So is a kernel that is a function, which a file without code cannot hold.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from cutsvm.io.models.model_format import Expect, ModelFileError
 from cutsvm.io.models.tasks import Task
 from cutsvm.io.store.batches import is_sparse
 
-_KERNELS = ("rbf", "poly", "linear")
+_KERNELS = ("rbf", "poly", "linear", "sigmoid")
 _CSR = ("support_data", "support_indices", "support_indptr")
 _MAX_FEATURES = 1 << 62
 _MAX_DEGREE = 1 << 16  # larger powers take long, and are of no use
@@ -34,6 +35,11 @@ def pack(estimator: Any, task: Task) -> tuple[dict[str, Any], dict[str, Array]]:
     """Fields to add to the header, and the arrays."""
     if not hasattr(estimator, "dual_coef_"):
         raise ModelFileError("the estimator is not fitted: there is no model to write")
+    if callable(estimator.kernel):
+        raise ModelFileError(
+            f"kernel={estimator.kernel!r} is a function, and model files hold no code: pickle the estimator, or keep "
+            "its support_vectors_ and dual_coef_"
+        )
     if estimator.kernel == "precomputed":
         raise ModelFileError(
             "a model of a precomputed kernel has no support vectors to write: keep its support_ and dual_coef_"
@@ -59,7 +65,8 @@ def pack(estimator: Any, task: Task) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def restore(expect: Expect, estimator: Any, task: Task, header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Set the support vectors of an estimator that has its parameters and classes, after checking them."""
-    classes, width = len(estimator.classes_), header.get("n_features")
+    classes, width = len(estimator.classes_) if task.has_classes else 2, header.get("n_features")
+    groups = classes if task.has_classes else 1  # of support rows
     expect.that(type(width) is int and 0 <= width < _MAX_FEATURES, "a number of features")
     assert isinstance(width, int)
     _check_kernel(expect, estimator, header.get("gamma"))
@@ -67,7 +74,7 @@ def restore(expect: Expect, estimator: Any, task: Task, header: dict[str, Any], 
     dual = _array(expect, arrays, "dual_coef", (classes - 1, None), "f8")
     count = dual.shape[1]
     support = _array(expect, arrays, "support", (count,), "i8")
-    own = _array(expect, arrays, "n_support", (classes,), "i8")
+    own = _array(expect, arrays, "n_support", (groups,), "i8")
     # Each alone first: a sum of numbers from a file may overflow.
     expect.that(bool(np.all((own >= 0) & (own <= count))) and int(own.sum()) == count, "a class for every support row")
     expect.that(bool((support >= 0).all()), "rows of the training data as support")

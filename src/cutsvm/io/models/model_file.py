@@ -31,10 +31,11 @@ class SavedModel:
     Attributes
     ----------
     estimator : the fitted estimator: `LinearSVC`, `LinearSVR`, `QuantileSVR`, `LinearOneClassSVM`, `RankingSVM`,
-        `ROCAreaSVC`, `OrdinalSVC` or `KernelSVC`.
+        `ROCAreaSVC`, `OrdinalSVC`, `KernelSVC`, `KernelSVR` or `KernelOneClassSVM`.
     zero_based : whether the training file counted features from 0; None if it was not trained from a file.
     feature_ids : the feature that each column stands for, if only the features seen in training were kept.
-    task : "classify", "regress", "quantile", "oneclass", "rank", "roc", "ordinal" or "kernel".
+    task : "classify", "regress", "quantile", "oneclass", "rank", "roc", "ordinal", "kernel", "kernel-regress" or
+        "kernel-oneclass".
     format : "cutsvm" or "liblinear".
     version : of the package that wrote the file, None if another program did.
 
@@ -90,9 +91,9 @@ def save_model(
     estimator : also a search of scikit-learn's, of which its best estimator is written, or a pipeline that ends in a
         linear model after StandardScaler, MaxAbsScaler or MinMaxScaler: the weights are then those for rows that are
         not scaled. For other pipelines use skops (`skops_types`).
-    format : "cutsvm" keeps everything, but it has no room for a `KernelSVC` with a precomputed kernel; "liblinear" is
-        LIBLINEAR's text, for linear models, of classes with integer labels. Losses that it does not have are written as
-        one that predicts the same.
+    format : "cutsvm" keeps everything, but it has no room for a kernel that is precomputed or a function; "liblinear"
+        is LIBLINEAR's text, for linear models, of classes with integer labels. Losses that it does not have are written
+        as one that predicts the same.
     zero_based, feature_ids : see `SavedModel`; by default those of the file that the estimator was fitted to.
     """
     found = unwrap(estimator)

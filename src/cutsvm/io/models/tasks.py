@@ -1,4 +1,5 @@
-"""The tasks that models are trained for: classify, regress, quantile, oneclass, rank, roc, ordinal and kernel.
+"""The tasks that models are trained for: classify, regress, quantile, oneclass, rank, roc, ordinal; kernel,
+kernel-regress and kernel-oneclass.
 
 A `Task` says all that differs between them, for model files, the command line and reports. `TASKS` resolves the names
 that `--task` and model files use.
@@ -95,7 +96,7 @@ _PAIR_LOSSES = ("hinge", "squared_hinge")
 _PAIR_SOLVERS = ("auto", "ocas", "newton", "cpa", "batched")
 _HINGE_TYPE = "L2R_L1LOSS_SVC_DUAL"
 _TUBE_TYPE = "L2R_L1LOSS_SVR_DUAL"
-_KERNEL_OPTIONS = frozenset({"cost", "kernel", "gamma", "degree", "coef0", "epochs", "average", "seed"})
+_KERNEL_OPTIONS = frozenset({"kernel", "gamma", "degree", "coef0", "memory"})
 
 _CLASSIFY = Task(
     "classify",
@@ -227,12 +228,58 @@ _KERNEL = Task(
     has_kernel=True,
     memory_limits_rows=False,
     iteration_unit="round",
-    options=_KERNEL_OPTIONS | {"weights", "memory"},
-    solvers=("auto", "sgd", "isda", "min_norm"),
+    options=_KERNEL_OPTIONS | {"cost", "epochs", "average", "seed", "weights", "checkpoint"},
+    solvers=("auto", "exact", "sgd", "isda", "min_norm"),
     solvers_module="cutsvm.kernel_machines",
     parameters={"random_state": 0},
 )
-TASKS = {task.name: task for task in (_CLASSIFY, _REGRESS, _QUANTILE, _ONE_CLASS, _RANK, _ROC, _ORDINAL, _KERNEL)}
+_KERNEL_REGRESS = Task(
+    "kernel-regress",
+    "cutsvm.estimators.kernel_regression:KernelSVR",
+    "cutsvm.cli.measures:RegressionErrors",
+    "support vector regression with a kernel",
+    label_noun="targets",
+    has_classes=False,
+    has_targets=True,
+    has_kernel=True,
+    memory_limits_rows=False,
+    iteration_unit="round",
+    score_method="predict",
+    options=_KERNEL_OPTIONS | {"cost", "tube"},
+    solvers=("auto",),
+    solvers_module="cutsvm.kernel_machines",
+    reported_by="cutsvm.display.report.measures:of_targets",
+    score_name="R^2",
+)
+_KERNEL_ONE_CLASS = Task(
+    "kernel-oneclass",
+    "cutsvm.estimators.kernel_one_class:KernelOneClassSVM",
+    "cutsvm.cli.measures:Inliers",
+    "a one-class support vector machine with a kernel: rows below a threshold are outliers",
+    has_classes=False,
+    needs_labels=False,
+    has_kernel=True,
+    memory_limits_rows=False,
+    iteration_unit="round",
+    options=_KERNEL_OPTIONS | {"nu"},
+    solvers=("auto",),
+    solvers_module="cutsvm.kernel_machines",
+    reported_by="cutsvm.display.report.measures:of_inliers",
+    margin_caption="The score of each row; below 0 it is an outlier.",
+)
+_ALL = (
+    _CLASSIFY,
+    _REGRESS,
+    _QUANTILE,
+    _ONE_CLASS,
+    _RANK,
+    _ROC,
+    _ORDINAL,
+    _KERNEL,
+    _KERNEL_REGRESS,
+    _KERNEL_ONE_CLASS,
+)
+TASKS = {task.name: task for task in _ALL}
 
 
 def task_of(estimator: Any) -> Task:
