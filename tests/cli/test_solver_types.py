@@ -83,8 +83,8 @@ def test_weights_are_those_of_liblinear(run: Run, tmp_path: Path, number: int, b
     ours, expected = load_model(model).estimator, load_model(tmp_path / "t").estimator
     lower = ours.lower_bound_
     excess = [objective(number, found, X, y) - lower for found in (ours, expected)]
-    # LIBLINEAR orders the rows by the C library's rand(), so that its -s 13 ends up to 2e-3 above the optimum, depending
-    # on the calls before.
+    # LIBLINEAR orders the rows by the C library's rand(): its -s 13 ends up to 2e-3 above the optimum, depending on the
+    # calls before.
     assert 0.0 <= excess[0] <= 1e-6 * lower and excess[1] <= 1e-2 * lower
     # F is 1-strongly convex: |w - w*|^2 / 2 <= F(w) - F(w*). LIBLINEAR ends after 1,000 iterations, wherever it is.
     distance = np.hypot(np.linalg.norm(ours.coef_ - expected.coef_), ours.intercept_ - expected.intercept_)

@@ -26,6 +26,7 @@ from tests.support.cluster import (
     started_again,
     wait_until,
 )
+from tests.support.signals import sigint_interrupts
 
 pytestmark = pytest.mark.slow
 
@@ -178,7 +179,7 @@ def test_ctrl_c_cancels_the_tasks_that_did_not_run(executor, client, tmp_path):
             os.kill(os.getpid(), signal.SIGINT)
 
     interrupter = when(lambda: any(tmp_path.iterdir()), interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    with sigint_interrupts(), pytest.raises(KeyboardInterrupt):
         try:
             list(executor.collect(column))
         finally:

@@ -16,6 +16,7 @@ from cutsvm import LinearSVC, LinearSVCCV, LinearSVRCV, Status, convert, linear_
 from cutsvm._utils.threads import ThreadPool
 from cutsvm.estimators._choice_on_disk import ScoringSettings
 from cutsvm.estimators._folds import folds_of, held_out_rows
+from tests.support.signals import sigint_interrupts
 
 CS, ROWS = [1e-3, 1e-2, 0.3], 1500
 
@@ -217,11 +218,8 @@ def test_ctrl_c_ends_all_with_what_is_known(stores):
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
             time.sleep(0.2)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # parallel tests ignore it
-    try:
+    with sigint_interrupts():
         model = interrupted(stores[3] / "two", interrupts)
-    finally:
-        signal.signal(signal.SIGINT, before)
     assert len(calls) < 100
     assert model.status_ in (Status.CALLBACK, Status.INTERRUPTED)
     assert all(one.lower_bound_ <= one.objective_ for one in model.path_)

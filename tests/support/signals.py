@@ -1,0 +1,17 @@
+"""Signals to the process of the tests."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def sigint_interrupts() -> Iterator[None]:
+    """Within it, SIGINT raises KeyboardInterrupt: a shell starts background processes with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
