@@ -251,8 +251,9 @@ DualSettings settings_of(std::int64_t working_set, double kept, double inner_sha
 template <class V>
 void bound_solve_pairs(const Array2D<V>& gram, const Rows32& rows, const Vector<double>& a, const Places& first,
                        const Vector<double>& Cs, bool free_intercept, double target, std::int64_t most_iterations,
-                       double seconds, const Array2DOut<double>& alpha, const CubeOut& seen, std::int64_t working_set,
-                       double kept, double inner_share, std::int64_t inner_steps, double least_violation, int threads) {
+                       double seconds, const Array2DOut<double>& alpha, const CubeOut& seen,
+                       const VectorOut<double>& scores, std::int64_t working_set, double kept, double inner_share,
+                       std::int64_t inner_steps, double least_violation, int threads) {
     const Problems problems = problems_of(rows, a, first);
     check(gram.stride(1) == 1 || gram.shape(1) <= 1, "gram: contiguous rows expected");
     check_within(rows, 0, std::min(extent(gram), extent(gram, 1)), "rows: row numbers within range expected");
@@ -261,13 +262,14 @@ void bound_solve_pairs(const Array2D<V>& gram, const Rows32& rows, const Vector<
           "alpha: rows x versions expected");
     check(extent(seen) == problems.count() && extent(seen, 1) == versions && seen.shape(2) == 3,
           "seen: problems x versions x 3 expected");
+    check(extent(scores) == 0 || extent(scores) == extent(rows), "scores: one per row, or none expected");
     check(std::is_sorted(Cs.data(), Cs.data() + versions) && Cs.data()[0] > 0.0, "Cs: rising numbers above 0 expected");
     check(threads > 0, "threads: 1 or more expected");
     const DualSettings settings = settings_of(working_set, kept, inner_share, inner_steps, least_violation);
     std::vector<DualSeen> found(problems.count() * versions);
     released([&] {
         solve_pairs(gram.data(), gram.stride(0), problems, view(Cs), free_intercept, settings, target, most_iterations,
-                    seconds, alpha.data(), extent(alpha, 1), found.data(), threads);
+                    seconds, alpha.data(), extent(alpha, 1), found.data(), view(scores), threads);
     });
     double* out = seen.data();
     for (const DualSeen& one : found) *out++ = one.primal, *out++ = one.dual, *out++ = one.intercept;
@@ -285,8 +287,8 @@ void bind_kind(nb::module_& m, const char* block, const char* dual) {
         .def("scores", &KernelBlock<T>::scores, "coef"_a.noconvert(), "others"_a, "out"_a.noconvert());
     m.def("solve_pairs", &bound_solve_pairs<T>, "gram"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(),
           "first"_a.noconvert(), "Cs"_a.noconvert(), "free_intercept"_a, "target"_a, "most_iterations"_a, "seconds"_a,
-          "alpha"_a.noconvert(), "seen"_a.noconvert(), "working_set"_a, "kept"_a, "inner_share"_a, "inner_steps"_a,
-          "least_violation"_a, "threads"_a);
+          "alpha"_a.noconvert(), "seen"_a.noconvert(), "scores"_a.noconvert(), "working_set"_a, "kept"_a,
+          "inner_share"_a, "inner_steps"_a, "least_violation"_a, "threads"_a);
     nb::class_<KernelDual<T>>(m, dual)
         .def(nb::init<const Values2D<T>&, const Vector<double>&, const Vector<double>&, const Vector<double>&,
                       const Vector<double>&, const Vector<double>&, double, const Places&, bool, const Vector<double>&,

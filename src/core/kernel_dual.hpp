@@ -173,15 +173,17 @@ struct DualSeen {
 
 // Problems with the hinge loss for each of Cs, which rise, all on rows of one matrix of kernel values: each answer is the
 // start of the next. alpha: (rows of all problems) x width, its first column the start of the first; seen: problems x Cs,
-// whose primal is infinite where there was no time.
+// whose primal is infinite where there was no time. scores: f at the rows of all problems for the last of Cs, summed afresh
+// over the rows with a coefficient, in their order; NaN where there was no time. It may be empty.
 // requires: rows within gram, both ways; Cs rising, width >= Cs.size(); 0 <= alpha <= C |a| and, with a free intercept,
 // sum y alpha = 0 in the first column.
 // ensures: 0 <= alpha <= C |a|; the same bits for any number of threads.
 template <class V>
 void solve_pairs(const V* gram, std::int64_t stride, const Problems& problems, View<const double> Cs,
                  bool free_intercept, const DualSettings& settings, double target, std::int64_t most_iterations,
-                 double seconds, double* alpha, std::int64_t width, DualSeen* seen, int threads) {
+                 double seconds, double* alpha, std::int64_t width, DualSeen* seen, View<double> scores, int threads) {
     Interrupt interrupt(seconds);
+    std::fill(scores.begin(), scores.end(), std::numeric_limits<double>::quiet_NaN());
     std::fill_n(seen, problems.count() * Cs.size(), DualSeen{std::numeric_limits<double>::infinity(), 0.0, 0.0});
     const auto make = [] { return std::unique_ptr<V[]>(); };
     std::int64_t largest = 0;
@@ -208,16 +210,18 @@ void solve_pairs(const V* gram, std::int64_t stride, const Problems& problems, V
             state.c[i] = std::copysign(1.0, a[i]);
             state.s[i] = state.c[i] * own[i * width];
         }
-        std::vector<std::int64_t> support, places;
-        std::vector<double> coef;
-        for (std::int64_t i = 0; i < m; ++i)
-            if (state.s[i] != 0.0) support.push_back(i), coef.push_back(state.s[i]);
-        if (!support.empty()) {
-            places.resize(support.size());
+        const auto sum_rows = [&](View<double> f) {
+            std::vector<std::int64_t> support;
+            std::vector<double> coef;
+            for (std::int64_t i = 0; i < m; ++i)
+                if (state.s[i] != 0.0) support.push_back(i), coef.push_back(state.s[i]);
+            std::vector<std::int64_t> places(support.size());
             cache.fetch(support, places);
-            add_rows<V>(cache.values(), m, places, coef, state.f, 1);
-            for (const std::int64_t i : support) state.norm += state.s[i] * state.f[i];
-        }
+            std::fill(f.begin(), f.end(), 0.0);
+            add_rows<V>(cache.values(), m, places, coef, f, 1);
+        };
+        sum_rows(state.f);
+        for (std::int64_t i = 0; i < m; ++i) state.norm += state.s[i] * state.f[i];
         for (std::int64_t c = 0; c < Cs.size(); ++c) {
             if (c > 0) stretch(state, Cs[c] / Cs[c - 1]);
             for (std::int64_t i = 0; i < m; ++i) {
@@ -235,6 +239,7 @@ void solve_pairs(const V* gram, std::int64_t stride, const Problems& problems, V
             const double dual = linear - 0.5 * state.norm;
             seen[p * Cs.size() + c] = {dual + found.gap, dual, found.intercept};
         }
+        if (scores.size() > 0) sum_rows(scores.part(begin, m));
     };
     for_tasks_with(problems.count(), threads, make, solve, interrupt);
 }

@@ -219,8 +219,9 @@ void pairs(std::mt19937& rng, std::int64_t n, int threads) {
     const std::vector<std::int64_t> first{0, n, 2 * n};
     std::vector<double> alpha(at(2 * n * 4));
     std::vector<DualSeen> seen(6);
+    std::vector<double> scores(at(2 * n));
     solve_pairs<V>(data.matrix.data(), n, {rows, a, first}, Cs, true, {}, 1e-5, 1000,
-                   std::numeric_limits<double>::infinity(), alpha.data(), 4, seen.data(), threads);
+                   std::numeric_limits<double>::infinity(), alpha.data(), 4, seen.data(), scores, threads);
     for (std::size_t k = 0; k < 6; ++k) {
         expect(seen[k].dual <= seen[k].primal + 1e-5, "bounds of pairs", static_cast<long>(k));
         expect(seen[k].primal - seen[k].dual <= 1e-3 * (1e-6 + seen[k].primal), "gaps of pairs", static_cast<long>(k));

@@ -75,9 +75,13 @@ def solve(
 
 @dataclass(frozen=True, eq=False)
 class Begin:
-    """Where a problem begins: s, if it is known; the number of the problem; whether the fit was interrupted by then."""
+    """Where a problem begins: s, if it is known; the number of the problem; whether the fit was interrupted by then.
+
+    f: at all rows for this s, as precise as those of the certificate; None or NaN: not known.
+    """
 
     s: Vector | None = None
+    f: Vector | None = None
     number: int = 0
     interrupted: bool = False
 
@@ -104,7 +108,11 @@ class _Search:
         first = next(s for s in (kept, begin.s, problem.start) if s is not None)
         self.s, self.total = first.copy(), math.fsum(problem.start)
         self.f, self.f_off, self.opened_off = np.zeros(n), np.zeros(n), np.zeros(n)
-        self.known = np.full(n, not self.s.any())
+        # Whether f at the first s is as precise as the certificate wants it.
+        self.precise_start = begin.f is not None and kept is None and bool(np.isfinite(begin.f).all())
+        if begin.f is not None and self.precise_start:
+            self.f, self.f_off = begin.f.copy(), self._score_errors()
+        self.known = np.full(n, self.precise_start or not self.s.any())
         self.active_rows, self.active = np.arange(n), np.arange(len(problem))
         self.dual: Any = None
         self.iterations, self.noisy_rounds, self.lower = 0, 0, -np.inf
@@ -244,16 +252,18 @@ class _Search:
         """The bounds at s, with a precise f at rows that may have a loss or are in w. No row is left out after it."""
         self._read_f()
         row_of = self.problem.row_of
-        near, precise = ~self.known, np.zeros(len(self.rows), dtype=bool)
-        near[row_of[self.s != 0.0]] = True
+        near, precise = ~self.known, np.full(len(self.rows), self.precise_start and self.iterations == 0)
         near |= True if self.dual is None else self._may_lose(self.dual.optimality()[2])
-        near[self._ends()] = True
-        near |= not near.any()
-        f, fresh = self.f.copy(), np.flatnonzero(near)
+        if not near.all():
+            near[row_of[self.s != 0.0]] = True
+            near[self._ends()] = True
+        f, fresh = self.f.copy(), np.flatnonzero(near & ~precise)
         while True:
             f[fresh] = self._scores(fresh, deadline)
             precise[fresh] = True
             bounds = self._evaluate(np.flatnonzero(precise[row_of]), f, deadline)
+            if precise.all():
+                break
             fresh = np.flatnonzero(self._may_lose(bounds.intercept) & ~precise)
             if not len(fresh):
                 break
@@ -306,16 +316,15 @@ class _Search:
 
     def _evaluate(self, variables: Ints, f: Vector, deadline: Deadline) -> DualBounds:
         """The bounds, from these variables; the others are at 0 and have no loss."""
-        problem, use = self.problem.some(variables), self.settings
-        s, own = self.s[variables], np.unique(problem.row_of)
-        support, coef = self._support()
+        problem, s = self.problem.some(variables), self.s[variables]
         errors = ValueErrors(self.rows.rounding, self.rows.lengths[problem.row_of], self.rows.given)
-        work = self.rows.width * len(own) * len(support)
         found = dual_bounds(problem, s, f[problem.row_of], errors, self.total)
-        if work <= use.extended_limit and self._is_large(found):
-            wide = np.zeros(len(self.rows), dtype=np.longdouble)
-            wide[own] = self.rows.extended_scores(support, coef, own, deadline)
-            found = dual_bounds(problem, s, wide[problem.row_of], errors, self.total)
+        if self._is_large(found):
+            own, (support, coef) = np.unique(problem.row_of), self._support()
+            if self.rows.width * len(own) * len(support) <= self.settings.extended_limit:
+                wide = np.zeros(len(self.rows), dtype=np.longdouble)
+                wide[own] = self.rows.extended_scores(support, coef, own, deadline)
+                found = dual_bounds(problem, s, wide[problem.row_of], errors, self.total)
         return self._of_weights(found) if self.rows.linear and np.isfinite(found.primal) else found
 
     def _is_large(self, found: DualBounds) -> bool:

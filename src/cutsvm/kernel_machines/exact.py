@@ -46,29 +46,35 @@ class Exact:
         them begins at that solution.
         """
         all_rows, matrix = KernelRows(points), None
-        alpha, interrupted = np.zeros((len(problems.rows), 1)), False
+        alpha, scores, interrupted = np.zeros((len(problems.rows), 1)), np.zeros(0), False
         if len(problems) > 1 and all_rows.dtype.itemsize * len(points) ** 2 <= options.cache_bytes:
             matrix = all_rows.matrix()
+            scores = np.empty(len(problems.rows))
             try:
-                self._all_pairs(matrix, problems, np.array([C]), options, alpha)
+                self._all_pairs(matrix, problems, np.array([C]), options, alpha, scores)
             except KeyboardInterrupt:
                 interrupted = True
         for p, part in enumerate(problems.parts):
-            own = problems.rows[part].astype(np.int64)
+            own, f = problems.rows[part].astype(np.int64), None
             if len(problems) == 1:
                 rows = all_rows
             elif matrix is None or matrix.dtype != np.float64:
                 rows = KernelRows(points.take(own))
             else:
-                rows = MatrixRows(all_rows, matrix, own)
+                rows, f = MatrixRows(all_rows, matrix, own), scores[part]
             y, caps = np.copysign(1.0, problems.a[part]), C * np.abs(problems.a[part])
             problem = two_classes(y, caps, free_intercept=self.fit_intercept)
-            begin = Begin(y * alpha[part, 0], p, interrupted)
+            begin = Begin(y * alpha[part, 0], f, p, interrupted)
             found = solve(problem, rows, options, self.settings, begin)
             yield _of_pair(found, 1.0 / (C * float(problems.scale[p])))
 
-    def _all_pairs(self, matrix: Array, problems: Problems, Cs: Vector, options: FitOptions, alpha: Vector) -> Vector:
-        """Solves all problems for each C by the values of the matrix, in alpha; their intercepts."""
+    def _all_pairs(
+        self, matrix: Array, problems: Problems, Cs: Vector, options: FitOptions, alpha: Vector, scores: Vector
+    ) -> Vector:
+        """Solves all problems for each C by the values of the matrix, in alpha; their intercepts.
+
+        scores: f at the rows of each problem for the last C; not computed if empty.
+        """
         seen = np.empty((len(problems), len(Cs), 3))
         core.solve_pairs(
             matrix,
@@ -82,6 +88,7 @@ class Exact:
             options.deadline.left,
             alpha,
             seen,
+            scores,
             *self.settings.steps,
             options.threads,
         )
@@ -91,7 +98,7 @@ class Exact:
         """The machines for rising C, each the start for the next."""
         width = 1 if len(Cs) == 1 else core.VERSIONS
         alpha, intercepts = np.zeros((len(problems.rows), width)), np.zeros((len(problems), width))
-        intercepts[:, : len(Cs)] = self._all_pairs(gram, problems, Cs, options, alpha)
+        intercepts[:, : len(Cs)] = self._all_pairs(gram, problems, Cs, options, alpha, np.zeros(0))
         return Machines.of_alpha(problems, alpha, intercepts)
 
 

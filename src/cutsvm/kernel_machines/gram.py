@@ -41,6 +41,7 @@ class GramSettings:
 
     block_rows: int = 512
     block_columns: int = 2048
+    pass_rows: int = 2048  # of a pass over X, by one thread
     # The largest error of gamma |x - z|^2 in the expanded square; relative to |x - z|^2 where gamma is not known yet.
     max_error_float64: float = 1e-11
     max_error_float32: float = 1e-4
@@ -119,16 +120,37 @@ class Points:
             return
         dtype = np.float64 if precise or is_sparse(X) else np.float32
         if kernel.base == "distance" and not is_sparse(X):
-            self.means = X.mean(axis=0, dtype=np.float64) if means is None else means
+            self.means = self._mean_row(X) if means is None else means
+            self.X = np.empty(X.shape, dtype)
             # The difference is in float64, whatever it is stored in.
-            X = np.subtract(X, self.means, out=np.empty(X.shape, dtype), casting="same_kind")
+            self.each_block(lambda rows: np.subtract(X[rows], self.means, out=self.X[rows], casting="same_kind"))
         else:
-            X = X.astype(dtype, copy=False)
-        self.X = X
-        self.squares = _squares(X)
+            self.X = X.astype(dtype, copy=False)
+        self.squares = self._squares()
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
+
+    def each_block(self, work: Callable[[slice], Any]) -> None:
+        """A pass over the rows: work(rows) for each block of them, by several threads."""
+        in_blocks(work, int(self.original.shape[0]), self.settings.pass_rows, self.threads)
+
+    def _mean_row(self, X: Array) -> Vector:
+        """The features' means: sums over fixed blocks of rows, so that threads do not change a bit."""
+        n, size = len(X), self.settings.pass_rows
+        sums = np.zeros((-(-n // size), X.shape[1]))
+        self.each_block(lambda rows: X[rows].sum(axis=0, dtype=np.float64, out=sums[rows.start // size]))
+        means: Vector = sums.sum(axis=0) / n
+        return means
+
+    def _squares(self) -> Vector:
+        """|x|^2 of each row."""
+        X = self.X
+        if is_sparse(X):
+            return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(X.dtype)
+        squares: Vector = np.empty(len(X), X.dtype)
+        self.each_block(lambda rows: np.einsum("ij,ij->i", X[rows], X[rows], out=squares[rows]))
+        return squares
 
     def precisely(self) -> Points:
         """The same rows, for kernel values in float64."""
@@ -324,7 +346,7 @@ def identity(n: int) -> Array:
     return np.arange(n, dtype=np.int32)
 
 
-def in_blocks(work: Callable[[slice], None], size: int, block: int, threads: int) -> None:
+def in_blocks(work: Callable[[slice], Any], size: int, block: int, threads: int) -> None:
     """work(slice) for each block of `size`, by several threads."""
     if threads == 1 or size <= block:
         for one in blocks(size, block):
@@ -355,13 +377,6 @@ def _dense(X: Any) -> Array:
 def _places(columns: Any) -> Ints:
     """Rows or columns as numbers."""
     return np.arange(columns.start or 0, columns.stop) if isinstance(columns, slice) else columns.astype(np.int64)
-
-
-def _squares(X: Any) -> Vector:
-    if is_sparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(X.dtype)
-    squares: Vector = np.einsum("ij,ij->i", X, X)
-    return squares
 
 
 def _distances(dots: Array, left: Vector, right: Vector) -> None:

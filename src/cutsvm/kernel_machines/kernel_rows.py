@@ -16,7 +16,7 @@ from scipy.linalg import cython_blas
 from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.kernel_machines.context import Deadline
-from cutsvm.kernel_machines.gram import EPS, Points, blocks, is_sparse
+from cutsvm.kernel_machines.gram import EPS, Points, blocks, in_blocks, is_sparse
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 # SciPy exports its BLAS to compiled code; so we need none of our own.
@@ -129,25 +129,52 @@ class KernelRows:
         X = self.points.original
         if is_sparse(X) or not len(X):
             return None
-        least, most = X.min(axis=0), X.max(axis=0)
+        size = self.points.settings.pass_rows
+        ends = np.empty((2, -(-len(X) // size), X.shape[1]), dtype=X.dtype)
+
+        def fill(part: slice) -> None:
+            X[part].min(axis=0, out=ends[0, part.start // size])
+            X[part].max(axis=0, out=ends[1, part.start // size])
+
+        self.points.each_block(fill)
+        least, most = ends[0].min(axis=0), ends[1].max(axis=0)
         matter = np.flatnonzero(least < most if self.points.kernel.base == "distance" else (least != 0) | (most != 0))
         return matter if len(matter) <= self.settings.max_features * X.shape[1] else None
 
     def _block(self, rows: Ints | slice, dtype: Any) -> Any:
         """Rows as a dense block with the kernel."""
         points, kernel = self.points, self.points.kernel
-        if is_sparse(points.X):
-            X = points.X[rows].toarray()
-        elif dtype == FLOAT64 and not points.precise:
-            X = points.original[rows]
-            X = X if points.means is None else np.subtract(X, points.means, dtype=np.float64)
-        else:
-            X = points.X[rows]
-        X = np.ascontiguousarray(X if self._columns is None else X[:, self._columns], dtype=dtype)
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64).astype(dtype)
+        X = self._dense_rows(rows, dtype)
+        squares = np.empty(len(X), dtype=dtype)
+
+        def fill(part: slice) -> None:
+            squares[part] = np.einsum("ij,ij->i", X[part], X[part], dtype=np.float64)
+
+        in_blocks(fill, len(X), points.settings.pass_rows, points.threads)
         kind = core.KernelBlock64 if dtype == FLOAT64 else core.KernelBlock32
         own = (kernel.name, kernel.gamma, kernel.coef0, kernel.degree, kernel.offset)
         return kind(GEMM[dtype], *own, X, squares, points.threads)
+
+    def _dense_rows(self, rows: Ints | slice, dtype: Any) -> Array:
+        """Rows as the kernel sees them, without the features that do not matter."""
+        points, columns = self.points, self._columns
+        if is_sparse(points.X):
+            return np.ascontiguousarray(points.X[rows].toarray(), dtype=dtype)
+        ready = dtype == FLOAT32 or points.precise
+        X, means = (points.X, None) if ready else (points.original, points.means)
+        if means is None and columns is None and isinstance(rows, slice) and X.dtype == dtype and X.flags.c_contiguous:
+            return X
+        which = np.arange(len(X))[rows]
+        out = np.empty((len(which), X.shape[1] if columns is None else len(columns)), dtype=dtype)
+
+        def fill(part: slice) -> None:
+            some = X[which[part]]
+            if means is not None:
+                some = np.subtract(some, means, dtype=np.float64)
+            out[part] = some if columns is None else some[:, columns]
+
+        in_blocks(fill, len(which), points.settings.pass_rows, points.threads)
+        return out
 
     def source(self, rows: Ints | None = None) -> Source:
         """What computes the values of some rows with all, or with those of `rows`, by which they are numbered."""
@@ -225,6 +252,10 @@ class MatrixRows(KernelRows):
     @property
     def width(self) -> int:
         return self.all_rows.width
+
+    @property
+    def linear(self) -> bool:
+        return self.all_rows.linear
 
     @cached_property
     def points(self) -> Points:  # type: ignore[override]
