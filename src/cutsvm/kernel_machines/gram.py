@@ -120,10 +120,10 @@ class Points:
             return
         dtype = np.float64 if precise or is_sparse(X) else np.float32
         if kernel.base == "distance" and not is_sparse(X):
-            self.means = self._mean_row(X) if means is None else means
-            self.X = np.empty(X.shape, dtype)
+            own = self._mean_row(X) if means is None else means
+            self.means, self.X = own, np.empty(X.shape, dtype)
             # The difference is in float64, whatever it is stored in.
-            self.each_block(lambda rows: np.subtract(X[rows], self.means, out=self.X[rows], casting="same_kind"))
+            self.each_block(lambda rows: np.subtract(X[rows], own, out=self.X[rows], casting="same_kind"))
         else:
             self.X = X.astype(dtype, copy=False)
         self.squares = self._squares()

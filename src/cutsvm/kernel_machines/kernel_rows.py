@@ -163,7 +163,8 @@ class KernelRows:
         ready = dtype == FLOAT32 or points.precise
         X, means = (points.X, None) if ready else (points.original, points.means)
         if means is None and columns is None and isinstance(rows, slice) and X.dtype == dtype and X.flags.c_contiguous:
-            return X
+            own: Array = X
+            return own
         which = np.arange(len(X))[rows]
         out = np.empty((len(which), X.shape[1] if columns is None else len(columns)), dtype=dtype)
 
