@@ -85,7 +85,7 @@ class LibSVM(Peer):
     name, package, module = "sklearn SVC", "scikit-learn", "sklearn"
 
     def variants(self, rows: Rows) -> list[Setting]:
-        return [{"layout": layout, "cache": cache} for layout in rows.layouts() for cache in (1000, 200)]
+        return [{"layout": layout, "cache": cache} for cache in (1000, 200) for layout in rows.layouts()]
 
     def model(self, **options: Any) -> Any:
         from sklearn.svm import SVC
@@ -113,8 +113,8 @@ class Intelex(LibSVM):
     def variants(self, rows: Rows) -> list[Setting]:
         return [
             {"layout": layout, "cache": cache, "dtype": dtype}
-            for layout in rows.layouts()
             for dtype, cache in (("float32", 1000), ("float32", 200), ("float64", 1000))
+            for layout in rows.layouts()
         ]
 
     def model(self, **options: Any) -> Any:
