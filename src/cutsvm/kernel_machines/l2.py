@@ -133,7 +133,7 @@ class ISDA(L2):
                 alpha_i = max(0, alpha_i + g_i / (Q_ii + r_i))
         until   primal - dual <= tol primal
 
-    There is no intercept, so a single alpha can move on its own, and clipping at 0 is all that a step needs.
+    There is no free intercept, so a single alpha can move on its own, and clipping at 0 is all that a step needs.
     """
 
     name: ClassVar[str] = "isda"
