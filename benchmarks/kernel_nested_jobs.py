@@ -176,8 +176,8 @@ def result(measured: float, run: int, of: int, accuracy: np.ndarray | None = Non
 
 JOBS: dict[str, Any] = {
     "cutsvm exact": Ours(solver="exact"),
-    "cutsvm sgd 1 epoch": Ours(solver="sgd", epochs=1),
-    "cutsvm sgd": Ours(solver="sgd", epochs="auto"),
+    "cutsvm sgd 1 epoch": Ours(solver="sgd", epochs=1, fit_intercept=False),
+    "cutsvm sgd": Ours(solver="sgd", epochs="auto", fit_intercept=False),
     "sklearn SVC": SVC(),
     "liquidSVM": Liquid(again=False),
     "liquidSVM again": Liquid(again=True),

@@ -240,7 +240,7 @@ class Ours(Peer):
 
     def __init__(self, solver: str) -> None:
         self.name, self.solver = f"cutsvm {solver}", solver
-        self.intercepts = (False,) if solver == "sgd" else (True, False)
+        self.intercepts = (False,) if solver == "sgd" else (True, False)  # with one, "sgd" solves another problem
 
     def variants(self, rows: Rows) -> list[Setting]:
         return [{"layout": rows.layouts()[0]}]
@@ -249,8 +249,7 @@ class Ours(Peer):
         from cutsvm import KernelSVC
 
         options = {"tol": setting["tol"], "solver": self.solver, "n_jobs": threads, "max_time": limit}
-        if self.solver != "sgd":
-            options["fit_intercept"] = setting["intercept"]
+        options["fit_intercept"] = setting["intercept"]
         X = rows.form(setting["layout"])
         model = KernelSVC(C=problem.C, kernel="rbf", gamma=problem.gamma, **options)
         seconds = timed(model, X, rows.y)

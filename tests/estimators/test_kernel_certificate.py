@@ -19,7 +19,7 @@ from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, SpectrumS
 from cutsvm.kernel_machines.sgd import SGDSettings
 from tests.support.reference import kernel_machines as twin
 
-SOLVERS = ["sgd", "isda", "min_norm"]  # without an intercept; those of "exact" are in test_kernel_exact.py
+SOLVERS = ["sgd", "isda", "min_norm"]  # tests of "exact" are in test_kernel_exact.py
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_sparse_and_dense_rows_far_from_the_origin_agree(offset, gamma, two):
     coef = np.zeros(len(y))
     coef[dense.support_] = dense.dual_coef_[0]
     gaps = ((X[:, None] - X) ** 2).sum(axis=2)  # from differences, as dense as that is
-    value = twin.primal(np.exp(-dense.gamma_ * gaps), y.astype(float), 1.0, coef, "hinge") / len(y)
+    value = twin.primal(np.exp(-dense.gamma_ * gaps) + 1.0, y.astype(float), 1.0, coef, "hinge") / len(y)
     assert dense.objective_ == pytest.approx(value, rel=1e-9)
 
 
@@ -117,8 +117,9 @@ def test_two_far_clusters_of_sparse_and_dense_rows(two):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("scale", [1e-150, 1e-3, 1.0, 1e3, 1e12])
-def test_bound_holds_where_rounding_dominates(scale, solver):
+def test_bound_holds_where_rounding_dominates(scale, intercept, solver):
     """Duplicates, weights and C over decades; the optimum of an independent solver lies between the bounds."""
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(12, 2)) * scale, 2, axis=0)
@@ -127,10 +128,12 @@ def test_bound_holds_where_rounding_dominates(scale, solver):
     gamma = 0.5 / scale**2 if 1e-100 < scale else 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KernelSVC(2.0, gamma=gamma, solver=solver, class_weight=weight, max_iter=200).fit(X, y)
+        params = {"solver": solver, "class_weight": weight, "fit_intercept": intercept, "max_iter": 200}
+        model = KernelSVC(2.0, gamma=gamma, **params).fit(X, y)
     a = np.where(y == 1, 1e3, -1e-3)
     distance = ((X[:, None] - X) ** 2).sum(axis=2)
-    low, high = np.array(twin.optimum(np.exp(-gamma * distance), a, 2.0, "hinge" if solver == "sgd" else "l2")) / 48.0
+    K = np.exp(-gamma * distance) + float(intercept)
+    low, high = np.array(twin.optimum(K, a, 2.0, "hinge" if solver == "sgd" else "l2")) / 48.0
     assert model.lower_bound_ <= high * (1.0 + 1e-9) and low * (1.0 - 1e-9) <= model.objective_
 
 
@@ -140,7 +143,7 @@ def test_kernel_values_in_float32_are_allowed_for(solver, two):
     X, y = two
     K = rbf_kernel(X, gamma=0.3)
     model = KernelSVC(1.0, kernel="precomputed", solver=solver).fit(K.astype(np.float32), y)
-    low, _ = np.array(twin.optimum(K, y.astype(float), 1.0, "hinge" if solver == "sgd" else "l2")) / len(y)
+    low, _ = np.array(twin.optimum(K + 1.0, y.astype(float), 1.0, "hinge" if solver == "sgd" else "l2")) / len(y)
     assert model.converged_ and model.lower_bound_ <= low
     exact = KernelSVC(1.0, kernel="precomputed", solver=solver, tol=1e-9).set_params(tol=1e-4).fit(K, y)
     assert exact.converged_
@@ -265,7 +268,8 @@ def test_the_objective_of_a_linear_kernel_is_that_of_its_weights(solver, kind, t
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KernelSVC(3.0, kernel="linear", solver=solver, max_iter=50).fit(X, y)
     rows = (X.toarray() if sparse.issparse(X) else X).astype(np.longdouble)
-    w = model.coef_[0].astype(np.longdouble)
-    value = 0.5 * w @ w + 3.0 * np.maximum(0.0, 1.0 - y * (rows @ w + model.intercept_[0])).sum()
+    w, b = model.coef_[0].astype(np.longdouble), np.longdouble(model.intercept_[0])
+    penalty = 0.5 * b * b if solver == "sgd" else 0.0  # that of "exact" is free
+    value = 0.5 * w @ w + penalty + 3.0 * np.maximum(0.0, 1.0 - y * (rows @ w + b)).sum()
     exact = float(value) / (3.0 * len(y))
     assert exact * (1.0 - 1e-15) <= model.objective_ <= exact * (1.0 + 1e-9)

@@ -199,8 +199,15 @@ def test_auto_takes_sgd_for_many_rows():
         warnings.simplefilter("ignore", ConvergenceWarning)
         large, small = KernelSVC(solver=few).fit(X, y), KernelSVC(solver="auto").fit(X, y)
         assert_array_equal(large.dual_coef_, KernelSVC(solver="sgd").fit(X, y).dual_coef_)
+        twice = KernelSVC(solver=few).fit(np.repeat(X[:59], 2, axis=0), np.repeat(y[:59], 2))
+        without = KernelSVC(solver=few, fit_intercept=False).fit(X, y)
+        few_epochs = KernelSVC(epochs=2, fit_intercept=False).fit(X, y)
     assert_array_equal(small.dual_coef_, KernelSVC(solver="exact").fit(X, y).dual_coef_)
-    assert not large.intercept_.any() and small.intercept_.any()
+    assert large.intercept_.any() and small.intercept_.any()
+    assert not without.intercept_.any() and not few_epochs.intercept_.any()
+    weighted = KernelSVC(solver=few).fit(X[:59], y[:59], np.full(59, 2.0))  # 59 different rows, however often
+    assert twice._solver_name == weighted._solver_name == "exact"
+    assert_allclose(twice.decision_function(X), weighted.decision_function(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "precomputed"])

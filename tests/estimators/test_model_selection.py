@@ -42,30 +42,31 @@ def by_hand(X, y, grid, estimator, outer, inner):
     return np.array(scores), np.array(accuracy)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("solver", ["isda", "min_norm", ISDA("regularized"), MinNorm("regularized")], ids=str)
-def test_equals_separate_fits(iris, solver):
+def test_equals_separate_fits(iris, solver, intercept):
     # These solvers have one answer, whatever the order of rows is.
     X, y = iris
     outer, inner = (StratifiedKFold(3, shuffle=True, random_state=seed) for seed in (0, 1))
-    estimator = KernelSVC(solver=solver, tol=1e-6)
+    estimator = KernelSVC(solver=solver, fit_intercept=intercept, tol=1e-6)
     found = nested_cross_validate(X, y, param_grid=GRID, outer=outer, inner=inner, estimator=estimator)
     scores, accuracy = by_hand(X, y, GRID, estimator, outer, inner)
     np.testing.assert_allclose(found.scores, scores, atol=1e-12)
     np.testing.assert_allclose(found.accuracy, accuracy, atol=1e-12)
 
 
-@pytest.mark.parametrize("C_times", ["sum", "mean"])
-def test_sgd_in_a_fold_equals_a_fit_in_the_same_order(iris, monkeypatch, C_times):
-    # With rows in the order of the data, in a fold as in a fit.
+@pytest.mark.parametrize("solver", ["sgd", SGD(), SGD(C_times="mean")], ids=str)
+def test_sgd_in_a_fold_equals_a_fit_in_the_same_order(iris, monkeypatch, solver):
+    # With rows in the order of the data, in a fold as in a fit: two rows are alike, of which a fit would make one.
     X, y = iris
-    order = np.random.default_rng(0).permutation(len(y))
+    order = np.random.default_rng(0).permutation(np.unique(X, axis=0, return_index=True)[1])
     X, y = X[order], y[order]
     monkeypatch.setattr("cutsvm.estimators.kernel.check_random_state", lambda _: InOrder())
     monkeypatch.setattr("cutsvm.estimators.model_selection.check_random_state", lambda _: InOrder())
     # Rows are sorted by class before they are split, so that the folds are those of the sorted rows.
     sort = np.argsort(y, kind="stable")
     outer, inner = Given(KFold(3, shuffle=True, random_state=0)), Given(KFold(2, shuffle=True, random_state=0))
-    estimator = KernelSVC(epochs=3, certify=False, solver=SGD(C_times=C_times))
+    estimator = KernelSVC(epochs=3, certify=False, solver=solver)
     found = nested_cross_validate(X, y, param_grid=GRID, outer=outer, inner=inner, estimator=estimator)
     scores, accuracy = [], []
     combinations = [{"C": C, "gamma": gamma} for C in GRID["C"] for gamma in GRID["gamma"]]

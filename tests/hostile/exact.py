@@ -132,7 +132,10 @@ def kernel_value(params: dict[str, Any], gamma: float, x: list[fmpq], z: list[fm
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """|w|^2 / (2 C m) + 1/m sum_i s_i loss(1 - y_i f(x_i)) in the feature space of a kernel."""
+    """|w|^2 / (2 C m) + 1/m sum_i s_i loss(1 - y_i f(x_i)) in the feature space of a kernel.
+
+    A regularised intercept b adds b^2 to |w|^2. That is K + 1 in place of K, and b = sum_i beta_i.
+    """
 
     problem: Problem
     gamma: float
@@ -142,8 +145,13 @@ class KernelProgram:
     C: fmpq
     squared: bool  # the loss is max(0, z)^2 / 2
     free: bool  # f has an intercept, which is not penalised
+    regularised: bool = False  # f has an intercept, which is
 
     def gram(self) -> list[list[arb]]:
+        """The values of the kernel in whose feature space the intercept, if it is regularised, is a coordinate."""
+        return [[v + 1 for v in line] for line in self.values()] if self.regularised else self.values()
+
+    def values(self) -> list[list[arb]]:
         if self.problem.params["kernel"] == "precomputed":
             return [[arb(exact(float(self.problem.X[i, j]))) for j in self.rows] for i in self.rows]
         points = [[exact(float(v)) for v in self.problem.X[i]] for i in self.rows]
@@ -151,21 +159,22 @@ class KernelProgram:
 
     def objective(self, beta: list[Any], intercept: Any) -> arb:
         """F at f = intercept + sum_i beta_i K(x_i, .)."""
-        gram, beta = self.gram(), [arb(b) for b in beta]
-        scores = [dot(line, beta) for line in gram]
+        beta = [arb(b) for b in beta]
+        scores = [dot(line, beta) for line in self.values()]
         norm = sum((b * f for b, f in zip(beta, scores, strict=True)), arb(0))
-        return self._value(norm, [f + arb(intercept) for f in scores])
+        return self._value(norm, scores, arb(intercept))
 
     def objective_of_weights(self, w: list[Any], intercept: Any) -> arb:
         """F at f(x) = w.x + intercept, for the linear kernel: the weights that a model predicts with are rounded."""
         weights = [arb(v) for v in w]
         scores = [dot([arb(exact(float(v))) for v in self.problem.X[i]], weights) for i in self.rows]
-        return self._value(dot(weights, weights), [f + arb(intercept) for f in scores])
+        return self._value(dot(weights, weights), scores, arb(intercept))
 
-    def _value(self, norm: arb, scores: list[arb]) -> arb:
-        total = norm / 2
+    def _value(self, norm: arb, scores: list[arb], intercept: arb) -> arb:
+        """F at f = intercept + scores, with |w|^2 = norm."""
+        total = (norm + intercept * intercept) / 2 if self.regularised else norm / 2
         for f, sign, s in zip(scores, self.signs, self.weights, strict=True):
-            miss = (1 - sign * f).max(arb(0))
+            miss = (1 - sign * (f + intercept)).max(arb(0))
             total += arb(self.C * s) * (miss * miss / 2 if self.squared else miss)
         return total / (arb(self.C) * len(self.rows))
 
@@ -223,7 +232,8 @@ class KernelProgram:
                 alpha = [own[0] for own in feasible(program, found)]
                 beta = [a * sign for a, sign in zip(alpha, self.signs, strict=True)]
                 bound = program.free_bound() if self.free else arb(0)
-                F, D = self.objective(beta, u[-1].mid() if self.free else 0), self.dual(alpha, bound)
+                b = u[-1].mid() if self.free else sum(beta, arb(0)) if self.regularised else 0
+                F, D = self.objective(beta, b), self.dual(alpha, bound)
                 if not (F.is_finite() and D.is_finite()):
                     continue
                 above, below = upper_end(F), lower_end(D)
@@ -239,13 +249,14 @@ def _kernel(problem: Problem, C: float, model: Any) -> list[Part]:
     classes = sorted(set(problem.y.tolist()))
     class_weight = problem.params.get("class_weight") or {}
     squared = problem.params["solver"] in ("isda", "min_norm")
-    free = problem.params["solver"] in ("auto", "exact") and problem.intercept != "none"
+    intercept, exactly = problem.intercept != "none", problem.params["solver"] in ("auto", "exact")
+    kinds = squared, intercept and exactly, intercept and not exactly
     programs = []
     for low, high in combinations(classes, 2):
         rows = [i for i, k in enumerate(problem.y) if k in (low, high)]
         signs = [1 if problem.y[i] == high else -1 for i in rows]
         weights = [exact(float(class_weight.get(int(problem.y[i]), 1.0))) for i in rows]
-        programs.append(KernelProgram(problem, float(model.gamma_), rows, signs, weights, exact(C), squared, free))
+        programs.append(KernelProgram(problem, float(model.gamma_), rows, signs, weights, exact(C), *kinds))
     total = Enclosure(fmpq(0), fmpq(0))
     for program in programs:
         total += program.enclose()

@@ -140,7 +140,7 @@ def estimator(problem: Problem, fit: Fit, **more: Any) -> Any:
         params["multi_class"] = "ovr" if problem.kind == "ovr" else "crammer_singer"
         return cutsvm.LinearSVC(**params)
     if problem.kind == "kernel":
-        params["fit_intercept"] = problem.intercept != "none"  # of the exact solver; the others have none
+        params["fit_intercept"] = problem.intercept != "none"  # free in the exact solver, regularised in the others
         return cutsvm.KernelSVC(**{**params, **problem.params, "solver": fit.solver, "random_state": 0})
     kind = {"ranking": cutsvm.RankingSVM, "roc": cutsvm.ROCAreaSVC, "ordinal": cutsvm.OrdinalSVC}[problem.kind]
     return kind(**params)

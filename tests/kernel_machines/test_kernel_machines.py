@@ -147,17 +147,21 @@ def test_streamed_blocks_equal_the_whole_matrix(kernel, seed, layout, n, K, bloc
 
 @given(
     layout=layouts, seed=seeds, n=sizes, K=classes, epochs=st.integers(1, 3), average=averages, rule=rules,
-    steps=st.integers(1, 9),
+    steps=st.integers(1, 9), offset=st.sampled_from([0.0, 1.0]),
 )  # fmt: skip
-def test_linear_steps_need_no_kernel(layout, seed, n, K, epochs, average, rule, steps):
-    """Algorithm A, in pieces of any length, is Algorithm B with the linear kernel, for all kinds of X."""
-    data = Data(seed, n, K, "linear", LAYOUTS[layout])
+def test_linear_steps_need_no_kernel(layout, seed, n, K, epochs, average, rule, steps, offset):
+    """Algorithm A, in pieces of any length, is Algorithm B with the linear kernel, for all kinds of X.
+
+    With an intercept all rows have a feature more, which is 1.
+    """
+    data = Data(seed, n, K, "linear", LAYOUTS[layout], offset=offset)
     context, C = data.context(None, epochs=epochs, average=average), float(data.rng.uniform(0.05, 5.0))
     assert context.kernel_free
     (solution,) = SGD(rule, settings=SGDSettings(linear_steps=steps))(context, C)
     for p in range(len(data.problems)):
         part = data.problems.of(p)
         X = data.X[data.problems.rows[part]]
+        X = np.column_stack([X, np.ones(len(X))]) if offset else X
         alpha, edge = twin.sgd(X @ X.T, data.a(p), C, epochs, average, rule)[1:]
         w, other = twin.linear_sgd(X, data.a(p), C, epochs, average, rule)
         assume(min(edge, other) > EDGE)
@@ -267,6 +271,8 @@ SHORT_ROUNDS = L2Settings(steps_per_round=3)
         SGD("1/m", "random", "before"),
         SGD(C_times="mean"),
         SGD(order="random", C_times="mean"),
+        SGD(intercept="regularized"),
+        SGD(order="random", C_times="mean", intercept="regularized"),
         ISDA(settings=SHORT_ROUNDS),
         MinNorm(settings=SHORT_ROUNDS),
         ISDA("regularized", settings=SHORT_ROUNDS),
@@ -283,11 +289,13 @@ def test_bounds_hold_at_every_iterate(solver, kernel, seed, n, K, C):
         scale = C if solver.mean_loss else C * m
         own = np.array(twin.optimum(data.K(p, data.exact()), data.a(p), C, solver.loss)) / scale
         low, high = low + own[0], high + own[1]
-    for count, solution in enumerate(solver(data.context(data.gram), C)):
-        assert 0.0 <= solution.lower <= high * (1.0 + 1e-9)
-        assert low * (1.0 - 1e-9) <= solution.primal and solution.lower <= solution.primal * (1.0 + 1e-12)
-        if count == 20:
-            break
+    contexts = [data.context(data.gram, finish=True)]
+    if solver.loss == "hinge":  # without a kernel matrix
+        contexts += [data.context(None), data.context(None, finish=True)]
+    for context in contexts:
+        for solution in itertools.islice(solver(context, C), 21):
+            assert 0.0 <= solution.lower <= high * (1.0 + 1e-9)
+            assert low * (1.0 - 1e-9) <= solution.primal and solution.lower <= solution.primal * (1.0 + 1e-12)
 
 
 @given(seed=seeds, n=st.integers(2, 20), C=st.floats(0.01, 20.0), loss=st.sampled_from(["hinge", "l2"]))
@@ -404,7 +412,7 @@ def test_solver_objects():
     assert [repr(resolve(name)) for name in ("auto", "exact", "sgd", "isda", "min_norm")] == [
         "Auto()",
         "Exact(fit_intercept=True)",
-        "SGD(step='1/t', order='cyclic', iterates='after', C_times='sum')",
+        "SGD(step='1/t', order='cyclic', iterates='after', C_times='sum', intercept=None)",
         "ISDA(intercept=None)",
         "MinNorm(intercept=None)",
     ]

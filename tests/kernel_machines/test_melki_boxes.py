@@ -213,10 +213,35 @@ def test_the_ascent_ends_at_the_optimum_of_the_mean(kernel, order):
 def test_both_readings_are_one_problem_at_other_C():
     """C times the sum is C m times the mean, for two classes."""
     X, labels, _ = data(50, 2, seed=5)
-    one = KernelSVC(2.0, gamma=0.5, solver="sgd", epochs=2, random_state=0).fit(X, labels)
+    one = KernelSVC(2.0, gamma=0.5, solver=SGD(), epochs=2, random_state=0).fit(X, labels)
     two = KernelSVC(100.0, gamma=0.5, epochs=2, random_state=0, solver=SGD(C_times="mean")).fit(X, labels)
     assert_allclose(two.decision_function(X), one.decision_function(X), rtol=1e-10)
     assert (two.objective_, two.lower_bound_) == pytest.approx((one.objective_, one.lower_bound_), rel=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "precomputed"])
+@pytest.mark.parametrize("C_times", ["sum", "mean"])
+def test_regularised_intercept_of_sgd(C_times, kernel):
+    """Its steps are those of the transcription with K + 1, and with the ascent it ends at the optimum with K + 1."""
+    X, labels, K = data(45, 2, seed=12)
+    C, n, y = 1.9, len(labels), np.where(labels == 1, 1.0, -1.0)
+    given = K if kernel == "precomputed" else X
+    K = {"rbf": rbf_kernel(X, X, gamma=0.5), "poly": (0.5 * X @ X.T + 1.0) ** 2, "linear": X @ X.T}.get(kernel, K)
+    params = {"kernel": kernel, "gamma": 0.5, "degree": 2, "coef0": 1.0, "random_state": 0}
+    solver, lam = SGD(C_times=C_times, intercept="regularized"), lam_of(C, n, C_times)
+    few = KernelSVC(C, solver=solver, epochs=2, **params).fit(given, labels)
+    shuffled = np.random.RandomState(0).permutation(n)
+    own = K[np.ix_(shuffled, shuffled)] + 1.0
+    alpha, nearest = melki.nl_sgd(own, y[shuffled], lam, np.arange(n), 2, 0.5, "1/(lambda t)")
+    assert nearest > 1e-5  # values are rounded to float32
+    assert_allclose(signed(few, n)[shuffled], alpha, rtol=1e-12, atol=1e-14)
+    assert few.intercept_[0] == pytest.approx(alpha.sum(), rel=1e-9)
+    assert few.objective_ == pytest.approx(melki.objective(own, y[shuffled], lam, alpha), rel=1e-9)
+    assert_allclose(few.decision_function(given), (K[:, shuffled] + 1.0) @ alpha, rtol=1e-7, atol=1e-9)
+    model = KernelSVC(C, solver=solver, tol=1e-6, **params).fit(given, labels)
+    low, high = np.array(twin.optimum(K + 1.0, y, 1.0 / (lam * n), "hinge")) * lam
+    assert model.converged_ and model.objective_ == pytest.approx(high, rel=2e-6)
+    assert model.lower_bound_ <= high * (1.0 + 1e-9) and low * (1.0 - 1e-9) <= model.objective_
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear", "precomputed"])
@@ -250,6 +275,7 @@ def test_regularised_intercept_of_the_l2_machines(kind, kernel):
         (lambda: SGD(order="sorted"), "order='sorted': expected 'cyclic' or 'random'"),
         (lambda: SGD(iterates="last"), "iterates='last': expected 'after' or 'before'"),
         (lambda: SGD(C_times="n"), "C_times='n': expected 'sum' or 'mean'"),
+        (lambda: SGD(intercept="free"), "intercept='free': expected None or 'regularized'"),
         (lambda: ISDA(intercept="free"), "intercept='free': expected None or 'regularized'"),
     ],
 )

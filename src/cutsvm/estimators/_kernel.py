@@ -45,13 +45,13 @@ KernelFunction = Callable[[Any, Any], Any]
 class KernelData:
     """The rows of a fit as the kernel sees them.
 
-    groups: rows that are alike as one, where the solver wants that. matrix: the kernel values of all rows with each
-    other, where a matrix of them stands for the kernel, else None. rounding: how far it may be from a kernel's.
+    groups: rows that are alike as one. matrix: the kernel values of all rows with each other, where a matrix of them
+    stands for the kernel, else None. rounding: how far it may be from a kernel's.
     """
 
     X: Any
     kernel: Kernel
-    groups: Groups | None
+    groups: Groups
     matrix: Array | None
     rounding: float
 
@@ -156,9 +156,8 @@ class KernelMachine(Certified):
         deadline = Deadline() if deadline is None else deadline
         return FitOptions(0, 0.0, self.tol, n_threads, max_iter=int(self.max_iter), deadline=deadline)
 
-    def _plan(self, data: TrainingData, deadline: Deadline) -> FitOptions:
-        """The options of a fit, with what the memory limit leaves for kernel values."""
-        n = data.rows.n
+    def _plan(self, data: TrainingData, deadline: Deadline, n: int) -> FitOptions:
+        """The options of a fit on n groups of rows, with what the memory limit leaves for kernel values."""
         options, values = self._options(n, threads.count(self.n_jobs, n**2), deadline), self._limit()
         if self.memory_limit is not None:
             values, options = bytes_for_values(self.memory_limit, data.X, options, given=self._precomputed)
@@ -172,17 +171,14 @@ class KernelMachine(Certified):
         return Kernel(name, self.gamma_, int(self.degree), float(self.coef0))
 
     def _kernel_data(
-        self, X: Any, counts: Vector, options: FitOptions, *, groups: Groups | None = None, loss: str = "hinge"
+        self, X: Any, counts: Vector, options: FitOptions, groups: Groups, loss: str = "hinge"
     ) -> KernelData:
         """The rows as the kernel sees them; sets gamma_. An indefinite matrix is refused unless the loss is "hinge"."""
         self._indefinite = ""
         if self._precomputed:
             validation.square(X)
-        # From groups it has the same bits for rows that are repeated and for their weights.
-        if groups is not None and self.gamma == "scale" and not self._precomputed:
-            self.gamma_ = self._gamma(X[groups.rows], groups.sums(counts))
-        else:
-            self.gamma_ = self._gamma(X, counts)
+        counted = self.gamma == "scale" and not self._precomputed
+        self.gamma_ = self._gamma(*groups.counted(X, counts)) if counted else self._gamma(X)
         matrix = self._matrix(X, options)
         rounding = EPS
         if matrix is not None:
@@ -234,14 +230,13 @@ class KernelMachine(Certified):
 
     # The model
 
-    def _set_support(self, X: Any, dual: Vector, order: Ints) -> Ints:
-        """Sets the support, which is rows with a coefficient, in this order; their places in `order`."""
+    def _set_support(self, X: Any, dual: Vector, order: Ints) -> None:
+        """Sets the support, which is rows with a coefficient; order: the rows of these coefficients."""
         support = np.flatnonzero(dual.any(axis=0))
         self.support_ = order[support]
         self.dual_coef_ = np.ascontiguousarray(dual[:, support])
         self.support_vectors_ = np.empty((0, 0)) if self._precomputed else X[self.support_]
         self.__dict__.pop("coef_", None)
-        return support
 
     def _checked(self, X: Any, scores: Callable[[Any], Vector]) -> Vector:
         """scores(X) of rows that are checked."""
@@ -295,10 +290,10 @@ class SingleKernelMachine(KernelMachine):
 
         Rows that are alike are one, in an order of their own: a weight is the number of times of a row.
         """
-        options = self._plan(data, deadline)
         with threads.one_blas_thread():
             groups = group_rows(data.X, targets, data.weights, given=self._precomputed)
-            rows = self._kernel_data(data.X, data.weights, options, groups=groups)
+            options = self._plan(data, deadline, len(groups.rows))
+            rows = self._kernel_data(data.X, data.weights, options, groups)
             points = rows.points(groups.rows, options.threads, precise=False)
             result = drive(self._solutions(points, groups, options), self.tol, self._callbacks())
         coef, n = scale * result.w, data.rows.n

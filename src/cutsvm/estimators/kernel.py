@@ -30,7 +30,7 @@ from cutsvm.kernel_machines.driver import Driver
 from cutsvm.kernel_machines.dual_problem import group_rows
 from cutsvm.kernel_machines.gram import with_constant
 from cutsvm.kernel_machines.memory_plan import bytes_for_matrix
-from cutsvm.kernel_machines.one_vs_one import decisions, duals, largest_pair, pair_scores, sort_by_class
+from cutsvm.kernel_machines.one_vs_one import constant_scores, decisions, duals, largest_pair, pair_scores
 
 
 @dataclass(eq=False, repr=False)
@@ -42,9 +42,11 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         F = lambda / 2 |w|^2 + 1/n sum_i s_i max(0, 1 - y_i f(x_i)),     lambda = 1 / (C n),  f(x) = w.phi(x) + b
 
     with s = sample_weight x class_weight and n = sum of sample_weight, which is 1 / (C n) times what `sklearn.svm.SVC`
-    minimises. `solver="sgd"` has no b; `"isda"` and `"min_norm"` have max(0, ..)^2 / 2 in place of max(0, ..), and no b
-    unless the solver object says so. More than two classes: one such problem for each pair of them, of whose rows n is
-    then the number; the class with most votes wins, of several the one with the largest sum of scores.
+    minimises. b is free with `solver="exact"`, and regularised with the others, which have |w|^2 + b^2 in place of
+    |w|^2. `"isda"` and `"min_norm"` have max(0, ..)^2 / 2 in place of max(0, ..). More than two classes: one such
+    problem for each pair of them, of whose rows n is then the number; the class with most votes wins, of several the
+    one with the largest sum of scores. A weight is the number of times that a row occurs: rows that are alike are one
+    row with the sum of their weights.
 
     Parameters
     ----------
@@ -67,12 +69,13 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         "exact": working sets on the dual, with kernel rows from BLAS. "sgd": NL-SGD, cycles over the shuffled rows,
         then coordinate ascent on the dual. "isda" and "min_norm": NN-ISDA and MN-SVM, on the dual of the L2 machine.
         All run until the certified gap is `tol`, except for "sgd" with a number of `epochs`, or where the kernel matrix
-        does not fit into `memory_limit`. "auto" is "sgd" if there is a number of `epochs`, or more than 200,000 rows in
-        two classes, and "exact" otherwise.
+        does not fit into `memory_limit`. "auto" is "sgd" if there is a number of `epochs`, or more than 200,000
+        different rows in two classes, and "exact" otherwise.
         `cutsvm.kernel_machines` has them as objects.
     fit_intercept : bool, default=True
-        Whether "exact" has an intercept b, which is not regularised, as in `SVC`. The other solvers are as in their
-        papers, without one.
+        Whether there is an intercept b: in "exact" a free one, as in `SVC`, in "sgd", "isda" and "min_norm" a
+        regularised one, K + 1 in place of K. Solver objects `SGD`, `ISDA` and `MinNorm` are as they are configured,
+        whatever this says: without an intercept, as in their papers, unless they have `intercept="regularized"`.
     epochs : int or "auto", default="auto"
         A number: that many cycles of NL-SGD and no ascent, which is the paper's algorithm. It does not stop at a gap:
         `converged_` is True only if `gap_` is within `tol` by then. "auto": 20,000 / n of them, at least 2 and at most
@@ -102,7 +105,9 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         "exact" writes its dual vectors there while it runs; after a kill the same call goes on from them. The file is
         removed when the fit has converged. The other solvers have none.
     random_state : int, RandomState or None, default=None
-        For the order of the rows in "sgd". None is 0: the same call gives the same model, for any `n_jobs`.
+        For the order of the rows in "sgd". None is 0: the same call gives the same model, for any `n_jobs`. If rows are
+        alike, or weights differ, they are sorted first, and the model does not depend on the order that they are
+        given in.
     n_jobs : int, default=None
         Threads: None is 1, -1 all cores.
     callbacks : list of callables, default=None
@@ -176,14 +181,14 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         data = ingest(self, X, y, sample_weight)
         counts = data.weights.copy()
         validation.apply_class_weights(data.weights, self.class_weight, data.classes, data.y, data.class_names)
-        solver = self._choose(asked, largest_pair(np.searchsorted(data.classes, data.y)))
-        self._solver_name = solver.name
-        options = self._plan(data, deadline)
         with threads.one_blas_thread():
-            groups = None
-            if isinstance(solver, PairSolver):
-                groups = group_rows(data.X, data.y, data.weights, given=self._precomputed)
-            rows = self._kernel_data(data.X, counts, options, groups=groups, loss=solver.loss)
+            groups = group_rows(data.X, data.y, data.weights, given=self._precomputed)
+            solver = self._choose(asked, largest_pair(np.searchsorted(data.classes, groups.targets)))
+            self._solver_name = solver.name
+            if not isinstance(solver, PairSolver):
+                groups = groups.in_order(data.y, data.weights, counts)
+            options = self._plan(data, deadline, len(groups.rows))
+            rows = self._kernel_data(data.X, counts, options, groups, loss=solver.loss)
             driver = Driver(
                 solver,
                 float(self.C),
@@ -192,38 +197,52 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
                 self._callbacks(),
                 positive_semidefinite=not self._indefinite,
             )
-            fit = self._fit_in_order if groups is None else self._fit_groups
-            fit(driver, data, counts, rows)
+            self._fit_groups(driver, data, counts, rows)
         self._warn_unless_converged(data)
         return self
 
     def _fit_groups(self, driver: Driver, data: TrainingData, counts: Vector, rows: KernelData) -> None:
-        """With rows that are alike as one, in an order of their own: a weight is the number of times of a row."""
-        n, groups = data.rows.n, rows.groups
-        assert groups is not None
-        labels = np.searchsorted(data.classes, groups.targets)
-        points = rows.points(groups.rows, driver.options.threads, precise=False)
-        order = np.arange(len(labels))
-        checkpoint = self._dual_checkpoint(driver.solver, data)
+        """Rows that are alike are one, in an order of their own: a weight is the number of times of a row.
+
+        Where there are none, and all weights are equal, solvers that visit one row after another keep the given order.
+        """
+        solver, groups, n_classes = driver.solver, rows.groups, len(data.classes)
+        labels, offset = np.searchsorted(data.classes, groups.targets), solver.kernel_offset
+        checkpoint = self._dual_checkpoint(solver, data)
         driver = replace(driver, options=replace(driver.options, checkpoint=checkpoint))
+        # Values that are kept are as precise as float32 can be; those of a block of rows are computed fast.
+        precise = not isinstance(solver, PairSolver)
+        precise &= self._linear or solver.loss == "l2" or driver.fits(len(labels))
+        points = rows.points(groups.rows, driver.options.threads, precise=precise, offset=offset)
+        order = np.arange(len(labels))
+        if solver.visits_rows:
+            random = check_random_state(0 if self.random_state is None else self.random_state)
+            order = random.permutation(len(labels))
+            order = order if groups.merged else groups.group[order]
+            driver = replace(driver, options=replace(driver.options, seed=int(random.randint(2**31 - 1))))
         results, problems = driver.solve(points, labels, groups.weights, order, groups.sums(counts))
         alpha = np.concatenate([result.w for result in results])
-        own = data.X[groups.rows] if self._linear else None
-        linear = [problems.weights(own, p, alpha) for p in range(len(problems)) if self._linear]
-        dual = groups.spread(duals(problems, alpha, len(data.classes), len(labels)), n)
-        by_class = np.argsort(data.y, kind="stable")
+        dual = duals(problems, alpha, n_classes, len(labels))
         self.classes_ = data.class_names
         self._certify(results, None)
         if checkpoint is not None:
             checkpoint.close(converged=self.converged_)
-        self._set_machines(data.X, by_class, np.searchsorted(data.classes, data.y[by_class]), dual[:, by_class], 0.0)
-        self.intercept_ = np.array([result.intercept for result in results])
-        if self._linear:
-            self.coef_ = np.array(linear)
+        self._set_machines(data, groups.spread(dual, data.rows.n))
+        if isinstance(solver, PairSolver):
+            self.intercept_ = np.array([result.intercept for result in results])
+        else:
+            self.intercept_ = constant_scores(offset, dual, labels)
+        if self._linear:  # the very weights whose objective was computed
+            X, width = with_constant(points.X if precise else points.original, offset), int(data.X.shape[1])
+            found = np.array([problems.weights(X, p, alpha) for p in range(len(problems))])
+            self.coef_ = np.ascontiguousarray(found[:, :width])
+            self.intercept_ = found[:, width] if offset else self.intercept_
 
     def _dual_checkpoint(self, solver: KernelSolver, data: TrainingData) -> DualCheckpoint | None:
         if self.checkpoint is None:
             return None
+        if not isinstance(solver, PairSolver):
+            raise ValueError(f'checkpoint: solver="{solver.name}" has none, solver="exact" has; leave it out')
         name = (
             getattr(self.kernel, "__qualname__", type(self.kernel).__name__) if callable(self.kernel) else self.kernel
         )
@@ -233,40 +252,18 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         hashes = {"X": of_rows(data.rows), "y": of_labels(data.y, data.classes), "weights": of_column(data.weights)}
         return DualCheckpoint(self.checkpoint, Fingerprint(facts, hashes))
 
-    def _fit_in_order(self, driver: Driver, data: TrainingData, counts: Vector, rows: KernelData) -> None:
-        """With the rows in a random order, for solvers that visit them one after another."""
-        solver, n, classes = driver.solver, data.rows.n, data.class_names
-        if self.checkpoint is not None:
-            raise ValueError(f'checkpoint: solver="{solver.name}" has none, solver="exact" has; leave it out')
-        random = check_random_state(0 if self.random_state is None else self.random_state)
-        by_class, labels, order = sort_by_class(np.searchsorted(data.classes, data.y), random)
-        driver = replace(driver, options=replace(driver.options, seed=int(random.randint(2**31 - 1))))
-        # Values that are kept are as precise as float32 can be; those of a block of rows are computed fast.
-        precise = self._linear or solver.loss == "l2" or driver.fits(n)
-        offset = solver.kernel_offset
-        points = rows.points(by_class, driver.options.threads, precise=precise, offset=offset)
-        results, problems = driver.solve(points, labels, data.weights[by_class], order, counts[by_class])
-        alpha = np.concatenate([result.w for result in results])
-        # For a linear kernel: the very weights whose objective was computed.
-        X = with_constant(points.X, offset if self._linear else 0.0)
-        linear = [problems.weights(X, p, alpha) for p in range(len(problems)) if self._linear]
-        self.classes_ = classes
-        self._certify(results, None)
-        self._set_machines(data.X, by_class, labels, duals(problems, alpha, len(classes), n), offset)
-        if self._linear:
-            found, width = np.array(linear), int(data.X.shape[1])
-            self.coef_ = np.ascontiguousarray(found[:, :width])
-            self.intercept_ = found[:, width] if offset else np.zeros(len(found))
-
     def _choose(self, asked: KernelSolver | Auto, largest_pair: int) -> KernelSolver:
-        """The solver for two classes with this number of rows; `fit_intercept` is a setting of the exact one."""
+        """The solver for two classes with this number of rows.
+
+        `fit_intercept` is for solvers by name and for the exact one; other solver objects are as they were made.
+        """
         if isinstance(asked, Auto):
             solver, why = asked.choose(largest_pair, fit_intercept=self.fit_intercept, epochs=self.epochs != "auto")
             if self.verbose:
                 log(why)
             return solver
-        drop = isinstance(asked, Exact) and not self.fit_intercept
-        return replace(asked, fit_intercept=False) if drop else asked  # type: ignore[type-var]
+        named = isinstance(self.solver, str) or isinstance(asked, Exact)
+        return asked.with_intercept(self.fit_intercept) if named else asked
 
     def _check_params(self) -> KernelSolver | Auto:  # type: ignore[override]
         if self.epochs != "auto":
@@ -313,13 +310,12 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
     def _why_unknown(self) -> str:
         return super()._why_unknown() if self.certify else "as certify=False says"
 
-    def _set_machines(self, X: Any, by_class: Ints, labels: Ints, dual: Vector, offset: float) -> None:
-        """Sets the support, in the order of the classes, and the intercepts."""
-        support = self._set_support(X, dual, by_class)
-        self.n_support_ = np.bincount(labels[support], minlength=len(self.classes_))
-        # A constant in all kernel values adds the sum of a pair's coefficients to its scores.
-        ones = np.full((1, len(support)), offset)
-        self.intercept_ = pair_scores(ones, self.dual_coef_, self._edges())[0]
+    def _set_machines(self, data: TrainingData, dual: Vector) -> None:
+        """Sets the support, in the order of the classes; dual: coefficients of all rows."""
+        by_class = np.argsort(data.y, kind="stable")
+        self._set_support(data.X, dual[:, by_class], by_class)
+        labels = np.searchsorted(data.classes, data.y[self.support_])
+        self.n_support_ = np.bincount(labels, minlength=len(self.classes_))
 
     def _pair_scores(self, X: Any) -> Vector:
         """One column per pair of classes."""
@@ -354,7 +350,7 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
     def to_sklearn(self) -> Any:
         """A fitted `sklearn.svm.SVC` that predicts the same, for tools that know scikit-learn's classes only.
 
-        A new fit of it minimises the objective of "exact" with an intercept.
+        A new fit of it minimises the objective of "exact" with its free intercept.
         """
         params = {name: getattr(self, name) for name in ("C", "kernel", "degree", "coef0", "class_weight")}
         return libsvm_twin(self, svm.SVC(gamma=self.gamma, break_ties=True, **params))

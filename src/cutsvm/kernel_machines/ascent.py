@@ -89,7 +89,7 @@ def _with_kernel(context: KernelContext, alpha: Vector, C: float, settings: Asce
 
 
 def _without_kernel(context: KernelContext, alpha: Vector, C: float, settings: AscentSettings) -> Iterator[Progress]:
-    problems, X = context.problems, context.points.X
+    problems, X = context.problems, context.linear_rows
     sizes = problems.sizes
     weights = [problems.weights(X, p, alpha) for p in range(len(problems))]
     done = np.zeros(len(problems), dtype=np.int64)

@@ -29,10 +29,14 @@ class Auto:
     settings: AutoSettings = field(default=AutoSettings(), repr=False, kw_only=True)
 
     def choose(self, largest_pair: int, *, fit_intercept: bool, epochs: bool = False) -> tuple[KernelSolver, str]:
-        """The solver, and why; epochs: whether a number of them is asked for."""
+        """The solver, and why; epochs: whether a number of them is asked for.
+
+        An intercept is free in the exact solver and regularised in NL-SGD.
+        """
         most = self.settings.exact_rows
         if epochs:
-            return SGD(), "sgd: a number of epochs is asked for"
+            return SGD().with_intercept(fit_intercept), "sgd: a number of epochs is asked for"
         if largest_pair <= most:
             return Exact(fit_intercept), f"exact: at most {most:,} rows in two classes"
-        return SGD(), f"sgd: {largest_pair:,} rows in two classes, more than {most:,}"
+        many = f"sgd: {largest_pair:,} rows in two classes, more than {most:,}"
+        return SGD().with_intercept(fit_intercept), many

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -155,9 +155,14 @@ class KernelContext:
         """The rows, for kernel values in float64."""
         return self.points.precisely()
 
+    @cached_property
+    def linear_rows(self) -> Any:
+        """With a linear kernel the rows whose products are its values: the kernel's offset is a column of them."""
+        return with_constant(self.precise_points.X, self.points.kernel.offset)
+
     @property
     def kernel_free(self) -> bool:
-        """Whether f(x) = w.x, so that no kernel value is needed."""
+        """Whether f(x) = w.x + b, so that no kernel value is needed."""
         return self.points.kernel.name == "linear" and self.gram is None
 
     def dual_steps(
@@ -210,8 +215,7 @@ class KernelContext:
         """
         points = self.precise_points
         if points.kernel.name == "linear":
-            X = with_constant(points.X, points.kernel.offset)
-            primals, lowers = linear_bounds(self.problems, alpha, X, C, loss, self.certificate)
+            primals, lowers = linear_bounds(self.problems, alpha, self.linear_rows, C, loss, self.certificate)
             return float(primals.sum()), float(lowers.sum())
         errors = KernelErrors(points.rounding, points.diagonal(), points.given)
         width = 1 if points.given else int(points.X.shape[1])
@@ -280,6 +284,9 @@ class KernelSolver(Protocol):
     @property
     def kernel_offset(self) -> float:
         """What is added to all kernel values: 1 for a regularised intercept."""
+
+    def with_intercept(self, fit_intercept: bool) -> Self:
+        """The same solver, with an intercept or without."""
 
     def __call__(self, context: KernelContext, C: float) -> Iterator[Solution]:
         """Solutions until the caller has enough, or until the solver can do no more."""

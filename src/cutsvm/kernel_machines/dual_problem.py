@@ -54,6 +54,7 @@ class Groups:
     """Rows that are alike as one: `rows` has one of each group, `targets` its target, `weights` its sum of weights.
 
     kept: the original rows with weight; group and share: of each of them its group, and its share of the weight.
+    merged: False if each row is a group of its own, in the order of their places within a target.
     """
 
     rows: Ints
@@ -62,6 +63,7 @@ class Groups:
     kept: Ints
     group: Ints
     share: Vector
+    merged: bool = True
 
     def spread(self, coef: Vector, n: int) -> Vector:
         """Coefficients of the groups (along the last axis) for the n original rows, each by its share of the weight."""
@@ -73,6 +75,27 @@ class Groups:
         """Sums over the groups of values of the original rows."""
         found: Vector = np.bincount(self.group, values[self.kept], minlength=len(self.rows)).astype(np.float64)
         return found
+
+    def counted(self, X: Any, counts: Vector) -> tuple[Any, Vector]:
+        """Rows of X, and how often each occurs: the same bits for rows that are repeated and for their weights."""
+        if self.merged:
+            return X[self.rows], self.sums(counts)
+        return X if len(self.kept) == len(counts) else X[self.kept], counts[self.kept]
+
+    def in_order(self, targets: Vector, weights: Vector, counts: Vector) -> Groups:
+        """The groups of rows in the order of their places, if there is nothing to merge; else the groups themselves.
+
+        There is nothing to merge if no two rows with weight are alike, and all count the same. counts: what of the
+        weights counts rows.
+        """
+        kept = self.kept
+        if len(self.rows) < len(kept) or np.any(counts[kept] != counts[kept[0]]):
+            return self
+        order = np.argsort(targets[kept], kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        rows = kept[order]
+        return Groups(rows, targets[rows], weights[rows], kept, place, np.ones(len(kept)), merged=False)
 
 
 def group_rows(X: Any, targets: Vector, weights: Vector, *, given: bool = False) -> Groups:

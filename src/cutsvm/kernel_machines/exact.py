@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -33,6 +33,10 @@ class Exact:
     visits_rows: ClassVar[bool] = False
     mean_loss: ClassVar[bool] = False
     kernel_offset: ClassVar[float] = 0.0
+
+    def with_intercept(self, fit_intercept: bool) -> Self:
+        """The same solver; without an intercept if either says so."""
+        return replace(self, fit_intercept=bool(self.fit_intercept and fit_intercept))
 
     def __call__(self, context: KernelContext, C: float) -> Iterator[Solution]:
         """Solutions of the problem of one pair of classes."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status
 from cutsvm.kernel_machines.context import Deadline, FitOptions, KernelContext, OutOfTimeError, Solution
+from cutsvm.kernel_machines.intercept import Intercept, RegularizedIntercept
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
 
 
@@ -38,23 +39,15 @@ class L2Settings:
 
 
 @dataclass(frozen=True)
-class L2:
+class L2(RegularizedIntercept):
     """A solver of the L2 machine, by the method `name` in core/l2_dual.hpp; without an intercept unless asked for."""
 
-    intercept: Literal["regularized"] | None = None
+    intercept: Intercept = None
     settings: L2Settings = field(default=L2Settings(), repr=False, kw_only=True)
     name: ClassVar[str]
     loss: ClassVar[str] = "l2"
     visits_rows: ClassVar[bool] = False
     mean_loss: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        if self.intercept not in (None, "regularized"):
-            raise ValueError(f"intercept={self.intercept!r}: expected None or 'regularized'")
-
-    @property
-    def kernel_offset(self) -> float:
-        return 0.0 if self.intercept is None else 1.0
 
     def __call__(self, context: KernelContext, C: float) -> Iterator[Solution]:
         """A solution after every round, with bounds from kernel values in float64.
@@ -140,7 +133,7 @@ class ISDA(L2):
                 alpha_i = max(0, alpha_i + g_i / (Q_ii + r_i))
         until   primal - dual <= tol primal
 
-    There is no intercept, so a single alpha can move on its own, and clipping at 0 is all that a step needs.
+    There is no free intercept, so a single alpha can move on its own, and clipping at 0 is all that a step needs.
     """
 
     name: ClassVar[str] = "isda"

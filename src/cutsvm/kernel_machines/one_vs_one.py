@@ -202,6 +202,18 @@ def pair_scores(kernel: Array, dual_coef: Vector, bounds: Ints) -> Vector:
     return scores
 
 
+def constant_scores(offset: float, dual: Vector, labels: Ints) -> Vector:
+    """What a constant in all kernel values adds to the scores of each pair: that many times the sum of coefficients.
+
+    dual: as `duals` makes it; labels: of its columns, rising.
+    """
+    support = np.flatnonzero(dual.any(axis=0))
+    bounds = np.searchsorted(labels[support], np.arange(len(dual) + 2))
+    own = np.ascontiguousarray(dual[:, support])
+    scores: Vector = pair_scores(np.full((1, len(support)), offset), own, bounds)[0]
+    return scores
+
+
 def decisions(scores: Vector, low: Array, high: Array, classes: int) -> Vector:
     """Votes of each class, ties broken by the sums of the scores: see core/one_vs_one.hpp."""
     out = np.empty((len(scores), classes))

@@ -24,7 +24,7 @@ where beta_j stands for beta_i.
 
 The steps are in core/kernel_sgd.hpp. Here are their schedule and the kernel values that they read: the whole matrix if
 there is room, else those of a block of rows with the support so far. With the linear kernel there are none:
-w = sum_j alpha_j x_j is kept instead (Algorithm A).
+w = sum_j alpha_j x_j is kept instead (Algorithm A); with an intercept the x_j have a feature more, which is 1.
 
 The algorithm has no bound and ends after its epochs. Where their number is "auto", and the kernel matrix is in memory
 or the kernel is linear, coordinate ascent on the dual continues until the gap is tol (`cutsvm.kernel_machines.ascent`).
@@ -46,6 +46,7 @@ from cutsvm.kernel_machines import visits
 from cutsvm.kernel_machines.ascent import AscentSettings, ascend
 from cutsvm.kernel_machines.context import FitOptions, KernelContext, Solution, log, panel_rows
 from cutsvm.kernel_machines.gram import blocks, identity
+from cutsvm.kernel_machines.intercept import Intercept, RegularizedIntercept
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
 
 # (epoch, rows, the steps of each problem that are done after these rows)
@@ -74,7 +75,7 @@ _LEGAL = {
 
 
 @dataclass(frozen=True)
-class SGD:
+class SGD(RegularizedIntercept):
     """Stochastic gradient steps on the hinge loss, NL-SGD of Melki and Kecman (2016).
 
     Parameters
@@ -87,19 +88,22 @@ class SGD:
         Which alphas are averaged: those after each step, or those before it, alpha_1 .. alpha_T as in its boxes.
     C_times : {"sum", "mean"}, default="sum"
         Minimise |w|^2 / 2 + C times the sum of the losses, lambda = 1 / (C m), or times their mean, lambda = 1 / C.
+    intercept : {None, "regularized"}, default=None
+        None, as in the paper, or K + 1 in place of K: f(x) = w.phi(x) + b with b^2 / 2 beside |w|^2 / 2.
     """
 
     step: Literal["1/t", "1/m"] = "1/t"
     order: Literal["cyclic", "random"] = "cyclic"
     iterates: Literal["after", "before"] = "after"
     C_times: Literal["sum", "mean"] = "sum"
+    intercept: Intercept = None
     settings: SGDSettings = field(default=SGDSettings(), repr=False, kw_only=True)
     name: ClassVar[str] = "sgd"
     loss: ClassVar[str] = "hinge"
     visits_rows: ClassVar[bool] = True
-    kernel_offset: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, legal in _LEGAL.items():
             if getattr(self, name) not in legal:
                 raise ValueError(f"{name}={getattr(self, name)!r}: expected {legal[0]!r} or {legal[1]!r}")
@@ -220,7 +224,7 @@ class SGD:
 
     def _linear_epochs(self, steps: _Steps, context: KernelContext, C: float) -> Iterator[None]:
         """All steps of Algorithm A, problem by problem."""
-        problems, matrix, epochs = steps.problems, matrix_of(context.points.X), steps.epochs
+        problems, matrix, epochs = steps.problems, matrix_of(context.linear_rows), steps.epochs
         steps.slot[:] = np.concatenate([identity(m) for m in problems.sizes])
         for p, (m, part) in enumerate(zip(problems.sizes, problems.parts, strict=True)):
             plan = slice(epochs * part.start, epochs * part.stop)

@@ -74,6 +74,7 @@ def test_parameters_and_certificate(tmp_path: Path) -> None:
         "min_norm",
         SGD(step="1/m"),
         SGD(order="random", iterates="before", C_times="mean"),
+        SGD(intercept="regularized"),
         ISDA(),
         MinNorm(intercept="regularized"),
     ],
@@ -86,8 +87,9 @@ def test_solvers_by_name_and_as_objects(tmp_path: Path, solver: Any) -> None:
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("classes", [(0, 1), (0, 1, 2)])
-def test_intercepts(tmp_path: Path, kernel: str, classes: Any) -> None:
-    model = fitted(classes, kernel=kernel, solver=ISDA(intercept="regularized"))
+@pytest.mark.parametrize("solver", ["sgd", ISDA(intercept="regularized")], ids=str)
+def test_intercepts(tmp_path: Path, kernel: str, classes: Any, solver: Any) -> None:
+    model = fitted(classes, kernel=kernel, solver=solver)
     save_model(model, tmp_path / "m")
     loaded = load_model(tmp_path / "m").estimator
     assert np.all(model.intercept_ != 0.0)
