@@ -106,7 +106,7 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         removed when the fit has converged. The other solvers have none.
     random_state : int, RandomState or None, default=None
         For the order of the rows in "sgd". None is 0: the same call gives the same model, for any `n_jobs`. If rows are
-        alike, or weights differ, they are sorted first, and the model does not depend on the order that they are
+        alike, or a weight is not 1, they are sorted first, and the model does not depend on the order that they are
         given in.
     n_jobs : int, default=None
         Threads: None is 1, -1 all cores.
@@ -204,7 +204,7 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
     def _fit_groups(self, driver: Driver, data: TrainingData, counts: Vector, rows: KernelData) -> None:
         """Rows that are alike are one, in an order of their own: a weight is the number of times of a row.
 
-        Where there are none, and all weights are equal, solvers that visit one row after another keep the given order.
+        Where there are none, and all weights are 1, solvers that visit one row after another keep the given order.
         """
         solver, groups, n_classes = driver.solver, rows.groups, len(data.classes)
         labels, offset = np.searchsorted(data.classes, groups.targets), solver.kernel_offset

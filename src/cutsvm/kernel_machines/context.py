@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from cutsvm.driver.records import Status, relative_gap
 from cutsvm.kernel_machines.certificate import CertificateSettings, KernelErrors, all_bounds, linear_bounds
 from cutsvm.kernel_machines.gram import Points, blocks, with_constant
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems, duals, pair_scores
+
+if TYPE_CHECKING:
+    from typing import Self  # Python 3.11
 
 T = TypeVar("T")
 LOGGER = logging.getLogger("cutsvm.kernel")

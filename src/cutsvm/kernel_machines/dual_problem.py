@@ -85,11 +85,11 @@ class Groups:
     def in_order(self, targets: Vector, weights: Vector, counts: Vector) -> Groups:
         """The groups of rows in the order of their places, if there is nothing to merge; else the groups themselves.
 
-        There is nothing to merge if no two rows with weight are alike, and all count the same. counts: what of the
+        There is nothing to merge if no two rows with weight are alike, and each counts once. counts: what of the
         weights counts rows.
         """
         kept = self.kept
-        if len(self.rows) < len(kept) or np.any(counts[kept] != counts[kept[0]]):
+        if len(self.rows) < len(kept) or np.any(counts[kept] != 1.0):
             return self
         order = np.argsort(targets[kept], kind="stable")
         place = np.empty_like(order)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from cutsvm.kernel_machines.exact_settings import DualSolution, ExactSettings
 from cutsvm.kernel_machines.gram import Points
 from cutsvm.kernel_machines.kernel_rows import KernelRows, MatrixRows
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
+
+if TYPE_CHECKING:
+    from typing import Self  # Python 3.11
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,10 @@ b = sum_i y_i alpha_i.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from typing import Self  # Python 3.11
 
 Intercept = Literal["regularized"] | None
 
