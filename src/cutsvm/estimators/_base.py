@@ -171,7 +171,7 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         """Sets the certificate: sums over the problems of a fit. Removes the checkpoint of a fit that has converged."""
         self.objective_ = sum(result.primal for result in results)
         self.lower_bound_ = sum(result.lower for result in results)
-        self.gap_ = relative_gap(self.objective_, self.lower_bound_)
+        self.gap_ = relative_gap(self.objective_, self.lower_bound_, sum(result.least for result in results))
         bad = [result.status for result in results if not result.status.converged]
         # A fit is within tol if all of its problems are; one that its solver's own rule ended need not be.
         own_rule = [result.status for result in results if result.status is Status.EPSILON]

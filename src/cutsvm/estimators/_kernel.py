@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -39,6 +38,7 @@ from cutsvm.kernel_machines.memory_plan import bytes_for_values
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
 
 KernelFunction = Callable[[Any, Any], Any]
+Solutions = Callable[[Points, Groups, FitOptions], Iterator[Solution]]  # of the problem on these rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,11 +286,9 @@ class KernelMachine(Certified):
 class SingleKernelMachine(KernelMachine):
     """A machine that is one problem on all rows: f(x) = sum_k dual_coef_[0, k] K(x, x_k) + intercept_[0]."""
 
-    @abstractmethod
-    def _solutions(self, points: Points, groups: Groups, options: FitOptions) -> Iterator[Solution]:
-        """The solutions of the problem on these rows."""
-
-    def _fit(self, data: TrainingData, targets: Vector, deadline: Deadline, scale: float = 1.0) -> Result:
+    def _fit(
+        self, data: TrainingData, targets: Vector, solutions: Solutions, deadline: Deadline, scale: float = 1.0
+    ) -> Result:
         """Sets the model, whose coefficients and intercept are `scale` times those of the solver.
 
         Rows that are alike are one, in an order of their own: a weight is the number of times of a row.
@@ -300,7 +298,7 @@ class SingleKernelMachine(KernelMachine):
             groups = group_rows(data.X, targets, data.weights, given=self._precomputed)
             rows = self._kernel_data(data.X, data.weights, options, groups=groups)
             points = rows.points(groups.rows, options.threads, precise=False)
-            result = drive(self._solutions(points, groups, options), self.tol, self._callbacks())
+            result = drive(solutions(points, groups, options), self.tol, self._callbacks())
         coef, n = scale * result.w, data.rows.n
         self._certify([result], None)
         self._set_support(data.X, groups.spread(coef[None], n), np.arange(n))

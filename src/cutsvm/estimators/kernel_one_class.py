@@ -109,7 +109,7 @@ class KernelOneClassSVM(OutlierMixin, SingleKernelMachine):  # type: ignore[misc
         deadline = self._begin()
         data = ingest(self, X, y, sample_weight)
         scale = float(self.nu) * float(data.weights.sum())
-        result = self._fit(data, np.zeros(data.rows.n), deadline, scale)
+        result = self._fit(data, np.zeros(data.rows.n), self._solutions, deadline, scale)
         self.gap_ = one_class_gap(result.primal, result.lower, 0.0 if result.w.any() else np.inf)
         self._warn_unless_converged(data)
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -67,7 +68,7 @@ class KernelSVR(CertifiedRegressor, SingleKernelMachine):
         The gamma that was used.
     objective_, lower_bound_, gap_ : float
         F, a lower bound of its minimum, and (objective_ - lower_bound_) / objective_; all from kernel values in
-        float64.
+        float64. `gap_` is 0, too, where w = 0 and F is what rounding the targets may have added: targets on the tube.
     converged_, status_, n_iter_, history_ : as in `LinearSVC`
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
@@ -104,7 +105,7 @@ class KernelSVR(CertifiedRegressor, SingleKernelMachine):
         deadline = self._begin()
         data = ingest(self, X, y, sample_weight)
         shift = target_shift(data.y, data.weights) if self.fit_intercept else 0.0
-        self._fit(data, data.y.astype(np.float64) - shift, deadline)
+        self._fit(data, data.y.astype(np.float64) - shift, partial(self._solutions, shift), deadline)
         self.intercept_ += shift
         self._warn_unless_converged(data)
         return self
@@ -113,9 +114,10 @@ class KernelSVR(CertifiedRegressor, SingleKernelMachine):
         validation.not_negative("epsilon", self.epsilon)
         return super()._check_params()
 
-    def _solutions(self, points: Points, groups: Groups, options: FitOptions) -> Iterator[Solution]:
+    def _solutions(self, shift: float, points: Points, groups: Groups, options: FitOptions) -> Iterator[Solution]:
         caps, free = float(self.C) * groups.weights, bool(self.fit_intercept)
-        return regression(points, groups.targets, caps, float(self.epsilon), options, free_intercept=free)
+        own = (points, groups.targets, caps, float(self.epsilon), options)
+        return regression(*own, free_intercept=free, shift=shift)
 
     @by_block
     def predict(self, X: Any) -> Vector:
