@@ -17,20 +17,23 @@ from sklearn.svm import SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import KernelSVR, LinearSVR, Status, convert, load_model, report, save_model
+from tests.support.kernels import Laplacian
 from tests.support.layouts import LAYOUTS
 
 KERNELS = ["rbf", "poly", "linear"]
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of matrices that are no kernel's
 @parametrize_with_checks(
     [
-        KernelSVR(),
-        KernelSVR(fit_intercept=False, n_jobs=2),
-        KernelSVR(kernel="linear"),
+        KernelSVR(n_jobs=2, fit_intercept=intercept, kernel=kernel)
+        for kernel in (*KERNELS, "precomputed", Laplacian())
+        for intercept in (True, False)
     ]
 )
 def test_scikit_learn_conventions(estimator, check):
+    """All of them."""
     check(estimator)
 
 

@@ -33,6 +33,7 @@ from cutsvm.kernel_machines.gram import (
     is_sparse,
     sparse_parts,
     variance_of,
+    with_short_indices,
 )
 from cutsvm.kernel_machines.memory_plan import bytes_for_values
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
@@ -216,7 +217,7 @@ class KernelMachine(Certified):
     def _called(self, X: Any, Z: Any) -> Array:
         """The values of a kernel that is a function, checked."""
         assert callable(self.kernel)
-        found = self.kernel(X, Z)
+        found = self.kernel(with_short_indices(X), with_short_indices(Z))
         try:
             values = np.asarray(found.toarray() if is_sparse(found) else found, dtype=np.float64)
         except (TypeError, ValueError) as error:

@@ -8,7 +8,8 @@ targets that differ by no more than that.
 One class: min F = -M^2 / 2, where M is the distance of the origin from the reduced hull of the rows in feature space,
 and M may be 0. Then no relative gap would end the steps. So the solver minimises F - `constant`, which is the same
 problem (c = -constant, as sum_v s_v = 1), to a gap of tol (|F| + constant), with constant = least / tol; and if F is
-proven to be nowhere below -`least`, w = 0 is the answer.
+proven to be nowhere below -`least`, w = 0 is the answer. rho is the score of some row; it is taken a little lower, by
+the rounding errors of scores, so that this row is an inlier however its score is summed up. That adds as much to F.
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ from cutsvm.kernel_machines.kernel_rows import KernelRows
 class SingleSettings:
     """zero: distances M below this share of the mean of sqrt(K(x, x)) count as 0, of a one-class machine.
 
-    last_digits: losses up to this multiple of a target count as 0 where w = 0, of regression.
+    rho_share: of tol |F|: the most that rho is taken lower. last_digits: losses up to this multiple of a target count
+    as 0 where w = 0, of regression.
     """
 
     zero: float = 1e-6
+    rho_share: float = 0.05
     last_digits: float = 4.0 * EPS
     exact: ExactSettings = field(default=ExactSettings())
 
@@ -95,4 +98,12 @@ def one_class_machine(
         if found.certified and lower >= -least:
             yield OneClassSolution(np.zeros_like(found.s), 0.0, min(lower, 0.0), *own, 0.0, least)
         else:
-            yield OneClassSolution(found.s, primal, lower, *own, bounds.intercept + constant, least)
+            below = min(_score_error(rows, found.s), use.rho_share * options.tol * abs(primal))
+            intercept = bounds.intercept + constant + below
+            yield OneClassSolution(found.s, primal + below, lower, *own, intercept, least)
+
+
+def _score_error(rows: KernelRows, s: Vector) -> float:
+    """A bound of the rounding errors of scores of the rows."""
+    terms = 2 * int(np.count_nonzero(s)) + 20
+    return (rows.rounding + EPS * terms) * float(np.abs(s) @ rows.lengths) * float(rows.lengths.max(initial=0.0))
