@@ -14,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.display.callbacks import ensure_log_handler
+from cutsvm.driver.fingerprint import Fingerprint, Scalar, of_column, of_rows
 from cutsvm.driver.records import Result
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, check_matrix
 from cutsvm.estimators._predict import CheckedMatrix
 from cutsvm.kernel_machines import resolve
+from cutsvm.kernel_machines.checkpoint import DualCheckpoint
 from cutsvm.kernel_machines.context import LOGGER, Deadline, FitOptions, Solution
 from cutsvm.kernel_machines.driver import drive
 from cutsvm.kernel_machines.dual_problem import Groups, group_rows
@@ -80,9 +82,8 @@ class KernelMachine(Certified):
     n_support_: Ints
     dual_coef_: Vector
 
-    # Not parameters, unless an estimator makes them such.
-    solver = "exact"
-    checkpoint: str | PathLike[str] | None = None
+    checkpoint: str | PathLike[str] | None
+    solver = "exact"  # no parameter, unless an estimator makes it one
     _indefinite = ""  # why nothing is proven: the kernel matrix is not one of a kernel
     _resolve = staticmethod(resolve)  # type: ignore[assignment]
 
@@ -164,6 +165,19 @@ class KernelMachine(Certified):
         if self.memory_limit is not None:
             values, options = bytes_for_values(self.memory_limit, data.X, options, given=self._precomputed)
         return replace(options, cache_bytes=values)
+
+    def _dual_checkpoint(self, data: TrainingData, targets: str, **settings: Scalar) -> DualCheckpoint | None:
+        """The checkpoint of a fit, if one is named; targets: a hash of them, settings: those of the solver."""
+        if self.checkpoint is None:
+            return None
+        name = (
+            getattr(self.kernel, "__qualname__", type(self.kernel).__name__) if callable(self.kernel) else self.kernel
+        )
+        kernel = {"kernel": name, "degree": self.degree, "coef0": self.coef0, "gamma": self.gamma_}
+        facts = {"estimator": type(self).__name__, **self._objective_settings(), **settings, **kernel}
+        facts |= {"rows": data.rows.n, "features": data.rows.d}
+        hashes = {"X": of_rows(data.rows), "y": targets, "weights": of_column(data.weights)}
+        return DualCheckpoint(self.checkpoint, Fingerprint(facts, hashes))
 
     # Kernel values of the training rows
 
@@ -299,9 +313,11 @@ class SingleKernelMachine(KernelMachine):
             groups = group_rows(data.X, targets, data.weights, given=self._precomputed)
             rows = self._kernel_data(data.X, data.weights, options, groups=groups)
             points = rows.points(groups.rows, options.threads, precise=False)
+            checkpoint = self._dual_checkpoint(data, of_column(targets))
+            options = replace(options, checkpoint=checkpoint)
             result = drive(solutions(points, groups, options), self.tol, self._callbacks())
         coef, n = scale * result.w, data.rows.n
-        self._certify([result], None)
+        self._certify([result], checkpoint)
         self._set_support(data.X, groups.spread(coef[None], n), np.arange(n))
         self.n_support_ = np.array([len(self.support_)])
         self.intercept_ = np.array([scale * result.intercept])

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.display.summary import describe_gap
-from cutsvm.driver.fingerprint import Fingerprint, of_column, of_labels, of_rows, solver_name
+from cutsvm.driver.fingerprint import of_labels, solver_name
 from cutsvm.driver.records import Record, Status
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData, ingest
@@ -24,7 +24,6 @@ from cutsvm.estimators._kernel import KernelData, KernelFunction, KernelMachine
 from cutsvm.estimators._libsvm import libsvm_twin
 from cutsvm.estimators._predict import by_block
 from cutsvm.kernel_machines import SGD, Auto, Exact, KernelSolver, resolve
-from cutsvm.kernel_machines.checkpoint import DualCheckpoint
 from cutsvm.kernel_machines.context import Deadline, FitOptions, PairSolver, log
 from cutsvm.kernel_machines.driver import Driver
 from cutsvm.kernel_machines.dual_problem import group_rows
@@ -204,7 +203,8 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         labels = np.searchsorted(data.classes, groups.targets)
         points = rows.points(groups.rows, driver.options.threads, precise=False)
         order = np.arange(len(labels))
-        checkpoint = self._dual_checkpoint(driver.solver, data)
+        labels_hash = of_labels(data.y, data.classes)
+        checkpoint = self._dual_checkpoint(data, labels_hash, solver=solver_name(driver.solver))
         driver = replace(driver, options=replace(driver.options, checkpoint=checkpoint))
         results, problems = driver.solve(points, labels, groups.weights, order, groups.sums(counts))
         alpha = np.concatenate([result.w for result in results])
@@ -213,25 +213,11 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         dual = groups.spread(duals(problems, alpha, len(data.classes), len(labels)), n)
         by_class = np.argsort(data.y, kind="stable")
         self.classes_ = data.class_names
-        self._certify(results, None)
-        if checkpoint is not None:
-            checkpoint.close(converged=self.converged_)
+        self._certify(results, checkpoint)
         self._set_machines(data.X, by_class, np.searchsorted(data.classes, data.y[by_class]), dual[:, by_class], 0.0)
         self.intercept_ = np.array([result.intercept for result in results])
         if self._linear:
             self.coef_ = np.array(linear)
-
-    def _dual_checkpoint(self, solver: KernelSolver, data: TrainingData) -> DualCheckpoint | None:
-        if self.checkpoint is None:
-            return None
-        name = (
-            getattr(self.kernel, "__qualname__", type(self.kernel).__name__) if callable(self.kernel) else self.kernel
-        )
-        kernel = {"kernel": name, "degree": self.degree, "coef0": self.coef0, "gamma": self.gamma_}
-        facts = {"estimator": type(self).__name__, "C": float(self.C), "solver": solver_name(solver), **kernel}
-        facts |= {"rows": data.rows.n, "features": data.rows.d}
-        hashes = {"X": of_rows(data.rows), "y": of_labels(data.y, data.classes), "weights": of_column(data.weights)}
-        return DualCheckpoint(self.checkpoint, Fingerprint(facts, hashes))
 
     def _fit_in_order(self, driver: Driver, data: TrainingData, counts: Vector, rows: KernelData) -> None:
         """With the rows in a random order, for solvers that visit them one after another."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn import svm
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
+from cutsvm.driver.fingerprint import Scalar
 from cutsvm.driver.records import Record
 from cutsvm.estimators._base import CertifiedRegressor
 from cutsvm.estimators._ingest import ingest
@@ -53,6 +55,9 @@ class KernelSVR(CertifiedRegressor, SingleKernelMachine):
         Limit on the working sets.
     max_time, memory_limit, n_jobs, callbacks, verbose
         As in `KernelSVC`.
+    checkpoint : path, default=None
+        A file for the dual vector, written while the fit runs; after a kill the same call goes on from it. It is
+        removed when the fit has converged.
 
     Attributes
     ----------
@@ -95,6 +100,7 @@ class KernelSVR(CertifiedRegressor, SingleKernelMachine):
     max_iter: int = 10_000
     max_time: float | None = None
     memory_limit: str | int | None = None
+    checkpoint: str | PathLike[str] | None = None
     n_jobs: int | None = None
     callbacks: Sequence[Callable[[Record], object]] | None = None
     verbose: int = 0
@@ -113,6 +119,10 @@ class KernelSVR(CertifiedRegressor, SingleKernelMachine):
     def _check_params(self) -> Any:
         validation.not_negative("epsilon", self.epsilon)
         return super()._check_params()
+
+    def _objective_settings(self) -> dict[str, Scalar]:
+        own = {"epsilon": float(self.epsilon), "fit_intercept": bool(self.fit_intercept)}
+        return super()._objective_settings() | own
 
     def _solutions(self, shift: float, points: Points, groups: Groups, options: FitOptions) -> Iterator[Solution]:
         caps, free = float(self.C) * groups.weights, bool(self.fit_intercept)

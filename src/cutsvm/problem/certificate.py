@@ -44,7 +44,7 @@ TINY = 2.0**-1060  # what products that underflow may lose, with room for as man
 
 
 def relative_gap(primal: float, lower: float, least: float = 0.0) -> float:
-    """(primal - lower) / primal, and 0 where primal is at most `least`, which counts as 0; NaN if they are not known."""
+    """(primal - lower) / primal, and 0 if primal is at most `least`, which counts as 0; NaN if they are not known."""
     return 0.0 if primal <= least else (primal - lower) / primal
 
 
