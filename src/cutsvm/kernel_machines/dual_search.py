@@ -30,8 +30,8 @@ import numpy as np
 
 from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.driver.records import Status
-from cutsvm.kernel_machines.active_set import newton_steps
+from cutsvm.driver.records import Status, relative_gap
+from cutsvm.kernel_machines.active_set import Schedule, newton_steps
 from cutsvm.kernel_machines.context import Deadline, FitOptions, OutOfTimeError
 from cutsvm.kernel_machines.dual_certificate import DualBounds, ValueErrors, dual_bounds, weight_bounds
 from cutsvm.kernel_machines.dual_problem import DualProblem
@@ -60,11 +60,18 @@ def solve(
             while ended is None:
                 ended = search.steps(shares[0] * options.tol)
             last, all_rows = ended in (Status.MAX_ITER, Status.MAX_TIME), search.has_all_rows
-            yield search.solution(ended if last else None)
+            expected = search.gap
+            found = search.solution(ended if last else None)
+            yield found
             if last:
                 return
             if all_rows:
                 shares = [] if ended is Status.PRECISION else shares[1:]
+                # A smaller gap of the steps is of no use where their values are off by more.
+                off = found.bounds.primal - found.bounds.lower - expected
+                if off > (1.0 - settings.gap_shares[-1]) * options.tol * abs(found.bounds.primal):
+                    shares = [] if search.rows.dtype.itemsize < 8 else shares
+                    search.forget_scores()
             if not shares and search.raise_precision():
                 shares = list(settings.gap_shares)
         yield search.solution(Status.PRECISION)
@@ -107,7 +114,9 @@ class _Search:
         self.known = np.full(n, not self.s.any())
         self.active_rows, self.active = np.arange(n), np.arange(len(problem))
         self.dual: Any = None
-        self.iterations, self.noisy_rounds, self.lower = 0, 0, -np.inf
+        self.iterations, self.lower = 0, -np.inf
+        self.least_gap, self.idle_rounds = np.inf, 0
+        self.work, self.schedule = 0.0, Schedule(settings.active_set)
 
     @property
     def has_all_rows(self) -> bool:
@@ -122,6 +131,7 @@ class _Search:
             self._open()
         options, use = self.options, self.settings
         before, most = self.dual.iterations, min(use.round, options.max_iter - self.iterations)
+        work = self._work()
         seconds = max(0.0, options.deadline.left - self._reserve())
         self.known[:] = False  # until the steps have returned
         try:
@@ -129,6 +139,7 @@ class _Search:
         finally:
             self.s[self.active] = self.dual.s
             self.iterations += self.dual.iterations - before
+            self.work += self._work() - work
         self.known[self.active_rows] = True
         if options.checkpoint is not None:
             options.checkpoint.keep(self.number, self.s.copy())
@@ -140,64 +151,101 @@ class _Search:
             return Status.MAX_TIME
         if self.iterations >= options.max_iter:
             return Status.MAX_ITER
-        if self.dual.iterations - before < most:  # steps within working sets were not enough
-            self.noisy_rounds += self._within_errors()
-            if self.noisy_rounds > use.noisy_rounds:
-                self.noisy_rounds = 0
-                return Status.PRECISION
-            if self._newton_steps():
-                return None
+        if self._is_idle():
+            return Status.PRECISION
+        slow = self.dual.iterations - before < most  # steps within working sets were not enough
+        if (slow or self._newton_pays(target)) and self._newton_steps():
+            return None
         full = self.dual.computed > use.shrink_after * self.dual.capacity
         if full and self.dual.capacity < len(self.active_rows):
             self._shrink()
         return None
 
-    def _within_errors(self) -> bool:
-        """Whether the slopes violate the conditions of the optimum by no more than f may be off."""
+    @property
+    def gap(self) -> float:
+        """F - dual by the values of the steps."""
+        return 0.0 if self.dual is None else float(self.dual.optimality()[3])
+
+    def _is_idle(self) -> bool:
+        """Whether only errors of f are left: the gap has not become smaller for some rounds, with slopes that violate
+        the conditions of the optimum by no more than f may be off. That alone does not say it: errors are mostly a
+        small part of their bounds.
+        """
         self._read_f()
-        top, bottom, _, _ = self.dual.optimality()
+        top, bottom, _, gap = self.dual.optimality()
         violation = top - bottom if self.problem.free_intercept else max(top, -bottom)
-        return bool(violation <= float(self.f_off[self.active_rows].max()))
+        if gap < self.settings.progress * self.least_gap:
+            self.least_gap, self.idle_rounds = gap, 0
+            return False
+        within = bool(violation <= float(self.f_off[self.active_rows].max()))
+        self.idle_rounds = self.idle_rounds + 1 if within else 0
+        return self.idle_rounds > self.settings.idle_rounds
+
+    def _work(self) -> float:
+        """Products of numbers that the steps have taken."""
+        variables = len(self.active)
+        size = min(self.settings.working_set, max(96, variables // 8), variables)
+        return 2.0 * size * (2.0 * self.dual.steps + len(self.active_rows) * self.dual.iterations)
+
+    def _newton_pays(self, target: float) -> bool:
+        """Whether Newton steps are less work than what is left to do without."""
+        s, problem = self.s[self.active], self.problem.some(self.active)
+        free = int(np.count_nonzero((s > problem.low) & (s < problem.high)))
+        primal = float(self.problem.c @ self.s) - 0.5 * self.dual.norm + self.gap
+        return self.schedule.pays(self.gap, target * abs(primal), self.work, free)
 
     def _newton_steps(self) -> bool:
         """Newton steps on the variables between their bounds, if there are few; whether they have gained anything."""
         problem, use = self.problem, self.settings.active_set
         free = np.flatnonzero((self.s > problem.low) & (self.s < problem.high))
-        if not 0 < len(free) <= use.most_variables:
+        rows, room = problem.row_of[free], self.options.cache_bytes - self.dual.capacity * self._row_bytes
+        most = use.most_definite if 32 * len(free) ** 2 <= room else use.most_variables
+        if not 0 < len(free) <= most:
             return False
-        rows, points = problem.row_of[free], self.rows.points.precisely()
         K, ends = np.empty((len(free), len(free))), (problem.low[free], problem.high[free])
+        points = self.rows.points.precisely()
         points.values(rows, points, rows, K)
-        g, intercept = problem.c[free] - self.f[rows], problem.free_intercept
+        g, intercept = problem.c[free] - self._scores(rows, Deadline()), problem.free_intercept
         found = newton_steps(K, g, self.s[free], *ends, free_intercept=intercept, settings=use)
+        self.schedule.tried(found is not None)
         if found is None:
             return False
         self.s[free], self.dual, self.known[:] = found, None, False
         return True
+
+    def forget_scores(self) -> None:
+        """f is computed again before the next steps."""
+        self.dual, self.known[:] = None, False
+        self.least_gap, self.idle_rounds = np.inf, 0
 
     def raise_precision(self) -> bool:
         """From float32 to float64, if it is not that: whether there is anything to gain by going on."""
         better = self.rows.more_precise()
         if better is None:
             return False
-        self.rows, self.dual = better, None
-        self.known[:] = False
+        self.rows = better
+        self.forget_scores()
         return True
 
     def _open(self) -> None:
         """The dual on all rows, at s."""
-        n, size, problem = len(self.rows), self.rows.dtype.itemsize, self.problem
+        n, problem = len(self.rows), self.problem
         unknown = np.flatnonzero(~self.known)
         self.f[unknown], self.f_off[unknown] = self._scores(unknown, Deadline()), self._score_errors()[unknown]
         self.known[:], self.opened_off = True, self.f_off.copy()
-        capacity = min(n, max(self.options.cache_bytes // (size * n), self.settings.cache_rows))
-        kind = core.KernelDual64 if size == 8 else core.KernelDual32
+        capacity = min(n, max(self.options.cache_bytes // self._row_bytes, self.settings.cache_rows))
+        kind = core.KernelDual64 if self.rows.dtype.itemsize == 8 else core.KernelDual32
         norm = float(self.s @ self.f[problem.row_of])
         parts = (problem.c, problem.low, problem.high, self.s, self.f, norm, problem.row_of)
         memory = np.empty((max(2, capacity), n), dtype=self.rows.dtype)
         intercept = problem.free_intercept
         self.dual = kind(memory, *parts, intercept, self.rows.sizes, self.rows.source(), self.options.threads)
         self.active_rows, self.active = np.arange(n), np.arange(len(problem))
+
+    @property
+    def _row_bytes(self) -> int:
+        """Of a kernel row in the cache."""
+        return int(self.rows.dtype.itemsize) * len(self.rows)
 
     def _shrink(self) -> None:
         """Leaves out variables at a bound whose slopes keep them there, and rows without a variable."""
@@ -232,7 +280,7 @@ class _Search:
         if interrupted:
             deadline = deadline.within(self.settings.seconds_after_interrupt)
         try:
-            bounds = self._bounds(deadline)
+            bounds = self._bounds(deadline, last=ended is not None)
         except OutOfTimeError:
             b = 0.0 if self.dual is None else self.dual.optimality()[2]
             ended = ended if interrupted else Status.MAX_TIME
@@ -240,7 +288,7 @@ class _Search:
         self.lower = max(self.lower, bounds.lower)
         return DualSolution(self.s.copy(), replace(bounds, lower=self.lower), self.iterations, ended)
 
-    def _bounds(self, deadline: Deadline) -> DualBounds:
+    def _bounds(self, deadline: Deadline, *, last: bool) -> DualBounds:
         """The bounds at s, with a precise f at rows that may have a loss or are in w. No row is left out after it."""
         self._read_f()
         row_of = self.problem.row_of
@@ -253,7 +301,7 @@ class _Search:
         while True:
             f[fresh] = self._scores(fresh, deadline)
             precise[fresh] = True
-            bounds = self._evaluate(np.flatnonzero(precise[row_of]), f, deadline)
+            bounds = self._evaluate(np.flatnonzero(precise[row_of]), f, deadline, last=last)
             fresh = np.flatnonzero(self._may_lose(bounds.intercept) & ~precise)
             if not len(fresh):
                 break
@@ -261,6 +309,7 @@ class _Search:
             self.f, self.dual = f, None
             self.f_off[precise], self.known[:] = self._score_errors()[precise], True
             self.active_rows = np.arange(len(self.rows))
+            self.least_gap, self.idle_rounds = np.inf, 0
         return bounds
 
     def _ends(self) -> Ints:
@@ -302,25 +351,36 @@ class _Search:
         """Bounds of the errors of `_scores` at all rows."""
         support, coef = self._support()
         size = float(np.abs(coef) @ self.rows.lengths[support])
-        return (self.rows.rounding + EPS * (2 * len(support) + 20)) * size * self.rows.lengths
+        return (self.rows.rounding + EPS * (2 * self.rows.score_terms(len(support)) + 20)) * size * self.rows.lengths
 
-    def _evaluate(self, variables: Ints, f: Vector, deadline: Deadline) -> DualBounds:
+    def _evaluate(self, variables: Ints, f: Vector, deadline: Deadline, *, last: bool) -> DualBounds:
         """The bounds, from these variables; the others are at 0 and have no loss."""
         problem, use = self.problem.some(variables), self.settings
         s, own = self.s[variables], np.unique(problem.row_of)
         support, coef = self._support()
-        errors = ValueErrors(self.rows.rounding, self.rows.lengths[problem.row_of], self.rows.given)
+        terms = self.rows.score_terms(len(support))
+        errors = ValueErrors(self.rows.rounding, self.rows.lengths[problem.row_of], self.rows.given, terms)
         work = self.rows.width * len(own) * len(support)
         found = dual_bounds(problem, s, f[problem.row_of], errors, self.total)
-        if work <= use.extended_limit and self._is_large(found):
-            wide = np.zeros(len(self.rows), dtype=np.longdouble)
-            wide[own] = self.rows.extended_scores(support, coef, own, deadline)
-            found = dual_bounds(problem, s, wide[problem.row_of], errors, self.total)
+        if self._is_large(found) and work <= (use.extended_most if self._in_the_way(found) else use.extended_limit):
+            if last or self._may_reach_tol(found):
+                wide = np.zeros(len(self.rows), dtype=np.longdouble)
+                wide[own] = self.rows.extended_scores(support, coef, own, deadline)
+                errors = replace(errors, terms=len(support))
+                found = dual_bounds(problem, s, wide[problem.row_of], errors, self.total)
         return self._of_weights(found) if self.rows.linear and np.isfinite(found.primal) else found
 
     def _is_large(self, found: DualBounds) -> bool:
         """Whether rounding errors are not small beside tol."""
         return found.error > min(1e-7, 0.01 * self.options.tol) * abs(found.primal)
+
+    def _in_the_way(self, found: DualBounds) -> bool:
+        """Whether rounding errors may be why the gap is above tol."""
+        return relative_gap(found.primal, found.lower) > self.options.tol and self._may_reach_tol(found)
+
+    def _may_reach_tol(self, found: DualBounds) -> bool:
+        """Whether the gap may be within tol but for rounding errors."""
+        return found.primal - found.lower <= self.options.tol * abs(found.primal) + 4.0 * found.error
 
     def _of_weights(self, found: DualBounds) -> DualBounds:
         """The same with F at the weights w of a linear kernel, which are rounded: a model predicts with them."""

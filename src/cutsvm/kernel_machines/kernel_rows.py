@@ -38,6 +38,7 @@ class RowSettings:
     max_features: float = 0.95  # share of the features up to which the others are left out
     block_rows: int = 512  # of scores, between two checks of the time
     block_values: int = 20_000_000
+    sum_block: int = 64  # terms of a score that are added up before these sums are
 
 
 class KernelRows:
@@ -171,22 +172,32 @@ class KernelRows:
             self.points.matrix(out)
         return out
 
+    def score_terms(self, support: int) -> int:
+        """Additions, one after another, that a score of `scores` takes: a sum of sums over a block."""
+        size = self.settings.sum_block
+        return min(support, size + -(-support // size))
+
     def scores(self, support: Ints, coef: Vector, rows: Ints, deadline: Deadline) -> Vector:
         """f of these rows in float64: the sum over the support of coef K."""
-        out = np.zeros(len(rows))
+        out, use = np.zeros(len(rows)), self.settings
         if not len(support):
             return out
+        sums = list(blocks(len(support), use.sum_block))
         if self.dense:
-            vectors = self._block(support, FLOAT64)
-            size = max(self.settings.block_rows, self.settings.block_values // len(support))
+            vectors = [self._block(support[terms], FLOAT64) for terms in sums]
+            size = max(use.block_rows, use.block_values // len(support))
             for part in deadline.track("certificate", list(blocks(len(rows), size))):
-                vectors.scores(coef, self._block(rows[part], FLOAT64), out[part])
+                some, own = self._block(rows[part], FLOAT64), np.empty(part.stop - part.start)
+                for terms, block in zip(sums, vectors, strict=True):
+                    block.scores(coef[terms], some, own)
+                    out[part] += own
             return out
         precise = self.points.precisely()
-        for part in deadline.track("certificate", list(blocks(len(rows), self.settings.block_rows))):
+        for part in deadline.track("certificate", list(blocks(len(rows), use.block_rows))):
             values = np.empty((part.stop - part.start, len(support)))
             precise.values(rows[part], precise, support, values)
-            out[part] = values @ coef
+            for terms in sums:
+                out[part] += values[:, terms] @ coef[terms]
         return out
 
     def extended_scores(self, support: Ints, coef: Vector, rows: Ints, deadline: Deadline) -> Array:
@@ -235,5 +246,7 @@ class MatrixRows(KernelRows):
         return lambda which: self.values[np.ix_(columns[which], columns)]
 
     def scores(self, support: Ints, coef: Vector, rows: Ints, deadline: Deadline) -> Vector:
-        found: Vector = self.values[np.ix_(self.rows[rows], self.rows[support])] @ coef
-        return found
+        values, out = self.values[np.ix_(self.rows[rows], self.rows[support])], np.zeros(len(rows))
+        for terms in blocks(len(support), self.settings.sum_block):
+            out += values[:, terms] @ coef[terms]
+        return out
