@@ -90,8 +90,9 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         Limit on the working sets of "exact", on the cycles over the rows of "sgd", those of the ascent included, and on
         the rounds of "isda" and "min_norm", of 20,000 steps each.
     max_time : float, default=None
-        Limit in seconds, kernel values and certificate included. The model so far is kept, with its gap, which is NaN
-        if there was no time to compute it; the same holds after Ctrl-C.
+        Limit in seconds, kernel values and certificate included. The model so far is kept, with its gap; the same
+        holds after Ctrl-C. Without time to compute the gap, that of "exact" is a wider one from its steps, or NaN where
+        it has none, and that of the other solvers is NaN.
     memory_limit : str or int, default=None
         What a fit may add to the memory of the process, as in `LinearSVC`: copies of the rows, which are in memory, and
         kernel values, which are float32. None: 1 GB for kernel values alone. A matrix of all of them is kept if it

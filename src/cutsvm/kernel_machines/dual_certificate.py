@@ -51,6 +51,11 @@ class DualBounds:
     intercept: float
     error: float
 
+    @property
+    def width(self) -> float:
+        """primal - lower"""
+        return self.primal - self.lower
+
 
 def best_intercept(g: Array, low: Array, high: Array, total: float) -> float:
     """The b with the least total b + sum_v max(high_v (g_v - b), low_v (g_v - b)); of an interval its middle."""
@@ -68,27 +73,37 @@ def best_intercept(g: Array, low: Array, high: Array, total: float) -> float:
 
 def dual_bounds(problem: DualProblem, s: Vector, f: Array, errors: ValueErrors, total: float) -> DualBounds:
     """F, its lower bound and the best intercept; f: of the variables' rows, in float64 or better; total: of all s."""
+    eps = float(np.finfo(f.dtype).eps)
+    values_off = 0.0 if errors.given else errors.rounding * eps / EPS
+    lengths = errors.lengths.astype(f.dtype)
+    sigma = float(np.abs(s.astype(f.dtype)) @ lengths)
+    return bounds_of_scores(problem, s, f, (values_off + (2 * errors.terms + 20) * eps) * lengths * sigma, errors, total)
+
+
+def bounds_of_scores(
+    problem: DualProblem, s: Vector, f: Array, off: Array, errors: ValueErrors, total: float
+) -> DualBounds:
+    """The same from an f that is off by at most `off`, of the variables."""
     eps, rho = float(np.finfo(f.dtype).eps), errors.rounding
-    values_off = 0.0 if errors.given else rho * eps / EPS
-    kernel_off = rho if errors.given else values_off
     own, lengths = s.astype(f.dtype), errors.lengths.astype(f.dtype)
     low, high, c = (part.astype(f.dtype) for part in (problem.low, problem.high, problem.c))
-    sums, score_sums = (2 * len(s) + 20) * eps, (2 * errors.terms + 20) * eps
-    sigma = float(np.abs(own) @ lengths)
+    sums = (2 * len(s) + 20) * eps
     # What underflow may take.
     tiny = TINY * int(np.count_nonzero(s)) * (1.0 + float(np.abs(own).sum())) ** 2
     norm, linear = own @ f, c @ own
-    product_off = sums * float(np.abs(own) @ np.abs(f)) + tiny
+    norm_off = float(np.abs(own) @ off) * (1.0 + sums) + sums * float(np.abs(own) @ np.abs(f)) + tiny
     g = c - f
     b = best_intercept(g, low, high, total) if problem.free_intercept else 0.0
     losses = np.maximum(high * (g - b), low * (g - b))
-    away = (values_off + score_sums) * lengths * sigma + tiny + 4.0 * eps * (np.abs(c) + np.abs(f) + abs(b))
+    away = off + tiny + 4.0 * eps * (np.abs(c) + np.abs(f) + abs(b))
     value = 0.5 * norm + total * b + losses.sum()
     raised = np.maximum(high * (g - b + away), low * (g - b - away))  # a row clearly without a loss has none
-    error = 0.5 * ((values_off + score_sums) * sigma**2 + product_off) + (raised - losses).sum()
+    error = 0.5 * norm_off + (raised - losses).sum()
     error += sums * (abs(norm) + abs(total * b) + losses.sum())
     primal = float(value + error)
-    curve = norm + (kernel_off + score_sums) * sigma**2 + product_off
+    curve = norm + norm_off
+    if errors.given:  # values that are a kernel's up to rho only
+        curve += rho * float(np.abs(own) @ lengths) ** 2
     lower = linear - 0.5 * curve - sums * float(np.abs(c) @ np.abs(own) + abs(norm))
     if math.isinf(rho):  # no kernel's values: |w|^2 may be below 0, and F too
         return DualBounds(primal, -np.inf, b, float(error))

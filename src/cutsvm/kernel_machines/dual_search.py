@@ -8,11 +8,12 @@
       2. kernel values of the rows of W with all rows: from the cache, or computed together by BLAS
       3. SMO steps within W, the second variable of each by its quadratic gain
       4. f = f + K (change of s)
-         where steps were not enough: Newton steps on all variables between their bounds      (see active_set)
+         where steps are not enough, or more work: Newton steps on all variables between their bounds  (see active_set)
       5. once the cache is full: leave out rows at a bound whose slopes keep them there      (shrinking)
     until   F - dual <= share tol F, by kernel values in float32
     6. all rows are back; F and its lower bound from kernel values in float64
-    until   F - lower bound <= tol F, else again with a smaller share
+    until   F - lower bound <= tol F, else again with a smaller share, or with kernel values in float64 where those of
+            the steps are off by more than that
 
 Steps 1 to 4 are core/kernel_dual.hpp. R.-E. Fan, P.-H. Chen, C.-J. Lin, Working set selection using second order
 information, JMLR 6, 2005 (step 3); T. Joachims, Making large-scale SVM learning practical, 1999 (step 5); Z. Wen and
@@ -30,10 +31,16 @@ import numpy as np
 
 from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
-from cutsvm.driver.records import Status, relative_gap
+from cutsvm.driver.records import Status
 from cutsvm.kernel_machines.active_set import Schedule, newton_steps
 from cutsvm.kernel_machines.context import Deadline, FitOptions, OutOfTimeError
-from cutsvm.kernel_machines.dual_certificate import DualBounds, ValueErrors, dual_bounds, weight_bounds
+from cutsvm.kernel_machines.dual_certificate import (
+    DualBounds,
+    ValueErrors,
+    bounds_of_scores,
+    dual_bounds,
+    weight_bounds,
+)
 from cutsvm.kernel_machines.dual_problem import DualProblem
 from cutsvm.kernel_machines.exact_settings import DualSolution, ExactSettings
 from cutsvm.kernel_machines.gram import EPS
@@ -62,19 +69,19 @@ def solve(
             last, all_rows = ended in (Status.MAX_ITER, Status.MAX_TIME), search.has_all_rows
             expected = search.gap
             found = search.solution(ended if last else None)
-            yield found
-            if last:
+            if found.ended is not None:
+                yield found
                 return
             if all_rows:
                 shares = [] if ended is Status.PRECISION else shares[1:]
                 # A smaller gap of the steps is of no use where their values are off by more.
-                off = found.bounds.primal - found.bounds.lower - expected
+                off = found.bounds.width - expected
                 if off > (1.0 - settings.gap_shares[-1]) * options.tol * abs(found.bounds.primal):
                     shares = [] if search.rows.dtype.itemsize < 8 else shares
                     search.forget_scores()
             if not shares and search.raise_precision():
                 shares = list(settings.gap_shares)
-        yield search.solution(Status.PRECISION)
+            yield found if shares else replace(found, ended=Status.PRECISION)
     except KeyboardInterrupt:
         yield search.solution(Status.INTERRUPTED, interrupted=True)
         raise
@@ -115,8 +122,9 @@ class _Search:
         self.active_rows, self.active = np.arange(n), np.arange(len(problem))
         self.dual: Any = None
         self.iterations, self.lower = 0, -np.inf
-        self.least_gap, self.idle_rounds = np.inf, 0
+        self.least_gap, self.idle_rounds, self.s_there = np.inf, 0, self.s
         self.work, self.schedule = 0.0, Schedule(settings.active_set)
+        self.certified: DualSolution | None = None  # of those after the initial s, that with the least gap
 
     @property
     def has_all_rows(self) -> bool:
@@ -169,17 +177,21 @@ class _Search:
     def _is_idle(self) -> bool:
         """Whether only errors of f are left: the gap has not become smaller for some rounds, with slopes that violate
         the conditions of the optimum by no more than f may be off. That alone does not say it: errors are mostly a
-        small part of their bounds.
+        small part of their bounds. Then s is again that with the least gap.
         """
         self._read_f()
         top, bottom, _, gap = self.dual.optimality()
         violation = top - bottom if self.problem.free_intercept else max(top, -bottom)
         if gap < self.settings.progress * self.least_gap:
-            self.least_gap, self.idle_rounds = gap, 0
+            self.least_gap, self.idle_rounds, self.s_there = gap, 0, self.s.copy()
             return False
         within = bool(violation <= float(self.f_off[self.active_rows].max()))
         self.idle_rounds = self.idle_rounds + 1 if within else 0
-        return self.idle_rounds > self.settings.idle_rounds
+        if self.idle_rounds <= self.settings.idle_rounds:
+            return False
+        self.s = self.s_there
+        self.forget_scores()
+        return True
 
     def _work(self) -> float:
         """Products of numbers that the steps have taken."""
@@ -275,18 +287,41 @@ class _Search:
     # Step 6
 
     def solution(self, ended: Status | None, *, interrupted: bool = False) -> DualSolution:
-        """s with its certificate; without one if there is no time for it."""
+        """s with its certificate; if there is no time for one, with what is known of it."""
         deadline = self.options.deadline.at_least(self.settings.seconds_after_limit)
         if interrupted:
             deadline = deadline.within(self.settings.seconds_after_interrupt)
         try:
             bounds = self._bounds(deadline, last=ended is not None)
         except OutOfTimeError:
-            b = 0.0 if self.dual is None else self.dual.optimality()[2]
-            ended = ended if interrupted else Status.MAX_TIME
-            return DualSolution(self.s.copy(), DualBounds(np.nan, np.nan, b, np.nan), self.iterations, ended, False)
+            return self._without_certificate(ended if interrupted else Status.MAX_TIME)
+        found = self._solution(bounds, ended)
+        if self.iterations and (self.certified is None or found.bounds.width < self.certified.bounds.width):
+            self.certified = found
+        return found
+
+    def _solution(self, bounds: DualBounds, ended: Status | None) -> DualSolution:
         self.lower = max(self.lower, bounds.lower)
         return DualSolution(self.s.copy(), replace(bounds, lower=self.lower), self.iterations, ended)
+
+    def _without_certificate(self, ended: Status | None) -> DualSolution:
+        """s with bounds from the scores of the steps and their errors; or an earlier s, if more is proven of that.
+
+        Where these scores are not known, and nothing but the initial s has bounds, it is s without any.
+        """
+        found = None
+        if self.dual is not None and self.has_all_rows and self.known.all():
+            self._read_f()
+            row_of = self.problem.row_of
+            errors = ValueErrors(self.rows.rounding, self.rows.lengths[row_of], self.rows.given, 0)
+            scores = (self.s, self.f[row_of], self.f_off[row_of], errors, self.total)
+            found = self._solution(self._of_weights(bounds_of_scores(self.problem, *scores)), ended)
+        if self.certified is not None and (found is None or self.certified.bounds.width < found.bounds.width):
+            return replace(self.certified, iteration=self.iterations, ended=ended)
+        if found is not None:
+            return found
+        b = 0.0 if self.dual is None else self.dual.optimality()[2]
+        return DualSolution(self.s.copy(), DualBounds(np.nan, np.nan, b, np.nan), self.iterations, ended, False)
 
     def _bounds(self, deadline: Deadline, *, last: bool) -> DualBounds:
         """The bounds at s, with a precise f at rows that may have a loss or are in w. No row is left out after it."""
@@ -368,7 +403,7 @@ class _Search:
                 wide[own] = self.rows.extended_scores(support, coef, own, deadline)
                 errors = replace(errors, terms=len(support))
                 found = dual_bounds(problem, s, wide[problem.row_of], errors, self.total)
-        return self._of_weights(found) if self.rows.linear and np.isfinite(found.primal) else found
+        return self._of_weights(found)
 
     def _is_large(self, found: DualBounds) -> bool:
         """Whether rounding errors are not small beside tol."""
@@ -376,14 +411,16 @@ class _Search:
 
     def _in_the_way(self, found: DualBounds) -> bool:
         """Whether rounding errors may be why the gap is above tol."""
-        return relative_gap(found.primal, found.lower) > self.options.tol and self._may_reach_tol(found)
+        return found.width > self.options.tol * abs(found.primal) and self._may_reach_tol(found)
 
     def _may_reach_tol(self, found: DualBounds) -> bool:
         """Whether the gap may be within tol but for rounding errors."""
-        return found.primal - found.lower <= self.options.tol * abs(found.primal) + 4.0 * found.error
+        return found.width <= self.options.tol * abs(found.primal) + 4.0 * found.error
 
     def _of_weights(self, found: DualBounds) -> DualBounds:
-        """The same with F at the weights w of a linear kernel, which are rounded: a model predicts with them."""
+        """The same with F at the weights w, if the kernel is linear: a model predicts with them, and they are rounded."""
+        if not (self.rows.linear and np.isfinite(found.primal)):
+            return found
         coef: Vector = np.bincount(self.problem.row_of, self.s, minlength=len(self.rows)).astype(np.float64)
         own = weight_bounds(self.problem, self.rows.points.original, coef, found, self.total)
         if self.rows.width * len(self.rows) <= self.settings.extended_limit and self._is_large(own):

@@ -82,7 +82,7 @@ class Exact:
             options.deadline.left,
             alpha,
             seen,
-            *self.settings.steps,
+            *self.settings.pair_steps,
             options.threads,
         )
         return seen[:, :, 2]

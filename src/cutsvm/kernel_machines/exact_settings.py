@@ -18,7 +18,8 @@ class ExactSettings:
     kept: float = 0.7  # share of the last working set that stays
     inner_share: float = 0.1  # of the violation of all variables: where the steps within a working set end
     inner_steps: int = 100_000
-    least_violation: float = 1e-12  # relative to the largest |c|: below, only rounding errors are left
+    least_violation: float = 1e-15  # relative to the largest |c|: below, only rounding errors are left
+    pairs_violation: float = 1e-12  # the same on a matrix that problems share, where nothing else ends the steps
     round: int = 16  # iterations between checks of time and of the cache
     # Rounds in which the gap is not below this share of the least so far, at slopes that are within the bounds of their
     # errors, after which these are all that is left.
@@ -43,6 +44,11 @@ class ExactSettings:
     def steps(self) -> tuple[int, float, float, int, float]:
         """For core/kernel_dual.hpp."""
         return self.working_set, self.kept, self.inner_share, self.inner_steps, self.least_violation
+
+    @property
+    def pair_steps(self) -> tuple[int, float, float, int, float]:
+        """The same for problems that share a matrix."""
+        return *self.steps[:-1], self.pairs_violation
 
 
 @dataclass(frozen=True, eq=False)
