@@ -185,7 +185,7 @@ class _Search:
         if gap < self.settings.progress * self.least_gap:
             self.least_gap, self.idle_rounds, self.s_there = gap, 0, self.s.copy()
             return False
-        within = bool(violation <= float(self.f_off[self.active_rows].max()))
+        within = not violation > float(self.f_off[self.active_rows].max())  # which is NaN where nothing is proven
         self.idle_rounds = self.idle_rounds + 1 if within else 0
         if self.idle_rounds <= self.settings.idle_rounds:
             return False
@@ -315,7 +315,8 @@ class _Search:
             row_of = self.problem.row_of
             errors = ValueErrors(self.rows.rounding, self.rows.lengths[row_of], self.rows.given, 0)
             scores = (self.s, self.f[row_of], self.f_off[row_of], errors, self.total)
-            found = self._solution(self._of_weights(bounds_of_scores(self.problem, *scores)), ended)
+            bounds = self._of_weights(bounds_of_scores(self.problem, *scores))
+            found = self._solution(bounds, ended) if np.isfinite(bounds.primal) else None
         if self.certified is not None and (found is None or self.certified.bounds.width < found.bounds.width):
             return replace(self.certified, iteration=self.iterations, ended=ended)
         if found is not None:

@@ -105,5 +105,5 @@ def one_class_machine(
 
 def _score_error(rows: KernelRows, s: Vector) -> float:
     """A bound of the rounding errors of scores of the rows."""
-    terms = 2 * int(np.count_nonzero(s)) + 20
-    return (rows.rounding + EPS * terms) * float(np.abs(s) @ rows.lengths) * float(rows.lengths.max(initial=0.0))
+    values, terms = 0.0 if rows.given else rows.rounding, 2 * int(np.count_nonzero(s)) + 20
+    return (values + EPS * terms) * float(np.abs(s) @ rows.lengths) * float(rows.lengths.max(initial=0.0))
