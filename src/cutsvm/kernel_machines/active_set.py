@@ -32,8 +32,8 @@ class ActiveSetSettings:
     definite: float = 1e-11  # of the largest, what the least pivot is above
     most_factors: int = 6
     most_outside: float = 0.1  # share of the variables that may come to a bound in one step
-    # Rounds of steps that a forecast is made from; how far the number of free variables may change in them; and how many
-    # times the work of a factor the work that is forecast has to be.
+    # Rounds of steps that a forecast is made from; how far the number of free variables may change in them; and how
+    # many times the work of a factor the work that is forecast has to be.
     rounds: int = 4
     stable: float = 0.03
     pays: float = 1.0
@@ -124,7 +124,7 @@ def _steps_to_bounds(
 
 @dataclass(eq=False)
 class Schedule:
-    """When Newton steps take less work than further steps within working sets; counted, so that it is no matter of time.
+    """When Newton steps are less work than further steps within working sets. Work is counted, not timed.
 
     seen: of the last rounds (F - dual, work until then, free variables).
     """

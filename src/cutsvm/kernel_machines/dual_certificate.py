@@ -77,7 +77,8 @@ def dual_bounds(problem: DualProblem, s: Vector, f: Array, errors: ValueErrors, 
     values_off = 0.0 if errors.given else errors.rounding * eps / EPS
     lengths = errors.lengths.astype(f.dtype)
     sigma = float(np.abs(s.astype(f.dtype)) @ lengths)
-    return bounds_of_scores(problem, s, f, (values_off + (2 * errors.terms + 20) * eps) * lengths * sigma, errors, total)
+    off = (values_off + (2 * errors.terms + 20) * eps) * lengths * sigma
+    return bounds_of_scores(problem, s, f, off, errors, total)
 
 
 def bounds_of_scores(

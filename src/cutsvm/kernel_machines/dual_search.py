@@ -197,7 +197,7 @@ class _Search:
         """Products of numbers that the steps have taken."""
         variables = len(self.active)
         size = min(self.settings.working_set, max(96, variables // 8), variables)
-        return 2.0 * size * (2.0 * self.dual.steps + len(self.active_rows) * self.dual.iterations)
+        return 2.0 * size * float(2 * self.dual.steps + len(self.active_rows) * self.dual.iterations)
 
     def _newton_pays(self, target: float) -> bool:
         """Whether Newton steps are less work than what is left to do without."""
@@ -419,7 +419,7 @@ class _Search:
         return found.width <= self.options.tol * abs(found.primal) + 4.0 * found.error
 
     def _of_weights(self, found: DualBounds) -> DualBounds:
-        """The same with F at the weights w, if the kernel is linear: a model predicts with them, and they are rounded."""
+        """If the kernel is linear, the same with F at the weights w, which are rounded: a model predicts with them."""
         if not (self.rows.linear and np.isfinite(found.primal)):
             return found
         coef: Vector = np.bincount(self.problem.row_of, self.s, minlength=len(self.rows)).astype(np.float64)

@@ -32,8 +32,8 @@ class ExactSettings:
     # Rows are left out once this multiple of the rows of the cache was computed, if at most this share of them stays.
     shrink_after: float = 1.5
     shrink_to: float = 0.7
-    # Products of numbers up to which the certificate is in extended precision, where the errors of float64 are not small
-    # beside tol; and where they are all that is in the way.
+    # Products of numbers up to which the certificate is in extended precision, where the errors of float64 are not
+    # small beside tol; and where they are all that is in the way.
     extended_limit: int = 100_000_000
     extended_most: int = 2_000_000_000
     reserve: float = 0.5  # of max_time, at most, for the certificate
