@@ -34,13 +34,8 @@ from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status
 from cutsvm.kernel_machines.active_set import Schedule, newton_steps
 from cutsvm.kernel_machines.context import Deadline, FitOptions, OutOfTimeError
-from cutsvm.kernel_machines.dual_certificate import (
-    DualBounds,
-    ValueErrors,
-    bounds_of_scores,
-    dual_bounds,
-    weight_bounds,
-)
+from cutsvm.kernel_machines.dual_certificate import DualBounds
+from cutsvm.kernel_machines.dual_evaluation import Evaluation
 from cutsvm.kernel_machines.dual_problem import DualProblem
 from cutsvm.kernel_machines.exact_settings import DualSolution, ExactSettings
 from cutsvm.kernel_machines.gram import EPS
@@ -61,12 +56,14 @@ def solve(
         if begin.interrupted:
             raise KeyboardInterrupt
         yield search.solution(None)
-        shares = list(settings.gap_shares)
+        shares, ended = list(settings.gap_shares), None
         while shares:
-            ended = None
+            idle, ended = ended is Status.PRECISION, None
             while ended is None:
                 ended = search.steps(shares[0] * options.tol)
-            last, all_rows = ended in (Status.MAX_ITER, Status.MAX_TIME), search.has_all_rows
+            # Where rows were left out all come back once before rounding errors end it.
+            all_rows = search.has_all_rows or (idle and ended is Status.PRECISION)
+            last = ended in (Status.MAX_ITER, Status.MAX_TIME)
             expected = search.gap
             found = search.solution(ended if last else None)
             if found.ended is not None:
@@ -80,7 +77,7 @@ def solve(
                     shares = [] if search.rows.dtype.itemsize < 8 else shares
                     search.forget_scores()
             if not shares and search.raise_precision():
-                shares = list(settings.gap_shares)
+                shares, ended = list(settings.gap_shares), None
             yield found if shares else replace(found, ended=Status.PRECISION)
     except KeyboardInterrupt:
         yield search.solution(Status.INTERRUPTED, interrupted=True)
@@ -130,6 +127,11 @@ class _Search:
     def has_all_rows(self) -> bool:
         """Whether no row is left out."""
         return len(self.active_rows) == len(self.rows)
+
+    @property
+    def here(self) -> Evaluation:
+        """What kernel values in float64 say of s."""
+        return Evaluation(self.problem, self.rows, self.options, self.settings, self.total, self.s)
 
     # Steps 1 to 5
 
@@ -217,7 +219,7 @@ class _Search:
         K, ends = np.empty((len(free), len(free))), (problem.low[free], problem.high[free])
         points = self.rows.points.precisely()
         points.values(rows, points, rows, K)
-        g, intercept = problem.c[free] - self._scores(rows, Deadline()), problem.free_intercept
+        g, intercept = problem.c[free] - self.here.scores(rows, Deadline()), problem.free_intercept
         found = newton_steps(K, g, self.s[free], *ends, free_intercept=intercept, settings=use)
         self.schedule.tried(found is not None)
         if found is None:
@@ -243,7 +245,7 @@ class _Search:
         """The dual on all rows, at s."""
         n, problem = len(self.rows), self.problem
         unknown = np.flatnonzero(~self.known)
-        self.f[unknown], self.f_off[unknown] = self._scores(unknown, Deadline()), self._score_errors()[unknown]
+        self.f[unknown], self.f_off[unknown] = self.here.scores(unknown, Deadline()), self.here.score_errors()[unknown]
         self.known[:], self.opened_off = True, self.f_off.copy()
         capacity = min(n, max(self.options.cache_bytes // self._row_bytes, self.settings.cache_rows))
         kind = core.KernelDual64 if self.rows.dtype.itemsize == 8 else core.KernelDual32
@@ -312,10 +314,7 @@ class _Search:
         found = None
         if self.dual is not None and self.has_all_rows and self.known.all():
             self._read_f()
-            row_of = self.problem.row_of
-            errors = ValueErrors(self.rows.rounding, self.rows.lengths[row_of], self.rows.given, 0)
-            scores = (self.s, self.f[row_of], self.f_off[row_of], errors, self.total)
-            bounds = self._of_weights(bounds_of_scores(self.problem, *scores))
+            bounds = self.here.bounds_of_scores(self.f, self.f_off)
             found = self._solution(bounds, ended) if np.isfinite(bounds.primal) else None
         if self.certified is not None and (found is None or self.certified.bounds.width < found.bounds.width):
             return replace(self.certified, iteration=self.iterations, ended=ended)
@@ -335,15 +334,15 @@ class _Search:
         near |= not near.any()
         f, fresh = self.f.copy(), np.flatnonzero(near)
         while True:
-            f[fresh] = self._scores(fresh, deadline)
+            f[fresh] = self.here.scores(fresh, deadline)
             precise[fresh] = True
-            bounds = self._evaluate(np.flatnonzero(precise[row_of]), f, deadline, last=last)
+            bounds = self.here.bounds(np.flatnonzero(precise[row_of]), f, deadline, last=last)
             fresh = np.flatnonzero(self._may_lose(bounds.intercept) & ~precise)
             if not len(fresh):
                 break
         if not self.has_all_rows:
             self.f, self.dual = f, None
-            self.f_off[precise], self.known[:] = self._score_errors()[precise], True
+            self.f_off[precise], self.known[:] = self.here.score_errors()[precise], True
             self.active_rows = np.arange(len(self.rows))
             self.least_gap, self.idle_rounds = np.inf, 0
         return bounds
@@ -373,57 +372,3 @@ class _Search:
         rows = np.zeros(len(self.rows), dtype=bool)
         rows[problem.row_of[lose]] = True
         return rows
-
-    def _support(self) -> tuple[Ints, Vector]:
-        """Rows with a coefficient, and the sum of it over their variables."""
-        coef: Vector = np.bincount(self.problem.row_of, self.s, minlength=len(self.rows)).astype(np.float64)
-        support = np.flatnonzero(coef)
-        return support, coef[support]
-
-    def _scores(self, which: Ints, deadline: Deadline) -> Vector:
-        return self.rows.scores(*self._support(), which, deadline) if len(which) else np.zeros(0)
-
-    def _score_errors(self) -> Vector:
-        """Bounds of the errors of `_scores` at all rows."""
-        support, coef = self._support()
-        size = float(np.abs(coef) @ self.rows.lengths[support])
-        return (self.rows.rounding + EPS * (2 * self.rows.score_terms(len(support)) + 20)) * size * self.rows.lengths
-
-    def _evaluate(self, variables: Ints, f: Vector, deadline: Deadline, *, last: bool) -> DualBounds:
-        """The bounds, from these variables; the others are at 0 and have no loss."""
-        problem, use = self.problem.some(variables), self.settings
-        s, own = self.s[variables], np.unique(problem.row_of)
-        support, coef = self._support()
-        terms = self.rows.score_terms(len(support))
-        errors = ValueErrors(self.rows.rounding, self.rows.lengths[problem.row_of], self.rows.given, terms)
-        work = self.rows.width * len(own) * len(support)
-        found = dual_bounds(problem, s, f[problem.row_of], errors, self.total)
-        if self._is_large(found) and work <= (use.extended_most if self._in_the_way(found) else use.extended_limit):
-            if last or self._may_reach_tol(found):
-                wide = np.zeros(len(self.rows), dtype=np.longdouble)
-                wide[own] = self.rows.extended_scores(support, coef, own, deadline)
-                errors = replace(errors, terms=len(support))
-                found = dual_bounds(problem, s, wide[problem.row_of], errors, self.total)
-        return self._of_weights(found)
-
-    def _is_large(self, found: DualBounds) -> bool:
-        """Whether rounding errors are not small beside tol."""
-        return found.error > min(1e-7, 0.01 * self.options.tol) * abs(found.primal)
-
-    def _in_the_way(self, found: DualBounds) -> bool:
-        """Whether rounding errors may be why the gap is above tol."""
-        return found.width > self.options.tol * abs(found.primal) and self._may_reach_tol(found)
-
-    def _may_reach_tol(self, found: DualBounds) -> bool:
-        """Whether the gap may be within tol but for rounding errors."""
-        return found.width <= self.options.tol * abs(found.primal) + 4.0 * found.error
-
-    def _of_weights(self, found: DualBounds) -> DualBounds:
-        """If the kernel is linear, the same with F at the weights w, which are rounded: a model predicts with them."""
-        if not (self.rows.linear and np.isfinite(found.primal)):
-            return found
-        coef: Vector = np.bincount(self.problem.row_of, self.s, minlength=len(self.rows)).astype(np.float64)
-        own = weight_bounds(self.problem, self.rows.points.original, coef, found, self.total)
-        if self.rows.width * len(self.rows) <= self.settings.extended_limit and self._is_large(own):
-            own = weight_bounds(self.problem, self.rows.points.original, coef, found, self.total, np.longdouble)
-        return own
