@@ -30,6 +30,10 @@ void gather_values(const V* values, std::int64_t stride, View<const std::int64_t
         16);
 }
 
+// Terms of a score that are added up before these sums are: a sum of m terms is then off by at most
+// (SUM_ROWS + m / SUM_ROWS) u of their magnitude, u the rounding unit, and not by m u.
+inline constexpr std::int64_t SUM_ROWS = 64;
+
 // f[j] += sum_i change[i] values[places[i] * stride + j]
 // requires: places and change have as many entries; each place has f.size() values.
 // ensures: the same bits for any number of threads.
