@@ -20,8 +20,9 @@ template <class V>
 void gather_values(const V* values, std::int64_t stride, View<const std::int64_t> places,
                    View<const std::int64_t> columns, std::int64_t known, V* K, int threads) {
     const std::int64_t q = columns.size();
+    const bool few = (q - known) * q <= LIGHT * BLOCK;  // too few for another thread
     for_tasks(
-        q - known, threads,
+        q - known, few ? 1 : threads,
         [&](std::int64_t task) {
             const std::int64_t i = q - 1 - task;  // the longest first
             const V* from = values + places[i] * stride;

@@ -15,7 +15,7 @@ class ExactSettings:
     """Sizes of working sets, when steps within them end, when rows are left out, and when bounds are computed."""
 
     working_set: int = 1024  # at most; an eighth of the variables if these are fewer
-    kept: float = 0.7  # share of the last working set that stays
+    kept: float = 0.6  # share of the last working set that stays
     inner_share: float = 0.1  # of the violation of all variables: where the steps within a working set end
     inner_steps: int = 100_000
     least_violation: float = 1e-15  # relative to the largest |c|: below, only rounding errors are left
