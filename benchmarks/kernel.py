@@ -137,8 +137,10 @@ class Benchmark:
             if row["status"] == "ok" and (not best or row["seconds"] < best["seconds"]):
                 best, chosen = row, setting
             elif not best and row["status"] == "limit":
-                break  # the other ways are hardly so much faster
+                break  # the other ways are hardly that much faster
         loosest, *middle = peer.other_tols
+        if not best and max(self.options.gaps) < max(kernel_report.GAPS):
+            return  # nor will a looser tolerance get there in time
         self.fit(peer, chosen | {"tol": loosest})
         if self.options.quick or not best:
             return
