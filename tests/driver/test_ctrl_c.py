@@ -11,6 +11,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from cutsvm import KernelSVC, LinearSVC, Status
+from tests.support.signals import default_sigint
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +52,12 @@ model = LinearSVC(1e3, tol=1e-13, solver="cpa", callbacks=[lambda record: time.s
 
 def run(code, seconds=120):
     return subprocess.run(
-        [sys.executable, "-c", PRELUDE + code], capture_output=True, text=True, timeout=seconds, check=False
+        [sys.executable, "-c", PRELUDE + code],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+        preexec_fn=default_sigint,
     )
 
 
@@ -102,7 +108,11 @@ def test_the_command_line_keeps_the_model(tmp_path):
     np.savez(tmp_path / "d.npz", X=X, y=np.where(X[:, 0] + 4.0 * rng.normal(size=4_000) > 0, 1, -1))
     words = ["train", "--task", "kernel", "-c", "1e6", "-e", "1e-7", str(tmp_path / "d.npz")]
     child = subprocess.Popen(
-        [sys.executable, "-m", "cutsvm.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "cutsvm.cli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=default_sigint,
     )
     assert child.stderr is not None
     said = child.stderr.readline()  # the rows are read

@@ -35,10 +35,11 @@ from tests.support.reference import kernel_machines as twin
 SOLVERS = ["sgd", "isda", "min_norm"]
 SETTINGS = [SGD(order="random"), SGD(C_times="mean"), ISDA("regularized")]
 KERNELS = ["rbf", "poly", "linear", "precomputed"]
-ESTIMATORS = [KernelSVC(solver=solver, kernel=kernel) for solver in SOLVERS for kernel in ("rbf", "poly", "linear")]
-ESTIMATORS += [KernelSVC(solver="sgd", kernel="precomputed")]
-ESTIMATORS += [KernelSVC(solver=solver) for solver in SETTINGS]
-ESTIMATORS += [KernelSVC(solver="sgd", kernel=kernel, memory_limit=1, n_jobs=2) for kernel in ("rbf", "linear")]
+USUAL = [("sgd", "rbf"), ("sgd", "linear"), ("sgd", "precomputed"), ("isda", "rbf"), ("min_norm", "poly")]
+OTHERS = [("sgd", "poly"), ("isda", "poly"), ("isda", "linear"), ("min_norm", "rbf"), ("min_norm", "linear")]
+ESTIMATORS, OTHER_ESTIMATORS = ([KernelSVC(solver=s, kernel=k) for s, k in pairs] for pairs in (USUAL, OTHERS))
+OTHER_ESTIMATORS += [KernelSVC(solver=solver) for solver in SETTINGS]
+OTHER_ESTIMATORS += [KernelSVC(solver="sgd", kernel=kernel, memory_limit=1, n_jobs=2) for kernel in ("rbf", "linear")]
 # A number of epochs ends wherever it is then, and says so.
 may_stop_early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -120,6 +121,15 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
+@may_stop_early
+@parametrize_with_checks(OTHER_ESTIMATORS)
+def test_scikit_learn_conventions_of_the_others(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
 @parametrize_with_checks([KernelSVC(solver=solver, kernel="precomputed") for solver in ("isda", "min_norm")])
 def test_scikit_learn_conventions_of_kernel_matrices(estimator, check):
     """Two checks take random matrices, which are no kernel's: the dual of the squared loss has no maximum then."""
@@ -132,6 +142,7 @@ def test_scikit_learn_conventions_of_kernel_matrices(estimator, check):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @may_stop_early
 @parametrize_with_checks([KernelSVC(solver="sgd", kernel=kernel, fit_intercept=False) for kernel in KERNELS])
 def test_scikit_learn_conventions_without_intercept(estimator, check):

@@ -22,7 +22,7 @@ from tests.support.reference import kernel_dual as twin
 
 KERNELS = ["rbf", "poly", "linear", "precomputed"]
 ESTIMATORS = [KernelSVC(solver="exact", kernel=kernel) for kernel in KERNELS]
-ESTIMATORS += [KernelSVC(), KernelSVC(solver="exact", memory_limit=1, n_jobs=2)]
+OTHER_ESTIMATORS = [KernelSVC(), KernelSVC(solver="exact", memory_limit=1, n_jobs=2)]
 WITHOUT_INTERCEPT = [KernelSVC(solver="exact", kernel=kernel, fit_intercept=False) for kernel in KERNELS]
 seeds = st.integers(0, 2**32 - 1)
 
@@ -40,6 +40,15 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
+@may_stop_early
+@parametrize_with_checks(OTHER_ESTIMATORS)
+def test_scikit_learn_conventions_of_the_others(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
 @may_stop_early
 @parametrize_with_checks(WITHOUT_INTERCEPT)
 def test_scikit_learn_conventions_without_intercept(estimator, check):

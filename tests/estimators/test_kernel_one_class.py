@@ -22,18 +22,30 @@ KERNELS = ["rbf", "poly", "linear"]
 NUS = [0.02, 0.1, 0.5, 0.9, 1.0]
 
 
+# Of matrices that are no kernel's.
+may_stop_early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+ESTIMATORS = [KernelOneClassSVM(kernel=kernel) for kernel in KERNELS]
+OTHER_ESTIMATORS = [KernelOneClassSVM(kernel=kernel, nu=0.1) for kernel in (*KERNELS, Laplacian())]
+
+
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of matrices that are no kernel's
-@parametrize_with_checks(
-    [KernelOneClassSVM(nu=nu, kernel=kernel) for kernel in (*KERNELS, Laplacian()) for nu in (0.5, 0.1)]
-)
+@may_stop_early
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator, check):
     """All of them."""
     check(estimator)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.exhaustive
+@may_stop_early
+@parametrize_with_checks(OTHER_ESTIMATORS)
+def test_scikit_learn_conventions_of_the_others(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@may_stop_early
 @parametrize_with_checks([KernelOneClassSVM(kernel="precomputed")])
 def test_scikit_learn_conventions_of_matrices(estimator, check):
     """Two checks give 300 x 2 numbers to every outlier detector, and no kernel matrix; OneClassSVM fails them, too."""

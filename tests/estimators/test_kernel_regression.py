@@ -23,17 +23,29 @@ from tests.support.layouts import LAYOUTS
 KERNELS = ["rbf", "poly", "linear"]
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of matrices that are no kernel's
-@parametrize_with_checks(
-    [
-        KernelSVR(n_jobs=2, fit_intercept=intercept, kernel=kernel)
-        for kernel in (*KERNELS, "precomputed", Laplacian())
-        for intercept in (True, False)
-    ]
+# Of matrices that are no kernel's.
+may_stop_early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+USUAL = [("rbf", True), ("poly", True), ("linear", False), ("precomputed", True)]
+OTHERS = [(k, b) for k in (*KERNELS, "precomputed", Laplacian()) for b in (True, False) if (k, b) not in USUAL]
+ESTIMATORS, OTHER_ESTIMATORS = (
+    [KernelSVR(n_jobs=2, kernel=kernel, fit_intercept=intercept) for kernel, intercept in some]
+    for some in (USUAL, OTHERS)
 )
+
+
+@pytest.mark.slow
+@may_stop_early
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator, check):
     """All of them."""
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@may_stop_early
+@parametrize_with_checks(OTHER_ESTIMATORS)
+def test_scikit_learn_conventions_of_the_others(estimator, check):
     check(estimator)
 
 

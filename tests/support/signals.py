@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+def default_sigint() -> None:
+    """For `preexec_fn` of a child process: SIGINT interrupts it, wherever the tests run."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def sigint_interrupts() -> Iterator[None]:
     """Within it, SIGINT raises KeyboardInterrupt: a shell starts background processes with SIGINT ignored."""
