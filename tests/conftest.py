@@ -10,7 +10,7 @@ from cutsvm._utils import threads
 
 # The default runs the same examples every time, so that a failure comes from the change; "thorough" runs new ones.
 settings.register_profile(
-    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60, derandomize=True
+    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40, derandomize=True
 )
 settings.register_profile("fast", parent=settings.get_profile("default"), max_examples=6)
 settings.register_profile("thorough", parent=settings.get_profile("default"), max_examples=1000, derandomize=False)

@@ -34,6 +34,7 @@ from cutsvm.kernel_machines.gram import (
     from_sparse_parts,
     is_sparse,
     sparse_parts,
+    take_rows,
     variance_of,
     with_short_indices,
 )
@@ -61,7 +62,8 @@ class KernelData:
     def points(self, rows: Ints, n_threads: int, *, precise: bool, offset: float = 0.0) -> Points:
         """Some rows, in this order; offset: see `Kernel`."""
         if self.matrix is None:
-            return Points(self.X[rows], replace(self.kernel, offset=offset), n_threads, precise=precise)
+            own = take_rows(self.X, rows, n_threads)
+            return Points(own, replace(self.kernel, offset=offset), n_threads, precise=precise)
         values = self.matrix[np.ix_(rows, rows)]
         points = Points(values, Kernel("precomputed", offset=offset), n_threads, precise=precise)
         points.given_rounding = self.rounding
@@ -160,10 +162,16 @@ class KernelMachine(Certified):
 
     def _plan(self, data: TrainingData, deadline: Deadline, n: int) -> FitOptions:
         """The options of a fit on n groups of rows, with what the memory limit leaves for kernel values."""
-        options, values = self._options(n, threads.count(self.n_jobs, n**2), deadline), self._limit()
+        # Of the kernel values, those of a working set are worked on at a time: an eighth.
+        options, values = self._options(n, threads.count(self.n_jobs, n**2 // 8), deadline), self._limit()
         if self.memory_limit is not None:
             values, options = bytes_for_values(self.memory_limit, data.X, options, given=self._precomputed)
         return replace(options, cache_bytes=values)
+
+    def _groups(self, data: TrainingData, targets: Vector) -> Groups:
+        """Rows that are alike as one."""
+        n_threads = threads.count(self.n_jobs, data.rows.n * data.rows.d)
+        return group_rows(data.X, targets, data.weights, given=self._precomputed, threads=n_threads)
 
     def _dual_checkpoint(
         self, data: TrainingData, targets: Callable[[], str], **settings: Scalar
@@ -306,7 +314,7 @@ class SingleKernelMachine(KernelMachine):
         Rows that are alike are one, in an order of their own: a weight is the number of times of a row.
         """
         with threads.one_blas_thread():
-            groups = group_rows(data.X, targets, data.weights, given=self._precomputed)
+            groups = self._groups(data, targets)
             options = self._plan(data, deadline, len(groups.rows))
             rows = self._kernel_data(data.X, data.weights, options, groups)
             points = rows.points(groups.rows, options.threads, precise=False)

@@ -27,7 +27,6 @@ from cutsvm.estimators._predict import by_block
 from cutsvm.kernel_machines import SGD, Auto, Exact, KernelSolver, resolve
 from cutsvm.kernel_machines.context import Deadline, FitOptions, PairSolver, log
 from cutsvm.kernel_machines.driver import Driver
-from cutsvm.kernel_machines.dual_problem import group_rows
 from cutsvm.kernel_machines.gram import with_constant
 from cutsvm.kernel_machines.memory_plan import bytes_for_matrix
 from cutsvm.kernel_machines.one_vs_one import constant_scores, decisions, duals, largest_pair, pair_scores
@@ -183,7 +182,7 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         counts = data.weights.copy()
         validation.apply_class_weights(data.weights, self.class_weight, data.classes, data.y, data.class_names)
         with threads.one_blas_thread():
-            groups = group_rows(data.X, data.y, data.weights, given=self._precomputed)
+            groups = self._groups(data, data.y)
             solver = self._choose(asked, largest_pair(np.searchsorted(data.classes, groups.targets)))
             self._solver_name = solver.name
             if not isinstance(solver, PairSolver):

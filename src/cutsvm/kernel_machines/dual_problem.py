@@ -98,13 +98,13 @@ class Groups:
         return Groups(rows, targets[rows], weights[rows], kept, place, np.ones(len(kept)), merged=False)
 
 
-def group_rows(X: Any, targets: Vector, weights: Vector, *, given: bool = False) -> Groups:
+def group_rows(X: Any, targets: Vector, weights: Vector, *, given: bool = False, threads: int = 1) -> Groups:
     """Groups of rows with equal features and targets, ordered by target and then by features, not by their places.
 
     Rows without weight are left out. given: X is a matrix of kernel values, whose rows are not compared.
     """
     kept = np.flatnonzero(weights > 0.0)
-    keys = np.arange(len(kept)) if given else _feature_keys(X, kept)
+    keys = np.arange(len(kept)) if given else _feature_keys(X, kept, threads)
     order = np.lexsort((keys, targets[kept]))
     key, target = keys[order], targets[kept][order]
     new = np.ones(len(order), dtype=bool)
@@ -116,11 +116,11 @@ def group_rows(X: Any, targets: Vector, weights: Vector, *, given: bool = False)
     return Groups(kept[order[new]], target[new], sums, kept, group, own / sums[group])
 
 
-def _feature_keys(X: Any, kept: Ints) -> Ints:
+def _feature_keys(X: Any, kept: Ints, threads: int) -> Ints:
     """Numbers that are equal where rows are, from a hash of the features."""
     hashes = np.empty(int(X.shape[0]), dtype=np.uint64)
     strided = isinstance(X, np.ndarray) and not (X.flags.c_contiguous or X.flags.f_contiguous)
-    matrix_of(np.ascontiguousarray(X) if strided else X).hashes(hashes)
+    matrix_of(np.ascontiguousarray(X) if strided else X, threads).hashes(hashes)
     own = hashes[kept]
     _, first, inverse = np.unique(own, return_index=True, return_inverse=True)
     inverse = inverse.reshape(-1)
