@@ -9,8 +9,8 @@ sizes = st.integers(1, 40) | st.sampled_from([4095, 4096, 4097, 9000])
 
 
 def examples(count):
-    """`count` examples in the default profile of 60, and proportionally many in others."""
-    return settings(max_examples=max(1, count * settings.default.max_examples // 60))
+    """`count` examples where others have the 40 of the default profile, and proportionally many in other profiles."""
+    return settings(max_examples=max(1, count * settings.default.max_examples // 40))
 
 
 def rng_of(seed):
