@@ -322,6 +322,7 @@ void bind_kind(nb::module_& m, const char* block, const char* dual) {
 
 void bind_kernel_dual(nb::module_& m) {
     m.attr("FEATURES") = FEATURES;
+    m.attr("SUM_ROWS") = SUM_ROWS;
     bind_kind<float>(m, "KernelBlock32", "KernelDual32");
     bind_kind<double>(m, "KernelBlock64", "KernelDual64");
 }

@@ -174,7 +174,7 @@ struct DualSeen {
 // Problems with the hinge loss for each of Cs, which rise, all on rows of one matrix of kernel values: each answer is the
 // start of the next. alpha: (rows of all problems) x width, its first column the start of the first; seen: problems x Cs,
 // whose primal is infinite where there was no time. scores: f at the rows of all problems for the last of Cs, summed afresh
-// over the rows with a coefficient, in their order; NaN where there was no time. It may be empty.
+// over the rows with a coefficient, SUM_ROWS at a time; NaN where there was no time. It may be empty.
 // requires: rows within gram, both ways; Cs rising, width >= Cs.size(); 0 <= alpha <= C |a| and, with a free intercept,
 // sum y alpha = 0 in the first column.
 // ensures: 0 <= alpha <= C |a|; the same bits for any number of threads.
@@ -218,7 +218,14 @@ void solve_pairs(const V* gram, std::int64_t stride, const Problems& problems, V
             std::vector<std::int64_t> places(support.size());
             cache.fetch(support, places);
             std::fill(f.begin(), f.end(), 0.0);
-            add_rows<V>(cache.values(), m, places, coef, f, 1);
+            std::vector<double> sums(m);
+            for (std::int64_t first = 0; first < std::ssize(support); first += SUM_ROWS) {
+                const std::int64_t count = std::min(SUM_ROWS, std::ssize(support) - first);
+                std::fill(sums.begin(), sums.end(), 0.0);
+                add_rows<V>(cache.values(), m, View<const std::int64_t>(places).part(first, count),
+                            View<const double>(coef).part(first, count), sums, 1);
+                for (std::int64_t i = 0; i < m; ++i) f[i] += sums[i];
+            }
         };
         sum_rows(state.f);
         for (std::int64_t i = 0; i < m; ++i) state.norm += state.s[i] * state.f[i];

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
+#include "core/row_cache.hpp"
 #include "core/view.hpp"
 
 namespace cutsvm {
@@ -158,7 +160,7 @@ void kernel_rows(Gemm<T> gemm, const KernelFunction& kernel, const Block<T>& A, 
     });
 }
 
-// scores[j] += sum_i coef[i] K(a_i, b_j), summed in the order of the rows of A.
+// scores[j] += sum_i coef[i] K(a_i, b_j), summed over SUM_ROWS rows of A at a time.
 // requires: coef has A.n entries, scores B.n; A.d == B.d.
 // ensures: the same bits for any number of threads.
 template <class T>
@@ -166,12 +168,17 @@ void kernel_scores(Gemm<T> gemm, const KernelFunction& kernel, const Block<T>& A
                    View<const double> coef, View<double> scores, int threads) {
     for_dot_tiles(gemm, A, B, threads, [&](auto row, auto height, auto column, auto width, T* dots) {
         double* const sums = scores.data() + column;
-        for (std::int64_t i = 0; i < height; ++i) {
-            T* const own = dots + i * width;
-            kernel_of_dots(kernel, own, A.squares[row + i], B.squares + column, width, own);
-            const double factor = coef[row + i];
+        static_assert(TILE_ROWS % SUM_ROWS == 0);
+        for (std::int64_t first = 0; first < height; first += SUM_ROWS) {
+            std::array<double, TILE_COLUMNS> part{};
+            for (std::int64_t i = first; i < std::min(height, first + SUM_ROWS); ++i) {
+                T* const own = dots + i * width;
+                kernel_of_dots(kernel, own, A.squares[row + i], B.squares + column, width, own);
+                const double factor = coef[row + i];
 #pragma omp simd
-            for (std::int64_t j = 0; j < width; ++j) sums[j] += factor * static_cast<double>(own[j]);
+                for (std::int64_t j = 0; j < width; ++j) part[j] += factor * static_cast<double>(own[j]);
+            }
+            for (std::int64_t j = 0; j < width; ++j) sums[j] += part[j];
         }
     });
 }

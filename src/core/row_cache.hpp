@@ -20,8 +20,9 @@ template <class V>
 void gather_values(const V* values, std::int64_t stride, View<const std::int64_t> places,
                    View<const std::int64_t> columns, std::int64_t known, V* K, int threads) {
     const std::int64_t q = columns.size();
+    const bool few = (q - known) * q <= LIGHT * BLOCK;  // too few for another thread
     for_tasks(
-        q - known, threads,
+        q - known, few ? 1 : threads,
         [&](std::int64_t task) {
             const std::int64_t i = q - 1 - task;  // the longest first
             const V* from = values + places[i] * stride;
@@ -29,6 +30,10 @@ void gather_values(const V* values, std::int64_t stride, View<const std::int64_t
         },
         16);
 }
+
+// Terms of a score that are added up before these sums are: a sum of m terms is then off by at most
+// (SUM_ROWS + m / SUM_ROWS) u of their magnitude, u the rounding unit, and not by m u.
+inline constexpr std::int64_t SUM_ROWS = 64;
 
 // f[j] += sum_i change[i] values[places[i] * stride + j]
 // requires: places and change have as many entries; each place has f.size() values.

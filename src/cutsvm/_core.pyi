@@ -780,6 +780,8 @@ def kernel_l2(
 
 FEATURES: int = 128
 
+SUM_ROWS: int = 64
+
 class KernelBlock32:
     def __init__(
         self,

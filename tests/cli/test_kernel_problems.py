@@ -33,6 +33,20 @@ def test_same_model_as_the_estimator(run: Run, three: Path, tmp_path: Path, task
     assert code == 0 and f"{len(known.support_)} vectors" in out and f"kernel       {known.kernel}" in out
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_checkpoint(run: Run, three: Path, tmp_path: Path, task: str) -> None:
+    """A command that rounding errors have ended goes on; the file is for the same command only."""
+    words, _ = TASKS[task]
+    own = ["--checkpoint", tmp_path / "ck", three, tmp_path / "model"]
+    code, _, err = run("train", "--task", task, *words, "-e", 1e-17, *own)
+    assert code == 0 and "rounding errors" in err and (tmp_path / "ck").exists()
+    code, out, err = run("train", "--task", task, *words, "--kernel", "poly", *own)
+    assert code == 2 and "a checkpoint of another fit: kernel rbf there, poly here" in err
+    code, out, err = run("train", "--task", task, *words, *own)
+    assert code == 0 and "going on from" in err and out.startswith("certified: within")
+    assert not (tmp_path / "ck").exists()
+
+
 @pytest.mark.parametrize(
     "words, message",
     [

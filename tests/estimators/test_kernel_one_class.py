@@ -15,6 +15,7 @@ from sklearn.svm import OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import KernelOneClassSVM, LinearOneClassSVM, Status, convert, load_model, report, save_model
+from tests.support.kernels import Laplacian
 from tests.support.layouts import LAYOUTS
 
 KERNELS = ["rbf", "poly", "linear"]
@@ -22,15 +23,22 @@ NUS = [0.02, 0.1, 0.5, 0.9, 1.0]
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of matrices that are no kernel's
 @parametrize_with_checks(
-    [
-        KernelOneClassSVM(),
-        KernelOneClassSVM(nu=0.1, n_jobs=2),
-        KernelOneClassSVM(kernel="linear"),
-    ]
+    [KernelOneClassSVM(nu=nu, kernel=kernel) for kernel in (*KERNELS, Laplacian()) for nu in (0.5, 0.1)]
 )
 def test_scikit_learn_conventions(estimator, check):
+    """All of them."""
     check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([KernelOneClassSVM(kernel="precomputed")])
+def test_scikit_learn_conventions_of_matrices(estimator, check):
+    """Two checks give 300 x 2 numbers to every outlier detector, and no kernel matrix; OneClassSVM fails them, too."""
+    if getattr(check, "func", check).__name__ not in ("check_outliers_fit_predict", "check_outliers_train"):
+        check(estimator)
 
 
 def some_rows(n=60, seed=0):
@@ -150,6 +158,19 @@ def test_weights_are_repetitions():
     double = KernelOneClassSVM(nu=0.2, gamma=0.3).fit(X, None, 2.0 * times)
     assert double.objective_ == pytest.approx(weighted.objective_, rel=1e-12)
     np.testing.assert_allclose(double.decision_function(X), 2.0 * weighted.decision_function(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.5])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_row_at_the_threshold_is_an_inlier(kernel, nu):
+    """rho is the score of a row, whose sum has other rounding errors where rows are repeated."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, times = rng.normal(size=(15, 4)) + 1.0, rng.integers(1, 5, size=15)
+        weighted = KernelOneClassSVM(nu=nu, kernel=kernel).fit(X, None, times)
+        repeated = KernelOneClassSVM(nu=nu, kernel=kernel).fit(np.repeat(X, times, axis=0))
+        np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
+        assert times[weighted.decision_function(X) < -1e-4].sum() <= nu * times.sum()
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

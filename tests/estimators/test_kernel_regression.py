@@ -17,20 +17,23 @@ from sklearn.svm import SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import KernelSVR, LinearSVR, Status, convert, load_model, report, save_model
+from tests.support.kernels import Laplacian
 from tests.support.layouts import LAYOUTS
 
 KERNELS = ["rbf", "poly", "linear"]
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of matrices that are no kernel's
 @parametrize_with_checks(
     [
-        KernelSVR(),
-        KernelSVR(fit_intercept=False, n_jobs=2),
-        KernelSVR(kernel="linear"),
+        KernelSVR(n_jobs=2, fit_intercept=intercept, kernel=kernel)
+        for kernel in (*KERNELS, "precomputed", Laplacian())
+        for intercept in (True, False)
     ]
 )
 def test_scikit_learn_conventions(estimator, check):
+    """All of them."""
     check(estimator)
 
 
@@ -191,6 +194,29 @@ def test_constant_targets(target, epsilon, intercept):
         assert not len(model.support_)
     else:
         assert model.converged_ and model.objective_ > 0.0
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("centre", [0.1, 0.4, 1.0, 1.0 / 3.0, -7.3, 1e6])
+def test_targets_on_the_tube(centre, kernel, C):
+    """Both ends of the tube are targets, rounded: w = 0 has no loss but last digits."""
+    X, _ = some_rows(30)
+    y = np.where(X[:, 0] > 0.0, centre + 0.1, centre - 0.1)
+    model = KernelSVR(C, epsilon=0.1, kernel=kernel).fit(X, y)
+    assert model.converged_ and model.status_ is Status.CONVERGED and model.gap_ == 0.0
+    assert 0.0 == model.lower_bound_ <= model.objective_ <= 1e-15 * C * 30 * (abs(centre) + 1.0)
+    assert not len(model.support_) and model.history_[-1]["gap"] == 0.0
+    np.testing.assert_allclose(model.predict(X), centre, rtol=1e-15)
+
+
+def test_a_small_objective_is_no_zero():
+    """Targets just outside of the tube: F is small, and has its bounds all the same."""
+    X, _ = some_rows(30)
+    y = np.where(X[:, 0] > 0.0, 0.1, -0.1) * (1.0 + 1e-4)
+    model = KernelSVR(epsilon=0.1).fit(X, y)
+    assert model.converged_ and 0.0 < model.lower_bound_ <= model.objective_ < 1e-6
+    assert model.gap_ == (model.objective_ - model.lower_bound_) / model.objective_
 
 
 def test_one_row_and_rows_that_are_all_the_same():

@@ -11,10 +11,11 @@ from scipy import sparse
 
 from cutsvm.driver.records import Status
 from cutsvm.kernel_machines import Exact
-from cutsvm.kernel_machines.context import Deadline, FitOptions
+from cutsvm.kernel_machines.active_set import ActiveSetSettings
+from cutsvm.kernel_machines.context import Deadline, FitOptions, OutOfTimeError
 from cutsvm.kernel_machines.driver import Driver, drive
 from cutsvm.kernel_machines.dual_problem import group_rows, one_class, tube, two_classes
-from cutsvm.kernel_machines.dual_search import solve
+from cutsvm.kernel_machines.dual_search import _Search, solve
 from cutsvm.kernel_machines.exact import _of_pair
 from cutsvm.kernel_machines.exact_settings import ExactSettings
 from cutsvm.kernel_machines.gram import Kernel, Points
@@ -194,6 +195,68 @@ def test_rounding_errors_end_the_steps():
     for rows in (None, FLOAT32):
         last = case.check(case.solutions(tol=1e-17, rows=rows), 1e-17)
         assert last.ended is Status.PRECISION and last.certified and last.gap <= 1e-10
+
+
+def noisy_labels(n, C):
+    """Labels that have nothing to do with the rows: nearly all rows are free, and steps of pairs converge slowly."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, 10)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    return Case(X, y, C=C, gamma=0.1)
+
+
+@pytest.mark.parametrize("rows", [None, FLOAT32], ids=["float64", "float32"])
+@pytest.mark.parametrize("inner_steps", [10, 30])
+def test_steps_that_are_not_enough_are_no_rounding_errors(inner_steps, rows):
+    """Errors of f are far below their bounds: steps go on while the gap falls, and at last in float64."""
+    case = noisy_labels(300, 1e4)
+    settings = ExactSettings(inner_steps=inner_steps, active_set=ActiveSetSettings(most_variables=0, most_definite=0))
+    last = case.check(case.solutions(settings=settings, rows=rows, tol=1e-7, max_iter=10**5), 1e-7, optimum=False)
+    assert last.ended is None and last.gap <= 1e-7
+
+
+def test_newton_steps_save_most_of_the_steps():
+    case = noisy_labels(600, 1e4)
+    none = ExactSettings(active_set=ActiveSetSettings(most_variables=0, most_definite=0))
+    plain, newton = (case.check(case.solutions(settings=use, tol=1e-6), 1e-6, optimum=False) for use in (none, None))
+    assert newton.gap <= 1e-6 and plain.gap <= 1e-6 and newton.iteration < 0.7 * plain.iteration
+
+
+def test_errors_of_the_certificate_are_removed_if_they_are_in_the_way():
+    """In float64 the bound of the rounding errors alone is above tol."""
+    case = noisy_labels(300, 1e6)
+    narrow = ExactSettings(extended_limit=0, extended_most=0)
+    last = case.check(case.solutions(settings=narrow, tol=1e-7), 1e-7, optimum=False, certified=False)
+    assert last.ended is Status.PRECISION and last.gap > 1e-7
+    narrow = replace(narrow, extended_most=10**9)
+    wide = case.check(case.solutions(settings=narrow, tol=1e-7), 1e-7, optimum=False, certified=False)
+    assert wide.gap <= 1e-7
+
+
+@pytest.mark.parametrize("certified", [0, 1])
+@pytest.mark.parametrize("kind", ["hinge", "tube", "one class"])
+@pytest.mark.parametrize("rows", [None, FLOAT32], ids=["float64", "float32"])
+def test_without_time_for_the_certificate_there_are_bounds(rows, kind, certified, monkeypatch):
+    """Those of the scores of the steps, or those of an earlier s; both hold."""
+    X, y, weights, rng = data(0, 200)
+    case = Case(X, rng.normal(size=200) if kind == "tube" else y, weights=weights, C=10.0, kind=kind)
+    plain, calls = _Search._bounds, []
+
+    def bounds(self, deadline, **how):
+        calls.append(1)
+        if len(calls) > 1 + certified:
+            raise OutOfTimeError
+        return plain(self, deadline, **how)
+
+    monkeypatch.setattr(_Search, "_bounds", bounds)
+    found = list(case.solutions(rows=rows, tol=1e-12, max_iter=10**5))
+    last = found[-1]
+    assert last.ended is Status.MAX_TIME and last.certified and len(found) == 2 + certified
+    assert last.bounds.lower <= last.bounds.primal < found[0].bounds.primal
+    F = case.value(last.s, last.bounds.intercept)
+    assert F <= last.bounds.primal and (not certified or last.bounds.width <= found[1].bounds.width)
+    monkeypatch.undo()
+    best = case.check(case.solutions(tol=1e-6), 1e-6, optimum=False)
+    assert last.bounds.lower <= best.bounds.primal and best.bounds.lower <= last.bounds.primal
 
 
 @pytest.mark.parametrize("C", [1e6, 1e8, 1e10])

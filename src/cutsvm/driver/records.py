@@ -158,7 +158,8 @@ class Result:
     loss: float = np.nan  # R(w)
     cluster: ClusterFigures | None = field(default=None, repr=False)  # of rows in parts: what the fit has taken
     intercept: float = 0.0  # of a kernel machine, whose w is its dual vector
+    least: float = 0.0  # an objective up to this counts as 0
 
     @property
     def gap(self) -> float:
-        return relative_gap(self.primal, self.lower)
+        return relative_gap(self.primal, self.lower, self.least)

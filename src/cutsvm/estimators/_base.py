@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence, Set
 from os import PathLike
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -35,6 +35,9 @@ from cutsvm.matrix import WholeRows, as_rows
 from cutsvm.problem.certificate import relative_gap
 from cutsvm.solvers.auto import REGISTRY
 from cutsvm.solvers.protocol import Solver
+
+if TYPE_CHECKING:
+    from cutsvm.kernel_machines.checkpoint import DualCheckpoint
 
 
 class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
@@ -167,11 +170,11 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
         facts |= {"solver": fingerprint.solver_name(solver), **settings, "rows": rows.n, "features": rows.d}
         return Checkpoint(self.checkpoint, Fingerprint(facts, {"X": fingerprint.of_rows(rows), **data}, store))
 
-    def _certify(self, results: Sequence[Result], checkpoint: Checkpoint | None) -> None:
+    def _certify(self, results: Sequence[Result], checkpoint: Checkpoint | DualCheckpoint | None) -> None:
         """Sets the certificate: sums over the problems of a fit. Removes the checkpoint of a fit that has converged."""
         self.objective_ = sum(result.primal for result in results)
         self.lower_bound_ = sum(result.lower for result in results)
-        self.gap_ = relative_gap(self.objective_, self.lower_bound_)
+        self.gap_ = relative_gap(self.objective_, self.lower_bound_, sum(result.least for result in results))
         bad = [result.status for result in results if not result.status.converged]
         # A fit is within tol if all of its problems are; one that its solver's own rule ended need not be.
         own_rule = [result.status for result in results if result.status is Status.EPSILON]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -15,11 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.display.callbacks import ensure_log_handler
+from cutsvm.driver.fingerprint import Fingerprint, Scalar, of_column, of_rows
 from cutsvm.driver.records import Result
 from cutsvm.estimators._base import Certified
 from cutsvm.estimators._ingest import TrainingData, check_matrix
 from cutsvm.estimators._predict import CheckedMatrix
 from cutsvm.kernel_machines import resolve
+from cutsvm.kernel_machines.checkpoint import DualCheckpoint
 from cutsvm.kernel_machines.context import LOGGER, Deadline, FitOptions, Solution
 from cutsvm.kernel_machines.driver import drive
 from cutsvm.kernel_machines.dual_problem import Groups, group_rows
@@ -34,11 +35,13 @@ from cutsvm.kernel_machines.gram import (
     is_sparse,
     sparse_parts,
     variance_of,
+    with_short_indices,
 )
 from cutsvm.kernel_machines.memory_plan import bytes_for_values
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
 
 KernelFunction = Callable[[Any, Any], Any]
+Solutions = Callable[[Points, Groups, FitOptions], Iterator[Solution]]  # of the problem on these rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +82,8 @@ class KernelMachine(Certified):
     n_support_: Ints
     dual_coef_: Vector
 
-    # Not parameters, unless an estimator makes them such.
-    solver = "exact"
-    checkpoint: str | PathLike[str] | None = None
+    checkpoint: str | PathLike[str] | None
+    solver = "exact"  # no parameter, unless an estimator makes it one
     _indefinite = ""  # why nothing is proven: the kernel matrix is not one of a kernel
     _resolve = staticmethod(resolve)  # type: ignore[assignment]
 
@@ -163,6 +165,21 @@ class KernelMachine(Certified):
             values, options = bytes_for_values(self.memory_limit, data.X, options, given=self._precomputed)
         return replace(options, cache_bytes=values)
 
+    def _dual_checkpoint(
+        self, data: TrainingData, targets: Callable[[], str], **settings: Scalar
+    ) -> DualCheckpoint | None:
+        """The checkpoint of a fit, if one is named; targets: computes a hash of them, settings: those of the solver."""
+        if self.checkpoint is None:
+            return None
+        name = (
+            getattr(self.kernel, "__qualname__", type(self.kernel).__name__) if callable(self.kernel) else self.kernel
+        )
+        kernel = {"kernel": name, "degree": self.degree, "coef0": self.coef0, "gamma": self.gamma_}
+        facts = {"estimator": type(self).__name__, **self._objective_settings(), **settings, **kernel}
+        facts |= {"rows": data.rows.n, "features": data.rows.d}
+        hashes = {"X": of_rows(data.rows), "y": targets(), "weights": of_column(data.weights)}
+        return DualCheckpoint(self.checkpoint, Fingerprint(facts, hashes))
+
     # Kernel values of the training rows
 
     @property
@@ -212,7 +229,7 @@ class KernelMachine(Certified):
     def _called(self, X: Any, Z: Any) -> Array:
         """The values of a kernel that is a function, checked."""
         assert callable(self.kernel)
-        found = self.kernel(X, Z)
+        found = self.kernel(with_short_indices(X), with_short_indices(Z))
         try:
             values = np.asarray(found.toarray() if is_sparse(found) else found, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -281,11 +298,9 @@ class KernelMachine(Certified):
 class SingleKernelMachine(KernelMachine):
     """A machine that is one problem on all rows: f(x) = sum_k dual_coef_[0, k] K(x, x_k) + intercept_[0]."""
 
-    @abstractmethod
-    def _solutions(self, points: Points, groups: Groups, options: FitOptions) -> Iterator[Solution]:
-        """The solutions of the problem on these rows."""
-
-    def _fit(self, data: TrainingData, targets: Vector, deadline: Deadline, scale: float = 1.0) -> Result:
+    def _fit(
+        self, data: TrainingData, targets: Vector, solutions: Solutions, deadline: Deadline, scale: float = 1.0
+    ) -> Result:
         """Sets the model, whose coefficients and intercept are `scale` times those of the solver.
 
         Rows that are alike are one, in an order of their own: a weight is the number of times of a row.
@@ -295,9 +310,11 @@ class SingleKernelMachine(KernelMachine):
             options = self._plan(data, deadline, len(groups.rows))
             rows = self._kernel_data(data.X, data.weights, options, groups)
             points = rows.points(groups.rows, options.threads, precise=False)
-            result = drive(self._solutions(points, groups, options), self.tol, self._callbacks())
+            checkpoint = self._dual_checkpoint(data, lambda: of_column(targets))
+            options = replace(options, checkpoint=checkpoint)
+            result = drive(solutions(points, groups, options), self.tol, self._callbacks())
         coef, n = scale * result.w, data.rows.n
-        self._certify([result], None)
+        self._certify([result], checkpoint)
         self._set_support(data.X, groups.spread(coef[None], n), np.arange(n))
         self.n_support_ = np.array([len(self.support_)])
         self.intercept_ = np.array([scale * result.intercept])

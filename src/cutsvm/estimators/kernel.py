@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from itertools import combinations
 from os import PathLike
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Ints, Vector
 from cutsvm.display.summary import describe_gap
-from cutsvm.driver.fingerprint import Fingerprint, of_column, of_labels, of_rows, solver_name
+from cutsvm.driver.fingerprint import of_labels, solver_name
 from cutsvm.driver.records import Record, Status
 from cutsvm.estimators._base import CertifiedClassifier
 from cutsvm.estimators._ingest import TrainingData, ingest
@@ -24,7 +25,6 @@ from cutsvm.estimators._kernel import KernelData, KernelFunction, KernelMachine
 from cutsvm.estimators._libsvm import libsvm_twin
 from cutsvm.estimators._predict import by_block
 from cutsvm.kernel_machines import SGD, Auto, Exact, KernelSolver, resolve
-from cutsvm.kernel_machines.checkpoint import DualCheckpoint
 from cutsvm.kernel_machines.context import Deadline, FitOptions, PairSolver, log
 from cutsvm.kernel_machines.driver import Driver
 from cutsvm.kernel_machines.dual_problem import group_rows
@@ -94,8 +94,9 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         Limit on the working sets of "exact", on the cycles over the rows of "sgd", those of the ascent included, and on
         the rounds of "isda" and "min_norm", of 20,000 steps each.
     max_time : float, default=None
-        Limit in seconds, kernel values and certificate included. The model so far is kept, with its gap, which is NaN
-        if there was no time to compute it; the same holds after Ctrl-C.
+        Limit in seconds, kernel values and certificate included. The model so far is kept, with its gap; the same
+        holds after Ctrl-C. Without time to compute the gap, that of "exact" is a wider one from its steps, or NaN where
+        it has none, and that of the other solvers is NaN.
     memory_limit : str or int, default=None
         What a fit may add to the memory of the process, as in `LinearSVC`: copies of the rows, which are in memory, and
         kernel values, which are float32. None: 1 GB for kernel values alone. A matrix of all of them is kept if it
@@ -208,7 +209,10 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         """
         solver, groups, n_classes = driver.solver, rows.groups, len(data.classes)
         labels, offset = np.searchsorted(data.classes, groups.targets), solver.kernel_offset
-        checkpoint = self._dual_checkpoint(solver, data)
+        if self.checkpoint is not None and not isinstance(solver, PairSolver):
+            raise ValueError(f'checkpoint: solver="{solver.name}" has none, solver="exact" has; leave it out')
+        labels_hash = partial(of_labels, data.y, data.classes)
+        checkpoint = self._dual_checkpoint(data, labels_hash, solver=solver_name(solver))
         driver = replace(driver, options=replace(driver.options, checkpoint=checkpoint))
         # Values that are kept are as precise as float32 can be; those of a block of rows are computed fast.
         precise = not isinstance(solver, PairSolver)
@@ -224,9 +228,7 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
         alpha = np.concatenate([result.w for result in results])
         dual = duals(problems, alpha, n_classes, len(labels))
         self.classes_ = data.class_names
-        self._certify(results, None)
-        if checkpoint is not None:
-            checkpoint.close(converged=self.converged_)
+        self._certify(results, checkpoint)
         self._set_machines(data, groups.spread(dual, data.rows.n))
         if isinstance(solver, PairSolver):
             self.intercept_ = np.array([result.intercept for result in results])
@@ -237,20 +239,6 @@ class KernelSVC(CertifiedClassifier, KernelMachine):
             found = np.array([problems.weights(X, p, alpha) for p in range(len(problems))])
             self.coef_ = np.ascontiguousarray(found[:, :width])
             self.intercept_ = found[:, width] if offset else self.intercept_
-
-    def _dual_checkpoint(self, solver: KernelSolver, data: TrainingData) -> DualCheckpoint | None:
-        if self.checkpoint is None:
-            return None
-        if not isinstance(solver, PairSolver):
-            raise ValueError(f'checkpoint: solver="{solver.name}" has none, solver="exact" has; leave it out')
-        name = (
-            getattr(self.kernel, "__qualname__", type(self.kernel).__name__) if callable(self.kernel) else self.kernel
-        )
-        kernel = {"kernel": name, "degree": self.degree, "coef0": self.coef0, "gamma": self.gamma_}
-        facts = {"estimator": type(self).__name__, "C": float(self.C), "solver": solver_name(solver), **kernel}
-        facts |= {"rows": data.rows.n, "features": data.rows.d}
-        hashes = {"X": of_rows(data.rows), "y": of_labels(data.y, data.classes), "weights": of_column(data.weights)}
-        return DualCheckpoint(self.checkpoint, Fingerprint(facts, hashes))
 
     def _choose(self, asked: KernelSolver | Auto, largest_pair: int) -> KernelSolver:
         """The solver for two classes with this number of rows.

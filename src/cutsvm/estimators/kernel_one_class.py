@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Ints, Vector
+from cutsvm.driver.fingerprint import Scalar
 from cutsvm.driver.records import Record
 from cutsvm.estimators._ingest import ingest
 from cutsvm.estimators._kernel import KernelFunction, SingleKernelMachine
@@ -54,6 +56,9 @@ class KernelOneClassSVM(OutlierMixin, SingleKernelMachine):  # type: ignore[misc
         Limit on the working sets.
     max_time, memory_limit, n_jobs, callbacks, verbose
         As in `KernelSVC`.
+    checkpoint : path, default=None
+        A file for the dual vector, written while the fit runs; after a kill the same call goes on from it. It is
+        removed when the fit has converged.
 
     Attributes
     ----------
@@ -97,6 +102,7 @@ class KernelOneClassSVM(OutlierMixin, SingleKernelMachine):  # type: ignore[misc
     max_iter: int = 10_000
     max_time: float | None = None
     memory_limit: str | int | None = None
+    checkpoint: str | PathLike[str] | None = None
     n_jobs: int | None = None
     callbacks: Sequence[Callable[[Record], object]] | None = None
     verbose: int = 0
@@ -109,7 +115,7 @@ class KernelOneClassSVM(OutlierMixin, SingleKernelMachine):  # type: ignore[misc
         deadline = self._begin()
         data = ingest(self, X, y, sample_weight)
         scale = float(self.nu) * float(data.weights.sum())
-        result = self._fit(data, np.zeros(data.rows.n), deadline, scale)
+        result = self._fit(data, np.zeros(data.rows.n), self._solutions, deadline, scale)
         self.gap_ = one_class_gap(result.primal, result.lower, 0.0 if result.w.any() else np.inf)
         self._warn_unless_converged(data)
         return self
@@ -118,6 +124,9 @@ class KernelOneClassSVM(OutlierMixin, SingleKernelMachine):  # type: ignore[misc
         validation.positive("nu", self.nu)
         if self.nu > 1.0:
             raise ValueError(f"nu={self.nu!r}: expected a number above 0, at most 1")
+
+    def _objective_settings(self) -> dict[str, Scalar]:
+        return {"nu": float(self.nu)}
 
     def _solutions(self, points: Points, groups: Groups, options: FitOptions) -> Iterator[Solution]:
         return one_class_machine(points, groups.weights, float(self.nu), options)

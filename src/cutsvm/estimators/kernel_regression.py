@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +13,7 @@ from sklearn import svm
 
 from cutsvm._utils import validation
 from cutsvm._utils.types import Vector
+from cutsvm.driver.fingerprint import Scalar
 from cutsvm.driver.records import Record
 from cutsvm.estimators._base import CertifiedRegressor
 from cutsvm.estimators._ingest import ingest
@@ -52,6 +55,9 @@ class KernelSVR(CertifiedRegressor, SingleKernelMachine):
         Limit on the working sets.
     max_time, memory_limit, n_jobs, callbacks, verbose
         As in `KernelSVC`.
+    checkpoint : path, default=None
+        A file for the dual vector, written while the fit runs; after a kill the same call goes on from it. It is
+        removed when the fit has converged.
 
     Attributes
     ----------
@@ -67,7 +73,7 @@ class KernelSVR(CertifiedRegressor, SingleKernelMachine):
         The gamma that was used.
     objective_, lower_bound_, gap_ : float
         F, a lower bound of its minimum, and (objective_ - lower_bound_) / objective_; all from kernel values in
-        float64.
+        float64. `gap_` is 0, too, where w = 0 and F is what rounding the targets may have added: targets on the tube.
     converged_, status_, n_iter_, history_ : as in `LinearSVC`
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
@@ -94,6 +100,7 @@ class KernelSVR(CertifiedRegressor, SingleKernelMachine):
     max_iter: int = 10_000
     max_time: float | None = None
     memory_limit: str | int | None = None
+    checkpoint: str | PathLike[str] | None = None
     n_jobs: int | None = None
     callbacks: Sequence[Callable[[Record], object]] | None = None
     verbose: int = 0
@@ -104,7 +111,7 @@ class KernelSVR(CertifiedRegressor, SingleKernelMachine):
         deadline = self._begin()
         data = ingest(self, X, y, sample_weight)
         shift = target_shift(data.y, data.weights) if self.fit_intercept else 0.0
-        self._fit(data, data.y.astype(np.float64) - shift, deadline)
+        self._fit(data, data.y.astype(np.float64) - shift, partial(self._solutions, shift), deadline)
         self.intercept_ += shift
         self._warn_unless_converged(data)
         return self
@@ -113,9 +120,14 @@ class KernelSVR(CertifiedRegressor, SingleKernelMachine):
         validation.not_negative("epsilon", self.epsilon)
         return super()._check_params()
 
-    def _solutions(self, points: Points, groups: Groups, options: FitOptions) -> Iterator[Solution]:
+    def _objective_settings(self) -> dict[str, Scalar]:
+        own = {"epsilon": float(self.epsilon), "fit_intercept": bool(self.fit_intercept)}
+        return super()._objective_settings() | own
+
+    def _solutions(self, shift: float, points: Points, groups: Groups, options: FitOptions) -> Iterator[Solution]:
         caps, free = float(self.C) * groups.weights, bool(self.fit_intercept)
-        return regression(points, groups.targets, caps, float(self.epsilon), options, free_intercept=free)
+        own = (points, groups.targets, caps, float(self.epsilon), options)
+        return regression(*own, free_intercept=free, shift=shift)
 
     @by_block
     def predict(self, X: Any) -> Vector:

@@ -7,14 +7,18 @@ polynomials of features far from the origin, say. There the free variables are f
 
 is solved at once: by the eigenvectors of K, along those without curvature as far as the bounds allow. A variable that
 comes to a bound stays there, and the rest goes on.
+
+Where K is clearly positive definite, a Cholesky factor does, at a small part of the price: for noisy labels and a large
+C, say, where most rows are free and steps of pairs converge slowly once it is known which. `Schedule` says when.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from scipy import linalg
 
 from cutsvm._utils.types import Array, Vector
 
@@ -23,7 +27,16 @@ from cutsvm._utils.types import Array, Vector
 class ActiveSetSettings:
     """Up to how many free variables, how many steps, and which curvatures and slopes are 0."""
 
-    most_variables: int = 600
+    most_variables: int = 600  # by eigenvectors
+    most_definite: int = 6000  # by a Cholesky factor
+    definite: float = 1e-11  # of the largest, what the least pivot is above
+    most_factors: int = 6
+    most_outside: float = 0.1  # share of the variables that may come to a bound in one step
+    # Rounds of steps that a forecast is made from; how far the number of free variables may change in them; and how
+    # many times the work of a factor the work that is forecast has to be.
+    rounds: int = 4
+    stable: float = 0.03
+    pays: float = 1.0
     most_work: float = 2e10  # cubes of the numbers of variables, summed over the steps
     no_curvature: float = 1e-13  # of the largest, times the number of variables
     no_slope: float = 1e-9
@@ -33,6 +46,60 @@ def newton_steps(
     K: Array, g: Vector, s: Vector, low: Vector, high: Vector, *, free_intercept: bool, settings: ActiveSetSettings
 ) -> Vector | None:
     """The s of free variables after the steps; None if they gain nothing. K, g: their kernel values and slopes."""
+    own = _definite_steps(K, g, s, low, high, free_intercept, settings)
+    if own is None and len(s) <= settings.most_variables:
+        own = _steps_to_bounds(K, g, s, low, high, free_intercept, settings)
+    if own is None:
+        return None
+    if free_intercept:
+        _restore_sum(own, s, low, high)
+    moved = own - s
+    return own if float(g @ moved - 0.5 * moved @ (K @ moved)) > 0.0 else None
+
+
+def _definite_steps(
+    K: Array, g: Vector, s: Vector, low: Vector, high: Vector, free_intercept: bool, settings: ActiveSetSettings
+) -> Vector | None:
+    """Steps to the best point, where variables that would leave their bounds are put there and stay; None if K is not
+    clearly positive definite, or many variables would leave.
+    """
+    moved, free = np.zeros(len(s)), np.arange(len(s))
+    for _ in range(settings.most_factors):
+        if len(free) <= free_intercept:
+            return None
+        try:
+            factor = linalg.cholesky(K[np.ix_(free, free)], lower=True, overwrite_a=True, check_finite=False)
+        except linalg.LinAlgError:
+            return None
+        pivots = np.diagonal(factor) ** 2
+        if not float(pivots.min()) > settings.definite * float(pivots.max()):
+            return None
+        d: Vector = linalg.cho_solve((factor, True), (g - K @ moved)[free], check_finite=False)
+        if free_intercept:
+            e = linalg.cho_solve((factor, True), np.ones(len(free)), check_finite=False)
+            d -= e * ((math.fsum(moved) + math.fsum(d)) / math.fsum(e))
+        end = s[free] + d
+        outside = (end < low[free]) | (end > high[free])
+        moved[free] = d
+        if not outside.any():
+            break
+        if np.count_nonzero(outside) > settings.most_outside * len(s):
+            return None
+        moved[free] = 0.0
+        stays = free[outside]
+        moved[stays] = np.where(end[outside] > high[stays], high[stays], low[stays]) - s[stays]
+        free = free[~outside]
+    else:
+        return None
+    slope, curvature = float(g @ moved), float(moved @ (K @ moved))
+    step = 1.0 if slope >= curvature else max(0.0, slope) / curvature
+    return np.clip(s + step * moved, low, high)
+
+
+def _steps_to_bounds(
+    K: Array, g: Vector, s: Vector, low: Vector, high: Vector, free_intercept: bool, settings: ActiveSetSettings
+) -> Vector:
+    """Steps of which each goes to the best point, or as far as the first variable that comes to a bound."""
     own, slopes, work = s.copy(), g.copy(), 0.0
     free = np.arange(len(s))
     while len(free) > (1 if free_intercept else 0) and work < settings.most_work:
@@ -52,10 +119,37 @@ def newton_steps(
         if step != room[k]:
             break
         free = free[(own[free] > low[free]) & (own[free] < high[free])]
-    if free_intercept:
-        _restore_sum(own, s, low, high)
-    moved = own - s
-    return own if float(g @ moved - 0.5 * moved @ (K @ moved)) > 0.0 else None
+    return own
+
+
+@dataclass(eq=False)
+class Schedule:
+    """When Newton steps are less work than further steps within working sets. Work is counted, not timed.
+
+    seen: of the last rounds (F - dual, work until then, free variables).
+    """
+
+    settings: ActiveSetSettings
+    wait: int = 0
+    seen: list[tuple[float, float, int]] = field(default_factory=list)
+
+    def pays(self, gap: float, target: float, work: float, free: int) -> bool:
+        """Whether to take them, after a round: by how fast the gap has become smaller, on the way to the target."""
+        use = self.settings
+        self.seen = [*self.seen[-use.rounds - self.wait :], (gap, work, free)]
+        if len(self.seen) <= use.rounds + self.wait or not 0 < free <= use.most_definite or gap <= target:
+            return False
+        first, before, free_before = self.seen[0]
+        if abs(free - free_before) > use.stable * free:
+            return False
+        fall, rest = math.log(first / gap) if first > gap else 0.0, math.log(gap / max(target, 1e-300))
+        needed = use.pays * float(free) ** 3 / 3.0
+        return (work - before) * rest > needed * fall
+
+    def tried(self, gained: bool) -> None:
+        """After a try: a forecast takes new rounds, and more of them after one that was in vain."""
+        self.seen = []
+        self.wait = 0 if gained else 2 * self.wait + self.settings.rounds
 
 
 def _direction(K: Array, g: Vector, free_intercept: bool, settings: ActiveSetSettings) -> tuple[Vector, float]:

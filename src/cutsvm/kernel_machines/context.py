@@ -131,11 +131,12 @@ class Solution:
     ended: Status | None = None
     certified: bool = True
     intercept: float = 0.0
+    least: float = 0.0  # an objective up to this counts as 0
 
     @property
     def gap(self) -> float:
         """(primal - lower) / primal"""
-        return relative_gap(self.primal, self.lower)
+        return relative_gap(self.primal, self.lower, self.least)
 
 
 @dataclass(frozen=True, eq=False)

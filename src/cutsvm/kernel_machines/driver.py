@@ -59,7 +59,7 @@ def drive(solutions: Iterator[Solution], tol: float, callbacks: Sequence[Callbac
     assert last is not None
     status = _status(last, tol, interrupted=interrupted)
     own = (last.alpha, last.primal, last.lower, status, max(1, last.iteration), history)
-    return Result(*own, intercept=last.intercept)
+    return Result(*own, intercept=last.intercept, least=last.least)
 
 
 def _status(last: Solution, tol: float, *, interrupted: bool) -> Status:

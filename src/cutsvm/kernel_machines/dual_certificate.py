@@ -1,10 +1,10 @@
 """F and a lower bound of F at any s of a `DualProblem`, with rounding errors allowed for.
 
 Kernel values are off by at most rho k_i k_j, k_i^2 = K(x_i, x_i), and sums of m terms by (2 m + 20) eps of their
-magnitude; with sigma = sum_v |s_v| k_v
+magnitude, as those of n variables; f is a sum of sums, whose terms count t, far fewer; with sigma = sum_v |s_v| k_v
 
-    |error of |w|^2|   <=  (rho + (2 m + 20) eps) sigma^2
-    |error of f(x_i)|  <=  (rho + (2 m + 20) eps) k_i sigma
+    |error of f(x_i)|  <=  (rho + (2 t + 20) eps) k_i sigma
+    |error of |w|^2|   <=  (rho + (2 t + 20) eps) sigma^2 + (2 n + 20) eps sum_v |s_v f_v|
 
 F is raised by what that makes of it, the dual lowered. With a free intercept the dual holds where sum_v s_v is `total`;
 what is missing to it, e, costs at most |e| times the largest |b| that an optimum can have: there is one with
@@ -31,11 +31,15 @@ TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, eq=False)
 class ValueErrors:
-    """Errors of kernel values in float64, as in `KernelErrors`; lengths: sqrt(K(x, x)) of the rows of the variables."""
+    """Errors of kernel values in float64, as in `KernelErrors`; lengths: sqrt(K(x, x)) of the rows of the variables.
+
+    terms: t, see above.
+    """
 
     rounding: float
     lengths: Vector
     given: bool
+    terms: int
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,11 @@ class DualBounds:
     lower: float
     intercept: float
     error: float
+
+    @property
+    def width(self) -> float:
+        """primal - lower"""
+        return self.primal - self.lower
 
 
 def best_intercept(g: Array, low: Array, high: Array, total: float) -> float:
@@ -64,26 +73,38 @@ def best_intercept(g: Array, low: Array, high: Array, total: float) -> float:
 
 def dual_bounds(problem: DualProblem, s: Vector, f: Array, errors: ValueErrors, total: float) -> DualBounds:
     """F, its lower bound and the best intercept; f: of the variables' rows, in float64 or better; total: of all s."""
+    eps = float(np.finfo(f.dtype).eps)
+    values_off = 0.0 if errors.given else errors.rounding * eps / EPS
+    lengths = errors.lengths.astype(f.dtype)
+    sigma = float(np.abs(s.astype(f.dtype)) @ lengths)
+    off = (values_off + (2 * errors.terms + 20) * eps) * lengths * sigma
+    return bounds_of_scores(problem, s, f, off, errors, total)
+
+
+def bounds_of_scores(
+    problem: DualProblem, s: Vector, f: Array, off: Array, errors: ValueErrors, total: float
+) -> DualBounds:
+    """The same from an f that is off by at most `off`, of the variables."""
     eps, rho = float(np.finfo(f.dtype).eps), errors.rounding
-    values_off = 0.0 if errors.given else rho * eps / EPS
-    kernel_off = rho if errors.given else values_off
     own, lengths = s.astype(f.dtype), errors.lengths.astype(f.dtype)
     low, high, c = (part.astype(f.dtype) for part in (problem.low, problem.high, problem.c))
     sums = (2 * len(s) + 20) * eps
-    sigma = float(np.abs(own) @ lengths)
     # What underflow may take.
     tiny = TINY * int(np.count_nonzero(s)) * (1.0 + float(np.abs(own).sum())) ** 2
     norm, linear = own @ f, c @ own
+    norm_off = float(np.abs(own) @ off) * (1.0 + sums) + sums * float(np.abs(own) @ np.abs(f)) + tiny
     g = c - f
     b = best_intercept(g, low, high, total) if problem.free_intercept else 0.0
     losses = np.maximum(high * (g - b), low * (g - b))
-    away = (values_off + sums) * lengths * sigma + tiny + 4.0 * eps * (np.abs(c) + np.abs(f) + abs(b))
+    away = off + tiny + 4.0 * eps * (np.abs(c) + np.abs(f) + abs(b))
     value = 0.5 * norm + total * b + losses.sum()
     raised = np.maximum(high * (g - b + away), low * (g - b - away))  # a row clearly without a loss has none
-    error = 0.5 * ((values_off + sums) * sigma**2 + tiny) + (raised - losses).sum()
+    error = 0.5 * norm_off + (raised - losses).sum()
     error += sums * (abs(norm) + abs(total * b) + losses.sum())
     primal = float(value + error)
-    curve = norm + (kernel_off + sums) * sigma**2 + tiny
+    curve = norm + norm_off
+    if errors.given:  # values that are a kernel's up to rho only
+        curve += rho * float(np.abs(own) @ lengths) ** 2
     lower = linear - 0.5 * curve - sums * float(np.abs(c) @ np.abs(own) + abs(norm))
     if math.isinf(rho):  # no kernel's values: |w|^2 may be below 0, and F too
         return DualBounds(primal, -np.inf, b, float(error))

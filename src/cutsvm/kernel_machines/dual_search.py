@@ -8,11 +8,12 @@
       2. kernel values of the rows of W with all rows: from the cache, or computed together by BLAS
       3. SMO steps within W, the second variable of each by its quadratic gain
       4. f = f + K (change of s)
-         where steps were not enough: Newton steps on all variables between their bounds      (see active_set)
+         where steps are not enough, or more work: Newton steps on all variables between their bounds  (see active_set)
       5. once the cache is full: leave out rows at a bound whose slopes keep them there      (shrinking)
     until   F - dual <= share tol F, by kernel values in float32
     6. all rows are back; F and its lower bound from kernel values in float64
-    until   F - lower bound <= tol F, else again with a smaller share
+    until   F - lower bound <= tol F, else again with a smaller share, or with kernel values in float64 where those of
+            the steps are off by more than that
 
 Steps 1 to 4 are core/kernel_dual.hpp. R.-E. Fan, P.-H. Chen, C.-J. Lin, Working set selection using second order
 information, JMLR 6, 2005 (step 3); T. Joachims, Making large-scale SVM learning practical, 1999 (step 5); Z. Wen and
@@ -31,9 +32,10 @@ import numpy as np
 from cutsvm._native import core
 from cutsvm._utils.types import Array, Ints, Vector
 from cutsvm.driver.records import Status
-from cutsvm.kernel_machines.active_set import newton_steps
+from cutsvm.kernel_machines.active_set import Schedule, newton_steps
 from cutsvm.kernel_machines.context import Deadline, FitOptions, OutOfTimeError
-from cutsvm.kernel_machines.dual_certificate import DualBounds, ValueErrors, dual_bounds, weight_bounds
+from cutsvm.kernel_machines.dual_certificate import DualBounds
+from cutsvm.kernel_machines.dual_evaluation import Evaluation
 from cutsvm.kernel_machines.dual_problem import DualProblem
 from cutsvm.kernel_machines.exact_settings import DualSolution, ExactSettings
 from cutsvm.kernel_machines.gram import EPS
@@ -54,20 +56,29 @@ def solve(
         if begin.interrupted:
             raise KeyboardInterrupt
         yield search.solution(None)
-        shares = list(settings.gap_shares)
+        shares, ended = list(settings.gap_shares), None
         while shares:
-            ended = None
+            idle, ended = ended is Status.PRECISION, None
             while ended is None:
                 ended = search.steps(shares[0] * options.tol)
-            last, all_rows = ended in (Status.MAX_ITER, Status.MAX_TIME), search.has_all_rows
-            yield search.solution(ended if last else None)
-            if last:
+            # Where rows were left out all come back once before rounding errors end it.
+            all_rows = search.has_all_rows or (idle and ended is Status.PRECISION)
+            last = ended in (Status.MAX_ITER, Status.MAX_TIME)
+            expected = search.gap
+            found = search.solution(ended if last else None)
+            if found.ended is not None:
+                yield found
                 return
             if all_rows:
                 shares = [] if ended is Status.PRECISION else shares[1:]
+                # A smaller gap of the steps is of no use where their values are off by more.
+                off = found.bounds.width - expected
+                if off > (1.0 - settings.gap_shares[-1]) * options.tol * abs(found.bounds.primal):
+                    shares = [] if search.rows.dtype.itemsize < 8 else shares
+                    search.forget_scores()
             if not shares and search.raise_precision():
-                shares = list(settings.gap_shares)
-        yield search.solution(Status.PRECISION)
+                shares, ended = list(settings.gap_shares), None
+            yield found if shares else replace(found, ended=Status.PRECISION)
     except KeyboardInterrupt:
         yield search.solution(Status.INTERRUPTED, interrupted=True)
         raise
@@ -111,16 +122,24 @@ class _Search:
         # Whether f at the first s is as precise as the certificate wants it.
         self.precise_start = begin.f is not None and kept is None and bool(np.isfinite(begin.f).all())
         if begin.f is not None and self.precise_start:
-            self.f, self.f_off = begin.f.copy(), self._score_errors()
+            self.f, self.f_off = begin.f.copy(), self.here.score_errors()
         self.known = np.full(n, self.precise_start or not self.s.any())
         self.active_rows, self.active = np.arange(n), np.arange(len(problem))
         self.dual: Any = None
-        self.iterations, self.noisy_rounds, self.lower = 0, 0, -np.inf
+        self.iterations, self.lower = 0, -np.inf
+        self.least_gap, self.idle_rounds, self.s_there = np.inf, 0, self.s
+        self.work, self.schedule = 0.0, Schedule(settings.active_set)
+        self.certified: DualSolution | None = None  # of those after the initial s, that with the least gap
 
     @property
     def has_all_rows(self) -> bool:
         """Whether no row is left out."""
         return len(self.active_rows) == len(self.rows)
+
+    @property
+    def here(self) -> Evaluation:
+        """What kernel values in float64 say of s."""
+        return Evaluation(self.problem, self.rows, self.options, self.settings, self.total, self.s)
 
     # Steps 1 to 5
 
@@ -130,6 +149,7 @@ class _Search:
             self._open()
         options, use = self.options, self.settings
         before, most = self.dual.iterations, min(use.round, options.max_iter - self.iterations)
+        work = self._work()
         seconds = max(0.0, options.deadline.left - self._reserve())
         self.known[:] = False  # until the steps have returned
         try:
@@ -137,6 +157,7 @@ class _Search:
         finally:
             self.s[self.active] = self.dual.s
             self.iterations += self.dual.iterations - before
+            self.work += self._work() - work
         self.known[self.active_rows] = True
         if options.checkpoint is not None:
             options.checkpoint.keep(self.number, self.s.copy())
@@ -148,64 +169,105 @@ class _Search:
             return Status.MAX_TIME
         if self.iterations >= options.max_iter:
             return Status.MAX_ITER
-        if self.dual.iterations - before < most:  # steps within working sets were not enough
-            self.noisy_rounds += self._within_errors()
-            if self.noisy_rounds > use.noisy_rounds:
-                self.noisy_rounds = 0
-                return Status.PRECISION
-            if self._newton_steps():
-                return None
+        if self._is_idle():
+            return Status.PRECISION
+        slow = self.dual.iterations - before < most  # steps within working sets were not enough
+        if (slow or self._newton_pays(target)) and self._newton_steps():
+            return None
         full = self.dual.computed > use.shrink_after * self.dual.capacity
         if full and self.dual.capacity < len(self.active_rows):
             self._shrink()
         return None
 
-    def _within_errors(self) -> bool:
-        """Whether the slopes violate the conditions of the optimum by no more than f may be off."""
+    @property
+    def gap(self) -> float:
+        """F - dual by the values of the steps."""
+        return 0.0 if self.dual is None else float(self.dual.optimality()[3])
+
+    def _is_idle(self) -> bool:
+        """Whether only errors of f are left: the gap has not become smaller for some rounds, with slopes that violate
+        the conditions of the optimum by no more than f may be off. That alone does not say it: errors are mostly a
+        small part of their bounds. Then s is again that with the least gap.
+        """
         self._read_f()
-        top, bottom, _, _ = self.dual.optimality()
+        top, bottom, _, gap = self.dual.optimality()
         violation = top - bottom if self.problem.free_intercept else max(top, -bottom)
-        return bool(violation <= float(self.f_off[self.active_rows].max()))
+        if gap < self.settings.progress * self.least_gap:
+            self.least_gap, self.idle_rounds, self.s_there = gap, 0, self.s.copy()
+            return False
+        within = not violation > float(self.f_off[self.active_rows].max())  # which is NaN where nothing is proven
+        self.idle_rounds = self.idle_rounds + 1 if within else 0
+        if self.idle_rounds <= self.settings.idle_rounds:
+            return False
+        self.s = self.s_there
+        self.forget_scores()
+        return True
+
+    def _work(self) -> float:
+        """Products of numbers that the steps have taken."""
+        variables = len(self.active)
+        size = min(self.settings.working_set, max(96, variables // 8), variables)
+        return 2.0 * size * float(2 * self.dual.steps + len(self.active_rows) * self.dual.iterations)
+
+    def _newton_pays(self, target: float) -> bool:
+        """Whether Newton steps are less work than what is left to do without."""
+        s, problem = self.s[self.active], self.problem.some(self.active)
+        free = int(np.count_nonzero((s > problem.low) & (s < problem.high)))
+        primal = float(self.problem.c @ self.s) - 0.5 * self.dual.norm + self.gap
+        return self.schedule.pays(self.gap, target * abs(primal), self.work, free)
 
     def _newton_steps(self) -> bool:
         """Newton steps on the variables between their bounds, if there are few; whether they have gained anything."""
         problem, use = self.problem, self.settings.active_set
         free = np.flatnonzero((self.s > problem.low) & (self.s < problem.high))
-        if not 0 < len(free) <= use.most_variables:
+        rows, room = problem.row_of[free], self.options.cache_bytes - self.dual.capacity * self._row_bytes
+        most = use.most_definite if 32 * len(free) ** 2 <= room else use.most_variables
+        if not 0 < len(free) <= most:
             return False
-        rows, points = problem.row_of[free], self.rows.points.precisely()
         K, ends = np.empty((len(free), len(free))), (problem.low[free], problem.high[free])
+        points = self.rows.points.precisely()
         points.values(rows, points, rows, K)
-        g, intercept = problem.c[free] - self.f[rows], problem.free_intercept
+        g, intercept = problem.c[free] - self.here.scores(rows, Deadline()), problem.free_intercept
         found = newton_steps(K, g, self.s[free], *ends, free_intercept=intercept, settings=use)
+        self.schedule.tried(found is not None)
         if found is None:
             return False
         self.s[free], self.dual, self.known[:] = found, None, False
         return True
+
+    def forget_scores(self) -> None:
+        """f is computed again before the next steps."""
+        self.dual, self.known[:] = None, False
+        self.least_gap, self.idle_rounds = np.inf, 0
 
     def raise_precision(self) -> bool:
         """From float32 to float64, if it is not that: whether there is anything to gain by going on."""
         better = self.rows.more_precise()
         if better is None:
             return False
-        self.rows, self.dual = better, None
-        self.known[:] = False
+        self.rows = better
+        self.forget_scores()
         return True
 
     def _open(self) -> None:
         """The dual on all rows, at s."""
-        n, size, problem = len(self.rows), self.rows.dtype.itemsize, self.problem
+        n, problem = len(self.rows), self.problem
         unknown = np.flatnonzero(~self.known)
-        self.f[unknown], self.f_off[unknown] = self._scores(unknown, Deadline()), self._score_errors()[unknown]
+        self.f[unknown], self.f_off[unknown] = self.here.scores(unknown, Deadline()), self.here.score_errors()[unknown]
         self.known[:], self.opened_off = True, self.f_off.copy()
-        capacity = min(n, max(self.options.cache_bytes // (size * n), self.settings.cache_rows))
-        kind = core.KernelDual64 if size == 8 else core.KernelDual32
+        capacity = min(n, max(self.options.cache_bytes // self._row_bytes, self.settings.cache_rows))
+        kind = core.KernelDual64 if self.rows.dtype.itemsize == 8 else core.KernelDual32
         norm = float(self.s @ self.f[problem.row_of])
         parts = (problem.c, problem.low, problem.high, self.s, self.f, norm, problem.row_of)
         memory = np.empty((max(2, capacity), n), dtype=self.rows.dtype)
         intercept = problem.free_intercept
         self.dual = kind(memory, *parts, intercept, self.rows.sizes, self.rows.source(), self.options.threads)
         self.active_rows, self.active = np.arange(n), np.arange(len(problem))
+
+    @property
+    def _row_bytes(self) -> int:
+        """Of a kernel row in the cache."""
+        return int(self.rows.dtype.itemsize) * len(self.rows)
 
     def _shrink(self) -> None:
         """Leaves out variables at a bound whose slopes keep them there, and rows without a variable."""
@@ -235,20 +297,41 @@ class _Search:
     # Step 6
 
     def solution(self, ended: Status | None, *, interrupted: bool = False) -> DualSolution:
-        """s with its certificate; without one if there is no time for it."""
+        """s with its certificate; if there is no time for one, with what is known of it."""
         deadline = self.options.deadline.at_least(self.settings.seconds_after_limit)
         if interrupted:
             deadline = deadline.within(self.settings.seconds_after_interrupt)
         try:
-            bounds = self._bounds(deadline)
+            bounds = self._bounds(deadline, last=ended is not None)
         except OutOfTimeError:
-            b = 0.0 if self.dual is None else self.dual.optimality()[2]
-            ended = ended if interrupted else Status.MAX_TIME
-            return DualSolution(self.s.copy(), DualBounds(np.nan, np.nan, b, np.nan), self.iterations, ended, False)
+            return self._without_certificate(ended if interrupted else Status.MAX_TIME)
+        found = self._solution(bounds, ended)
+        if self.iterations and (self.certified is None or found.bounds.width < self.certified.bounds.width):
+            self.certified = found
+        return found
+
+    def _solution(self, bounds: DualBounds, ended: Status | None) -> DualSolution:
         self.lower = max(self.lower, bounds.lower)
         return DualSolution(self.s.copy(), replace(bounds, lower=self.lower), self.iterations, ended)
 
-    def _bounds(self, deadline: Deadline) -> DualBounds:
+    def _without_certificate(self, ended: Status | None) -> DualSolution:
+        """s with bounds from the scores of the steps and their errors; or an earlier s, if more is proven of that.
+
+        Where these scores are not known, and nothing but the initial s has bounds, it is s without any.
+        """
+        found = None
+        if self.dual is not None and self.has_all_rows and self.known.all():
+            self._read_f()
+            bounds = self.here.bounds_of_scores(self.f, self.f_off)
+            found = self._solution(bounds, ended) if np.isfinite(bounds.primal) else None
+        if self.certified is not None and (found is None or self.certified.bounds.width < found.bounds.width):
+            return replace(self.certified, iteration=self.iterations, ended=ended)
+        if found is not None:
+            return found
+        b = 0.0 if self.dual is None else self.dual.optimality()[2]
+        return DualSolution(self.s.copy(), DualBounds(np.nan, np.nan, b, np.nan), self.iterations, ended, False)
+
+    def _bounds(self, deadline: Deadline, *, last: bool) -> DualBounds:
         """The bounds at s, with a precise f at rows that may have a loss or are in w. No row is left out after it."""
         self._read_f()
         row_of = self.problem.row_of
@@ -259,9 +342,9 @@ class _Search:
             near[self._ends()] = True
         f, fresh = self.f.copy(), np.flatnonzero(near & ~precise)
         while True:
-            f[fresh] = self._scores(fresh, deadline)
+            f[fresh] = self.here.scores(fresh, deadline)
             precise[fresh] = True
-            bounds = self._evaluate(np.flatnonzero(precise[row_of]), f, deadline)
+            bounds = self.here.bounds(np.flatnonzero(precise[row_of]), f, deadline, last=last)
             if precise.all():
                 break
             fresh = np.flatnonzero(self._may_lose(bounds.intercept) & ~precise)
@@ -269,8 +352,9 @@ class _Search:
                 break
         if not self.has_all_rows:
             self.f, self.dual = f, None
-            self.f_off[precise], self.known[:] = self._score_errors()[precise], True
+            self.f_off[precise], self.known[:] = self.here.score_errors()[precise], True
             self.active_rows = np.arange(len(self.rows))
+            self.least_gap, self.idle_rounds = np.inf, 0
         return bounds
 
     def _ends(self) -> Ints:
@@ -298,43 +382,3 @@ class _Search:
         rows = np.zeros(len(self.rows), dtype=bool)
         rows[problem.row_of[lose]] = True
         return rows
-
-    def _support(self) -> tuple[Ints, Vector]:
-        """Rows with a coefficient, and the sum of it over their variables."""
-        coef: Vector = np.bincount(self.problem.row_of, self.s, minlength=len(self.rows)).astype(np.float64)
-        support = np.flatnonzero(coef)
-        return support, coef[support]
-
-    def _scores(self, which: Ints, deadline: Deadline) -> Vector:
-        return self.rows.scores(*self._support(), which, deadline) if len(which) else np.zeros(0)
-
-    def _score_errors(self) -> Vector:
-        """Bounds of the errors of `_scores` at all rows."""
-        support, coef = self._support()
-        size = float(np.abs(coef) @ self.rows.lengths[support])
-        return (self.rows.rounding + EPS * (2 * len(support) + 20)) * size * self.rows.lengths
-
-    def _evaluate(self, variables: Ints, f: Vector, deadline: Deadline) -> DualBounds:
-        """The bounds, from these variables; the others are at 0 and have no loss."""
-        problem, s = self.problem.some(variables), self.s[variables]
-        errors = ValueErrors(self.rows.rounding, self.rows.lengths[problem.row_of], self.rows.given)
-        found = dual_bounds(problem, s, f[problem.row_of], errors, self.total)
-        if self._is_large(found):
-            own, (support, coef) = np.unique(problem.row_of), self._support()
-            if self.rows.width * len(own) * len(support) <= self.settings.extended_limit:
-                wide = np.zeros(len(self.rows), dtype=np.longdouble)
-                wide[own] = self.rows.extended_scores(support, coef, own, deadline)
-                found = dual_bounds(problem, s, wide[problem.row_of], errors, self.total)
-        return self._of_weights(found) if self.rows.linear and np.isfinite(found.primal) else found
-
-    def _is_large(self, found: DualBounds) -> bool:
-        """Whether rounding errors are not small beside tol."""
-        return found.error > min(1e-7, 0.01 * self.options.tol) * abs(found.primal)
-
-    def _of_weights(self, found: DualBounds) -> DualBounds:
-        """The same with F at the weights w of a linear kernel, which are rounded: a model predicts with them."""
-        coef: Vector = np.bincount(self.problem.row_of, self.s, minlength=len(self.rows)).astype(np.float64)
-        own = weight_bounds(self.problem, self.rows.points.original, coef, found, self.total)
-        if self.rows.width * len(self.rows) <= self.settings.extended_limit and self._is_large(own):
-            own = weight_bounds(self.problem, self.rows.points.original, coef, found, self.total, np.longdouble)
-        return own

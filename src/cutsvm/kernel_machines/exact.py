@@ -96,7 +96,7 @@ class Exact:
             alpha,
             seen,
             scores,
-            *self.settings.steps,
+            *self.settings.pair_steps,
             options.threads,
         )
         return seen[:, :, 2]

@@ -279,6 +279,13 @@ def is_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X))
 
 
+def with_short_indices(X: Any) -> Any:
+    """X with indices of 32 bits, if it is a CSR matrix and they fit: not every compiled function takes longer ones."""
+    if not is_sparse(X) or max(int(X.nnz), *map(int, X.shape)) > np.iinfo(np.int32).max:
+        return X
+    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+
+
 def sparse_parts(X: Any) -> dict[str, Any]:
     """A CSR matrix or array as plain arrays."""
     return {

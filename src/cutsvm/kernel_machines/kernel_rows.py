@@ -40,6 +40,14 @@ class RowSettings:
     block_values: int = 20_000_000
 
 
+def sum_of_sums(values: Array, coef: Vector) -> Vector:
+    """values @ coef, SUM_ROWS terms at a time: see core/row_cache.hpp."""
+    out = np.zeros(len(values))
+    for terms in blocks(len(coef), core.SUM_ROWS):
+        out += values[:, terms] @ coef[terms]
+    return out
+
+
 class KernelRows:
     """The rows of `points`, whose kernel values a solver wants; dtype: of these values."""
 
@@ -199,22 +207,26 @@ class KernelRows:
             self.points.matrix(out)
         return out
 
+    def score_terms(self, support: int) -> int:
+        """Additions, one after another, that a score of `scores` takes: a sum of sums over a block."""
+        return min(support, core.SUM_ROWS + -(-support // core.SUM_ROWS))
+
     def scores(self, support: Ints, coef: Vector, rows: Ints, deadline: Deadline) -> Vector:
         """f of these rows in float64: the sum over the support of coef K."""
-        out = np.zeros(len(rows))
+        out, use = np.zeros(len(rows)), self.settings
         if not len(support):
             return out
         if self.dense:
             vectors = self._block(support, FLOAT64)
-            size = max(self.settings.block_rows, self.settings.block_values // len(support))
+            size = max(use.block_rows, use.block_values // len(support))
             for part in deadline.track("certificate", list(blocks(len(rows), size))):
                 vectors.scores(coef, self._block(rows[part], FLOAT64), out[part])
             return out
         precise = self.points.precisely()
-        for part in deadline.track("certificate", list(blocks(len(rows), self.settings.block_rows))):
+        for part in deadline.track("certificate", list(blocks(len(rows), use.block_rows))):
             values = np.empty((part.stop - part.start, len(support)))
             precise.values(rows[part], precise, support, values)
-            out[part] = values @ coef
+            out[part] = sum_of_sums(values, coef)
         return out
 
     def extended_scores(self, support: Ints, coef: Vector, rows: Ints, deadline: Deadline) -> Array:
@@ -267,5 +279,4 @@ class MatrixRows(KernelRows):
         return lambda which: self.values[np.ix_(columns[which], columns)]
 
     def scores(self, support: Ints, coef: Vector, rows: Ints, deadline: Deadline) -> Vector:
-        found: Vector = self.values[np.ix_(self.rows[rows], self.rows[support])] @ coef
-        return found
+        return sum_of_sums(self.values[np.ix_(self.rows[rows], self.rows[support])], coef)

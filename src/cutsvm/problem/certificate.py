@@ -43,9 +43,9 @@ UNIT = 2.0**-53
 TINY = 2.0**-1060  # what products that underflow may lose, with room for as many of them as there can be
 
 
-def relative_gap(primal: float, lower: float) -> float:
-    """(primal - lower) / primal, and 0 where both are 0; NaN if they are not known."""
-    return 0.0 if primal <= 0.0 else (primal - lower) / primal
+def relative_gap(primal: float, lower: float, least: float = 0.0) -> float:
+    """(primal - lower) / primal, and 0 if primal is at most `least`, which counts as 0; NaN if they are not known."""
+    return 0.0 if primal <= least else (primal - lower) / primal
 
 
 def gamma(terms: float) -> float:

@@ -96,7 +96,7 @@ _PAIR_LOSSES = ("hinge", "squared_hinge")
 _PAIR_SOLVERS = ("auto", "ocas", "newton", "cpa", "batched")
 _HINGE_TYPE = "L2R_L1LOSS_SVC_DUAL"
 _TUBE_TYPE = "L2R_L1LOSS_SVR_DUAL"
-_KERNEL_OPTIONS = frozenset({"kernel", "gamma", "degree", "coef0", "memory"})
+_KERNEL_OPTIONS = frozenset({"kernel", "gamma", "degree", "coef0", "memory", "checkpoint"})
 
 _CLASSIFY = Task(
     "classify",
@@ -228,7 +228,7 @@ _KERNEL = Task(
     has_kernel=True,
     memory_limits_rows=False,
     iteration_unit="round",
-    options=_KERNEL_OPTIONS | {"cost", "epochs", "average", "seed", "weights", "checkpoint"},
+    options=_KERNEL_OPTIONS | {"cost", "epochs", "average", "seed", "weights"},
     solvers=("auto", "exact", "sgd", "isda", "min_norm"),
     solvers_module="cutsvm.kernel_machines",
     parameters={"random_state": 0},
