@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import errno
-import fcntl
-import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
 from cutsvm._utils.errors import DataError
 from cutsvm.io.files import write_atomically
+from cutsvm.io.locks import exclusive
 from cutsvm.io.store.manifest import NAME, Manifest, is_store_entry, read_manifest
 
 
 def now() -> str:
     """The time of a change."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 @contextmanager
 def locked(target: Path) -> Iterator[None]:
     """Lock the store against other changes; the lock ends with the process."""
     target.mkdir(exist_ok=True)
-    descriptor = os.open(target, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataError(f"{target}: another process is changing this store") from None
+    with exclusive(target) as alone:
+        if not alone:
+            raise DataError(f"{target}: another process is changing this store")
         yield
-    finally:
-        os.close(descriptor)
 
 
 def new_folder(target: Path) -> Path:
