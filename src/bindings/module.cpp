@@ -1,9 +1,10 @@
 // The extension module: one file of bindings per group of kernels.
+#include <omp.h>
+
 #include "bindings/arrays.hpp"
 #include "bindings/matrix.hpp"
 #include "bindings/row_losses.hpp"
 #include "core/interrupt.hpp"
-#include "core/team.hpp"
 
 void bind_sweep(nb::module_&, BoundMatrix&);
 void bind_many(nb::module_&, BoundMatrix&);
@@ -57,7 +58,7 @@ NB_MODULE(CUTSVM_MODULE, m) {
     cutsvm::interrupt_hook = &interrupted;
     nb::register_exception_translator(&translate_interrupt);
     m.def("cpu_level", &cpu_level);
-    m.def("max_threads", &cutsvm::max_threads);
+    m.def("max_threads", [] { return omp_get_max_threads(); });
     BoundMatrix matrix(m, "Matrix");
     BoundRowLoss row_loss(m, "RowLoss");
     bind_sweep(m, matrix);

@@ -10,11 +10,11 @@
 // in seconds, after which it ends without an exception.
 #pragma once
 
+#include <omp.h>
+
 #include <atomic>
 #include <chrono>
 #include <limits>
-
-#include "core/team.hpp"
 
 namespace cutsvm {
 
@@ -33,7 +33,7 @@ class Interrupt {
     // True once the loop is to end. Only the thread that began the loop asks, a few times a second: signals are its own.
     bool requested() {
         if (requested_.load(std::memory_order_relaxed)) return true;
-        if (!asks_ || thread_number() != 0) return false;
+        if (!asks_ || omp_get_thread_num() != 0) return false;
         const auto now = Clock::now();
         if (now - asked_ < PERIOD) return false;
         asked_ = now;
@@ -58,7 +58,7 @@ class Interrupt {
   private:
     using Clock = std::chrono::steady_clock;
     static constexpr auto PERIOD = std::chrono::milliseconds(50);
-    bool asks_ = !in_region();
+    bool asks_ = omp_get_level() == 0;
     double seconds_;
     Clock::time_point began_ = Clock::now(), asked_ = began_;
     bool interrupted_ = false;  // written by the thread that asks, read after the loop

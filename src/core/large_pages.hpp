@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 #include <new>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct LargePages {
         const std::size_t bytes = count * sizeof(T);
         if (bytes < 2 * PAGE) return static_cast<T*>(::operator new(bytes, LINE));
         const std::size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
-        void* memory = ::operator new(whole, std::align_val_t{PAGE});
+        void* memory = std::aligned_alloc(PAGE, whole);
+        if (!memory) throw std::bad_alloc();
 #ifdef __linux__
         madvise(memory, whole, MADV_HUGEPAGE);  // a wish: where it is not granted nothing changes
 #endif
@@ -36,7 +38,7 @@ struct LargePages {
         if (count * sizeof(T) < 2 * PAGE)
             ::operator delete(memory, LINE);
         else
-            ::operator delete(memory, std::align_val_t{PAGE});
+            std::free(memory);
     }
     // New elements are left as they are: whoever makes such a vector fills it.
     template <class U>

@@ -10,21 +10,12 @@
 // in an undefined state; copying blocks with pread() would double the memory traffic of every pass and count as private
 // memory; a look at the file's size before each block only narrows the window. The handler calls nothing but mmap(),
 // sigaction() and raise(), touches only atomics, and takes no lock. Faults elsewhere go to the handler that was there.
-//
-// On Windows there is no such handler: the system refuses to truncate a file that is mapped.
 #pragma once
 
-#ifdef _WIN32
-#define NOMINMAX
-#define WIN32_LEAN_AND_MEAN
-#include <io.h>
-#include <windows.h>
-#else
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#endif
 
 #include <atomic>
 #include <cerrno>
@@ -41,49 +32,6 @@ namespace cutsvm {
 struct MappedGroup {
     std::atomic<bool> lost{false};
 };
-
-#ifdef _WIN32
-
-// The first `size` bytes of an open file, to be read only.
-class MappedFile {
-  public:
-    // requires: size > 0
-    // throws: std::system_error; ERANGE if the file is shorter by now
-    MappedFile(int descriptor, std::size_t size, std::shared_ptr<MappedGroup> group)
-        : group_(std::move(group)), size_(size) {
-        const auto file = reinterpret_cast<HANDLE>(_get_osfhandle(descriptor));
-        LARGE_INTEGER length{};
-        if (!GetFileSizeEx(file, &length)) throw failure();
-        if (length.QuadPart < static_cast<LONGLONG>(size)) throw std::system_error(ERANGE, std::generic_category());
-        const HANDLE mapping = CreateFileMappingW(file, nullptr, PAGE_READONLY, 0, 0, nullptr);
-        if (mapping == nullptr) throw failure();
-        data_ = static_cast<const std::uint8_t*>(MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, size));
-        const std::system_error reason = failure();
-        CloseHandle(mapping);  // the view keeps it
-        if (data_ == nullptr) throw reason;
-    }
-
-    ~MappedFile() { UnmapViewOfFile(data_); }
-
-    MappedFile(const MappedFile&) = delete;
-    MappedFile& operator=(const MappedFile&) = delete;
-
-    const std::uint8_t* data() const { return data_; }
-    std::size_t size() const { return size_; }
-
-  private:
-    static std::system_error failure() {
-        const DWORD code = GetLastError();
-        const bool memory = code == ERROR_NOT_ENOUGH_MEMORY || code == ERROR_COMMITMENT_LIMIT;
-        return std::system_error(memory ? ENOMEM : EIO, std::generic_category());
-    }
-
-    std::shared_ptr<MappedGroup> group_;
-    const std::uint8_t* data_ = nullptr;
-    std::size_t size_ = 0;
-};
-
-#else
 
 namespace mapped {
 
@@ -187,7 +135,5 @@ class MappedFile {
     std::size_t size_ = 0;
     mapped::Range* range_ = nullptr;
 };
-
-#endif
 
 }  // namespace cutsvm

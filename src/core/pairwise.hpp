@@ -344,7 +344,7 @@ void for_queries(const Pairs& p, PairMemory& memory, int threads, const One& one
         }
         return;
     }
-    const auto next = [&](std::int64_t q) { one(q, workspace[thread_number()], 1); };
+    const auto next = [&](std::int64_t q) { one(q, workspace[omp_get_thread_num()], 1); };
     for_tasks(p.queries(), threads, next, interrupt, 4);
 }
 

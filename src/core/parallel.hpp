@@ -3,9 +3,11 @@
 // Rows are cut into blocks that are fixed by n alone. Each block is worked on by one thread and its partial
 // sums are added up in the order of the blocks, so every sum is the same to the last bit for any thread count.
 //
-// All parallel regions of the package are begun in this file. An exception that leaves one (std::bad_alloc, say) would end
-// the process: here it is caught where it is thrown, and thrown again after the region.
+// All parallel regions of the package are in this file. An exception that leaves one (std::bad_alloc, say) would end the
+// process: here it is caught where it is thrown, and thrown again after the region.
 #pragma once
+
+#include <omp.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +18,6 @@
 #include <vector>
 
 #include "core/interrupt.hpp"
-#include "core/team.hpp"
 
 namespace cutsvm {
 
@@ -56,12 +57,9 @@ class FirstException {
 template <class Work>
 void for_equal_tasks(std::int64_t count, int threads, const Work& work, Interrupt& interrupt) {
     FirstException failure;
-    run_team(count > 1 ? threads : 1, [&](std::int64_t number, std::int64_t size) {
-        const std::int64_t run = count / size, longer = count % size;  // the first `longer` runs have a task more
-        const std::int64_t begin = number * run + std::min(number, longer), end = begin + run + (number < longer);
-        for (std::int64_t task = begin; task < end; ++task)
-            if (!interrupt.requested()) failure.guard([&] { work(task); });
-    });
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && count > 1)
+    for (std::int64_t task = 0; task < count; ++task)
+        if (!interrupt.requested()) failure.guard([&] { work(task); });
     failure.rethrow();
     interrupt.rethrow();
 }
@@ -71,24 +69,38 @@ void for_equal_tasks(std::int64_t count, int threads, const Work& work) {
     for_equal_tasks(count, threads, work, interrupt);
 }
 
-// The same for tasks of different length: each thread takes the next ones, `chunk` at a time. It keeps memory from task to
-// task: work(task, own) with own = make(), made with its first.
-template <class Make, class Work>
-void for_tasks_with(std::int64_t count, int threads, const Make& make, const Work& work, Interrupt& interrupt,
-                    std::int64_t chunk = 1) {
+// The same for tasks of different length: each thread takes the next ones, `chunk` at a time.
+template <class Work>
+void for_tasks(std::int64_t count, int threads, const Work& work, Interrupt& interrupt, int chunk = 1) {
     FirstException failure;
-    std::atomic<std::int64_t> next = 0;
-    run_team(count > 1 ? threads : 1, [&](int, int) {
+#pragma omp parallel for schedule(dynamic, chunk) num_threads(threads) if (threads > 1 && count > 1)
+    for (std::int64_t task = 0; task < count; ++task)
+        if (!interrupt.requested()) failure.guard([&] { work(task); });
+    failure.rethrow();
+    interrupt.rethrow();
+}
+template <class Work>
+void for_tasks(std::int64_t count, int threads, const Work& work, int chunk = 1) {
+    Interrupt interrupt;
+    for_tasks(count, threads, work, interrupt, chunk);
+}
+
+// The same with memory that a thread keeps from task to task: work(task, own) with own = make(), made with its first.
+template <class Make, class Work>
+void for_tasks_with(std::int64_t count, int threads, const Make& make, const Work& work, Interrupt& interrupt) {
+    FirstException failure;
+#pragma omp parallel num_threads(threads) if (threads > 1 && count > 1)
+    {
         std::optional<decltype(make())> own;
-        for (std::int64_t begin = next.fetch_add(chunk); begin < count; begin = next.fetch_add(chunk))
-            for (std::int64_t task = begin; task < std::min(count, begin + chunk); ++task) {
-                if (interrupt.requested()) continue;
-                failure.guard([&] {
-                    if (!own) own.emplace(make());
-                    work(task, *own);
-                });
-            }
-    });
+#pragma omp for schedule(dynamic)
+        for (std::int64_t task = 0; task < count; ++task) {
+            if (interrupt.requested()) continue;
+            failure.guard([&] {
+                if (!own) own.emplace(make());
+                work(task, *own);
+            });
+        }
+    }
     failure.rethrow();
     interrupt.rethrow();
 }
@@ -96,17 +108,6 @@ template <class Make, class Work>
 void for_tasks_with(std::int64_t count, int threads, const Make& make, const Work& work) {
     Interrupt interrupt;
     for_tasks_with(count, threads, make, work, interrupt);
-}
-
-// The same without such memory.
-template <class Work>
-void for_tasks(std::int64_t count, int threads, const Work& work, Interrupt& interrupt, int chunk = 1) {
-    for_tasks_with(count, threads, [] { return 0; }, [&](std::int64_t task, int) { work(task); }, interrupt, chunk);
-}
-template <class Work>
-void for_tasks(std::int64_t count, int threads, const Work& work, int chunk = 1) {
-    Interrupt interrupt;
-    for_tasks(count, threads, work, interrupt, chunk);
 }
 
 // Calls work(begin, end) for every block of rows [begin, end); on one thread if there are no more than `few` blocks.

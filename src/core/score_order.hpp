@@ -102,7 +102,7 @@ class ScoreOrder {
             for (std::size_t b = 0; b < count; ++b) sort(b, own_[0]);
             return;
         }
-        const auto next = [&](std::int64_t b) { sort(b, own_[thread_number()]); };
+        const auto next = [&](std::int64_t b) { sort(b, own_[omp_get_thread_num()]); };
         for_tasks(static_cast<std::int64_t>(count), threads, next, 4);
     }
 

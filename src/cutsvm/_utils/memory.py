@@ -6,7 +6,6 @@ import ctypes
 import gc
 import os
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -279,10 +278,8 @@ def format_bytes(size: float) -> str:
 
 
 def private() -> int:
-    """Bytes of private memory of this process (RssAnon on Linux); 0 if the system does not tell."""
-    return _status("/proc/self/status", "RssAnon") or _other_system(
-        lambda psutil: psutil.Process().memory_full_info().uss  # pages that no other process has
-    )
+    """Bytes of private memory of this process (RssAnon); 0 if the system does not tell."""
+    return _status("/proc/self/status", "RssAnon")
 
 
 def in_use(step: int) -> int:
@@ -307,7 +304,7 @@ def total() -> int:
     try:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
-        machine = _other_system(lambda psutil: psutil.virtual_memory().total)
+        machine = 0
     return min((limit for limit in (machine, *map(_number, _CONTAINER)) if limit > 0), default=0)
 
 
@@ -316,22 +313,12 @@ def free() -> int:
 
     Pages of files that the system takes back when it needs them are free; 0 if the system does not tell.
     """
-    machine = _status("/proc/meminfo", "MemAvailable")
-    found = [machine or _other_system(lambda psutil: psutil.virtual_memory().available)]
+    found = [_status("/proc/meminfo", "MemAvailable")]
     for limit, use, stat in zip(_CONTAINER, _CONTAINER_USE, _CONTAINER_STAT, strict=True):
         most = _number(limit)
         if 0 < most <= total():
             found.append(max(1, most - _number(use) + _value(stat, "inactive_file")))
     return min((size for size in found if size > 0), default=0)
-
-
-def _other_system(ask: Callable[[Any], int]) -> int:
-    """What psutil, which is installed where the system is not Linux, answers; 0 without it."""
-    try:
-        import psutil
-    except ImportError:
-        return 0
-    return int(ask(psutil))
 
 
 def _number(file: str) -> int:

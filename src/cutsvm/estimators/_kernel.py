@@ -27,14 +27,15 @@ from cutsvm.kernel_machines.dual_problem import Groups, group_rows
 from cutsvm.kernel_machines.gram import (
     EPS,
     KERNELS,
+    GramSettings,
     Kernel,
     Points,
     alike,
     blocks,
     from_sparse_parts,
+    in_blocks,
     is_sparse,
     sparse_parts,
-    take_rows,
     variance_of,
     with_short_indices,
 )
@@ -62,12 +63,25 @@ class KernelData:
     def points(self, rows: Ints, n_threads: int, *, precise: bool, offset: float = 0.0) -> Points:
         """Some rows, in this order; offset: see `Kernel`."""
         if self.matrix is None:
-            own = take_rows(self.X, rows, n_threads)
+            own = _take_rows(self.X, rows, n_threads)
             return Points(own, replace(self.kernel, offset=offset), n_threads, precise=precise)
         values = self.matrix[np.ix_(rows, rows)]
         points = Points(values, Kernel("precomputed", offset=offset), n_threads, precise=precise)
         points.given_rounding = self.rounding
         return points
+
+
+def _take_rows(X: Any, rows: Ints, n_threads: int) -> Any:
+    """X[rows], by several threads if X is dense."""
+    if is_sparse(X) or n_threads == 1:
+        return X[rows]
+    out = np.empty((len(rows), *X.shape[1:]), dtype=X.dtype)
+
+    def take(part: slice) -> None:
+        out[part] = X[rows[part]]
+
+    in_blocks(take, len(rows), GramSettings.pass_rows, n_threads)
+    return out
 
 
 class KernelMachine(Certified):

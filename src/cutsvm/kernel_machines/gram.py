@@ -364,19 +364,6 @@ def in_blocks(work: Callable[[slice], Any], size: int, block: int, threads: int)
             pass
 
 
-def take_rows(X: Any, rows: Ints, threads: int, block: int = GramSettings.pass_rows) -> Any:
-    """X[rows], by several threads if X is dense."""
-    if is_sparse(X) or threads == 1:
-        return X[rows]
-    out = np.empty((len(rows), *X.shape[1:]), dtype=X.dtype)
-
-    def take(part: slice) -> None:
-        out[part] = X[rows[part]]
-
-    in_blocks(take, len(rows), block, threads)
-    return out
-
-
 def blocks(size: int, block: int) -> Iterator[slice]:
     """0 .. size in runs of `block`."""
     return (slice(start, min(size, start + block)) for start in range(0, size, block))
