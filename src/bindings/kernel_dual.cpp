@@ -61,17 +61,12 @@ class KernelBlock {
 
     Block<T> block() const { return {X_.data(), squares_.data(), extent(X_), extent(X_, 1)}; }
 
+    ComputedValues<T> computed() const { return {gemm_, kernel_, block()}; }
+
     // The values of these rows with all, row k at places[k].
     // requires: rows below n; different places.
     void fill(View<const std::int64_t> rows, View<const std::int64_t> places, T* values, std::int64_t stride) const {
-        const Block<T> all = block();
-        std::vector<T> some(rows.size() * all.d), squares(rows.size());
-        for (std::int64_t k = 0; k < rows.size(); ++k) {
-            std::copy_n(all.rows + rows[k] * all.d, all.d, some.data() + k * all.d);
-            squares[k] = all.squares[rows[k]];
-        }
-        kernel_rows(gemm_, kernel_, Block<T>{some.data(), squares.data(), rows.size(), all.d}, all, places, values,
-                    stride, threads_);
+        kernel_rows(gemm_, kernel_, block().some(rows).block(), block(), places, values, stride, threads_);
     }
 
     // out[k, j] = K(x_k, x_j) for the rows k that are named, and all j.
@@ -96,6 +91,14 @@ class KernelBlock {
         check(X_.shape(1) == others.X_.shape(1), "blocks differ in features");
         std::fill_n(out.data(), out.shape(0), 0.0);
         released([&] { kernel_scores(gemm_, kernel_, block(), others.block(), view(coef), view(out), threads_); });
+    }
+
+    // out[j] += sum_i coef_i K(x_i, x_j), the part of it that is due to the tiles [first, last) of columns.
+    void own_scores(const Vector<double>& coef, std::int64_t first, std::int64_t last,
+                    const VectorOut<double>& out) const {
+        check(coef.shape(0) == X_.shape(0) && out.shape(0) == X_.shape(0), "coef, out: one entry per row expected");
+        check(0 <= first && first <= last && last <= count_tiles(extent(X_)), "first, last: tiles expected");
+        released([&] { kernel_own_scores(gemm_, kernel_, block(), view(coef), first, last, view(out), threads_); });
     }
 
   private:
@@ -248,15 +251,33 @@ DualSettings settings_of(std::int64_t working_set, double kept, double inner_sha
     return {working_set, kept, inner_share, inner_steps, least_violation};
 }
 
+// Where kernel values come from: a matrix, or the rows that they are of.
 template <class V>
-void bound_solve_pairs(const Array2D<V>& gram, const Rows32& rows, const Vector<double>& a, const Places& first,
+MatrixValues<V> values_of(const Array2D<V>& gram) {
+    check(gram.stride(1) == 1 || gram.shape(1) <= 1, "kernel: contiguous rows expected");
+    return {gram.data(), gram.stride(0)};
+}
+template <class V>
+ComputedValues<V> values_of(const KernelBlock<V>& block) {
+    return block.computed();
+}
+template <class V>
+std::int64_t rows_of(const Array2D<V>& gram) {
+    return std::min(extent(gram), extent(gram, 1));
+}
+template <class V>
+std::int64_t rows_of(const KernelBlock<V>& block) {
+    return block.block().n;
+}
+
+template <class Kernel>
+void bound_solve_pairs(const Kernel& kernel, const Rows32& rows, const Vector<double>& a, const Places& first,
                        const Vector<double>& Cs, bool free_intercept, double target, std::int64_t most_iterations,
                        double seconds, const Array2DOut<double>& alpha, const CubeOut& seen,
                        const VectorOut<double>& scores, std::int64_t working_set, double kept, double inner_share,
                        std::int64_t inner_steps, double least_violation, int threads) {
     const Problems problems = problems_of(rows, a, first);
-    check(gram.stride(1) == 1 || gram.shape(1) <= 1, "gram: contiguous rows expected");
-    check_within(rows, 0, std::min(extent(gram), extent(gram, 1)), "rows: row numbers within range expected");
+    check_within(rows, 0, rows_of(kernel), "rows: row numbers within range expected");
     const std::int64_t versions = extent(Cs);
     check(extent(alpha) == extent(rows) && extent(alpha, 1) >= versions && versions > 0,
           "alpha: rows x versions expected");
@@ -267,12 +288,21 @@ void bound_solve_pairs(const Array2D<V>& gram, const Rows32& rows, const Vector<
     check(threads > 0, "threads: 1 or more expected");
     const DualSettings settings = settings_of(working_set, kept, inner_share, inner_steps, least_violation);
     std::vector<DualSeen> found(problems.count() * versions);
+    const auto source = values_of(kernel);
     released([&] {
-        solve_pairs(gram.data(), gram.stride(0), problems, view(Cs), free_intercept, settings, target, most_iterations,
-                    seconds, alpha.data(), extent(alpha, 1), found.data(), view(scores), threads);
+        solve_pairs(source, problems, view(Cs), free_intercept, settings, target, most_iterations, seconds,
+                    alpha.data(), extent(alpha, 1), found.data(), view(scores), threads);
     });
     double* out = seen.data();
     for (const DualSeen& one : found) *out++ = one.primal, *out++ = one.dual, *out++ = one.intercept;
+}
+
+template <class Kernel>
+void bind_solve_pairs(nb::module_& m) {
+    m.def("solve_pairs", &bound_solve_pairs<Kernel>, "kernel"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(),
+          "first"_a.noconvert(), "Cs"_a.noconvert(), "free_intercept"_a, "target"_a, "most_iterations"_a, "seconds"_a,
+          "alpha"_a.noconvert(), "seen"_a.noconvert(), "scores"_a.noconvert(), "working_set"_a, "kept"_a,
+          "inner_share"_a, "inner_steps"_a, "least_violation"_a, "threads"_a);
 }
 
 template <class T>
@@ -284,11 +314,10 @@ void bind_kind(nb::module_& m, const char* block, const char* dual) {
              "squares"_a.noconvert(), "threads"_a)
         .def("rows", &KernelBlock<T>::rows, "which"_a.noconvert(), "out"_a.noconvert())
         .def("matrix", &KernelBlock<T>::matrix, "out"_a.noconvert())
-        .def("scores", &KernelBlock<T>::scores, "coef"_a.noconvert(), "others"_a, "out"_a.noconvert());
-    m.def("solve_pairs", &bound_solve_pairs<T>, "gram"_a.noconvert(), "rows"_a.noconvert(), "a"_a.noconvert(),
-          "first"_a.noconvert(), "Cs"_a.noconvert(), "free_intercept"_a, "target"_a, "most_iterations"_a, "seconds"_a,
-          "alpha"_a.noconvert(), "seen"_a.noconvert(), "scores"_a.noconvert(), "working_set"_a, "kept"_a,
-          "inner_share"_a, "inner_steps"_a, "least_violation"_a, "threads"_a);
+        .def("scores", &KernelBlock<T>::scores, "coef"_a.noconvert(), "others"_a, "out"_a.noconvert())
+        .def("own_scores", &KernelBlock<T>::own_scores, "coef"_a.noconvert(), "first"_a, "last"_a, "out"_a.noconvert());
+    bind_solve_pairs<Array2D<T>>(m);
+    bind_solve_pairs<KernelBlock<T>>(m);
     nb::class_<KernelDual<T>>(m, dual)
         .def(nb::init<const Values2D<T>&, const Vector<double>&, const Vector<double>&, const Vector<double>&,
                       const Vector<double>&, const Vector<double>&, double, const Places&, bool, const Vector<double>&,
@@ -323,6 +352,7 @@ void bind_kind(nb::module_& m, const char* block, const char* dual) {
 void bind_kernel_dual(nb::module_& m) {
     m.attr("FEATURES") = FEATURES;
     m.attr("SUM_ROWS") = SUM_ROWS;
+    m.attr("TILE_COLUMNS") = TILE_COLUMNS;
     bind_kind<float>(m, "KernelBlock32", "KernelDual32");
     bind_kind<double>(m, "KernelBlock64", "KernelDual64");
 }

@@ -28,6 +28,7 @@
 #include "core/dual_optimality.hpp"
 #include "core/dual_steps.hpp"
 #include "core/interrupt.hpp"
+#include "core/kernel_values.hpp"
 #include "core/machines.hpp"
 #include "core/parallel.hpp"
 #include "core/row_cache.hpp"
@@ -171,17 +172,50 @@ struct DualSeen {
     double primal, dual, intercept;
 };
 
-// Problems with the hinge loss for each of Cs, which rise, all on rows of one matrix of kernel values: each answer is the
+// Where the kernel values of a problem's rows come from: a matrix of the values of all rows.
+template <class V>
+struct MatrixValues {
+    const V* gram;
+    std::int64_t stride;
+
+    // Of the rows of one problem: fill(which, places, to) writes the values of rows[which[k]] with all of `rows` to
+    // to + places[k] * rows.size().
+    auto of(View<const std::int32_t> rows) const {
+        return [this, rows](View<const std::int64_t> which, View<const std::int64_t> places, V* to) {
+            for (std::int64_t k = 0; k < which.size(); ++k) {
+                const V* from = gram + rows[which[k]] * stride;
+                V* const own = to + places[k] * rows.size();
+                for (std::int64_t j = 0; j < rows.size(); ++j) own[j] = from[rows[j]];
+            }
+        };
+    }
+};
+
+// The same, computed from the rows of X when they are wanted.
+template <class V>
+struct ComputedValues {
+    Gemm<V> gemm;
+    KernelFunction kernel;
+    Block<V> X;
+
+    auto of(View<const std::int32_t> rows) const {
+        return [this, own = X.some(rows)](View<const std::int64_t> which, View<const std::int64_t> places, V* to) {
+            kernel_rows(gemm, kernel, own.block().some(which).block(), own.block(), places, to, own.block().n, 1);
+        };
+    }
+};
+
+// Problems with the hinge loss for each of Cs, which rise, on rows with kernel values of one source: each answer is the
 // start of the next. alpha: (rows of all problems) x width, its first column the start of the first; seen: problems x Cs,
 // whose primal is infinite where there was no time. scores: f at the rows of all problems for the last of Cs, summed afresh
 // over the rows with a coefficient, SUM_ROWS at a time; NaN where there was no time. It may be empty.
-// requires: rows within gram, both ways; Cs rising, width >= Cs.size(); 0 <= alpha <= C |a| and, with a free intercept,
+// requires: rows within those of the source; Cs rising, width >= Cs.size(); 0 <= alpha <= C |a| and, with a free intercept,
 // sum y alpha = 0 in the first column.
 // ensures: 0 <= alpha <= C |a|; the same bits for any number of threads.
-template <class V>
-void solve_pairs(const V* gram, std::int64_t stride, const Problems& problems, View<const double> Cs,
-                 bool free_intercept, const DualSettings& settings, double target, std::int64_t most_iterations,
-                 double seconds, double* alpha, std::int64_t width, DualSeen* seen, View<double> scores, int threads) {
+template <class V, template <class> class Source>
+void solve_pairs(const Source<V>& source, const Problems& problems, View<const double> Cs, bool free_intercept,
+                 const DualSettings& settings, double target, std::int64_t most_iterations, double seconds,
+                 double* alpha, std::int64_t width, DualSeen* seen, View<double> scores, int threads) {
     Interrupt interrupt(seconds);
     std::fill(scores.begin(), scores.end(), std::numeric_limits<double>::quiet_NaN());
     std::fill_n(seen, problems.count() * Cs.size(), DualSeen{std::numeric_limits<double>::infinity(), 0.0, 0.0});
@@ -194,13 +228,8 @@ void solve_pairs(const V* gram, std::int64_t stride, const Problems& problems, V
         const View<const double> a = problems.a.part(begin, m);
         double* const own = alpha + begin * width;
         if (!room) room.reset(new V[largest * largest]);  // pages that are not used take no memory
-        RowCache<V> cache(room.get(), m, m, m, [&](auto which, auto places) {
-            for (std::int64_t k = 0; k < which.size(); ++k) {
-                const V* from = gram + rows[which[k]] * stride;
-                V* const to = room.get() + places[k] * m;
-                for (std::int64_t j = 0; j < m; ++j) to[j] = from[rows[j]];
-            }
-        });
+        const auto fill = source.of(rows);
+        RowCache<V> cache(room.get(), m, m, m, [&](auto which, auto places) { fill(which, places, room.get()); });
         DualState state;
         state.free_intercept = free_intercept;
         state.c.resize(m), state.low.resize(m), state.high.resize(m), state.s.resize(m), state.f.assign(m, 0.0);

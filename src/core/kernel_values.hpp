@@ -35,6 +35,9 @@ struct KernelFunction {
     int degree;
 };
 
+template <class T>
+struct OwnBlock;
+
 // Rows of numbers one after another, and |x|^2 of each.
 template <class T>
 struct Block {
@@ -43,6 +46,26 @@ struct Block {
     std::int64_t n, d;
 
     Block part(std::int64_t first, std::int64_t count) const { return {rows + first * d, squares + first, count, d}; }
+
+    // A copy of some rows. requires: numbers below n.
+    template <class Number>
+    OwnBlock<T> some(View<const Number> which) const {
+        OwnBlock<T> found{std::vector<T>(which.size() * d), std::vector<T>(which.size()), d};
+        for (std::int64_t k = 0; k < which.size(); ++k) {
+            std::copy_n(rows + which[k] * d, d, found.rows.data() + k * d);
+            found.squares[k] = squares[which[k]];
+        }
+        return found;
+    }
+};
+
+// A block with memory of its own.
+template <class T>
+struct OwnBlock {
+    std::vector<T> rows, squares;
+    std::int64_t d;
+
+    Block<T> block() const { return {rows.data(), squares.data(), std::ssize(squares), d}; }
 };
 
 // exp(x) for x <= 0, without calls and branches so that loops over it are vectorised: 2^n exp(r), |r| <= log(2) / 2, by
@@ -119,29 +142,37 @@ void kernel_of_dots(const KernelFunction& kernel, const T* dots, T square, const
 
 inline constexpr std::int64_t TILE_COLUMNS = 256;
 inline constexpr std::int64_t TILE_ROWS = 512;  // with TILE_COLUMNS: a tile of half a megabyte in float
+
+inline std::int64_t count_tiles(std::int64_t n) { return (n + TILE_COLUMNS - 1) / TILE_COLUMNS; }
+
 // Features that are multiplied in one call. Whatever the order in which BLAS adds them up, a dot product is off by at most
 // (FEATURES + d / FEATURES + 2) u |x| |z|, u the rounding unit, and not by d u |x| |z|.
 inline constexpr std::int64_t FEATURES = 128;
+
+// dots[i, j] = a_i.b_j, by rows.
+// requires: A.d == B.d; A and B are parts of no more than TILE_ROWS and TILE_COLUMNS rows; room for A.n x B.n dots.
+template <class T>
+void dot_tile(Gemm<T> gemm, const Block<T>& A, const Block<T>& B, T* dots) {
+    const int m = static_cast<int>(B.n), n = static_cast<int>(A.n), ld = static_cast<int>(A.d);
+    if (A.d == 0) std::fill_n(dots, A.n * B.n, T(0));
+    for (std::int64_t first = 0; first < A.d; first += FEATURES) {
+        const int k = static_cast<int>(std::min(FEATURES, A.d - first));
+        const T one = 1, beta = first == 0 ? T(0) : T(1);
+        gemm("T", "N", &m, &n, &k, &one, B.rows + first, &ld, A.rows + first, &ld, &beta, dots, &m);
+    }
+}
 
 // Calls use(first row, number of rows, first column, number of columns, dots) for every tile of the products A B',
 // dots by rows of that number of columns; one thread has all rows of some columns, in their order.
 // requires: A.d == B.d.
 template <class T, class Use>
 void for_dot_tiles(Gemm<T> gemm, const Block<T>& A, const Block<T>& B, int threads, const Use& use) {
-    const std::int64_t tiles = (B.n + TILE_COLUMNS - 1) / TILE_COLUMNS;
     const auto make = [&] { return std::vector<T>(std::min(A.n, TILE_ROWS) * TILE_COLUMNS); };
-    for_tasks_with(tiles, threads, make, [&](std::int64_t tile, std::vector<T>& dots) {
+    for_tasks_with(count_tiles(B.n), threads, make, [&](std::int64_t tile, std::vector<T>& dots) {
         const std::int64_t column = tile * TILE_COLUMNS, width = std::min(TILE_COLUMNS, B.n - column);
         for (std::int64_t row = 0; row < A.n; row += TILE_ROWS) {
             const std::int64_t height = std::min(TILE_ROWS, A.n - row);
-            const int m = static_cast<int>(width), n = static_cast<int>(height), ld = static_cast<int>(A.d);
-            if (A.d == 0) std::fill(dots.begin(), dots.end(), T(0));
-            for (std::int64_t first = 0; first < A.d; first += FEATURES) {
-                const int k = static_cast<int>(std::min(FEATURES, A.d - first));
-                const T one = 1, beta = first == 0 ? T(0) : T(1);
-                gemm("T", "N", &m, &n, &k, &one, B.rows + column * B.d + first, &ld, A.rows + row * A.d + first, &ld,
-                     &beta, dots.data(), &m);
-            }
+            dot_tile(gemm, A.part(row, height), B.part(column, width), dots.data());
             use(row, height, column, width, dots.data());
         }
     });
@@ -160,27 +191,79 @@ void kernel_rows(Gemm<T> gemm, const KernelFunction& kernel, const Block<T>& A, 
     });
 }
 
+// values = the kernel's values from the dots of a tile, in place, and sums[j] += sum_i coef[i] values[i, j], SUM_ROWS rows
+// at a time.
+// requires: A and B as in dot_tile; coef has A.n entries, sums B.n.
+template <class T>
+void add_tile(const KernelFunction& kernel, const Block<T>& A, const Block<T>& B, T* values, const double* coef,
+              double* sums) {
+    for (std::int64_t first = 0; first < A.n; first += SUM_ROWS) {
+        std::array<double, TILE_COLUMNS> part{};
+        for (std::int64_t i = first; i < std::min(A.n, first + SUM_ROWS); ++i) {
+            T* const own = values + i * B.n;
+            kernel_of_dots(kernel, own, A.squares[i], B.squares, B.n, own);
+            const double factor = coef[i];
+#pragma omp simd
+            for (std::int64_t j = 0; j < B.n; ++j) part[j] += factor * static_cast<double>(own[j]);
+        }
+        for (std::int64_t j = 0; j < B.n; ++j) sums[j] += part[j];
+    }
+}
+
 // scores[j] += sum_i coef[i] K(a_i, b_j), summed over SUM_ROWS rows of A at a time.
 // requires: coef has A.n entries, scores B.n; A.d == B.d.
 // ensures: the same bits for any number of threads.
 template <class T>
 void kernel_scores(Gemm<T> gemm, const KernelFunction& kernel, const Block<T>& A, const Block<T>& B,
                    View<const double> coef, View<double> scores, int threads) {
+    static_assert(TILE_ROWS % SUM_ROWS == 0);
     for_dot_tiles(gemm, A, B, threads, [&](auto row, auto height, auto column, auto width, T* dots) {
-        double* const sums = scores.data() + column;
-        static_assert(TILE_ROWS % SUM_ROWS == 0);
-        for (std::int64_t first = 0; first < height; first += SUM_ROWS) {
-            std::array<double, TILE_COLUMNS> part{};
-            for (std::int64_t i = first; i < std::min(height, first + SUM_ROWS); ++i) {
-                T* const own = dots + i * width;
-                kernel_of_dots(kernel, own, A.squares[row + i], B.squares + column, width, own);
-                const double factor = coef[row + i];
-#pragma omp simd
-                for (std::int64_t j = 0; j < width; ++j) part[j] += factor * static_cast<double>(own[j]);
+        add_tile(kernel, A.part(row, height), B.part(column, width), dots, coef.data() + row, scores.data() + column);
+    });
+}
+
+// Sums that kernel_own_scores has at the same time, each of a fixed part of the tiles.
+inline constexpr std::int64_t OWN_SUMS = 32;
+
+// The same for the rows of A with themselves, of whose values one half is computed: the part of scores that is due to
+// the tiles [first, last) of columns with the rows up to their own, both ways. All tiles: the whole of scores.
+// requires: coef and scores have A.n entries; 0 <= first <= last <= count_tiles(A.n).
+// ensures: the same bits for any number of threads.
+template <class T>
+void kernel_own_scores(Gemm<T> gemm, const KernelFunction& kernel, const Block<T>& A, View<const double> coef,
+                       std::int64_t first, std::int64_t last, View<double> scores, int threads) {
+    static_assert(TILE_COLUMNS <= TILE_ROWS && TILE_COLUMNS % SUM_ROWS == 0);
+    const std::int64_t end = std::min(A.n, last * TILE_COLUMNS), count = std::min(OWN_SUMS, last - first);
+    std::vector<double> sums(count * end);
+    const auto make = [] { return std::vector<T>(TILE_COLUMNS * TILE_COLUMNS); };
+    const auto tile = [&](std::int64_t number) {
+        return A.part(number * TILE_COLUMNS, std::min(TILE_COLUMNS, A.n - number * TILE_COLUMNS));
+    };
+    for_tasks_with(count, threads, make, [&](std::int64_t task, std::vector<T>& values) {
+        double* const own = sums.data() + task * end;
+        for (std::int64_t j = first + task; j < last; j += count) {
+            const Block<T> columns = tile(j);
+            for (std::int64_t i = 0; i <= j; ++i) {
+                const Block<T> rows = tile(i);
+                dot_tile(gemm, rows, columns, values.data());
+                add_tile(kernel, rows, columns, values.data(), coef.data() + i * TILE_COLUMNS, own + j * TILE_COLUMNS);
+                for (std::int64_t r = 0; r < (i < j ? rows.n : 0); ++r) {
+                    const T* const row = values.data() + r * columns.n;
+                    for (std::int64_t begin = 0; begin < columns.n; begin += SUM_ROWS) {
+                        const double* const factors = coef.data() + j * TILE_COLUMNS + begin;
+                        const std::int64_t terms = std::min(SUM_ROWS, columns.n - begin);
+                        double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+                        for (std::int64_t k = 0; k < terms; ++k)
+                            sum += factors[k] * static_cast<double>(row[begin + k]);
+                        own[i * TILE_COLUMNS + r] += sum;
+                    }
+                }
             }
-            for (std::int64_t j = 0; j < width; ++j) sums[j] += part[j];
         }
     });
+    for (std::int64_t task = 0; task < count; ++task)
+        for (std::int64_t j = 0; j < end; ++j) scores[j] += sums[task * end + j];
 }
 
 // values[i * n + j] = K(a_i, a_j) for all pairs of rows, of which only one half is computed.
@@ -188,8 +271,7 @@ void kernel_scores(Gemm<T> gemm, const KernelFunction& kernel, const Block<T>& A
 // ensures: symmetric; the same bits for any number of threads.
 template <class T>
 void kernel_matrix(Gemm<T> gemm, const KernelFunction& kernel, const Block<T>& A, T* values, int threads) {
-    const std::int64_t tiles = (A.n + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    for_tasks(tiles, threads, [&](std::int64_t tile) {
+    for_tasks(count_tiles(A.n), threads, [&](std::int64_t tile) {
         // The rows of a tile with those of the tiles after it; the first ones have most to do and begin first.
         const std::int64_t first = tile * TILE_COLUMNS, height = std::min(TILE_COLUMNS, A.n - first);
         const Block<T> own = A.part(first, height), rest = A.part(first, A.n - first);

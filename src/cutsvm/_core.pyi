@@ -782,6 +782,8 @@ FEATURES: int = 128
 
 SUM_ROWS: int = 64
 
+TILE_COLUMNS: int = 256
+
 class KernelBlock32:
     def __init__(
         self,
@@ -809,10 +811,17 @@ class KernelBlock32:
         others: KernelBlock32,
         out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     ) -> None: ...
+    def own_scores(
+        self,
+        coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        first: int,
+        last: int,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
 
 @overload
 def solve_pairs(
-    gram: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device="cpu", writable=False)],
+    kernel: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device="cpu", writable=False)],
     rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -833,7 +842,49 @@ def solve_pairs(
 ) -> None: ...
 @overload
 def solve_pairs(
-    gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device="cpu", writable=False)],
+    kernel: KernelBlock32,
+    rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    Cs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    free_intercept: bool,
+    target: float,
+    most_iterations: int,
+    seconds: float,
+    alpha: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    seen: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
+    scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    working_set: int,
+    kept: float,
+    inner_share: float,
+    inner_steps: int,
+    least_violation: float,
+    threads: int,
+) -> None: ...
+@overload
+def solve_pairs(
+    kernel: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    Cs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    free_intercept: bool,
+    target: float,
+    most_iterations: int,
+    seconds: float,
+    alpha: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    seen: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu")],
+    scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    working_set: int,
+    kept: float,
+    inner_share: float,
+    inner_steps: int,
+    least_violation: float,
+    threads: int,
+) -> None: ...
+@overload
+def solve_pairs(
+    kernel: KernelBlock64,
     rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -929,6 +980,13 @@ class KernelBlock64:
         self,
         coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         others: KernelBlock64,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+    def own_scores(
+        self,
+        coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        first: int,
+        last: int,
         out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     ) -> None: ...
 

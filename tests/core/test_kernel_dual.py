@@ -162,12 +162,15 @@ def test_time_ends_the_steps():
     assert own.open().run(0.0, 0, np.inf, *STEPS) == "iterations"
 
 
-def solve(K, problems, Cs, *, intercept=True, target=1e-6, alpha=None, iterations=10_000, width=None, threads=1):
+def solve(
+    K, problems, Cs, *, intercept=True, target=1e-6, alpha=None, iterations=10_000, width=None, threads=1, source=None
+):
+    """On the values K, or on a block that has them."""
     alpha = np.zeros((len(problems.rows), width or len(Cs))) if alpha is None else alpha
     seen = np.empty((len(problems), len(Cs), 3))
     own = (problems.rows, problems.a, problems.first, np.asarray(Cs, float), intercept, target, iterations, np.inf)
     scores = np.empty(len(problems.rows))
-    core.solve_pairs(K, *own, alpha, seen, scores, *STEPS, threads)
+    core.solve_pairs(K if source is None else source, *own, alpha, seen, scores, *STEPS, threads)
     for part in problems.parts:
         rows, s = problems.rows[part], np.copysign(alpha[part, len(Cs) - 1], problems.a[part])
         assert_allclose(scores[part], K[np.ix_(rows, rows)].astype(float) @ s, rtol=1e-12, atol=1e-12 * np.abs(s).sum())
@@ -188,6 +191,8 @@ def test_pairs_on_one_matrix(seed, n, classes, dtype, intercept):
     assert_array_equal(alpha, same[0])
     assert_array_equal(seen, same[1])
     assert not alpha[:, len(Cs) :].any()
+    computed = solve(K, problems, Cs, intercept=intercept, threads=2, source=block(X))
+    assert_allclose(computed[1][:, :, :2], seen[:, :, :2], rtol=1e-5, atol=1e-8)
     for p, part in enumerate(problems.parts):
         rows, a = problems.rows[part], problems.a[part]
         own, y = K[np.ix_(rows, rows)].astype(float), np.copysign(1.0, a)
@@ -261,7 +266,7 @@ def test_invalid_arguments_of_duals_raise():
 def test_invalid_arguments_of_pairs_raise():
     p, K = pairwise(np.array([0, 1, 0]), np.ones(3), np.arange(3)), np.eye(3)
     good = {
-        "gram": K, "rows": p.rows, "a": p.a, "first": p.first, "Cs": np.ones(1), "free_intercept": True,
+        "kernel": K, "rows": p.rows, "a": p.a, "first": p.first, "Cs": np.ones(1), "free_intercept": True,
         "target": 1e-3, "most_iterations": 9, "seconds": np.inf, "alpha": np.zeros((3, 1)),
         "seen": np.zeros((1, 1, 3)), "scores": np.zeros(3), "working_set": 512, "kept": 0.5, "inner_share": 0.1,
         "inner_steps": 100, "least_violation": 1e-9, "threads": 1,
@@ -270,7 +275,7 @@ def test_invalid_arguments_of_pairs_raise():
         {"rows": p.rows + np.int32(1)}, {"rows": p.rows - np.int32(1)}, {"a": p.a[1:]}, {"first": np.array([0, 2])},
         {"first": np.array([0, 2, 1, 3])}, {"Cs": np.array([2.0, 1.0])}, {"Cs": np.zeros(1)}, {"Cs": np.ones(0)},
         {"alpha": np.zeros((2, 1))}, {"seen": np.zeros((1, 1, 2))}, {"seen": np.zeros((2, 1, 3))}, {"threads": 0},
-        {"scores": np.zeros(2)}, {"gram": np.eye(2)}, {"working_set": 1}, {"kept": -0.1},
+        {"scores": np.zeros(2)}, {"kernel": np.eye(2)}, {"working_set": 1}, {"kept": -0.1},
     ]  # fmt: skip
     for change in bad:
         with pytest.raises(ValueError, match=r"expected|differ|out of range"):

@@ -46,8 +46,14 @@ def test_kernel_values(seed, dtype, kernel, d, n, offset, threads):
     assert_allclose(rows_of(own, which, n, dtype), expected, rtol=rtol, atol=rtol)
     assert_allclose(matrix[some], twin.values(kernel, X[some], X, **params).astype(np.float64), rtol=rtol, atol=rtol)
     assert_array_equal(matrix, matrix.T)
-    products = coef * twin.values(kernel, Z, X, **params)
-    assert np.all(np.abs(scores - products.sum(axis=1)) <= rtol * (np.abs(products).sum(axis=1) + np.abs(coef).sum()))
+    tiles, own_scores = -(-n // core.TILE_COLUMNS), np.zeros(n)
+    middle = int(rng.integers(0, tiles + 1))
+    own.own_scores(coef, 0, middle, own_scores)
+    own.own_scores(coef, middle, tiles, own_scores)
+    for found, rows in ((scores, Z), (own_scores, X)):
+        products = coef * twin.values(kernel, rows, X, **params)
+        size = np.abs(products).sum(axis=1) + np.abs(coef).sum()
+        assert np.all(np.abs(found - products.sum(axis=1)) <= rtol * size)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -84,7 +90,9 @@ def test_threads_do_not_change_a_bit_of_the_values(dtype, kernel):
         own, matrix, scores = block(X, kernel, 0.01, threads=threads), np.empty((900, 900), dtype), np.empty(900)
         own.matrix(matrix)
         own.scores(np.linspace(-1.0, 1.0, 900), own, scores)
-        found.append((matrix, scores, rows_of(own, [5, 899], 900, dtype)))
+        among = np.zeros(900)
+        own.own_scores(np.linspace(-1.0, 1.0, 900), 0, 4, among)
+        found.append((matrix, scores, among, rows_of(own, [5, 899], 900, dtype)))
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):
             assert_array_equal(one, two)
@@ -125,3 +133,8 @@ def test_invalid_arguments_of_blocks_raise():
     for coef, out in ((np.ones(3), np.empty(4)), (np.ones(4), np.empty(5))):
         with pytest.raises(ValueError, match="expected"):
             own.scores(coef, own, out)
+        with pytest.raises(ValueError, match="expected"):
+            own.own_scores(coef, 0, 1, out)
+    for first, last in ((-1, 1), (1, 0), (0, 2)):
+        with pytest.raises(ValueError, match="tiles expected"):
+            own.own_scores(np.ones(4), first, last, np.zeros(4))

@@ -89,6 +89,15 @@ void values(std::mt19937& rng, std::int64_t n, std::int64_t d, int threads) {
             }
             expect(close<T>(sum, scores[at(j)], 5.0), "kernel scores", static_cast<long>(j));
         }
+        std::vector<double> factors(at(n)), own(at(n), 0.5), once(at(n), 0.5);
+        for (double& value : factors) value = uniform(rng) - 0.5;
+        const std::int64_t tiles = count_tiles(n);
+        kernel_own_scores<T>(naive_gemm<T>, kernel, all.block(), factors, 0, tiles / 2, own, threads);
+        kernel_own_scores<T>(naive_gemm<T>, kernel, all.block(), factors, tiles / 2, tiles, own, threads);
+        kernel_scores<T>(naive_gemm<T>, kernel, all.block(), all.block(), factors, once, threads);
+        for (std::int64_t j = 0; j < n; ++j)
+            expect(close<T>(once[at(j)], own[at(j)], static_cast<double>(n)), "scores of rows with themselves",
+                   static_cast<long>(j));
         std::vector<T> matrix(at(n * n));
         kernel_matrix<T>(naive_gemm<T>, kernel, all.block(), matrix.data(), threads);
         for (std::int64_t i = 0; i < n; i += 7)
@@ -217,19 +226,24 @@ void pairs(std::mt19937& rng, std::int64_t n, int threads) {
             a.push_back(i % 5 == 4 ? (i % 2 ? -0.0 : 0.0) : (i % 2 ? -1.0 : 1.0));
         }
     const std::vector<std::int64_t> first{0, n, 2 * n};
-    std::vector<double> alpha(at(2 * n * 4));
-    std::vector<DualSeen> seen(6);
-    std::vector<double> scores(at(2 * n));
-    solve_pairs<V>(data.matrix.data(), n, {rows, a, first}, Cs, true, {}, 1e-5, 1000,
-                   std::numeric_limits<double>::infinity(), alpha.data(), 4, seen.data(), scores, threads);
-    for (std::size_t k = 0; k < 6; ++k) {
-        expect(seen[k].dual <= seen[k].primal + 1e-5, "bounds of pairs", static_cast<long>(k));
-        expect(seen[k].primal - seen[k].dual <= 1e-3 * (1e-6 + seen[k].primal), "gaps of pairs", static_cast<long>(k));
-    }
-    for (std::size_t i = 0; i < a.size(); ++i)
-        for (std::size_t c = 0; c < 3; ++c)
-            expect(0.0 <= alpha[4 * i + c] && alpha[4 * i + c] <= Cs[c] * std::abs(a[i]), "alpha of pairs",
-                   static_cast<long>(i));
+    const auto check = [&](const auto& source) {
+        std::vector<double> alpha(at(2 * n * 4)), scores(at(2 * n));
+        std::vector<DualSeen> seen(6);
+        solve_pairs(source, {rows, a, first}, Cs, true, {}, 1e-5, 1000, std::numeric_limits<double>::infinity(),
+                    alpha.data(), 4, seen.data(), scores, threads);
+        for (std::size_t k = 0; k < 6; ++k) {
+            const double gap = seen[k].primal - seen[k].dual;
+            expect(gap >= -1e-5, "bounds of pairs", static_cast<long>(k));
+            expect(gap <= 1e-3 * (1e-6 + seen[k].primal), "gaps of pairs", static_cast<long>(k));
+        }
+        for (std::size_t i = 0; i < a.size(); ++i)
+            for (std::size_t c = 0; c < 3; ++c)
+                expect(0.0 <= alpha[4 * i + c] && alpha[4 * i + c] <= Cs[c] * std::abs(a[i]), "alpha of pairs",
+                       static_cast<long>(i));
+    };
+    check(MatrixValues<V>{data.matrix.data(), n});
+    const Points<V> points(rng, n, 3);
+    check(ComputedValues<V>{naive_gemm<V>, {KernelKind::rbf, 0.7, 0.0, 0.0, 1}, points.block()});
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
-"""KernelSVC: scikit-learn's conventions, the certificate, the layout of the model, limits, messages."""
+"""KernelSVC: the certificate, the layout of the model, limits, messages."""
 
-import os
 import pickle
-import subprocess
-import sys
 from itertools import combinations
 
 import numpy as np
@@ -22,12 +19,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import KernelSVC
 from cutsvm._native import core
 from cutsvm.kernel_machines import ISDA, SGD, MinNorm
-from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError
 from cutsvm.kernel_machines.sgd import SGDSettings
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import kernel_machines as twin
@@ -35,11 +30,6 @@ from tests.support.reference import kernel_machines as twin
 SOLVERS = ["sgd", "isda", "min_norm"]
 SETTINGS = [SGD(order="random"), SGD(C_times="mean"), ISDA("regularized")]
 KERNELS = ["rbf", "poly", "linear", "precomputed"]
-USUAL = [("sgd", "rbf"), ("sgd", "linear"), ("sgd", "precomputed"), ("isda", "rbf"), ("min_norm", "poly")]
-OTHERS = [("sgd", "poly"), ("isda", "poly"), ("isda", "linear"), ("min_norm", "rbf"), ("min_norm", "linear")]
-ESTIMATORS, OTHER_ESTIMATORS = ([KernelSVC(solver=s, kernel=k) for s, k in pairs] for pairs in (USUAL, OTHERS))
-OTHER_ESTIMATORS += [KernelSVC(solver=solver) for solver in SETTINGS]
-OTHER_ESTIMATORS += [KernelSVC(solver="sgd", kernel=kernel, memory_limit=1, n_jobs=2) for kernel in ("rbf", "linear")]
 # A number of epochs ends wherever it is then, and says so.
 may_stop_early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -110,65 +100,6 @@ def test_weights_of_one_keep_the_order_of_the_rows(solver, three):
     if solver == "sgd":
         other = KernelSVC(gamma=0.3, solver=solver, epochs=3).fit(X[::-1], y[::-1])
         assert np.any(other.decision_function(X) != plain.decision_function(X))
-
-
-@pytest.mark.slow
-@may_stop_early
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_conventions(estimator, check):
-    """All of them."""
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-@may_stop_early
-@parametrize_with_checks(OTHER_ESTIMATORS)
-def test_scikit_learn_conventions_of_the_others(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-@parametrize_with_checks([KernelSVC(solver=solver, kernel="precomputed") for solver in ("isda", "min_norm")])
-def test_scikit_learn_conventions_of_kernel_matrices(estimator, check):
-    """Two checks take random matrices, which are no kernel's: the dual of the squared loss has no maximum then."""
-    if getattr(check, "func", check).__name__ in ("check_positive_only_tag_during_fit", "check_estimators_dtypes"):
-        refused = "the kernel matrix is not|raised IndefiniteKernelError"
-        with pytest.raises((IndefiniteKernelError, AssertionError), match=refused):
-            check(estimator)
-    else:
-        check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-@may_stop_early
-@parametrize_with_checks([KernelSVC(solver="sgd", kernel=kernel, fit_intercept=False) for kernel in KERNELS])
-def test_scikit_learn_conventions_without_intercept(estimator, check):
-    """One check wants a class that all rows are put into: without an intercept f(0) = 0, or f is near 0 far away."""
-    if estimator.kernel == "rbf" or getattr(check, "func", check).__name__ != "check_class_weight_classifiers":
-        check(estimator)
-
-
-@pytest.mark.slow
-def test_array_api_check_runs():
-    """scikit-learn skips this check unless SCIPY_ARRAY_API is set."""
-    code = (
-        "from sklearn.utils.estimator_checks import check_estimator; from cutsvm import KernelSVC\n"
-        "estimators = [KernelSVC(solver=solver) for solver in ('exact', 'sgd', 'isda', 'min_norm')]\n"
-        "results = [r for e in estimators for r in check_estimator(e, on_skip=None, on_fail=None)]\n"
-        "print(sorted({r['check_name'] for r in results if r['status'] != 'passed'}))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        env=os.environ | {"SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "[]"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""KernelSVC with the exact solver: scikit-learn's conventions, SVC's optimum, weights, the layout of the model."""
+"""KernelSVC with the exact solver: SVC's optimum, weights, the layout of the model."""
 
 import warnings
 from itertools import combinations
@@ -12,7 +12,6 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import KernelSVC, Status
 from cutsvm.kernel_machines import Exact
@@ -21,40 +20,11 @@ from cutsvm.kernel_machines.exact_settings import ExactSettings
 from tests.support.reference import kernel_dual as twin
 
 KERNELS = ["rbf", "poly", "linear", "precomputed"]
-ESTIMATORS = [KernelSVC(solver="exact", kernel=kernel) for kernel in KERNELS]
-OTHER_ESTIMATORS = [KernelSVC(), KernelSVC(solver="exact", memory_limit=1, n_jobs=2)]
-WITHOUT_INTERCEPT = [KernelSVC(solver="exact", kernel=kernel, fit_intercept=False) for kernel in KERNELS]
 seeds = st.integers(0, 2**32 - 1)
 
 
 # Of polynomials far from the origin, and of matrices that are no kernel's: the fit warns, and is as it should be.
 may_stop_early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-@pytest.mark.slow
-@may_stop_early
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_conventions(estimator, check):
-    """All of them."""
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-@may_stop_early
-@parametrize_with_checks(OTHER_ESTIMATORS)
-def test_scikit_learn_conventions_of_the_others(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-@may_stop_early
-@parametrize_with_checks(WITHOUT_INTERCEPT)
-def test_scikit_learn_conventions_without_intercept(estimator, check):
-    """One check wants a class that all rows are put into, which f(0) = 0 does not allow."""
-    if estimator.kernel == "rbf" or getattr(check, "func", check).__name__ != "check_class_weight_classifiers":
-        check(estimator)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -12,45 +12,12 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import OneClassSVM
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import KernelOneClassSVM, LinearOneClassSVM, Status, convert, load_model, report, save_model
-from tests.support.kernels import Laplacian
 from tests.support.layouts import LAYOUTS
 
 KERNELS = ["rbf", "poly", "linear"]
 NUS = [0.02, 0.1, 0.5, 0.9, 1.0]
-
-
-# Of matrices that are no kernel's.
-may_stop_early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-ESTIMATORS = [KernelOneClassSVM(kernel=kernel) for kernel in KERNELS]
-OTHER_ESTIMATORS = [KernelOneClassSVM(kernel=kernel, nu=0.1) for kernel in (*KERNELS, Laplacian())]
-
-
-@pytest.mark.slow
-@may_stop_early
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_conventions(estimator, check):
-    """All of them."""
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-@may_stop_early
-@parametrize_with_checks(OTHER_ESTIMATORS)
-def test_scikit_learn_conventions_of_the_others(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-@may_stop_early
-@parametrize_with_checks([KernelOneClassSVM(kernel="precomputed")])
-def test_scikit_learn_conventions_of_matrices(estimator, check):
-    """Two checks give 300 x 2 numbers to every outlier detector, and no kernel matrix; OneClassSVM fails them, too."""
-    if getattr(check, "func", check).__name__ not in ("check_outliers_fit_predict", "check_outliers_train"):
-        check(estimator)
 
 
 def some_rows(n=60, seed=0):

@@ -14,39 +14,11 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVR
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import KernelSVR, LinearSVR, Status, convert, load_model, report, save_model
-from tests.support.kernels import Laplacian
 from tests.support.layouts import LAYOUTS
 
 KERNELS = ["rbf", "poly", "linear"]
-
-
-# Of matrices that are no kernel's.
-may_stop_early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-USUAL = [("rbf", True), ("poly", True), ("linear", False), ("precomputed", True)]
-OTHERS = [(k, b) for k in (*KERNELS, "precomputed", Laplacian()) for b in (True, False) if (k, b) not in USUAL]
-ESTIMATORS, OTHER_ESTIMATORS = (
-    [KernelSVR(n_jobs=2, kernel=kernel, fit_intercept=intercept) for kernel, intercept in some]
-    for some in (USUAL, OTHERS)
-)
-
-
-@pytest.mark.slow
-@may_stop_early
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_conventions(estimator, check):
-    """All of them."""
-    check(estimator)
-
-
-@pytest.mark.slow
-@pytest.mark.exhaustive
-@may_stop_early
-@parametrize_with_checks(OTHER_ESTIMATORS)
-def test_scikit_learn_conventions_of_the_others(estimator, check):
-    check(estimator)
 
 
 def some_rows(n=60, d=3, seed=0, noise=0.2):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from cutsvm.kernel_machines.dual_problem import two_classes
 from cutsvm.kernel_machines.dual_search import Begin, solve
 from cutsvm.kernel_machines.exact_settings import DualSolution, ExactSettings
 from cutsvm.kernel_machines.gram import Points
-from cutsvm.kernel_machines.kernel_rows import KernelRows, MatrixRows
+from cutsvm.kernel_machines.kernel_rows import KernelRows, MatrixRows, SomeRows
 from cutsvm.kernel_machines.one_vs_one import Machines, Problems
 
 if TYPE_CHECKING:
@@ -49,42 +49,56 @@ class Exact:
     def pairs(self, points: Points, problems: Problems, C: float, options: FitOptions) -> Iterator[Iterator[Solution]]:
         """Solutions of the problem of each pair of classes.
 
-        If a matrix of all kernel values fits, it is shared: all problems are solved on it, and what follows for each of
-        them begins at that solution.
+        Many small problems are solved together, and what follows for each of them begins at that solution: on a shared
+        matrix of all kernel values if it fits; or, where the matrix is large beside them, on values that are computed
+        when a problem wants them.
         """
-        all_rows, matrix = KernelRows(points), None
+        all_rows = KernelRows(points)
+        source = self._shared_values(all_rows, problems, options)
         alpha, scores, interrupted = np.zeros((len(problems.rows), 1)), np.zeros(0), False
-        if len(problems) > 1 and all_rows.dtype.itemsize * len(points) ** 2 <= options.cache_bytes:
-            matrix = all_rows.matrix()
+        if source is not None:
             scores = np.empty(len(problems.rows))
             try:
-                self._all_pairs(matrix, problems, np.array([C]), options, alpha, scores)
+                self._all_pairs(source, problems, np.array([C]), options, alpha, scores)
             except KeyboardInterrupt:
                 interrupted = True
         for p, part in enumerate(problems.parts):
             own, f = problems.rows[part].astype(np.int64), None
             if len(problems) == 1:
                 rows = all_rows
-            elif matrix is None or matrix.dtype != np.float64:
+            elif source is None or (isinstance(source, np.ndarray) and source.dtype != np.float64):
                 rows = KernelRows(points.take(own))
+            elif isinstance(source, np.ndarray):
+                rows, f = MatrixRows(all_rows, source, own), scores[part]
             else:
-                rows, f = MatrixRows(all_rows, matrix, own), scores[part]
+                rows, f = SomeRows(all_rows, own), scores[part]
             y, caps = np.copysign(1.0, problems.a[part]), C * np.abs(problems.a[part])
             problem = two_classes(y, caps, free_intercept=self.fit_intercept)
             begin = Begin(y * alpha[part, 0], f, p, interrupted)
             found = solve(problem, rows, options, self.settings, begin)
             yield _of_pair(found, 1.0 / (C * float(problems.scale[p])))
 
+    def _shared_values(self, all_rows: KernelRows, problems: Problems, options: FitOptions) -> Any:
+        """What all problems are solved on: a matrix, or a block that computes values in float64; None: each alone."""
+        n, largest, use = len(all_rows), int(problems.sizes.max()), self.settings
+        if len(problems) == 1:
+            return None
+        room = 8 * options.threads * largest**2
+        small = largest <= use.computed_rows and room <= options.cache_bytes
+        if all_rows.dtype.itemsize < 8 and small and all_rows.dense:
+            return all_rows.precise_block()
+        return all_rows.matrix() if all_rows.dtype.itemsize * n**2 <= options.cache_bytes else None
+
     def _all_pairs(
-        self, matrix: Array, problems: Problems, Cs: Vector, options: FitOptions, alpha: Vector, scores: Vector
+        self, source: Any, problems: Problems, Cs: Vector, options: FitOptions, alpha: Vector, scores: Vector
     ) -> Vector:
-        """Solves all problems for each C by the values of the matrix, in alpha; their intercepts.
+        """Solves all problems for each C by the values of a matrix or block, in alpha; their intercepts.
 
         scores: f at the rows of each problem for the last C; not computed if empty.
         """
         seen = np.empty((len(problems), len(Cs), 3))
         core.solve_pairs(
-            matrix,
+            source,
             problems.rows,
             problems.a,
             problems.first,

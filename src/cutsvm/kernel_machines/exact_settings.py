@@ -20,6 +20,9 @@ class ExactSettings:
     inner_steps: int = 100_000
     least_violation: float = 1e-15  # relative to the largest |c|: below, only rounding errors are left
     pairs_violation: float = 1e-12  # the same on a matrix that problems share, where nothing else ends the steps
+    # Rows of the largest of many problems up to which kernel values in float64 are computed for each of them, rather
+    # than a matrix in float32 for all.
+    computed_rows: int = 4096
     round: int = 16  # iterations between checks of time and of the cache
     # Rounds in which the gap is not below this share of the least so far, at slopes that are within the bounds of their
     # errors, after which these are all that is left.

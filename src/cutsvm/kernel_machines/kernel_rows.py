@@ -7,7 +7,8 @@ made so, and where rounding errors allow it; else from `Points`, which also has 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -94,10 +95,12 @@ class KernelRows:
         points, unit = self.points, 0.5 * float(np.finfo(dtype).eps)
         if points.given:
             return 0.0, unit, 0.0
-        d = self.width
+        d, gamma = self.width, points.kernel.gamma
         terms = min(d, core.FEATURES + d / core.FEATURES) + 4.0
-        if points.kernel.name == "rbf":  # squares are rounded sums in float64; rows may have been rounded, too
-            return 6.0 * unit, 2.0 * points.kernel.gamma * terms * unit, 12.0 * points.kernel.gamma * unit
+        # 8 units of exp_negative, the products with gamma and an offset; squares are rounded sums in float64, and rows
+        # may have been rounded, too.
+        if points.kernel.name == "rbf":
+            return (12.0 + points.kernel.offset) * unit, 2.0 * gamma * terms * unit, 12.0 * gamma * unit
         power = 1.0 if points.kernel.name == "linear" else 1.1 * points.kernel.degree
         return 0.0, (terms + 4.0) * power * unit, 0.0
 
@@ -198,6 +201,10 @@ class KernelRows:
 
         return values
 
+    def precise_block(self) -> Any:
+        """All rows as a block that computes values in float64. requires: `dense`."""
+        return self._block(slice(None), FLOAT64)
+
     def matrix(self) -> Array:
         """The values of all pairs of rows."""
         out = np.empty((len(self), len(self)), dtype=self.dtype)
@@ -217,10 +224,7 @@ class KernelRows:
         if not len(support):
             return out
         if self.dense:
-            vectors = self._block(support, FLOAT64)
-            size = max(use.block_rows, use.block_values // len(support))
-            for part in deadline.track("certificate", list(blocks(len(rows), size))):
-                vectors.scores(coef, self._block(rows[part], FLOAT64), out[part])
+            self._block_scores(support, coef, rows, out, deadline)
             return out
         precise = self.points.precisely()
         for part in deadline.track("certificate", list(blocks(len(rows), use.block_rows))):
@@ -228,6 +232,41 @@ class KernelRows:
             precise.values(rows[part], precise, support, values)
             out[part] = sum_of_sums(values, coef)
         return out
+
+    def _block_scores(self, support: Ints, coef: Vector, rows: Ints, out: Vector, deadline: Deadline) -> None:
+        """out = f of these rows, from dense blocks.
+
+        Of the values of the support with itself one half is computed, if most of it is among the rows.
+        """
+        vectors, place = self._block(support, FLOAT64), np.full(len(self), -1)
+        place[support] = np.arange(len(support))
+        at, own = place[rows], np.zeros(len(support))
+        among = at >= 0
+        if 2 * len(np.unique(at[among])) <= len(support):
+            among[:] = False
+        others = rows[~among]
+        fresh = np.zeros(len(others))
+
+        def add_tiles(first: int, last: int) -> None:
+            vectors.own_scores(coef, first, last, own)
+
+        def compute(part: slice) -> None:
+            vectors.scores(coef, self._block(others[part], FLOAT64), fresh[part])
+
+        size = max(self.settings.block_rows, self.settings.block_values // len(support))
+        steps = [partial(add_tiles, *ends) for ends in self._runs_of_tiles(len(support))] if among.any() else []
+        for step in deadline.track(
+            "certificate", steps + [partial(compute, part) for part in blocks(len(others), size)]
+        ):
+            step()
+        out[among], out[~among] = own[at[among]], fresh
+
+    def _runs_of_tiles(self, n: int) -> list[tuple[int, int]]:
+        """0 .. number of tiles of n columns in runs with as many values, where tile k has values with k + 1 tiles."""
+        tiles = np.arange(1, -(-n // core.TILE_COLUMNS) + 1)
+        done = np.cumsum(tiles) * core.TILE_COLUMNS**2 // self.settings.block_values
+        ends = [0, *(np.flatnonzero(np.diff(done)) + 1).tolist(), len(tiles)]
+        return list(pairwise(ends))
 
     def extended_scores(self, support: Ints, coef: Vector, rows: Ints, deadline: Deadline) -> Array:
         """The same in extended precision, for few rows."""
@@ -244,11 +283,11 @@ class KernelRows:
         return KernelRows(self.points, precise=True, settings=self.settings)
 
 
-class MatrixRows(KernelRows):
-    """Some rows of a matrix of kernel values in float64, which is that of `all_rows`."""
+class SomeRows(KernelRows):
+    """Some of `all_rows`, with values in float64; they are copied only when values have to be computed."""
 
-    def __init__(self, all_rows: KernelRows, matrix: Array, rows: Ints) -> None:
-        self.all_rows, self.values, self.rows = all_rows, matrix, rows
+    def __init__(self, all_rows: KernelRows, rows: Ints) -> None:
+        self.all_rows, self.rows = all_rows, rows
         self.settings, self.dtype, self.lengths = all_rows.settings, FLOAT64, all_rows.lengths[rows]
 
     def __len__(self) -> int:
@@ -273,6 +312,14 @@ class MatrixRows(KernelRows):
     @cached_property
     def points(self) -> Points:  # type: ignore[override]
         return self.all_rows.points.take(self.rows)
+
+
+class MatrixRows(SomeRows):
+    """The same with values from a matrix of those of all rows."""
+
+    def __init__(self, all_rows: KernelRows, matrix: Array, rows: Ints) -> None:
+        super().__init__(all_rows, rows)
+        self.values = matrix
 
     def source(self, rows: Ints | None = None) -> Source:
         columns = self.rows if rows is None else self.rows[rows]
