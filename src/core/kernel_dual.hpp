@@ -37,6 +37,9 @@
 namespace cutsvm {
 
 inline constexpr std::int64_t SMALL_SET = 96;
+// Working sets have at least so many variables after so many iterations, which only problems take whose solution has most
+// rows in it.
+inline constexpr std::int64_t LARGE_SET = 256, MANY_ITERATIONS = 12;
 
 // How the steps on a dual are taken.
 struct DualSettings {
@@ -77,7 +80,8 @@ DualEnd solve_dual(DualState& state, RowCache<V>& cache, const DualSettings& set
                    std::int64_t most_iterations, int threads, Interrupt& interrupt) {
     const std::int64_t variables = std::ssize(state.s);
     const std::int64_t wanted = std::min(settings.working_set, std::max(SMALL_SET, variables / 8));
-    const std::int64_t q = std::min({wanted, variables, cache.capacity()});
+    const std::int64_t larger = std::min(settings.working_set, std::max(LARGE_SET, wanted));
+    const std::int64_t q = std::min({larger, variables, cache.capacity()});
     double largest = 0.0;
     for (const double c : state.c) largest = std::max(largest, std::abs(c));
     const double least = settings.least_violation * std::max(largest, 1e-300);
@@ -98,7 +102,8 @@ DualEnd solve_dual(DualState& state, RowCache<V>& cache, const DualSettings& set
         if (interrupt.requested()) return DualEnd::interrupted;
         // 1. The working set; the first ones, when little is known of the solution, are small.
         std::vector<std::int64_t>& W = state.last;
-        const std::int64_t most = std::min(q, SMALL_SET << std::min<std::int64_t>(state.iterations, 10));
+        const std::int64_t usual = state.iterations < MANY_ITERATIONS ? std::min(q, wanted) : q;
+        const std::int64_t most = std::min(usual, SMALL_SET << std::min<std::int64_t>(state.iterations, 10));
         // Two are new at least, so that the pair that violates the conditions most is in it.
         const auto share = static_cast<std::int64_t>(settings.kept * static_cast<double>(most));
         const std::int64_t stay = std::max<std::int64_t>(0, std::min({std::ssize(W), share, most - 2}));
