@@ -353,6 +353,7 @@ void bind_kernel_dual(nb::module_& m) {
     m.attr("FEATURES") = FEATURES;
     m.attr("SUM_ROWS") = SUM_ROWS;
     m.attr("TILE_COLUMNS") = TILE_COLUMNS;
+    m.attr("LARGE_SET") = LARGE_SET;
     bind_kind<float>(m, "KernelBlock32", "KernelDual32");
     bind_kind<double>(m, "KernelBlock64", "KernelDual64");
 }

@@ -206,7 +206,7 @@ class _Search:
     def _work(self) -> float:
         """Products of numbers that the steps have taken."""
         variables = len(self.active)
-        size = min(self.settings.working_set, max(96, variables // 8), variables)
+        size = min(self.settings.working_set, max(core.LARGE_SET, variables // 8), variables)
         return 2.0 * size * float(2 * self.dual.steps + len(self.active_rows) * self.dual.iterations)
 
     def _newton_pays(self, target: float) -> bool:
