@@ -2,8 +2,6 @@
 
 import os
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -19,46 +17,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import LinearSVC, Status, convert
 from cutsvm._utils import validation
 from cutsvm.solvers import CPA, DCD, OCAS, Sifting
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import svm
-
-ESTIMATORS = [
-    LinearSVC(),
-    LinearSVC(solver="ocas"),
-    LinearSVC(solver="cpa"),
-    LinearSVC(solver=OCAS(shards=1)),
-    LinearSVC(intercept="regularized"),
-    LinearSVC(n_jobs=2),
-]
-
-
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-def test_array_api_check_runs():
-    """scikit-learn skips this check unless SCIPY_ARRAY_API is set."""
-    code = (
-        "from sklearn.utils.estimator_checks import check_estimator; from cutsvm import LinearSVC\n"
-        "results = [r for s in ('auto', 'ocas', 'cpa') for r in check_estimator(LinearSVC(solver=s), on_skip=None)]\n"
-        "print([r['check_name'] for r in results if r['status'] != 'passed'])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("intercept", ["free", "regularized", None])

@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC as SklearnLinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import LinearSVC, LinearSVCCV, convert, linear_path, load_model, save_model
 from cutsvm.solvers import CPA, DCD, OCAS, Auto, Newton, Sifting
@@ -17,15 +16,6 @@ from tests.support.layouts import LAYOUTS
 from tests.support.reference import losses as reference
 
 SMOOTH = ("squared_hinge", "logistic")
-
-ESTIMATORS = [LinearSVC(loss=loss, solver=solver) for loss in SMOOTH for solver in ("auto", "ocas", "newton")]
-ESTIMATORS += [LinearSVC(loss=loss, intercept="regularized") for loss in SMOOTH]
-ESTIMATORS += [LinearSVC(random_state=0), LinearSVCCV(Cs=3, cv=2, loss="logistic", multi_class="ovr")]
-
-
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 def small(seed=3, n=60, d=5):

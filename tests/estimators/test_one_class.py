@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import SGDOneClassSVM
 from sklearn.svm import OneClassSVM
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import LinearOneClassSVM, convert, load_model, open_dataset, plotting, save_model
 from cutsvm.driver import checkpoint
@@ -213,11 +212,6 @@ def test_threads_do_not_change_a_bit():
     for other in models[1:]:
         np.testing.assert_array_equal(other.coef_, models[0].coef_)
         assert other.offset_ == models[0].offset_ and other.lower_bound_ == models[0].lower_bound_
-
-
-@parametrize_with_checks([LinearOneClassSVM(), LinearOneClassSVM(nu=0.1, solver="cpa")])
-def test_estimator_checks(estimator, check):
-    check(estimator)
 
 
 def test_methods_agree():

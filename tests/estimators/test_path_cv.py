@@ -14,18 +14,11 @@ from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import LinearSVC, LinearSVCCV, RankingSVM, RankingSVMCV, Status, linear_path, load_model, save_model
 from tests.support.bad_values import BAD_CS
 
 CS = [0.01, 0.1, 1.0]
-
-
-@pytest.mark.slow
-@parametrize_with_checks([LinearSVCCV(), LinearSVCCV(Cs=[0.1, 1.0], cv=3, intercept="regularized")])
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

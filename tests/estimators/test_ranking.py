@@ -1,9 +1,6 @@
 """RankingSVM, ROCAreaSVC, OrdinalSVC: scikit-learn's conventions, queries, weights, thresholds, files."""
 
-import os
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -18,41 +15,12 @@ from sklearn.metrics import make_scorer, mean_absolute_error, ndcg_score, roc_au
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cutsvm
 from cutsvm import OrdinalSVC, RankingSVM, ROCAreaSVC, load_model, pair_accuracy, save_model
 from cutsvm.solvers import ACCPM, CPA, DCD, OCAS, Sifting
 from tests.support.layouts import LAYOUTS
 from tests.support.reference import pairwise
-
-ESTIMATORS = [RankingSVM(), ROCAreaSVC(), OrdinalSVC(), OrdinalSVC(threshold_loss="zero_one"), RankingSVM(solver="cpa")]
-
-
-@pytest.mark.slow
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-def test_array_api_check_runs():
-    """scikit-learn skips this check unless SCIPY_ARRAY_API is set."""
-    code = (
-        "from sklearn.utils.estimator_checks import check_estimator\n"
-        "from cutsvm import OrdinalSVC, RankingSVM, ROCAreaSVC\n"
-        "results = [r for e in (RankingSVM(), ROCAreaSVC(), OrdinalSVC()) for r in check_estimator(e, on_skip=None)]\n"
-        "print([r['check_name'] for r in results if r['status'] != 'passed'])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        env=os.environ | {"SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "[]"
 
 
 @pytest.fixture(scope="module")

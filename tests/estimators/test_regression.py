@@ -13,7 +13,6 @@ from sklearn.linear_model import HuberRegressor, QuantileRegressor, Ridge
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.svm import SVR
 from sklearn.svm import LinearSVR as SklearnLinearSVR
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import LinearSVR, LinearSVRCV, QuantileSVR, convert, linear_path
 from tests.support.reference import losses as reference
@@ -31,25 +30,6 @@ MODELS = [
     LinearSVR(loss=SQUARED, epsilon=0.3),
     LinearSVR(loss=HUBER, epsilon=0.5),
 ]
-ESTIMATORS = [
-    LinearSVR(),
-    LinearSVR(solver="ocas"),
-    LinearSVR(epsilon=0.1),
-    LinearSVR(epsilon=0.1, intercept="regularized"),
-    LinearSVR(loss=SQUARED),
-    LinearSVR(loss=SQUARED, epsilon=0.1, solver="newton"),
-    LinearSVR(loss=HUBER),
-    LinearSVR(loss=HUBER, epsilon=1.35, solver="newton"),
-    QuantileSVR(),
-    QuantileSVR(quantile=0.4),
-    LinearSVRCV(Cs=3, cv=2),
-    LinearSVRCV(Cs=3, cv=2, loss=SQUARED, epsilon=0.1),
-]
-
-
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 def clone_with(model, **params):

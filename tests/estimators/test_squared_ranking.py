@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cutsvm
 from cutsvm import OrdinalSVC, RankingSVM, RankingSVMCV, ROCAreaSVC, load_model, ranking_path, save_model
@@ -13,12 +12,6 @@ from cutsvm.solvers import CPA, OCAS, Newton
 from tests.support.reference import pairwise
 
 SQUARED = {"loss": "squared_hinge"}
-
-
-@pytest.mark.slow
-@parametrize_with_checks([RankingSVM(**SQUARED), ROCAreaSVC(**SQUARED), OrdinalSVC(**SQUARED)])
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-import os
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -18,7 +15,6 @@ import sklearn
 from sklearn import svm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cutsvm import Status
 from cutsvm import sklearn as dropin
@@ -26,26 +22,6 @@ from cutsvm.sklearn.training import gap_of_tol
 
 PAIRS = [(dropin.LinearSVC, svm.LinearSVC), (dropin.LinearSVR, svm.LinearSVR), (dropin.SVC, svm.SVC)]
 CERTIFICATE = {"objective_", "lower_bound_", "gap_"}
-
-
-@parametrize_with_checks([dropin.LinearSVC(), dropin.LinearSVC(loss="hinge"), dropin.LinearSVR()])
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.slow
-def test_array_api_check_runs():
-    """scikit-learn skips this check unless SCIPY_ARRAY_API is set."""
-    code = (
-        "from sklearn.utils.estimator_checks import check_estimator\n"
-        "from cutsvm.sklearn import LinearSVC, LinearSVR\n"
-        "results = [r for e in (LinearSVC(), LinearSVR()) for r in check_estimator(e, on_skip=None)]\n"
-        "print([r['check_name'] for r in results if r['status'] != 'passed'])"
-    )
-    environment = os.environ | {"SCIPY_ARRAY_API": "1"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "[]"
 
 
 def rows(n_classes: int, n: int = 80):
