@@ -784,6 +784,8 @@ SUM_ROWS: int = 64
 
 TILE_COLUMNS: int = 256
 
+LARGE_SET: int = 256
+
 class KernelBlock32:
     def __init__(
         self,

@@ -18,6 +18,7 @@ from cutsvm._utils import memory, threads, validation
 from cutsvm._utils.types import Array, Vector
 from cutsvm._utils.warn import is_in_loop, warn
 from cutsvm.display.callbacks import Log, ensure_log_handler
+from cutsvm.display.notebook import NotebookView, certificate_html
 from cutsvm.display.summary import describe_gap
 from cutsvm.driver import fingerprint
 from cutsvm.driver.checkpoint import Checkpoint
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from cutsvm.kernel_machines.checkpoint import DualCheckpoint
 
 
-class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class Certified(NotebookView, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """An estimator whose fit has a lower bound of its objective."""
 
     C: float
@@ -94,6 +95,11 @@ class Certified(CallbackSupport, BaseEstimator):  # type: ignore[misc]
     @status_.setter
     def status_(self, status: Status) -> None:
         self._status = status.name
+
+    def _certificate_html(self) -> str:
+        if "_status" not in self.__dict__:
+            return ""
+        return certificate_html(self.objective_, self.lower_bound_, self.gap_, self.status_.value)
 
     def _check_params(self) -> Solver:
         """Checks every parameter, and returns the solver object."""
