@@ -26,7 +26,7 @@ LISTS = {"Parameters", "Attributes", "Returns", "Raises"}  # of a docstring's se
 project = "cutsvm"
 author = copyright = "The cutsvm developers"
 release = version = cutsvm.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 exclude_patterns = ["_static"]
 smartquotes_action = "D"  # dashes; the quotes of "auto" stay, since it is a value
 highlight_language = "none"  # indented blocks are commands and formulas; Python is fenced and says so
@@ -38,6 +38,9 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style, pygments_dark_style = "friendly", "github-dark"
+
+# What is copied is what is typed: neither prompts nor answers.
+copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. ", True
 
 myst_heading_anchors = 3
 default_role = "literal"
