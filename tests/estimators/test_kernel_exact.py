@@ -99,6 +99,36 @@ def test_pairs_reach_their_optima(seed, n, k, intercept, C):
         assert intercept or not model.intercept_.any()
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_pairs_of_many_rows(kernel, intercept):
+    """Values for each pair when it wants them, a shared matrix in float32, and each pair alone: one optimum.
+
+    More rows than have a matrix in float64; the same bits for any number of threads.
+    """
+    X, y, _ = classes(5, 2400, 3)
+    params = {"kernel": kernel, "gamma": 0.3, "degree": 2, "coef0": 1.0, "fit_intercept": intercept, "C": 0.5}
+    shared = Exact(settings=ExactSettings(computed_rows=0))
+    fits = ({}, {"solver": shared}, {"memory_limit": "60MB"})
+    models = [KernelSVC(**params, n_jobs=2, **own).fit(X, y) for own in fits]
+    for model in models:
+        assert model.converged_ and all(model.lower_bound_ <= other.objective_ for other in models)
+    model, own = models[0], {key: params[key] for key in ("kernel", "gamma", "degree", "coef0", "C")}
+    if intercept:  # which SVC always has
+        total = 0.0
+        for pair in combinations(range(3), 2):
+            rows = np.flatnonzero(np.isin(y, pair))
+            peer = SVC(**own, tol=1e-5).fit(X[rows], y[rows])
+            K, sign = kernel_of(kernel, X[rows], X[rows]), np.where(y[rows] == pair[1], 1.0, -1.0)
+            norm = peer.dual_coef_[0] @ K[np.ix_(peer.support_, peer.support_)] @ peer.dual_coef_[0]
+            found = value(K, sign, np.ones(len(rows)), 0.5, peer.decision_function(X[rows]), norm, 0.0)
+            total += found / (0.5 * len(rows))
+        assert model.lower_bound_ <= total and model.objective_ <= total * (1 + 1.1e-3)
+    same = KernelSVC(**params, n_jobs=1).fit(X, y)
+    assert_array_equal(same.dual_coef_, model.dual_coef_)
+    assert (same.objective_, same.lower_bound_) == (model.objective_, model.lower_bound_)
+
+
 @given(
     seed=seeds, n=st.integers(4, 25), kernel=st.sampled_from(["rbf", "poly", "linear"]), k=st.integers(2, 3),
     layout=st.sampled_from([np.asarray, np.float32, sparse.csr_matrix]), intercept=st.booleans(),
