@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 # The last warning: vectors wider than a register are taken apart number by number, and are slow (core/lanes.hpp).
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wvector-operation-performance"]
 # -g1: lines in the reports, without the tables of variables that take half of the time to compile.
-FLAGS = ["-std=c++20", "-O1", "-g1", "-fopenmp", "-fno-omit-frame-pointer", *WARNINGS]
+FLAGS = ["-std=c++20", "-O0", "-g1", "-fopenmp", "-fno-omit-frame-pointer", *WARNINGS]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 

@@ -191,6 +191,35 @@ def test_the_layout_is_that_of_svc(k, kernel):
     assert np.mean(model.predict(data) == peer.predict(data)) > 0.97
 
 
+@pytest.mark.parametrize("memory_limit", ["100MB", None])
+def test_threads_do_not_choose_how_pairs_are_solved(memory_limit):
+    """Each thread has room for a problem: where there is room for few, there are few threads."""
+    X, y, _ = classes(2, 3000, 3, 5)
+    one, two = (KernelSVC(C=2.0, memory_limit=memory_limit, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    assert one.objective_ == two.objective_
+    assert_array_equal(one.dual_coef_, two.dual_coef_)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("scale", [1e10, 1e19, 1e40, 1e150])
+def test_the_scale_of_the_rows_does_not_matter(scale, k):
+    """Squares of such rows are no numbers of float32."""
+    X, y, _ = classes(0, 200, k)
+    plain, scaled = (KernelSVC().fit(by * X, y) for by in (1.0, scale))
+    assert scaled.converged_ and scaled.lower_bound_ <= plain.objective_ and plain.lower_bound_ <= scaled.objective_
+    assert np.mean(plain.predict(X) == scaled.predict(scale * X)) > 0.99
+
+
+def test_one_row_far_away_or_too_far():
+    X, y, _ = classes(0, 200)
+    X[5, 1] = 1e36
+    K = np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(axis=2))
+    far, given = KernelSVC(gamma=0.1).fit(X, y), KernelSVC(kernel="precomputed").fit(K, y)
+    assert far.converged_ and far.lower_bound_ <= given.objective_ and given.lower_bound_ <= far.objective_
+    with pytest.raises(FloatingPointError, match="scale the features"):
+        KernelSVC().fit(1e160 * X, y)
+
+
 @pytest.mark.parametrize("limit", [None, 4000, 100])
 def test_little_memory_gives_the_same_answer(limit):
     X, y, _ = classes(2, 200, 3)

@@ -144,12 +144,13 @@ class Driver:
 
     def _solve_pairs(self, solver: PairSolver, points: Points, problems: Problems, options: FitOptions) -> list[Result]:
         """One result per pair of classes, of a solver that shares kernel values between them by itself."""
-        results = list[Result]()
+        results, ended = list[Result](), None
         for solutions in solver.pairs(points, problems, self.C, options):
-            ended = next((one.status for one in results if one.status in (Status.INTERRUPTED, Status.CALLBACK)), None)
             # A callback or Ctrl-C ends all problems; later ones keep what they begin with, with its gap.
             own = solutions if ended is None else iter([replace(next(solutions), ended=ended)])
             results.append(drive(own, self.options.tol, self.callbacks))
+            if ended is None and results[-1].status in (Status.INTERRUPTED, Status.CALLBACK):
+                ended = results[-1].status
         return results
 
     def _run(self, context: KernelContext) -> Result:

@@ -378,7 +378,8 @@ class _Search:
         """Rows where a variable may have a loss, given the error of f."""
         problem = self.problem
         g, off = problem.c - self.f[problem.row_of] - b, self.f_off[problem.row_of]
-        lose = ((problem.high > 0.0) & (g + off >= 0.0)) | ((problem.low < 0.0) & (g - off <= 0.0))
+        # A score that is not a number says nothing: such a row may have a loss.
+        lose = ((problem.high > 0.0) & ~(g + off < 0.0)) | ((problem.low < 0.0) & ~(g - off > 0.0))
         rows = np.zeros(len(self.rows), dtype=bool)
         rows[problem.row_of[lose]] = True
         return rows

@@ -53,7 +53,9 @@ class Exact:
         matrix of all kernel values if it fits; or, where the matrix is large beside them, on values that are computed
         when a problem wants them.
         """
-        all_rows = KernelRows(points)
+        all_rows, use = KernelRows(points), self.settings
+        # The time that a certificate may take beyond the limit is for all of them.
+        use = replace(use, seconds_after_limit=use.seconds_after_limit / len(problems))
         source = self._shared_values(all_rows, problems, options)
         alpha, scores, interrupted = np.zeros((len(problems.rows), 1)), np.zeros(0), False
         if source is not None:
@@ -75,7 +77,7 @@ class Exact:
             y, caps = np.copysign(1.0, problems.a[part]), C * np.abs(problems.a[part])
             problem = two_classes(y, caps, free_intercept=self.fit_intercept)
             begin = Begin(y * alpha[part, 0], f, p, interrupted)
-            found = solve(problem, rows, options, self.settings, begin)
+            found = solve(problem, rows, options, use, begin)
             yield _of_pair(found, 1.0 / (C * float(problems.scale[p])))
 
     def _shared_values(self, all_rows: KernelRows, problems: Problems, options: FitOptions) -> Any:
@@ -83,8 +85,7 @@ class Exact:
         n, largest, use = len(all_rows), int(problems.sizes.max()), self.settings
         if len(problems) == 1:
             return None
-        room = 8 * options.threads * largest**2
-        small = largest <= use.computed_rows and room <= options.cache_bytes
+        small = largest <= use.computed_rows and 8 * largest**2 <= options.cache_bytes
         if all_rows.dtype.itemsize < 8 and small and all_rows.dense:
             return all_rows.precise_block()
         return all_rows.matrix() if all_rows.dtype.itemsize * n**2 <= options.cache_bytes else None
@@ -97,6 +98,8 @@ class Exact:
         scores: f at the rows of each problem for the last C; not computed if empty.
         """
         seen = np.empty((len(problems), len(Cs), 3))
+        # Each thread has room for the values of one problem.
+        most = max(1, options.cache_bytes // (8 * int(problems.sizes.max()) ** 2))
         core.solve_pairs(
             source,
             problems.rows,
@@ -111,7 +114,7 @@ class Exact:
             seen,
             scores,
             *self.settings.pair_steps,
-            options.threads,
+            min(options.threads, most),
         )
         return seen[:, :, 2]
 

@@ -46,6 +46,7 @@ class GramSettings:
     max_error_float64: float = 1e-11
     max_error_float32: float = 1e-4
     max_base_error: float = 1e-7
+    largest_square: float = 1e30  # |x|^2 up to which rows are float32
     negligible: float = 50.0  # from this gamma |x - z|^2 on the kernel's value, below 1e-21, does not matter
 
     def max_error(self, dtype: Any) -> float:
@@ -118,15 +119,22 @@ class Points:
         if self.given:
             self.X: Any = X.toarray() if is_sparse(X) else np.asarray(X)
             return
-        dtype = np.float64 if precise or is_sparse(X) else np.float32
-        if kernel.base == "distance" and not is_sparse(X):
-            own = self._mean_row(X) if means is None else means
-            self.means, self.X = own, np.empty(X.shape, dtype)
-            # The difference is in float64, whatever it is stored in.
-            self.each_block(lambda rows: np.subtract(X[rows], own, out=self.X[rows], casting="same_kind"))
-        else:
-            self.X = X.astype(dtype, copy=False)
-        self.squares = self._squares()
+        self._read(X, np.float64 if precise or is_sparse(X) else np.float32)
+        if self.X.dtype == np.float32 and not self.squares.max(initial=0.0) <= self.settings.largest_square:
+            self.precise = True
+            self._read(X, np.float64)
+
+    def _read(self, X: Any, dtype: Any) -> None:
+        """The rows less their means, for distances, and their squares."""
+        with np.errstate(over="ignore"):  # then they are read again in float64
+            if self.kernel.base == "distance" and not is_sparse(X):
+                own = self._mean_row(X) if self.means is None else self.means
+                self.means, self.X = own, np.empty(X.shape, dtype)
+                # The difference is in float64, whatever it is stored in.
+                self.each_block(lambda rows: np.subtract(X[rows], own, out=self.X[rows], casting="same_kind"))
+            else:
+                self.X = X.astype(dtype, copy=False)
+            self.squares = self._squares()
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -318,6 +326,7 @@ def with_constant(X: Any, offset: float) -> Any:
     return sparse.hstack([X, sparse.csr_array(column)]).tocsr() if is_sparse(X) else np.hstack([X, column])
 
 
+@np.errstate(over="ignore", invalid="ignore")  # an overflow makes the objective infinite, which is an error
 def variance_of(X: Any, counts: Vector | None = None) -> float:
     """The variance of all entries of X, whose rows occur `counts` times each (once by default).
 
