@@ -36,11 +36,11 @@ from cutsvm.kernel_machines.gram import (
     in_blocks,
     is_sparse,
     sparse_parts,
-    variance_of,
     with_short_indices,
 )
 from cutsvm.kernel_machines.memory_plan import bytes_for_values
 from cutsvm.kernel_machines.semidefinite import IndefiniteKernelError, check_kernel_matrix
+from cutsvm.kernel_machines.variance import variance_of
 
 KernelFunction = Callable[[Any, Any], Any]
 Solutions = Callable[[Points, Groups, FitOptions], Iterator[Solution]]  # of the problem on these rows
