@@ -37,8 +37,8 @@
 namespace cutsvm {
 
 inline constexpr std::int64_t SMALL_SET = 96;
-// Working sets have at least so many variables after so many iterations, which only problems take whose solution has most
-// rows in it.
+// From MANY_ITERATIONS on working sets have at least LARGE_SET variables: only problems whose support are most of the rows
+// take that long.
 inline constexpr std::int64_t LARGE_SET = 256, MANY_ITERATIONS = 12;
 
 // How the steps on a dual are taken.
